@@ -32,16 +32,14 @@ surfaces. Together with `--without testa --without testb` this is the alias tabl
 has contributed to.
 """
 
-import argparse
 import json
 import lzma
 import re
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.harness import REPOSITORY
+from benchmarks.jsonl_source import run_writer, source_parser, write_lines
 
 SPLITS: Final = ("train", "testa", "testb")
 OPTIONAL: Final = ("testa", "testb", "redirects")
@@ -220,15 +218,15 @@ def write(
     version += ", parts of titles" if with_parts else ""
     out.mkdir(parents=True, exist_ok=True)
     return {
-        "entities": _write(
+        "entities": write_lines(
             out / "entities.jsonl",
             [{"kgkit": {**HEAD, "version": version}}, *map(entity_line, entities)],
         ),
-        "aliases": _write(
+        "aliases": write_lines(
             out / "aliases.jsonl",
             ({"alias": name, "key": key, "count": count} for (name, key), count in sorted(pairs.items())),
         ),
-        "triples": _write(
+        "triples": write_lines(
             out / "triples.jsonl",
             (
                 {"subject": entity["title"], "relation": "links_to", "object": title_of[other]}
@@ -236,7 +234,7 @@ def write(
                 for other in entity["links"]
             ),
         ),
-        "redirects": _write(
+        "redirects": write_lines(
             out / "redirects.jsonl",
             (
                 {"redirect": title, "to": key}
@@ -247,22 +245,9 @@ def write(
     }
 
 
-def _write(path: Path, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write *lines*; without any, leave no file, as its reader would not take an empty one."""
-    written = [json.dumps(line, ensure_ascii=False) + "\n" for line in lines]
-    if written:
-        path.write_text("".join(written), encoding="utf-8", newline="\n")
-    else:
-        path.unlink(missing_ok=True)
-    return len(written)
-
-
 def main() -> None:
     """Write what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.aida_kb", description="AIDA's Wikipedia slice, for `build-kb jsonl`."
-    )
-    parser.add_argument("out", type=Path, metavar="OUT_DIR", help="folder for the files")
+    parser = source_parser("aida_kb", "AIDA's Wikipedia slice, for `build-kb jsonl`.", "aida")
     parser.add_argument(
         "--without",
         action="append",
@@ -273,17 +258,9 @@ def main() -> None:
     parser.add_argument(
         "--parts", action="store_true", help="add runs of up to four words of titles, and their initials"
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=REPOSITORY.parent / "shared" / "data",
-        help="folder with aida/ (default: shared/data beside the checkout)",
+    run_writer(
+        parser, lambda chosen, folder: write(folder, chosen.out, chosen.without, with_parts=chosen.parts)
     )
-    chosen = parser.parse_args()
-    if not (chosen.data / "aida").is_dir():
-        parser.error(f"no folder {chosen.data / 'aida'}: --data names the one that holds aida/")
-    lines = write(chosen.data / "aida", chosen.out, chosen.without, with_parts=chosen.parts)
-    print(", ".join(f"{count:,} {name}" for name, count in lines.items()), file=sys.stderr)
 
 
 if __name__ == "__main__":

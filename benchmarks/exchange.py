@@ -10,7 +10,7 @@ from benchmarks.harness import call, run
 from benchmarks.inputs import Inputs
 from benchmarks.report import Table
 
-FORMATS = ("jsonl", "csv", "graphml", "kgtk", "ntriples", "turtle", "tsv", "wn-lmf")
+FORMATS = ("jsonl", "neo4j", "graphml", "kgtk", "ntriples", "turtle", "tsv", "wn-lmf")
 NOTES = """
 `kb export`, then `kb import` of what was written: one run each, whole processes, CPU seconds. `came back`:
 what `differences` finds between the two knowledge bases, and whether the entities are in another order;

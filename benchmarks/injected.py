@@ -28,8 +28,9 @@ from benchmarks.significance import chance, counted, f1_of, spread
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.evaluation.examples import Example
+from kgkit.evaluation.labels import gold_labels
 from kgkit.evaluation.ner import chunks
-from kgkit.evaluation.tasks import find_task, gold_labels
+from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.inputs.trees import SIZE, TreeReader
 from kgkit.kb import open_kb

@@ -25,18 +25,16 @@ questions: its description and types are of these other relations alone. The fac
 keys of these entities.
 """
 
-import argparse
 import json
 import lzma
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.harness import REPOSITORY
+from benchmarks.jsonl_source import run_writer, source_parser, write_lines
 
 HIDDEN: Final = "…"
 """What stands in a sentence where an object did."""
@@ -197,39 +195,19 @@ def write(folder: Path, out: Path, *, strict: bool = False) -> dict[str, int]:
     ]
     head = {"kgkit": {**HEAD, "version": "strict" if strict else "whole"}}
     return {
-        "entities": _write(out / "kb" / "entities.jsonl", [head, *entities.values()]) - 1,
-        "aliases": _write(out / "kb" / "aliases.jsonl", aliases),
-        "facts": _write(out / "facts.jsonl", fact_lines),
+        "entities": write_lines(out / "kb" / "entities.jsonl", [head, *entities.values()]) - 1,
+        "aliases": write_lines(out / "kb" / "aliases.jsonl", aliases),
+        "facts": write_lines(out / "facts.jsonl", fact_lines),
     }
-
-
-def _write(path: Path, lines: Sequence[Mapping[str, Any]]) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    path.write_text(text, encoding="utf-8", newline="\n")
-    return len(lines)
 
 
 def main() -> None:
     """Write what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.lama_kb", description="LAMA's subjects, for `build-kb jsonl`."
-    )
-    parser.add_argument("out", type=Path, metavar="OUT_DIR", help="folder for the files")
+    parser = source_parser("lama_kb", "LAMA's subjects, for `build-kb jsonl`.", "lama")
     parser.add_argument(
         "--strict", action="store_true", help="an entity for each question, of other relations' evidence"
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=REPOSITORY.parent / "shared" / "data",
-        help="folder with lama/ (default: shared/data beside the checkout)",
-    )
-    chosen = parser.parse_args()
-    if not (chosen.data / "lama").is_dir():
-        parser.error(f"no folder {chosen.data / 'lama'}: --data names the one that holds lama/")
-    lines = write(chosen.data / "lama", chosen.out, strict=chosen.strict)
-    print(", ".join(f"{count:,} {name}" for name, count in lines.items()), file=sys.stderr)
+    run_writer(parser, lambda chosen, folder: write(folder, chosen.out, strict=chosen.strict))
 
 
 if __name__ == "__main__":

@@ -123,6 +123,8 @@ class JSONLBuilder(Builder):
     def look(self, source: Path) -> Files:
         """Return the file, or the files of a folder, with the properties that their first line states."""
         files = _files(source)
+        if source.suffix.lower() == ".csv":
+            raise SourceError("is a table: the builder 'table' reads it", path=source)
         head = _head(files[0])
         folder = source.is_dir()
         # `.` has no name of its own.

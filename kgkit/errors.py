@@ -39,6 +39,14 @@ def abbreviate(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """Return the question whether a similar name was meant, to end a sentence with; empty where none is."""
+    from difflib import get_close_matches  # here: it is needed for an error only
+
+    near = get_close_matches(name, names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
 class KgkitError(Exception):
     """The root: catch this to catch everything kgkit raises on purpose."""
 
@@ -78,9 +86,10 @@ class UsageError(KgkitError):
 class UnknownName(UsageError):
     """Nothing of that kind goes by that name; says which names there are."""
 
-    def __init__(self, kind: str, name: str, names: Sequence[str]) -> None:
+    def __init__(self, kind: str, name: str, names: Sequence[str], *, hint: str = "") -> None:
         self.kind, self.name, self.names = kind, name, tuple(names)
-        super().__init__(f"no {kind} named {name!r}; there are: {', '.join(names) or 'none'}")
+        listed = f"there are: {', '.join(names) or 'none'}{did_you_mean(name, names)}"
+        super().__init__(f"no {kind} named {name!r}; {hint or listed}")
 
 
 class MissingExtra(UsageError):

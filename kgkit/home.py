@@ -31,6 +31,9 @@ CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 DEFAULT_KB: Final = "KGKIT_KB"
 """The variable that names the knowledge base that is taken where none is named."""
 
+DEMO_HOME: Final = ".kgkit-home"
+"""The folder in a checkout in which `make demo` builds."""
+
 _BUILD_MANIFEST: Final = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -77,6 +80,11 @@ class Home:
         return _line_of(self.default_file)
 
     @property
+    def chosen_default(self) -> str:
+        """Name of the knowledge base that `DEFAULT_KB` names, or that is set as the default; else empty."""
+        return os.environ.get(DEFAULT_KB, "") or self.default_name
+
+    @property
     def recent_file(self) -> Path:
         """File with the name of the knowledge base that a command used last, which need not exist."""
         return self.cache / "recent-kb"
@@ -112,6 +120,15 @@ class Home:
         names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return [self.kb(name) for name in names if is_name(name)]
 
+    def demo_hint(self) -> str:
+        """Return how to use what `make demo` has built in a checkout, to end a sentence; empty elsewhere."""
+        folder = Path.cwd()
+        for checkout in (folder, *folder.parents):
+            demo = Home(checkout / DEMO_HOME)
+            if demo.path != self.path and (checkout / "Makefile").is_file() and demo.kbs():
+                return f", or use those of the demo: export KGKIT_HOME={demo.path}"
+        return ""
+
     def default_kb(self, *, recent: bool = False) -> "DefaultKB":
         """Return the knowledge base that is taken where none is named.
 
@@ -139,6 +156,7 @@ class Home:
         if not names:
             raise NotThere(
                 f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
+                f"{self.demo_hint()}"
             )
         if recent and (name := _line_of(self.recent_file)) in names:
             return DefaultKB(name, "the one used last")

@@ -64,8 +64,8 @@ def started(*args: object, **settings: Any) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*COMMAND, *map(str, args)], env=env, **settings)
 
 
-def on_terminal(*args: object, columns: int = 80, colour: bool = False, **env: str) -> Ran:
-    """Run `kgkit ARGS` on a terminal; `out` is all that it shows, without colours unless asked for."""
+def on_terminal(*args: object, columns: int = 80, colour: bool = False, keys: bytes = b"", **env: str) -> Ran:
+    """Run `kgkit ARGS` on a terminal, where somebody types *keys*; `out` is all that it shows."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     known = {
@@ -76,6 +76,8 @@ def on_terminal(*args: object, columns: int = 80, colour: bool = False, **env: s
     }
     with started(*args, stdin=theirs, stdout=theirs, stderr=theirs, env={**known, **env}) as child:
         os.close(theirs)
+        if keys:
+            os.write(ours, keys)
         shown = b""
         while True:
             try:

@@ -33,6 +33,12 @@ class Given(Builder):
         yield from self.records
 
 
+def type_records(**counts: Mapping[str, float]) -> list[Record]:
+    """Return records of a knowledge base of types: of each the counts of its words."""
+    types = [Entity(name, name, kind="type") for name in counts]
+    return [*types, *(Alias(word, name, n) for name, words in counts.items() for word, n in words.items())]
+
+
 def build(
     folder: Path,
     records: Sequence[Record],

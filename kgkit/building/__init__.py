@@ -17,7 +17,8 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
-from kgkit.building.lines import text_lines
+from kgkit.building.lines import check_regular_file, text_lines
+from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.store.urls import check_url_pattern
 from kgkit.types import (
     Alias,
@@ -54,7 +55,10 @@ __all__ = [
     "builder_names",
     "check_attributes",
     "check_occurrences",
+    "check_regular_file",
     "check_url_pattern",
+    "csv_rows",
     "find_builder",
+    "sniff_format",
     "text_lines",
 ]

@@ -77,6 +77,7 @@ def build_kb(
     master: str | None = None,
     url_pattern: str | None = None,
     identifiers: str | Sequence[str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
 
@@ -107,6 +108,8 @@ def build_kb(
             `https://example.org/{key}`; None leaves it to the source and its builder.
         identifiers: names of the attributes that are identifiers of entities elsewhere, which links carry:
             `wikidata`; None leaves them to the source and its builder.
+        columns: names of the columns of a table, for the builder `table`, as
+            `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
 
     Raises:
         UnknownName: no such builder, or engine.
@@ -135,8 +138,11 @@ def build_kb(
         master=master,
         url_pattern=url_pattern,
         identifiers=None if identifiers is None else path_list(identifiers),
+        columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
     reader = find_builder(builder) if isinstance(builder, str) else builder
+    if options.columns:
+        reader = reader.with_columns(options.columns)
     builder_name = builder if isinstance(builder, str) else reader.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
 from kgkit.errors import BuildFailed, UnknownName, UsageError
 from kgkit.plugins import entry_point_names, find_entry_point, load_object, owner_of
@@ -17,14 +17,21 @@ __all__ = [
     "KBRecords",
     "Prose",
     "SourceInfo",
+    "RENAMED",
     "Step",
     "KBProperties",
     "builder_names",
+    "check_renamed",
     "find_builder",
 ]
 
 MAX_COUNT: Final = 1e30
 """The greatest count of an alias: the sum of many still has to be a 32-bit float."""
+
+RENAMED: Final[Mapping[str, tuple[str, str]]] = {
+    "csv": ("neo4j", "a table of your own names, as CSV, is read by the builder 'table'")
+}
+"""Builders and formats that had another name: how they are called now, and what else may be meant."""
 
 _GROUP = "kgkit.builders"
 
@@ -147,6 +154,7 @@ class Builder(ABC):
         unit: noun for what a `Step` counts, in the plural: `pages`.
         has_texts: whether the source has texts in which surfaces are to be counted: `texts` gives them.
         reads_records: whether it reads JSON lines, so that a list of dictionaries is a source, too.
+        reads_columns: whether it reads tables, of which `with_columns` says what each column is.
     """
 
     name: ClassVar[str]
@@ -162,6 +170,7 @@ class Builder(ABC):
     unit: ClassVar[str] = "records"
     has_texts: ClassVar[bool] = False
     reads_records: ClassVar[bool] = False
+    reads_columns: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -175,13 +184,36 @@ class Builder(ABC):
             self.inverses, self.smoothing, self.generator, self.language, self.url_pattern, self.identifiers
         )
 
+    def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> Self:
+        """Return a builder that reads these columns of a table.
+
+        Args:
+            columns: name of a column, or several, by what is in it, as `{"key": "id", "label": "name"}`.
+
+        Raises:
+            UsageError: if this builder reads no tables, or a column of a table is no such thing.
+        """
+        raise UsageError(f"the builder {self.name} takes no columns ({', '.join(columns)}): 'table' does")
+
+    def preview(self, source: Path) -> Iterator[str]:
+        """Yield sentences on how *source* is read; of most builders there is nothing to say.
+
+        The first one says how; further ones show the first entities.
+
+        Raises:
+            NotThere, SourceError: as `look` does.
+        """
+        return iter(())
+
     def obtain(self, cache: Path) -> Path:
         """Return a source for users who named none, fetched into *cache* if need be.
 
         Raises:
             UsageError: if this builder has to be told where its source is.
         """
-        raise UsageError(f"the builder {self.name} needs to know its source: --source PATH")
+        raise UsageError(
+            f"the builder {self.name} needs to know its source: `kgkit build-kb {self.name} PATH --name NAME`"
+        )
 
     @abstractmethod
     def look(self, source: Path) -> Files:
@@ -256,8 +288,20 @@ def find_builder(name: str) -> Builder:
                 f"({type(problem).__name__}: {problem})"
             ) from problem
     names = builder_names()
+    check_renamed("builder", name, names)
     if not names:
         raise UsageError(
             "no builder is installed, not even kgkit's own: from a checkout, run `pip install -e .` first"
         )
     raise UnknownName("builder", name, names)
+
+
+def check_renamed(kind: str, name: str, names: Sequence[str]) -> None:
+    """Say of a name that is not among *names* how it is called now, where it had another name once.
+
+    Raises:
+        UnknownName: if it had.
+    """
+    if name in RENAMED and name not in names:
+        current, hint = RENAMED[name]
+        raise UnknownName(kind, name, names, hint=f"it is called {current!r} now; {hint}")

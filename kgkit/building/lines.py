@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, cast
 
 from kgkit.errors import NotThere, SourceError
 
-__all__ = ["check_file", "open_bytes", "text_lines"]
+__all__ = ["check_file", "check_regular_file", "checked_file", "open_bytes", "text_lines"]
 
 MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
@@ -32,6 +32,33 @@ def check_file(path: Path) -> None:
         raise NotThere(f"no file {path}")
 
 
+def check_regular_file(path: Path) -> None:
+    """Refuse what cannot be read twice: what one reading takes out of a pipe, the next one misses.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, a pipe or a device.
+    """
+    check_file(path)
+    if not path.is_file():
+        raise SourceError(
+            "is a pipe or a device, and a source is read more than once: write it to a file first", path=path
+        )
+
+
+def checked_file(path: Path) -> Path:
+    """Return *path*, which has to be a file.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, or holds nothing.
+    """
+    check_file(path)
+    if path.is_file() and not path.stat().st_size:
+        raise SourceError("is empty: there is nothing to read", path=path, line=1)
+    return path
+
+
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield `(number, line)` of a UTF-8 file, numbers from 1, without line ends; empty lines are left out.
 
@@ -42,12 +69,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         SourceError: for a folder, a pipe, a file without a line, bytes that are no UTF-8, a NUL, a line
             of more than `MAX_LINE` bytes, a compressed file that is cut short; with the line's number.
     """
-    check_file(path)
-    if not path.is_file():
-        # What one reading takes out of a pipe, the next one misses.
-        raise SourceError(
-            "is a pipe or a device, and a source is read more than once: write it to a file first", path=path
-        )
+    check_regular_file(path)
     number = lines_with_text = 0
     with open_bytes(path) as file:
         while raw := _next(file, path, number + 1):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -39,6 +39,7 @@ class BuildOptions(NamedTuple):
         url_pattern: pattern of the addresses of entities; None leaves it to the source and its builder.
         identifiers: names of the attributes that are identifiers; None leaves them to the source and its
             builder.
+        columns: names of the columns of a table by what they are.
     """
 
     engine: str | None = None
@@ -52,6 +53,7 @@ class BuildOptions(NamedTuple):
     master: str | None = None
     url_pattern: str | None = None
     identifiers: Sequence[str] | None = None
+    columns: Mapping[str, Sequence[str]] = {}
 
     def check(self) -> "BuildOptions":
         """Return them, if they make sense.
@@ -86,6 +88,7 @@ class BuildOptions(NamedTuple):
             "types": sorted(self.types),
             "min_count": self.min_count,
             "priors": priors,
+            "columns": [f"{role}={name}" for role, names in sorted(self.columns.items()) for name in names],
         }
         return {name: value for name, value in values.items() if value}
 

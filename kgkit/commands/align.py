@@ -38,7 +38,9 @@ def align(
     ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="KB/NAME", help="Instead: into the space of other vectors."),
+        typer.Option(
+            "--to", metavar="KB/NAME", help="Map into the space of these vectors, and not of an encoder."
+        ),
     ] = None,
     pairs: Annotated[
         Path | None,
@@ -122,7 +124,7 @@ def _to_encoder(
         loaded = load_encoder(encoder, home, device=device)
         return align_encoder(
             vectors, loaded, config, pairs=pairs, kb=kb, device=device,
-            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}", count, total),
         )  # fmt: skip
 
 
@@ -144,7 +146,7 @@ def _by_entities(
             target,
             config,
             pairs=pairing,
-            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}"),
+            progress=lambda stage, count, total: show(f"{stage} {count:,} of {total:,}", count, total),
         )
 
 

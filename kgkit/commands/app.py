@@ -9,7 +9,7 @@ Where the reader closes the pipe, nothing is written and the code is 0.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -30,6 +30,7 @@ from kgkit.commands import (
     predict,
     project,
     show,
+    storage,
     tag,
     train,
     tree,
@@ -37,8 +38,8 @@ from kgkit.commands import (
 )
 from kgkit.commands.messages import report, report_usage, write_line
 from kgkit.commands.output import discard
-from kgkit.commands.verb import Verb
-from kgkit.errors import KgkitError
+from kgkit.commands.verb import Verb, write_example
+from kgkit.errors import KgkitError, did_you_mean
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
@@ -52,6 +53,11 @@ RESPELLED: Final = {
 
 class Commands(TyperGroup):
     """The group at the root: every error of every command passes through it."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, and under it an example and the page of the manual."""
+        super().format_help(ctx, formatter)
+        write_example(ctx)
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; an error of kgkit or the disk becomes one line and an exit code."""
@@ -84,7 +90,7 @@ class Commands(TyperGroup):
             # Without arguments the help has been shown: that says it all.
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
-                message = error.format_message().rstrip(".") + _hint_at_spelling(error)
+                message = _message_of(error) + _hint_at_spelling(error)
                 report_usage(message, context.command_path if context else "kgkit")
         except typer.Abort as error:
             if not isinstance(error.__cause__, KeyboardInterrupt):
@@ -93,6 +99,15 @@ class Commands(TyperGroup):
         if code in ENDED:
             write_line(ENDED[code])
         sys.exit(_flush(code))
+
+
+def _message_of(error: typer.TyperException) -> str:
+    """Return what is wrong with a command line; of an unknown option, which one may have been meant."""
+    options = getattr(error, "possibilities", None)
+    option = getattr(error, "option_name", None)
+    if option and options:
+        return f"no such option: {option}{did_you_mean(option, [*options])}"
+    return error.format_message().rstrip(".").replace(": Input should", ": it should")
 
 
 def _hint_at_spelling(error: Exception) -> str:
@@ -144,25 +159,30 @@ def _root(
 
 of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
 
-app.command("build-kb")(kb.build_kb)
-app.add_typer(kb.app, name="kb")
-app.command("show")(show.show)
-app.command("path")(path.path)
-app.command("candidates")(candidates.candidates)
-app.command("link")(link.link)
-app.command("tag")(tag.tag)
-app.command("predict")(predict.predict)
-app.command("tree")(tree.tree)
-app.command("attention")(attention.attention)
-app.command("embed")(embed.embed)
-app.command("index")(index.index)
-app.command("nearest")(nearest.nearest)
-app.command("align")(align.align)
-app.command("project")(project.project)
-app.add_typer(of_vectors, name="vectors")
-app.add_typer(models.app, name="models")
-app.add_typer(train.app, name="train")
-app.add_typer(evaluate.app, name="evaluate")
+_PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "Knowledge bases": {
+        "build-kb": kb.build_kb, "kb": kb.app, "show": show.show, "path": path.path,
+        "candidates": candidates.candidates,
+    },
+    "Texts": {
+        "link": link.link, "tag": tag.tag, "predict": predict.predict, "tree": tree.tree,
+        "attention": attention.attention,
+    },
+    "Vectors": {
+        "embed": embed.embed, "index": index.index, "nearest": nearest.nearest, "align": align.align,
+        "project": project.project, "vectors": of_vectors,
+    },
+    "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
+    "Disk": {"du": storage.du, "clean": storage.clean},
+}  # fmt: skip
+"""Commands and groups of commands by their names, under the titles that the help has them under."""
+
+for _title, _commands in _PANELS.items():
+    for _name, _verb in _commands.items():
+        if isinstance(_verb, typer.Typer):
+            app.add_typer(_verb, name=_name, rich_help_panel=_title)
+        else:
+            app.command(_name, rich_help_panel=_title)(_verb)
 
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -26,6 +26,9 @@ InputFormat = Literal["auto", "text", "lines", "jsonl"]
 
 STDIN = Path("-")
 _JSONL = (".jsonl", ".ndjson")
+TEXTS: Final = (".txt", ".text", ".md", *_JSONL)
+"""Suffixes of the files that are read of a folder."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -57,21 +60,52 @@ class _Record(msgspec.Struct):
     mentions: list[_Mention] | None = None
 
 
-def read_documents(files: Sequence[Path], form: InputFormat) -> Iterator[Document]:
+def read_documents(
+    files: Sequence[Path], form: InputFormat, *, recursive: bool = False
+) -> Iterator[Document]:
     """Yield the documents of *files*, in order; `-` is standard input.
 
     Those with mentions are `GivenDocument`s.
 
+    Args:
+        files: files, and folders if *recursive*.
+        form: what a document is.
+        recursive: whether of a folder the texts in it are read, and in the folders in it.
+
     Raises:
-        NotThere: if there is no such file, before anything is yielded.
+        NotThere: if there is no such file, or no text in a folder, before anything is yielded.
+        UsageError: if one is a folder, and not *recursive*.
         SourceError: where a file is not UTF-8, a line is not such a record, or a mention no span of its text.
     """
+    paths: list[Path] = []
     for file in files:
         if file != STDIN and not file.exists():
             raise NotThere(f"no file {file}")
-        if file.is_dir():
-            raise UsageError(f"{file} is a folder; name the files in it")
-    return (document for file in files for document in _documents(file, form))
+        if file.is_dir() and not recursive:
+            raise UsageError(
+                f"{file} is a folder; name the files in it, or add --recursive, which reads those that end "
+                f"in {', '.join(TEXTS)}"
+            )
+        paths += texts_in(file) if file.is_dir() else [file]
+    return (document for path in paths for document in _documents(path, form))
+
+
+def texts_in(folder: Path) -> list[Path]:
+    """Return the texts in a folder and in the folders in it, by their paths, but for hidden ones.
+
+    Raises:
+        NotThere: if there is none.
+    """
+    paths = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in TEXTS
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    if not paths:
+        raise NotThere(f"no text in {folder}: --recursive reads files that end in {', '.join(TEXTS)}")
+    return paths
 
 
 def _documents(file: Path, form: InputFormat) -> Iterator[Document]:
@@ -147,6 +181,8 @@ def _decode(content: bytes, name: str, offset: int) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
+        if b"\0" in content:
+            raise SourceError("is no text: it has NUL bytes", path=Path(name)) from None
         raise SourceError(
             f"not UTF-8: byte 0x{content[error.start]:02x} at offset {offset + error.start:,}; "
             "`iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1",

@@ -121,7 +121,7 @@ def embed(
             "--dump",
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
-            help="Instead: train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
+            help="Train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
         ),
     ] = None,
     entity: Annotated[
@@ -171,7 +171,7 @@ def embed(
     ] = None,
     index: Annotated[
         str,
-        typer.Option("--index", metavar="KIND", help="Which index to build: auto, exact, hnsw, …, or none."),
+        typer.Option("--index", metavar="KIND", help="Index to build: auto, exact, hnsw, …, or none."),
     ] = "auto",
     update: Annotated[
         bool, flag("--update", help="Update existing vectors to the KB's present build, by key.")
@@ -218,7 +218,7 @@ def embed(
     with messages.progress(f"embedding {kb}") as show:
 
         def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}")
+            show(f"{stage} {count:,} of {total:,}", count, total)
 
         if update:
             if seed is not None:
@@ -282,7 +282,10 @@ def _vectors_to_update(method: str | None, name: str | None, settings: dict[str,
 def _config(method: str | None, name: str | None, settings: dict[str, Any], seed: int, device: str) -> Any:
     """Return the configuration of the method, from the options that were given."""
     if method is None:
-        raise UsageError(f"which method? --method takes {', '.join(_TAKES)}")
+        raise UsageError(
+            f"which method? --method takes {', '.join(_TAKES)}; for example `kgkit embed wordnet "
+            "--method text`"
+        )
     for option in settings:
         if option not in _TAKES[method]:
             methods = " or ".join(name for name, takes in _TAKES.items() if option in takes)

@@ -12,7 +12,10 @@ from kgkit.commands.output import write_json, write_line
 def index(
     name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Vectors to index: wordnet/text.")],
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="auto, exact, sq8, hnsw, ivfsq8 or ivfpq.")
+        str,
+        typer.Option(
+            "--kind", metavar="KIND", help="Kind of the index: auto, exact, sq8, hnsw, ivfsq8 or ivfpq."
+        ),
     ] = "auto",
     recall: Annotated[
         float,
@@ -49,7 +52,7 @@ def index(
             kind=kind,
             recall=recall,
             seed=seed,
-            progress=lambda _, count, total: show(f"{count:,} of {total:,} rows"),
+            progress=lambda _, count, total: show(f"{count:,} of {total:,} rows", count, total),
         )
     register_vectors(where, kb.name)
     messages.write(f"built in {built.manifest.seconds:.1f} s: {vectors.folder}")

@@ -16,12 +16,15 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     InputFormatOption,
+    JSONLinesOption,
     KBOption,
     MaxCandidatesOption,
     ModelOption,
     OutputOption,
     OverlapsOption,
     QuietOption,
+    RecursiveOption,
+    TableOption,
     ThresholdOption,
     VectorsOption,
     chosen_kb,
@@ -29,18 +32,16 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import (
     Column,
+    TitledTables,
     Write,
-    check_output_path,
+    counted,
     in_pipe,
     number,
     on_terminal,
     open_output,
-    plain,
     write_bytes,
-    write_line,
-    write_table,
 )
-from kgkit.errors import UsageError
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 Take = Callable[["LinkedDocument"], None]
 """Does something with one linked document."""
 
-_STDIN = Path("-")
 _COLUMNS = (
     Column(heading="at", align="right"),
     Column(heading="mention", most=24),
@@ -61,12 +61,7 @@ _PARTS = Column(heading="against the next")
 
 
 def link(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
-        ),
-    ] = None,
+    files: TextsArgument = None,
     kb: KBOption = None,
     model: ModelOption = "prior",
     vectors: VectorsOption = None,
@@ -75,10 +70,13 @@ def link(
     mentions: Annotated[
         str | None,
         typer.Option(
-            "--mentions", metavar="NAME", help="Tagger whose names are linked; else all of the KB's."
+            "--mentions",
+            metavar="NAME",
+            help="Tagger whose names are linked, or kb for all that the KB has; by default the model's own, "
+            "else all.",
         ),
     ] = None,
-    threshold: ThresholdOption = 0.0,
+    threshold: ThresholdOption = None,
     nil: Annotated[
         bool,
         flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),
@@ -93,10 +91,9 @@ def link(
     all_surfaces: AllSurfacesOption = False,
     max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
-    table: Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")] = False,
-    jsonl: Annotated[
-        bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
-    ] = False,
+    recursive: RecursiveOption = False,
+    table: TableOption = False,
+    jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     html: Annotated[
         Path | None,
@@ -113,21 +110,11 @@ def link(
     from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
 
-    files = files or [_STDIN]
-    if files.count(_STDIN) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    if output == _STDIN:
-        jsonl, output = True, None
-    if table and (jsonl or output is not None):
-        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
+    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     written = [path for path in (output, html) if path is not None]
-    for path in written:
-        check_output_path(path, files)
-    if output is not None and html is not None and output.resolve() == html.resolve():
-        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
-    documents = read_documents(files, input_format)
+    documents = read_documents(files, input_format, recursive=recursive)
     if model != "prior" or mentions is not None:
         only_encodes()
     linker = Linker.open(
@@ -136,14 +123,14 @@ def link(
         nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
         mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
     )  # fmt: skip
-    if _STDIN in files and sys.stdin.isatty():
+    if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with linker.kb, ExitStack() as stack:
         takes: list[Take] = []
         if output is not None:
             takes.append(_into(stack.enter_context(open_output(output))))
         elif shown and (table or on_terminal()) and not jsonl:
-            titled = files != [_STDIN] or input_format in ("lines", "jsonl")
+            titled = files != [STDIN] or input_format in ("lines", "jsonl")
             takes.append(_Tables(linker.kb, titled=titled, drawn=table, explained=explain))
         elif shown:
             takes.append(_into(write_bytes))
@@ -159,11 +146,11 @@ def link(
                 for take in takes:
                     take(linked)
                 count, links = count + 1, links + len(linked.links)
-                tell(f"{_counted(count, 'document')}, {_counted(links, 'link')}")
+                tell(f"{counted(count, 'document')}, {counted(links, 'link')}", count)
     messages.write_omissions([linker.generator.omissions])
     if written:
         paths = ", ".join(map(str, written))
-        messages.write(f"{_counted(links, 'link')} in {_counted(count, 'document')}: {paths}")
+        messages.write(f"{counted(links, 'link')} in {counted(count, 'document')}: {paths}")
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
@@ -175,10 +162,6 @@ def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "I
         if isinstance(document, GivenDocument):
             document = with_candidates(kb, document, document.candidates)
         yield document
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def _into(write: Write) -> Take:
@@ -198,18 +181,12 @@ class _Tables:
     """Draws a table of links for each document."""
 
     def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool, explained: bool) -> None:
-        self.kb, self.titled, self.drawn, self.explained = kb, titled, drawn, explained
-        self.first = True
+        self.kb, self.explained = kb, explained
+        columns = [*_COLUMNS[:-1], *([_PARTS] if explained else []), _COLUMNS[-1]]
+        self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty="no links")
 
     def __call__(self, linked: "LinkedDocument") -> None:
-        if self.titled:
-            write_line(("" if self.first else "\n") + plain(linked.id))
-            self.first = False
-        if not linked.links:
-            write_line("no links")
-            return
-        columns = [*_COLUMNS[:-1], *([_PARTS] if self.explained else []), _COLUMNS[-1]]
-        write_table(columns, self._rows(linked), drawn=self.drawn)
+        self.tables.write(linked.id, self._rows(linked))
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:

@@ -39,10 +39,10 @@ def nearest(
     vectors: Annotated[
         str | None,
         typer.Option(
-            "--vectors", metavar="NAME", help="Which vectors; not needed where the KB has one kind only."
+            "--vectors", metavar="NAME", help="Vectors to search; not needed where the KB has one kind only."
         ),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="How many.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Number of results.")] = 10,
     kind: EntityKindOption = None,
     text: Annotated[
         bool, flag("--text", help="Encode ENTITY as a text, by the encoder that made the vectors.")

@@ -21,6 +21,11 @@ def flag(*names: str, help: str) -> Any:
     return typer.Option(*names, metavar="", help=help)
 
 
+def repeated(name: str, metavar: str, help: str, *others: str) -> Any:
+    """Return an option that may be given several times, which its help says; *others* are names as `-r`."""
+    return typer.Option(name, *others, metavar=metavar, help=f"{help}; repeat it for more.")
+
+
 def limit_option(help: str) -> Any:
     """Return the option `--limit`, a number of things of which 0 stands for all."""
     return typer.Option("--limit", "-n", min=0, metavar="N", help=help)
@@ -50,19 +55,11 @@ KBArgument = Annotated[
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed; repeat it for more.",
-    ),
+    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed"),
 ]
 PlainTextsOption = Annotated[
     list[Path],
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="Plain text, a blank line between documents. May be compressed; repeat it for more.",
-    ),
+    repeated("--data", "FILE", "Plain text, a blank line between documents. May be compressed"),
 ]
 PredictionsOption = Annotated[
     Path | None,
@@ -136,6 +133,13 @@ InputFormatOption = Annotated[
         "auto goes by the suffix.",
     ),
 ]
+TableOption = Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")]
+JSONLinesOption = Annotated[
+    bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
+]
+RecursiveOption = Annotated[
+    bool, flag("--recursive", "-r", help="Of a folder read the texts in it, and in the folders in it.")
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
@@ -155,13 +159,15 @@ OverlapsOption = Annotated[
     ),
 ]
 ThresholdOption = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--threshold",
         min=0,
         max=1,
         metavar="SCORE",
-        help="Links below this score mean nothing in the KB: they are NIL.",
+        help="Links below this score mean nothing in the KB: they are NIL. By default the model's own, else "
+        "0.",
+        show_default=False,
     ),
 ]
 MaxCandidatesOption = Annotated[
@@ -171,7 +177,7 @@ MaxCandidatesOption = Annotated[
     ),
 ]
 QuietOption = Annotated[
-    bool, flag("--quiet", "-q", help="No messages and no progress, only results and errors.")
+    bool, flag("--quiet", "-q", help="Write no messages and no progress, only results and errors.")
 ]
 AllSurfacesOption = Annotated[
     bool,
@@ -185,7 +191,9 @@ BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="T
 EntityKindOption = Annotated[
     str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
 ]
-DeviceOption = Annotated[str, typer.Option("--device", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, …")]
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="DEVICE", help="Device of the encoder: auto, cpu, cuda, cuda:1, …")
+]
 
 
 def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quiet: bool = False) -> str:

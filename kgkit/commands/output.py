@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 Write = Callable[[bytes], None]
 """Takes the next bytes of a file."""
 
-# White space, C0 and C1: none may reach a terminal from a text or a KB, nor break a line of a table.
+# White space, which breaks a line of a table, and C0 and C1 but tabs and the ends of lines: none of these may
+# reach a terminal from a text, a KB or a model.
 _SPACE = re.compile(r"\s+")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_GAP = 2  # columns of a terminal between two of a table
+_NARROWEST = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,15 +39,21 @@ class Column:
         heading: what stands above it.
         align: of its cells.
         wide: it takes the width that the others leave.
-        fit: what a cell that is too long for its column does: end in …, or go on below.
+        fit: what a cell that is too long for its column does: end in …, go on below, or keep its width. Cells
+            on the right, which are numbers, keep it always.
         most: its greatest width, if it has one.
     """
 
     heading: str
     align: Literal["left", "right"] = "left"
     wide: bool = False
-    fit: Literal["cut", "wrap"] = "cut"
+    fit: Literal["cut", "wrap", "keep"] = "cut"
     most: int | None = None
+
+    @property
+    def keeps_width(self) -> bool:
+        """Whether its cells are shown as they are, however narrow the terminal is."""
+        return self.align == "right" or self.fit == "keep"
 
 
 class TwoLines(tuple[str, str]):
@@ -72,9 +81,9 @@ def write_json(value: Any) -> None:
 
 
 def write_line(text: str = "") -> None:
-    """Write a line of plain text, as far as the locale can encode it."""
+    """Write a line of text, as far as the locale can encode it, without what a terminal would obey."""
     encoding = sys.stdout.encoding or "utf-8"
-    write_bytes(text.encode(encoding, "replace") + b"\n")
+    write_bytes(printable(text).encode(encoding, "replace") + b"\n")
 
 
 def write_bytes(line: bytes) -> None:
@@ -105,20 +114,23 @@ def write_table(
         for row in rows:
             write_line("\t".join(plain(cell[0] if isinstance(cell, TwoLines) else cell) for cell in row))
         return
+    rows = [*rows]
+    widths = _fitting_widths(columns, rows, console().width)
+    if widths is None:
+        _write_cards(columns, rows)
+        return
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in columns:
+    for column, width in zip(columns, widths, strict=True):
         table.add_column(
             column.heading,
             justify=column.align,
-            no_wrap=column.fit == "cut",
-            overflow="ellipsis" if column.fit == "cut" else "fold",
-            ratio=1 if column.wide else None,
-            max_width=column.most,
+            no_wrap=column.fit != "wrap",
+            overflow="fold" if column.fit == "wrap" else "ellipsis",
+            width=width,
         )
-    table.expand = any(column.wide for column in columns)
     for row in rows:
         table.add_row(
             *(
@@ -131,6 +143,106 @@ def write_table(
     console().print(table)
 
 
+class TitledTables:
+    """Draws a table for each document, under its name.
+
+    Args:
+        columns: headings, and how cells fit.
+        titled: whether the names of the documents are shown.
+        drawn: as `write_table` takes it.
+        empty: what stands for a table without rows.
+    """
+
+    def __init__(self, columns: Sequence[Column], *, titled: bool, drawn: bool, empty: str) -> None:
+        self.columns, self.titled, self.drawn, self.empty = columns, titled, drawn, empty
+        self.count = 0
+
+    def write(self, title: str, rows: Iterable[Sequence[str | TwoLines]]) -> None:
+        """Draw the table of a document."""
+        if self.titled:
+            write_line(("\n" if self.count else "") + plain(title))
+        self.count += 1
+        cells = [*rows]
+        if cells:
+            write_table(self.columns, cells, drawn=self.drawn)
+        else:
+            write_line(self.empty)
+
+
+def _fitting_widths(
+    columns: Sequence[Column], rows: Sequence[Sequence[str | TwoLines]], available: int
+) -> list[int] | None:
+    """Return the widths of the columns of a table; None if those that keep theirs leave too little room.
+
+    A column is as wide as its longest cell; the wide one has what the others leave. Where that is too much,
+    those that may be cut or wrapped lose width, the widest first.
+    """
+    widths = [
+        _NARROWEST if each.wide else _natural_width(each, rows, index) for index, each in enumerate(columns)
+    ]
+    flexible = [index for index, column in enumerate(columns) if not column.keeps_width]
+    excess = sum(widths) + _GAP * (len(widths) - 1) - available
+    while excess > 0:
+        widest = max(flexible, key=lambda index: widths[index], default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            return None
+        widths[widest] -= 1
+        excess -= 1
+    for index, column in enumerate(columns):
+        if column.wide:
+            widths[index] -= excess
+            break
+    return widths
+
+
+def _natural_width(column: Column, rows: Sequence[Sequence[str | TwoLines]], index: int) -> int:
+    """Return the width of the longest cell of a column, or of its heading."""
+    from rich.cells import cell_len
+
+    cells = [row[index] for row in rows]
+    lines = [plain(line) for cell in cells for line in ([cell] if isinstance(cell, str) else cell)]
+    longest = max(map(cell_len, [column.heading, *lines]))
+    return longest if column.most is None or column.keeps_width else min(longest, column.most)
+
+
+def _write_cards(columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]]) -> None:
+    """Write each row as lines of a heading and a cell, where the terminal is too narrow for a table."""
+    indent = max(len(column.heading) for column in columns) + _GAP
+    for index, row in enumerate(rows):
+        if index:
+            write_line()
+        for column, cell in zip(columns, row, strict=True):
+            if cell:
+                text = plain(cell if isinstance(cell, str) else " ".join(cell))
+                write_line(f"{column.heading:{indent}}{text}")
+
+
+def confirm(question: str, *, yes: bool, required: bool = False) -> None:
+    """Ask on a terminal whether to go on.
+
+    Args:
+        question: question that is answered with y or n.
+        yes: whether the command line has answered it.
+        required: whether it has to, where nobody can be asked; else that goes for a yes.
+
+    Raises:
+        typer.Exit: with the code 1 if the answer is no.
+        UsageError: if nobody can be asked, and an answer is required.
+    """
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if required:
+            raise UsageError(f"{question} Nobody can be asked here: add --yes")
+        return
+    import typer
+
+    sys.stderr.write(f"{question} [y/N]: ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise typer.Exit(1)
+
+
 def console() -> "Console":
     """Return rich's view of the terminal; it honours NO_COLOR and COLUMNS."""
     from rich.console import Console
@@ -138,14 +250,24 @@ def console() -> "Console":
     return Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
 
 
+def printable(text: str) -> str:
+    """Return *text* without anything that a terminal would obey, but tabs and the ends of lines."""
+    return _CONTROL.sub("�", text)
+
+
 def plain(text: str) -> str:
     """Return *text* on one line, without anything that a terminal would obey."""
-    return _CONTROL.sub("�", _SPACE.sub(" ", text))
+    return printable(_SPACE.sub(" ", text))
 
 
 def number(value: int) -> str:
     """Return an integer with its thousands apart; bare in a pipe, where programs read it."""
     return f"{value:,}" if on_terminal() else str(value)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 link`, `2 links`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def size(value: int) -> str:

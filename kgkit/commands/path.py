@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, QuietOption, find_entity, open_chosen_kb
+from kgkit.commands.options import (
+    HomeOption,
+    JSONOption,
+    KBOption,
+    QuietOption,
+    find_entity,
+    open_chosen_kb,
+    repeated,
+)
 from kgkit.commands.output import Column, on_terminal, plain, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -19,12 +27,7 @@ def path(
     end: Annotated[str, typer.Argument(metavar="B", help="Key of the entity to reach.")],
     relations: Annotated[
         list[str] | None,
-        typer.Option(
-            "--relation",
-            "-r",
-            metavar="RELATION",
-            help="Follow this relation only, in either direction; repeat it for more.",
-        ),
+        repeated("--relation", "RELATION", "Follow this relation only, in either direction", "-r"),
     ] = None,
     kb: KBOption = None,
     home: HomeOption = None,

@@ -36,7 +36,7 @@ def predict(
         typer.Option(
             "--model",
             metavar="NAME",
-            help="Of a model that was trained for a task (`kgkit models list` names them); or its folder.",
+            help="Model that was trained for a task (`kgkit models list` names them), or its folder.",
         ),
     ],
     files: Annotated[
@@ -88,7 +88,7 @@ def predict(
             name = str(file) if len(files) > 1 else None
 
             def show(answered: int, before: int = count) -> None:
-                tell(f"{before + answered:,} records")
+                tell(f"{before + answered:,} records", before + answered)
 
             records = _records(predictor.task, file, line_format)
             for block in predictor.answer_blocks(records, batch=batch, bf16=bf16, progress=show):

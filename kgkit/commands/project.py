@@ -132,7 +132,7 @@ def write_pair(
             rows,
             columns,
             metadata,
-            lambda _, count, of: tell(f"{count:,} of {of:,}"),
+            lambda _, count, of: tell(f"{count:,} of {of:,}", count, of),
         )
         temporary.rename(folder.absolute())
     except OSError as error:

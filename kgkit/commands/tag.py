@@ -12,12 +12,24 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     InputFormatOption,
+    JSONLinesOption,
     OutputOption,
     QuietOption,
+    RecursiveOption,
+    TableOption,
     TaggerOption,
     TypePriorOption,
 )
-from kgkit.commands.output import check_output_path, in_pipe, on_terminal, open_output, write_bytes
+from kgkit.commands.output import (
+    Column,
+    TitledTables,
+    in_pipe,
+    number,
+    on_terminal,
+    open_output,
+    write_bytes,
+)
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,17 +39,17 @@ if TYPE_CHECKING:
     from kgkit.linking.tagger import MentionTagger
     from kgkit.types import Document
 
-_STDIN = Path("-")
+_COLUMNS = (
+    Column(heading="at", align="right"),
+    Column(heading="name", wide=True),
+    Column(heading="type", fit="keep"),
+    Column(heading="score", align="right"),
+)
 
 
 def tag(
     model: TaggerOption,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE", help="Texts; - is standard input, which is also read if none is named."
-        ),
-    ] = None,
+    files: TextsArgument = None,
     threshold: Annotated[
         float,
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
@@ -53,42 +65,41 @@ def tag(
     ] = None,
     device: DeviceOption = "auto",
     input_format: InputFormatOption = "auto",
+    recursive: RecursiveOption = False,
+    table: TableOption = False,
+    jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Find the names in texts, with a tagger that has been trained.
 
-    Writes JSON lines, one document a line; --html draws a page too.
+    Draws a table on a terminal and writes JSON lines in a pipe, one document a line; --html draws a page too.
     """
     from kgkit.commands.documents import read_documents
     from kgkit.commands.pieces import json_line
     from kgkit.linking.tagger import MentionTagger
 
-    files = files or [_STDIN]
-    if files.count(_STDIN) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    if output == _STDIN:
-        output = None
+    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     written = [path for path in (output, html) if path is not None]
-    for path in written:
-        check_output_path(path)
-        if path.resolve() in {file.resolve() for file in files}:
-            raise UsageError(f"{path} is one of the texts to read; write to another file")
-    if output is not None and html is not None and output.resolve() == html.resolve():
-        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
-    documents = read_documents(files, input_format)
+    documents = read_documents(files, input_format, recursive=recursive)
     tagger = MentionTagger.open(model, home=home, device=device, type_prior=type_prior)
-    if _STDIN in files and sys.stdin.isatty():
+    if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
     with ExitStack() as stack, messages.progress("tagging") as tell:
         write = write_bytes if output is None else stack.enter_context(open_output(output))
+        tables = None
+        if output is None and (table or on_terminal()) and not jsonl:
+            titled = files != [STDIN] or input_format in ("lines", "jsonl")
+            tables = TitledTables(_COLUMNS, titled=titled, drawn=table, empty="no names")
         draw = None if html is None else stack.enter_context(_drawing(html, tagger))
         documents_written, names_written = 0, 0
         for document in tagger(map(_check_untagged, documents)):
             record = _as_dict(document, tagger.name, threshold)
-            for piece in json_line(record):
+            if tables is not None:
+                tables.write(document.id, _rows(record["mentions"]))
+            for piece in json_line(record) if tables is None else ():
                 write(piece)
             if draw is not None:
                 draw(document)
@@ -124,6 +135,11 @@ def _drawing(path: Path, tagger: "MentionTagger") -> "AbstractContextManager[Cal
         return typed_section(document, words, tagger.types, tagger.name)
 
     return writing_page(path, "Names", section)
+
+
+def _rows(names: "list[dict[str, Any]]") -> "Iterator[tuple[str, ...]]":
+    for name in names:
+        yield number(name["start"]), name["text"], name["type"], f"{name['score']:.2f}"
 
 
 def _as_dict(document: "Document", model: str, threshold: float) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from kgkit.commands.options import (
     QuietOption,
     check_text,
     flag,
+    repeated,
 )
 from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
 from kgkit.errors import UsageError
@@ -30,7 +31,7 @@ def tree(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
     kb: Annotated[
         list[str] | None,
-        typer.Option("--kb", metavar="KB", help="KB whose facts are injected; repeat it for more."),
+        repeated("--kb", "KB", "KB whose facts are injected"),
     ] = None,
     query: QueryOption = "longest",
     linker: Annotated[

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from kgkit.home import Home, KBHome
 
 _COLUMNS = (
-    Column(heading="vectors"),
+    Column(heading="vectors", fit="keep"),
     Column(heading="method"),
     Column(heading="entities", align="right"),
     Column(heading="width", align="right"),
     Column(heading="index"),
     Column(heading="size", align="right"),
-    Column(heading="created"),
+    Column(heading="created", fit="keep"),
     Column(heading="build", fit="wrap"),
 )
 

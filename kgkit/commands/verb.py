@@ -1,30 +1,115 @@
-"""What every command is made of: an option of one value is given once."""
+"""What every command is made of: an option of one value is given once, all that is missing is one error.
 
-from collections.abc import Sequence
-from typing import Any
+Its help has the options in groups, and ends with an example and a page of the manual.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand
 
+from kgkit.commands.completion import set_completion
+from kgkit.commands.examples import example_of
 from kgkit.errors import UsageError
+
+REQUIRED: Final = "Required options"
+GENERAL: Final = "General options"
+
+PANELS: Final[Mapping[str, Sequence[str]]] = {
+    "Knowledge base and model": (
+        "--kb", "--model", "--vectors", "--mentions", "--coherence", "--linker", "--encoder", "--senses",
+        "--tagger", "--chunker", "--pmi",
+    ),
+    "Columns of a table": ("--key", "--label", "--aliases", "--description", "--attribute", "--preview"),
+    "Input": ("--data", "--gold", "--dev", "--dev-gold", "--input-format", "--recursive", "--source"),
+    "Output": (
+        "--output", "--html", "--svg", "--json", "--jsonl", "--table", "--picture", "--predictions",
+        "--summary", "--exit-code", "--explain", "--top-k", "--nil",
+    ),
+    "Training": (
+        "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",
+        "--preset",
+    ),
+    GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),
+}  # fmt: skip
+"""The groups of options in the help of a command, in their order; what is in none stands before them."""
+
+_NOTHING: Final[tuple[Any, ...]] = (None, [], ())
+_LEAST_OPTIONS: Final = 8
+"""Number of options from which on the help has groups."""
 
 
 class Verb(TyperCommand):
-    """A command that takes an option of one value once only: the last of several would win in silence."""
+    """A command of kgkit."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, those of one group of the help together."""
+        parameters: list[Any] = super().get_params(ctx)
+        for each in parameters:
+            set_completion(each)
+        options = [each for each in parameters if each.param_type_name == "option"]
+        if len(options) < _LEAST_OPTIONS:
+            return parameters
+        ranks = {panel: rank for rank, panel in enumerate((REQUIRED, None, *PANELS))}
+        for option in options:
+            option.rich_help_panel = option.rich_help_panel or (
+                REQUIRED if option.required else _panel(option)
+            )
+        options.sort(key=lambda option: ranks.get(option.rich_help_panel, 1))
+        return [each for each in parameters if each.param_type_name != "option"] + options
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, and under it an example and the page of the manual."""
+        super().format_help(ctx, formatter)
+        write_example(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line.
 
         Raises:
-            UsageError: if an option that takes one value is given twice.
+            UsageError: if an option that takes one value is given twice, or something is missing.
         """
         if not ctx.resilient_parsing:  # not while the shell completes an option
             try:
-                _, _, parameters = self.make_parser(ctx).parse_args(args=[*args])
+                values, _, parameters = self.make_parser(ctx).parse_args(args=[*args])
             except typer.TyperException:
-                parameters = []  # reported below
+                values, parameters = {"help": True}, []  # reported below
             _check_repeats(parameters, args)
+            if not values.get("help"):
+                self._check_missing(ctx, values)
         return super().parse_args(ctx, args)
+
+    def _check_missing(self, ctx: Any, values: Mapping[str, Any]) -> None:
+        """Refuse a command line that lacks something, and say all that it lacks."""
+        missing = [
+            each for each in self.get_params(ctx) if each.required and values.get(each.name) in _NOTHING
+        ]
+        if missing:
+            listed = [_spelled(each) for each in missing]
+            phrase = " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+            example = example_of(ctx.command_path, self.params).line
+            raise UsageError(f"missing {phrase}; for example `{example}`; see `{ctx.command_path} --help`")
+
+
+def write_example(ctx: Any) -> None:
+    """Write the example of a command and the page that describes it, below its help."""
+    example = example_of(ctx.command_path, ctx.command.params)
+    typer.echo(f" Example:  {example.line}\n Manual:   docs/{example.page}\n")
+
+
+def _panel(option: Any) -> str | None:
+    """Return the group of an option in the help."""
+    return next((panel for panel, names in PANELS.items() if not {*option.opts}.isdisjoint(names)), None)
+
+
+def _spelled(parameter: Any) -> str:
+    """Return a parameter as the command line has it, with the values that it may have."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper())
+    choices = parameter.type_descriptor.choices or ()
+    listed = f" ({', '.join(map(str, choices))})" if choices else ""
+    return f"{max(parameter.opts, key=len)} {parameter.metavar or 'VALUE'}{listed}"
 
 
 def _check_repeats(parameters: Sequence[Any], args: Sequence[str]) -> None:

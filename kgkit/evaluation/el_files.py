@@ -2,7 +2,7 @@
 
     data          JSON lines, one document a line:
                   doc_id, tokens, sentences ([start, end) in tokens), mentions (start, end in tokens, entity,
-                  and, if they were given some, candidates: a list of entities)
+                  and, if they have some, candidates: a list of entities, and type: that of the name)
     redirects     one JSON object: title -> title of the same page
     predictions   doc_id <TAB> start <TAB> end <TAB> entity: code points of the text; no entity for NIL
 
@@ -56,11 +56,13 @@ class GoldDocument(msgspec.Struct, frozen=True):
         document: the text, and its mentions.
         entities: what each of them means; None for NIL.
         candidates: what each may mean, if the data tell; None where they do not.
+        types: type of the name that each is; "" where the data have none.
     """
 
     document: Document
     entities: list[str | None]
     candidates: list[tuple[str, ...] | None] = []
+    types: list[str] = []
 
     @property
     def gold(self) -> list[Labelled]:
@@ -74,6 +76,7 @@ class _Mention(msgspec.Struct, frozen=True, omit_defaults=True):
     end: int
     entity: str | None
     candidates: tuple[str, ...] | None = None
+    type: str = ""
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -163,7 +166,8 @@ def _gold_document(name: str, record: _Record) -> GoldDocument:
         mentions[span] = Mention(start, end, text[start:end], id=f"{name}.m{index}")
     document = Document(name, text, sentences, tokens, list(mentions.values()))
     entities = [row.entity for row in record.mentions]
-    return GoldDocument(document, entities, [row.candidates for row in record.mentions])
+    candidates = [row.candidates for row in record.mentions]
+    return GoldDocument(document, entities, candidates, [row.type for row in record.mentions])
 
 
 # -- redirects --------------------------------------------------------------

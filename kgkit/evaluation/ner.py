@@ -14,6 +14,9 @@ outside or of another type. So files in IOB1 (B- only between two names) and in 
 are both read as they are meant. A name is right if its span and its type are; precision, recall and F1 are
 over all names together, those of each type stand beside them. Without types a name is right if its span is.
 A token within a name is right if it has the name's type, wherever the name begins and ends.
+
+The JSON lines of entity linking (`kgkit.evaluation.el_files`) are read too, where a file is called so: their
+mentions are the names, of the `type` that they have, else `NAME`.
 """
 
 import re
@@ -21,18 +24,22 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.evaluation.el_files import GoldDocument, read_gold_documents
 from kgkit.evaluation.files import lines, written
 from kgkit.types import Document
 
 _SPACE: Final = re.compile(r"[ \t]+")  # a no-break space is part of a token
 DOCSTART: Final = "-DOCSTART-"
 OUTSIDE: Final = "O"
+_UNTYPED: Final = "NAME"
+_JSON_LINES: Final = frozenset((".jsonl", ".ndjson"))
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
@@ -74,14 +81,20 @@ def chunks(tags: Sequence[str]) -> list[tuple[int, int, str]]:
 
 
 def read_names(data: Path) -> Iterator[NamedDocument]:
-    """Yield the documents of a file, one in memory at a time; their ids are 1, 2, and so on.
+    """Yield the documents of a file, one in memory at a time.
 
-    The text is the tokens joined by a space, the sentences by a newline.
+    In the format of CoNLL-2003 their ids are 1, 2, and so on. The text is the tokens joined by a space, the
+    sentences by a newline.
 
     Raises (when the first document is asked for, or later):
         NotThere: if there is no such file.
-        SourceError: if a line is not a token with a tag, or there is none.
+        SourceError: if a line is not a token with a tag, or there is none; if the mentions of a document in
+            JSON lines overlap.
     """
+    if not _JSON_LINES.isdisjoint(path_suffix.lower() for path_suffix in data.suffixes):
+        for gold in read_gold_documents(data):
+            yield _names_of_mentions(gold, data)
+        return
     number, documents = 0, 0
     sentences: list[list[tuple[str, str]]] = []
     for at, line in lines(data):
@@ -125,6 +138,31 @@ def _document(name: str, sentences: Iterable[Sequence[tuple[str, str]]]) -> Name
         for begin, end, kind in chunks([tag for _, tag in sentence]):
             names.append(Name(tokens[first + begin][0], tokens[first + end - 1][1], kind))
     return NamedDocument(Document(name, "\n".join(text), bounds, tokens), names)
+
+
+def _names_of_mentions(gold: GoldDocument, data: Path) -> NamedDocument:
+    """Return a document of entity linking with its mentions as names."""
+    document, types = gold.document, gold.types or [""] * len(gold.entities)
+    if spaced := next((kind for kind in types if _SPACE.search(kind) or not kind.isprintable()), ""):
+        raise SourceError(
+            f"document {document.id!r} has a mention of a type with white space, {abbreviate(repr(spaced))}",
+            path=data,
+        )
+    names = sorted(
+        (
+            Name(mention.start, mention.end, kind or _UNTYPED)
+            for mention, kind in zip(document.mentions or (), types, strict=True)
+        ),
+        key=lambda name: (name.start, name.end),
+    )
+    for name, following in pairwise(names):
+        if following.start < name.end:
+            raise SourceError(
+                f"document {document.id!r} has mentions that overlap, from {name.start} and "
+                f"{following.start}: names stand side by side",
+                path=data,
+            )
+    return NamedDocument(msgspec.structs.replace(document, mentions=None), names)
 
 
 WriteNames = Callable[[NamedDocument, Sequence[Name]], None]

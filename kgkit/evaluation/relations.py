@@ -10,7 +10,8 @@ left out in the test file without gold, and may be in any.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -34,6 +35,7 @@ class Relation(NamedTuple):
         first, second: code points where each name stands, end exclusive.
         label: `Message-Topic(e1,e2)`, …, or `Other`; None in a file without gold.
         first_type, second_type: of the names, such as `PERSON`; "" where the data have none.
+        pair: key of the two entities, in any order; "" where the data have none.
     """
 
     id: str
@@ -43,6 +45,43 @@ class Relation(NamedTuple):
     label: str | None
     first_type: str = ""
     second_type: str = ""
+    pair: str = ""
+
+
+class TokenText:
+    """The text of tokens, joined by a space.
+
+    Args:
+        tokens: tokens of one instance.
+        instance: description of the instance, for errors.
+        path: file that it is in.
+
+    Attributes:
+        text: the text.
+    """
+
+    def __init__(self, tokens: Sequence[str], instance: str, path: Path) -> None:
+        self.text, self._tokens, self._instance, self._path = " ".join(tokens), tokens, instance, path
+        self._starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))
+
+    def span(self, name: str, begin: int, end: int) -> tuple[int, int]:
+        """Return the code points of tokens *begin* to *end*, inclusive: the *name* of the instance.
+
+        Raises:
+            SourceError: if there are no such tokens, or there is nothing in them.
+        """
+        if not 0 <= begin <= end < len(self._tokens):
+            raise SourceError(
+                f"{self._instance}: the {name} is tokens {begin} to {end}, expected places of 0 to "
+                f"{len(self._tokens) - 1}",
+                path=self._path, text=self.text,
+            )  # fmt: skip
+        span = self._starts[begin], self._starts[end] + len(self._tokens[end])
+        if not self.text[slice(*span)].strip():
+            raise SourceError(
+                f"{self._instance}: the {name} is nothing but white space", path=self._path, text=self.text
+            )
+        return span
 
 
 class RelationScore(NamedTuple):

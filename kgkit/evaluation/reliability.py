@@ -21,14 +21,14 @@ def picture(curves: Sequence[tuple[str, Reliability]], *, suffix: str, title: st
 
     Args:
         curves: what each is called, and what it shows.
-        suffix: `.svg`, or `.html` for a page that needs nothing else.
-        title: above them.
+        suffix: as `drawing_file` takes it.
+        title: title above the diagrams.
 
     Returns:
-        The content of the file, in UTF-8; equal curves give equal files.
+        The content of the file; equal curves give equal files.
 
     Raises:
-        UsageError: if there is no such format.
+        UsageError: as `drawing_file` does.
     """
     drawing = "".join(_svg(curves, title))
     return drawing_file(drawing, suffix, title="Reliability", what="a reliability diagram")

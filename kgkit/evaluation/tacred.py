@@ -19,7 +19,7 @@ import msgspec
 
 from kgkit.errors import SourceError
 from kgkit.evaluation.files import UniqueIds, missing_gold, opened
-from kgkit.evaluation.relations import Relation
+from kgkit.evaluation.relations import Relation, TokenText
 
 NO_RELATION: Final = "no_relation"
 
@@ -88,28 +88,10 @@ def read_tacred(path: Path) -> Iterator[Relation]:
 
 
 def _instance(name: str, record: _Record, which: str, path: Path) -> Relation:
-    tokens = [_BRACKETS.get(token, token) for token in record.token]
-    starts, size = list[int](), 0
-    for token in tokens:
-        starts.append(size)
-        size += len(token) + 1
-    text = " ".join(tokens)
-
-    def span(what: str, begin: int, end: int) -> tuple[int, int]:
-        """Return the code points of tokens *begin* to *end*, inclusive."""
-        if not 0 <= begin <= end < len(tokens):
-            raise SourceError(
-                f"{which}: the {what} is tokens {begin} to {end}, expected places of 0 to {len(tokens) - 1}",
-                path=path, text=text,
-            )  # fmt: skip
-        marked = starts[begin], starts[end] + len(tokens[end])
-        if not text[slice(*marked)].strip():
-            raise SourceError(f"{which}: the {what} is nothing but white space", path=path, text=text)
-        return marked
-
-    first = span("subject", record.subj_start, record.subj_end)
-    second = span("object", record.obj_start, record.obj_end)
-    return Relation(name, text, first, second, record.relation, record.subj_type, record.obj_type)
+    text = TokenText([_BRACKETS.get(token, token) for token in record.token], which, path)
+    first = text.span("subject", record.subj_start, record.subj_end)
+    second = text.span("object", record.obj_start, record.obj_end)
+    return Relation(name, text.text, first, second, record.relation, record.subj_type, record.obj_type)
 
 
 def score_tacred(gold: Iterable[Relation], answers: Mapping[str, str]) -> TacredScore:

@@ -5,7 +5,7 @@
     ranking          whether a text answers a question           mean reciprocal rank
     tagging          a tag for each token                        F1 of names with types
     wic              whether a word means the same in a pair     accuracy
-    relation         what holds between two names in a text      as SemEval-2010 task 8, or as TACRED
+    relation         what holds between two names in a text      as SemEval-2010 task 8, TACRED or FewRel
     typing           the types of a name in a text               micro F1
     acceptability    as classification, for CoLA                 Matthews correlation
     regression       a number for a text, or for a pair          mean of Pearson's and Spearman's correlation
@@ -16,10 +16,8 @@ learns and answers, the number of marked names which special word pieces it read
 which epoch of a training is kept.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
@@ -39,7 +37,9 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
+from kgkit.evaluation.fewrel import is_fewrel, read_fewrel
 from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold, opened
+from kgkit.evaluation.labels import gold_labels, label_indices, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
 from kgkit.evaluation.relations import read_relations
@@ -71,16 +71,12 @@ from kgkit.evaluation.task_scores import (
 )
 from kgkit.evaluation.wic import read_pairs
 
-_log = logging.getLogger(__name__)
-
 Reader = Callable[[Path, Path | None], Iterable[Example]]
 
 AnswerKind = Literal["label", "labels", "tags", "number", "choice"]
 """One label; any number of labels; a tag for each token; a number; the index of one of several texts."""
 
 _COLUMNS: Final = ("text_a", "sentence1")  # in a first line; other names of texts are words as well
-_LONG: Final = 30  # characters of a label that an error shows
-_SHOWN: Final = 20  # labels that one lists
 _TYPES: Final[dict[str, tuple[type, str]]] = {
     "label": (str, "a label"),
     "labels": (frozenset, "a frozenset of labels"),
@@ -103,6 +99,8 @@ class Task:
         reader: function that yields the examples of a file in a format of the task's own; its second argument
             is a file of gold. None where all files are of records.
         keys: names of fields that no record of the task has, but JSON lines in its own format do.
+        is_own: function that says whether a file that begins with an object of JSON is in the task's own
+            format; None where *keys* say it.
         fixed: labels of the task, where the examples do not decide them.
         names: marked names of the first text.
         gold_files: whether gold may stand in a file of its own.
@@ -124,6 +122,7 @@ class Task:
     decides: tuple[str, ...] = ("accuracy",)
     reader: Reader | None = None
     keys: frozenset[str] = frozenset()
+    is_own: Callable[[Path], bool] | None = None
     fixed: tuple[str, ...] = ()
     names: int = 0
     gold_files: bool = False
@@ -255,6 +254,8 @@ class Task:
         if not first.lstrip().startswith("{"):
             columns = [name.strip().lower() for name in first.split("\t")]
             return named and not {*columns}.isdisjoint(_COLUMNS)
+        if self.is_own is not None and self.is_own(path):
+            return False
         try:
             return self.keys.isdisjoint(msgspec.json.decode(first, type=dict[str, object]))
         except (msgspec.MsgspecError, RecursionError):
@@ -353,7 +354,7 @@ class Task:
             return np.array(gold, np.float32)
         if self.answer == "choice":
             return np.array(gold, np.int64)
-        indices, own = _indices(labels), gold_labels(example)
+        indices, own = label_indices(labels), gold_labels(example)
         if unknown := sorted(label for label in {*own} if label not in indices):
             message = f"has the label {short_label(unknown[0])!r}; the labels are: {list_labels(labels)}"
             raise UsageError(f"example {example.id} {message}")
@@ -397,38 +398,6 @@ class Task:
             raise UsageError(f"{what} is {abbreviate(repr(value))}; in the task {self.name} it is {name}")
 
 
-def gold_labels(example: Example) -> tuple[str, ...]:
-    """Return the labels, or tags, of an example; () if its gold is none."""
-    gold = example.gold
-    if isinstance(gold, str):
-        return (gold,)
-    return tuple(gold) if isinstance(gold, frozenset | tuple) else ()
-
-
-@cache
-def _indices(labels: tuple[str, ...]) -> dict[str, int]:
-    return {label: index for index, label in enumerate(labels)}
-
-
-def warn_of_labels(labels: Sequence[str], examples: int) -> None:
-    """Log a warning where hardly two examples share a label: texts may stand in its column."""
-    if 2 * len(labels) > examples:
-        _log.warning(
-            "%d labels in %d examples, as %r: is that the column of labels?",
-            len(labels), examples, short_label(labels[0]),
-        )  # fmt: skip
-
-
-def short_label(label: str) -> str:
-    """Return a label as an error shows it: its beginning."""
-    return label if len(label) <= _LONG else f"{label[:_LONG]}…"
-
-
-def list_labels(labels: Sequence[str]) -> str:
-    """Return labels as a message lists them: the first ones, each shortened."""
-    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])
-
-
 # -- readers ----------------------------------------------------------------
 
 
@@ -441,10 +410,12 @@ def _read_wic(path: Path, gold: Path | None) -> Iterator[Example]:
 def _read_relation(path: Path, _: Path | None) -> Iterator[Example]:
     with opened(path) as stream:
         begin = stream.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    for row in (read_tacred if begin.startswith(b"[") else read_relations)(path):
+    readers = {b"[": read_tacred, b"{": read_fewrel}
+    for row in readers.get(begin[:1], read_relations)(path):
         types = (("SUBJECT", row.first_type), ("OBJECT", row.second_type))
         tail = tuple(f"[{role}={kind}]" for role, kind in types if kind)
-        yield Example(row.id, (row.text,), (row.first, row.second), tail=tail, gold=row.label)
+        marks = (row.first, row.second)
+        yield Example(row.id, (row.text,), marks, tail=tail, group=row.pair, gold=row.label)
 
 
 def _read_typing(path: Path, _: Path | None) -> Iterator[Example]:
@@ -475,7 +446,7 @@ _ROWS: Final = (
     ),
     Task(
         name="relation", answer="label", layout=RELATION_LAYOUT, scorer=score_relation,
-        decides=("macro_f1", "f1"), reader=_read_relation, names=2,
+        decides=("macro_f1", "f1"), reader=_read_relation, names=2, is_own=is_fewrel,
     ),
     Task(
         name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, decides=("f1",),

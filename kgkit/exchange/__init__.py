@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kgkit.building.contract import check_renamed
 from kgkit.errors import UnknownName, UsageError
 from kgkit.exchange.contract import Format
 from kgkit.exchange.graphml import GraphML
@@ -23,10 +24,10 @@ __all__ = ["FORMATS", "Format", "builder_by_name", "find_format", "guess_format"
 FORMATS: Final[Mapping[str, Format]] = {
     each.name: each
     for each in (
-        PropertyGraph(),
         GraphML(),
         JSONLines(),
         KGTK(),
+        PropertyGraph(),
         NTriples(),
         ThreeColumns(),
         Turtle(),
@@ -34,6 +35,9 @@ FORMATS: Final[Mapping[str, Format]] = {
     )
 }
 """Every format by its name."""
+
+TABLES: Final = (".csv", ".parquet")
+"""Suffixes of tables, which the builder `table` reads; no format writes them."""
 
 _COMPRESSED: Final = (".gz", ".bz2", ".xz")
 
@@ -44,6 +48,7 @@ def find_format(name: str) -> Format:
     Raises:
         UnknownName: if there is none.
     """
+    check_renamed("format", name, [*FORMATS])
     if name not in FORMATS:
         raise UnknownName("format", name, list(FORMATS))
     return FORMATS[name]
@@ -52,6 +57,8 @@ def find_format(name: str) -> Format:
 def builder_by_name(source: str) -> str | None:
     """Return the builder of the format that the name of a source says, None if it says none."""
     path = Path(source)
+    if _is_table(path):
+        return "table"
     if path.is_dir() and not any(path.glob("nodes.*")):
         return None
     try:
@@ -67,7 +74,7 @@ def guess_format(path: Path) -> Format:
         UsageError: if it says none.
     """
     if path.is_dir():
-        return FORMATS["jsonl" if any(path.glob("entities.jsonl*")) else "csv"]
+        return FORMATS["jsonl" if any(path.glob("entities.jsonl*")) else "neo4j"]
     name = path.name.lower()
     for suffix in _COMPRESSED:
         name = name.removesuffix(suffix)
@@ -77,8 +84,16 @@ def guess_format(path: Path) -> Format:
         for suffix in candidate.suffixes
         if name.endswith(suffix)
     ]
+    if not matches and _is_table(path):
+        raise UsageError(f"{path.name} is a table: `kgkit build-kb table {path} --name NAME` reads it")
     if not matches:
         raise UsageError(
             f"the name {path.name!r} does not say its format: --format FORMAT, one of {', '.join(FORMATS)}"
         )
     return FORMATS[max(matches)[1]]
+
+
+def _is_table(path: Path) -> bool:
+    """Say whether a file has the name of a table."""
+    name = path.name.lower()
+    return any(name.endswith((suffix, *(f"{suffix}{end}" for end in _COMPRESSED))) for suffix in TABLES)

@@ -12,12 +12,11 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
-from kgkit.building.lines import check_file
 from kgkit.errors import SourceError
 from kgkit.store.urls import check_url_pattern
 from kgkit.types import Entity
 
-__all__ = ["Format", "checked_file", "chunks", "files_of", "head_of"]
+__all__ = ["Format", "chunks", "files_of", "head_of"]
 
 _CHUNK: Final = 1 << 18
 
@@ -153,16 +152,3 @@ def files_of(path: Path, head: Mapping[str, Any] | None, files: Iterable[Path] |
         about.identifiers,
     )
     return Files(info, read, properties)
-
-
-def checked_file(path: Path) -> Path:
-    """Return *path*, which has to be a file.
-
-    Raises:
-        NotThere: if nothing is there.
-        SourceError: if it is a folder, or holds nothing.
-    """
-    check_file(path)
-    if path.is_file() and not path.stat().st_size:
-        raise SourceError("is empty: there is nothing to read", path=path, line=1)
-    return path

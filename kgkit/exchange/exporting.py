@@ -30,9 +30,9 @@ def export_kb(
 
     Args:
         kb: open knowledge base.
-        path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `csv`.
-        format: `csv`, `graphml`, `jsonl`, `kgtk`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the name
-            of the file says.
+        path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `neo4j`.
+        format: `graphml`, `jsonl`, `kgtk`, `neo4j`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
+            name of the file says.
         progress: callback that is told how many bytes have been written.
 
     Returns:
@@ -76,7 +76,7 @@ def import_kb(
     The same as `build_kb` with the builder of that format.
 
     Args:
-        source: file to read; a folder for `csv`.
+        source: file to read; a folder for `neo4j`.
         name: name of the KB; that of the file, up to its first dot, unless given.
         format: name of the format, as in `export_kb`; None: as the name of the file says.
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.

@@ -35,9 +35,9 @@ from kgkit.building.attributes import (
     decoded_object,
 )
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import open_bytes
+from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import LineFormat, checked_file, entity_of, files_of, head_of
+from kgkit.exchange.contract import LineFormat, entity_of, files_of, head_of
 from kgkit.exchange.json_lines import closing_lines
 from kgkit.exchange.xml_text import escape_text, unescape_text
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple

@@ -30,9 +30,9 @@ import msgspec
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import text_lines
+from kgkit.building.lines import checked_file, text_lines
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import LineFormat, checked_file, files_of, head_of
+from kgkit.exchange.contract import LineFormat, files_of, head_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 

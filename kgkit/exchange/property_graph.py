@@ -30,9 +30,10 @@ import msgspec
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
+from kgkit.building.tables import csv_rows
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.contract import Format, entity_of, files_of, head_of
-from kgkit.exchange.tables import csv_chunks, csv_rows
+from kgkit.exchange.tables import csv_chunks
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
@@ -67,10 +68,10 @@ _EDGES: Final = ("relationships", "edges", "rels")
 class PropertyGraph(Format):
     """A folder of tables, as neo4j-admin imports them."""
 
-    name = "csv"
+    name = "neo4j"
     title = "Neo4j CSV (KGX is read too)"
     suffixes = ()
-    builder = "csv"
+    builder = "neo4j"
     folder = True
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
@@ -141,7 +142,7 @@ def _sense(sense: str | None) -> str:
 class PropertyGraphBuilder(Builder):
     """Entities and triples from a folder of tables, in Neo4j's shape or KGX's."""
 
-    name = "csv"
+    name = "neo4j"
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:

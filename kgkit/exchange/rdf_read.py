@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Final
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files
-from kgkit.building.lines import open_bytes
+from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
-from kgkit.exchange.contract import checked_file, files_of
+from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.exchange.rdf_write import oxigraph
 from kgkit.types import Alias, Form, Record, Redirect, Triple

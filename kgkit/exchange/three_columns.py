@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import text_lines
+from kgkit.building.lines import checked_file, text_lines
 from kgkit.errors import SourceError
-from kgkit.exchange.contract import LineFormat, checked_file, files_of
+from kgkit.exchange.contract import LineFormat, files_of
 from kgkit.types import Alias, Entity, Record, Triple
 
 __all__ = ["ThreeColumns", "ThreeColumnsBuilder"]

@@ -20,10 +20,9 @@ from typing import Any, Final
 
 from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import Builder, Files, SourceInfo
-from kgkit.building.lines import open_bytes
+from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
-from kgkit.exchange.contract import checked_file
 from kgkit.exchange.xml_text import unescape_text
 from kgkit.types import Alias, Entity, Form, Record, Triple
 

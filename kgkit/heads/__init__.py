@@ -1,6 +1,7 @@
 """Heads: what learns on top of an encoder's vectors, one file each. Tensors in, tensors out.
 
     entity_linker     KnowBert's entity linker, by itself or in a KnowBert
+    linker_losses     the losses of that linker
     knowbert          KnowBert: knowledge bases between the layers of an encoder
     ebert             E-BERT: an encoder that reads vectors of entities as if they were word pieces
     ebert_linker      E-BERT-MLM: a masked language model that predicts entities

@@ -89,7 +89,8 @@ class EBertLinker(nn.Module):
         generator: generator that e_ε is drawn with; None: torch's own.
 
     Raises:
-        UsageError: if the model predicts no masked words, or its decoder has weights of its own.
+        UsageError: if the model predicts no masked words, as one that generates words, or its decoder has
+            weights of its own.
 
     Example:
         >>> linker = EBertLinker(EBert(model, ebert_config, weight), EBertLinkerConfig(width=768))
@@ -263,14 +264,19 @@ def check_decoder(model: "PreTrainedModel") -> nn.Module:
     """Return the decoder of a masked language model, whose weights are its input embeddings.
 
     Raises:
-        UsageError: if it has none, or one with weights of its own.
+        UsageError: if it predicts no masked words, or has a decoder with weights of its own.
     """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES
+
     untyped: Any = model
     decoder, table = untyped.get_output_embeddings(), untyped.get_input_embeddings()
-    if decoder is None:
+    name = type(model).__name__
+    generates = untyped.can_generate() and name not in MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()
+    if decoder is None or generates:
+        does = "generates words, and " if generates else ""
         raise UsageError(
-            f"{type(model).__name__} predicts no masked words, and E-BERT-MLM links by what does: begin as a "
-            "masked language model"
+            f"{name} {does}predicts no masked words, and E-BERT-MLM links by what does: begin as a masked "
+            "language model"
         )
     if decoder.weight is not table.weight:
         raise UsageError(

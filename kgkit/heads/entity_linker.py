@@ -38,7 +38,7 @@ Departures:
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -46,11 +46,9 @@ from torch.nn import functional
 
 from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, card_of, save_head
+from kgkit.heads.linker_losses import margin_losses, softmax_losses
 from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
 from kgkit.ranges import check_range
-
-if TYPE_CHECKING:
-    pass
 
 KIND: Final = "knowbert-linker"
 
@@ -241,44 +239,6 @@ def weigh(scores: Tensor, entities: Tensor, threshold: float | None, null: Tenso
         return weighted
     refused = real.any(-1) & ~passing.any(-1)  # (B, M)
     return torch.where(refused[..., None], null.to(weighted.dtype), weighted)
-
-
-def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:
-    """Return (4), the cross entropy, of each mention.
-
-    -log Σ_g exp(ψ_g) / Σ_k exp(ψ_k), where g runs over the gold candidates.
-
-    Args:
-        scores: (B, M, C), -inf where there is no candidate.
-        gold: (B, M, C) bool.
-
-    Returns:
-        (B, M), 0 for a mention without gold among its candidates.
-    """
-    real = ~scores.isneginf()
-    lowest = torch.finfo(scores.dtype).min  # finite: see `masked_softmax`
-    every = scores.masked_fill(~real, lowest).logsumexp(-1)  # (B, M)
-    right = scores.masked_fill(~(real & gold), lowest).logsumexp(-1)  # (B, M)
-    return (every - right).masked_fill(~(real & gold).any(-1), 0.0)
-
-
-def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:
-    """Return (5), the max-margin loss, of each mention.
-
-    Σ_g max(0, γ - ψ_g) + Σ_k max(0, γ + ψ_k), where g runs over the gold candidates and k over the others.
-
-    Args:
-        scores: (B, M, C), -inf where there is no candidate.
-        gold: (B, M, C) bool.
-        margin: γ.
-
-    Returns:
-        (B, M), 0 for a mention without gold among its candidates.
-    """
-    real = ~scores.isneginf()
-    finite = scores.masked_fill(~real, 0.0)
-    missed = functional.relu(torch.where(gold, margin - finite, margin + finite))  # (B, M, C)
-    return missed.masked_fill(~real, 0.0).sum(-1).masked_fill(~(real & gold).any(-1), 0.0)
 
 
 class EntityLinker(SavedHead):

@@ -131,6 +131,7 @@ class KALMOutput(NamedTuple):
         dropped, raw: states of the last layers, after and before dropout, (B, T, E) of each direction.
         state: state of the layers behind the last word of a model from left to right; of both directions
             None.
+        lengths: (B,) int64, words of each row that was read; None: all.
     """
 
     vectors: Tensor
@@ -138,6 +139,7 @@ class KALMOutput(NamedTuple):
     dropped: list[Tensor]
     raw: list[Tensor]
     state: State | None
+    lengths: Tensor | None = None
 
 
 class LSTMStack(nn.Module):
@@ -332,7 +334,7 @@ class KALM(SavedHead):
             vectors, behind = self.join(contexts), None
         # Equations (5) and (9); of a model without types there is type 0 alone.
         log_types = vectors.new_zeros(*vectors.shape[:2], 1) if self.types is None else self.types(contexts)
-        return KALMOutput(vectors, log_types, dropped, raw, behind)
+        return KALMOutput(vectors, log_types, dropped, raw, behind, lengths)
 
     # -- words that are predicted -----------------------------------------------
 
@@ -370,9 +372,10 @@ class KALM(SavedHead):
         total = losses[real].mean()
         count = len(output.raw)
         for dropped, raw in zip(output.dropped, output.raw, strict=True):
-            total = total + config.activation / count * dropped.pow(2).mean()
+            total = total + config.activation / count * _mean_square(dropped, output.lengths)
             if raw.shape[1] > 1:
-                total = total + config.slowness / count * (raw[:, 1:] - raw[:, :-1]).pow(2).mean()
+                steps = None if output.lengths is None else output.lengths - 1
+                total = total + config.slowness / count * _mean_square(raw[:, 1:] - raw[:, :-1], steps)
         return total
 
     def divergence(self, output: KALMOutput, words: Tensor) -> Tensor:
@@ -430,6 +433,14 @@ class KALM(SavedHead):
 def _locked(like: Tensor, share: float, training: bool) -> Tensor:
     """Return a mask of the shape of *like*, (B, 1, width), which is the same for all words of a row."""
     return functional.dropout(torch.ones_like(like), share, training)
+
+
+def _mean_square(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return the mean of the squares of states (B, T, ·) that are not padding."""
+    squares = states.pow(2)
+    if lengths is None:
+        return squares.mean()
+    return squares[torch.arange(states.shape[1], device=states.device) < lengths[:, None]].mean()
 
 
 def _turned(vectors: Tensor, lengths: Tensor | None) -> Tensor:

@@ -109,11 +109,13 @@ class EBertReader(TextReader):
             tail: word pieces that follow the last text.
 
         Raises:
-            UsageError: if there are more texts than two, or none; if so many pieces are put in that there is
-                no room for words.
+            UsageError: if there are more texts than two, or none; if a mention is no span of its text; if so
+                many pieces are put in that there is no room for words.
         """
         if not 1 <= len(texts) <= 2:
             raise UsageError(f"a text or a pair of texts is read, not {len(texts)} texts")
+        for text in texts:
+            check_spans(text)
         added = 2 * len(marks) + len(tail)
         room = self.room(len(texts)) - added
         if added and room < 2:
@@ -284,6 +286,21 @@ _ENTITY_ORDER: Final = (3, 0, 0)
 def _special(ids: Sequence[int]) -> _Part:
     none = np.full(len(ids), -1, np.int64)
     return _Part(np.array(ids, np.int64), none, none)
+
+
+def check_spans(text: LinkedText) -> None:
+    """Make sure that the mentions of entities are spans of their text.
+
+    Raises:
+        UsageError: if one begins before the text, or ends behind it or before its own start.
+    """
+    length = len(text.text)
+    for span in text.spans:
+        if not 0 <= span.start <= span.end <= length:
+            raise UsageError(
+                f"the span of an entity is {span.start} to {span.end}, and its text has {length} characters: "
+                f"give code points from 0 to {length}, the start first"
+            )
 
 
 def linked_text(document: Document | LinkedDocument, kb: KnowledgeBase) -> LinkedText:

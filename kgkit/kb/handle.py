@@ -422,8 +422,8 @@ class KnowledgeBase(SurfaceQueries):
         """Write the KB in the format of another program, as `kgkit.exchange.exporting.export_kb` does.
 
         Args:
-            path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `csv`.
-            format: `csv`, `graphml`, `jsonl`, `kgtk`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
+            path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `neo4j`.
+            format: `graphml`, `jsonl`, `kgtk`, `neo4j`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
                 name of the file says.
             progress: callback that is told how many bytes have been written.
 

@@ -26,7 +26,7 @@ from kgkit.inputs.ebert_linking import (
 from kgkit.inputs.knowledge import check_knowledge
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
-from kgkit.linking.models import check_linked_kb, kb_of
+from kgkit.linking.models import linked_kb
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.manifest import checking_settings, damaged
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from kgkit.heads.ebert_linker import EBertLinker
-    from kgkit.kb import KnowledgeBase
     from kgkit.models.kinds import EBertManifest
     from kgkit.models.opening import Opening
 
@@ -77,39 +76,34 @@ class EBertScorer(Scorer):
         self.scores_null = linker.config.null
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        manifest: "EBertManifest",
-        kb: "KnowledgeBase",
-        *,
-        device: str = "auto",
-        vectors: str | None = None,
-        exclusive: bool = False,
-    ) -> "Self":
-        """Open the model in *folder*, of which *manifest* tells, for *kb*; *exclusive* as above.
+    def open(cls, folder: Path, manifest: "EBertManifest", opening: "Opening") -> "Self":
+        """Open the model in *folder*, of which *manifest* tells.
 
         Raises:
-            UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
-            StaleModel: if *kb* is another build than one that adds to that of the training, or has other
+            UsageError: if it was not trained with the knowledge base that it is opened on, or none is
+                named; if vectors are named: it has its own.
+            StaleModel: if that is another build than one that adds to that of the training, or has other
                 vectors.
             NotThere: if the vectors are gone.
             DamagedModel: if its files cannot be read.
         """
         from kgkit.heads.ebert_linker import EBertLinker
 
-        check_linked_kb("an E-BERT", manifest, manifest.trained_with, kb, vectors)
+        kb = linked_kb("an E-BERT", manifest, manifest.trained_with, opening)
         if manifest.linking is None:
             raise damaged(folder, "it has no settings of a linker")
         knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
-        linker = EBertLinker.from_pretrained(folder / FOLDER, device=device)
+        linker = EBertLinker.from_pretrained(folder / FOLDER, device=opening.device)
         stored = vectors_of(manifest, knowledge, linker.ebert)
         encoder = encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
         packed, prime = manifest.linking.packed, manifest.linking.prime
         with checking_settings(folder):
             reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=packed, prime=prime)
-        return cls(linker, reader, name=manifest.name, rounds=manifest.linking.rounds, exclusive=exclusive)
+        return cls(
+            linker, reader, name=manifest.name, rounds=manifest.linking.rounds,
+            exclusive=opening.use_threshold,
+        )  # fmt: skip
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         parts = [
@@ -201,11 +195,3 @@ class _Pass(NamedTuple):
         """Number of pieces, without special ones."""
         linked = sum(span.end - span.first - 1 for span, _ in self.links)
         return len(self.part.ids) - linked + ADDED * len(self.spans)
-
-
-def open_linker(folder: Path, manifest: "EBertManifest", opening: "Opening") -> EBertScorer:
-    """Open an E-BERT in the role of a linker."""
-    return EBertScorer.open(
-        folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
-        exclusive=opening.use_threshold,
-    )  # fmt: skip

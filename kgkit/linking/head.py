@@ -22,13 +22,13 @@ from msgspec import structs
 
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
-from kgkit.linking.gloss import warn_of_missing
 from kgkit.linking.prior_features import candidate_features, prior_features
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
     RidgeScorer,
     check_weights,
+    linker_vectors,
     meanings,
     parts_of,
     probabilities,
@@ -37,7 +37,6 @@ from kgkit.linking.ridge import (
 )
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
-from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Document
@@ -46,7 +45,7 @@ from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinker
-    from kgkit.kb import KnowledgeBase
+    from kgkit.models.opening import Opening
     from kgkit.types import Ids
     from kgkit.vectors import Vectors
 
@@ -72,12 +71,10 @@ class HeadScorer(Scorer):
         heads: KnowBert's linker, once or more often.
         scale: (2, F) float32, mean and deviation of the features in training.
         share: w, how much the score of the means, s, counts.
-        temperature: that scores are divided by.
-        name: that links carry.
+        temperature, name: as `RidgeScorer` takes them.
     """
 
     batch_size = 32
-    temperature: float
 
     def __init__(
         self,
@@ -94,35 +91,24 @@ class HeadScorer(Scorer):
         self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
         self.scale, self.share = scale, share
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
-        self.temperature, self.name = temperature, name
+        self.temperature: float = temperature
+        self.name = name
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        manifest: LinkerManifest,
-        kb: "KnowledgeBase",
-        *,
-        vectors: str | None = None,
-        device: str = "auto",
-    ) -> "HeadScorer":
-        """Open the model in *folder* on *kb*; *manifest* is what it says of itself.
+    def open(cls, folder: Path, manifest: LinkerManifest, opening: "Opening") -> "HeadScorer":
+        """Open the model in *folder*, of which *manifest* tells.
 
         Raises:
-            DamagedModel: if it cannot be read.
-            UsageError: if it is another KB's.
-            StaleModel: if it is another build's, or of other vectors.
-            NotThere: if the vectors or the encoder are gone.
             MissingExtra: if torch, transformers or safetensors is not installed.
+            The rest as `RidgeScorer.open` does.
         """
         from kgkit.embedding.text import encoder_of
         from kgkit.encoder import Encoder
 
         if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
             manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
-        own_vectors = model_vectors(manifest, kb, vectors)
-        warn_of_missing(kb, own_vectors)
-        own = folder / ENCODER  # one that was trained with the head
+        own_vectors = linker_vectors(manifest, opening)
+        own, device = folder / ENCODER, opening.device  # an encoder that was trained with the head
         encoder = (
             Encoder.load(str(own), device=device) if own.is_dir() else encoder_of(own_vectors, device=device)
         )

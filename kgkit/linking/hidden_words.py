@@ -6,7 +6,6 @@ Departures:
     Perplexity hides more than the training does: see `Masking` (`mentions`).
 """
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from kgkit.errors import UsageError
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, MaskedText, Masking, pad_labels
 from kgkit.inputs.passages import Passage
+from kgkit.linking.word_models import perplexity_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def perplexity(
         count += len(gold)
         if progress is not None:
             progress("scoring", min(begin + size, len(passages)), len(passages))
-    return Perplexity(math.exp(surprise / count), correct / count, count)
+    return Perplexity(perplexity_of(surprise / count), correct / count, count)
 
 
 class HiddenPieces(NamedTuple):

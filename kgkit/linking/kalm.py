@@ -25,14 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.loading import check_installed
-from kgkit.errors import DamagedModel, UsageError
+from kgkit.errors import UsageError
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
-from kgkit.linking.word_models import WordModel, WordPerplexity
+from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
 from kgkit.models.kalm import KALMManifest
-from kgkit.models.manifest import damaged
+from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel
 from kgkit.text import token_spans
 from kgkit.types import Document, Mention, Progress
@@ -99,10 +99,7 @@ class TrainedKALM(WordModel, OpenModel):
             self.kalm, sequence, unknown, length=self.manifest.length, rows=rows, progress=progress
         )
         if not math.isfinite(result.nats):
-            raise DamagedModel(
-                f"the model {self.manifest.name} gives words the log likelihood {-result.nats}, as its "
-                "weights are too large: train it again"
-            )
+            raise broken_weights(self.manifest.name, f"gives words the log likelihood {-result.nats}")
         return result
 
 
@@ -173,7 +170,11 @@ class KALMTagger(MentionTagger):
         return results
 
     def probabilities(self, sequences: Sequence[Numbers]) -> list[NDArray[np.float32]]:
-        """Return (N, 1 + K), P(τ | contexts, y) of each word of sequences (N,); zeros for first and last."""
+        """Return (N, 1 + K), P(τ | contexts, y) of each word of sequences (N,); zeros for first and last.
+
+        Raises:
+            DamagedModel: if the model gives words no probabilities.
+        """
         import torch
 
         from kgkit.inputs.kalm_batches import window_batch, word_windows
@@ -194,6 +195,8 @@ class KALMTagger(MentionTagger):
             with torch.inference_mode():
                 output = kalm(batch.words, batch.lengths)
                 mixed = kalm.mixed_types(output, batch.targets, 1 - self.type_prior, self.type_prior)
+            if not bool(mixed[batch.real].isfinite().all()):
+                raise broken_weights(self.name, "gives words no probabilities")
             for row, (number, part) in enumerate(chosen):
                 real = batch.real[row].nonzero()[:, 0]
                 results[number][part.begin + 1 + real.cpu().numpy()] = mixed[row, real].float().cpu().numpy()
@@ -241,7 +244,7 @@ def score_words(
     if not count:
         raise UsageError("there are no words to predict")
     nats = surprise / count
-    return WordPerplexity(math.exp(min(nats, 700.0)), nats, count, missed)
+    return WordPerplexity(perplexity_of(nats), nats, count, missed)
 
 
 def _evaluation_batches(kalm: "KALM", sequence: Numbers, length: int, rows: int) -> "Iterator[WordBatch]":

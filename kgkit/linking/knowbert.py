@@ -23,7 +23,7 @@ from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.knowledge import Knowledge
 from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.models import check_linked_kb, kb_of
+from kgkit.linking.models import linked_kb
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
@@ -207,25 +207,18 @@ class KnowBertScorer(Scorer):
         self.scores_null = config.null or self.threshold is not None
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        manifest: KnowBertManifest,
-        kb: KnowledgeBase,
-        *,
-        device: str = "auto",
-        vectors: str | None = None,
-        use_threshold: bool = False,
-    ) -> "Self":
-        """Open the model in *folder*, of which *manifest* tells, for *kb*; *use_threshold* as above.
+    def open(cls, folder: Path, manifest: KnowBertManifest, opening: Opening) -> "Self":
+        """Open the model in *folder*, of which *manifest* tells.
 
         Raises:
-            UsageError: if it was not trained with *kb*; if vectors are named: it has its own.
+            UsageError: if it was not trained with the knowledge base that it is opened on, or none is
+                named; if vectors are named: it has its own.
         """
-        check_linked_kb("a KnowBert", manifest, manifest.kbs, kb, vectors)
-        home = Home(kb.home.path.parents[1])
-        trained = TrainedKnowBert.open_folder(folder, manifest, home, device=device, kbs={kb.name: kb})
-        return cls(trained, kb.name, use_threshold=use_threshold)
+        kb = linked_kb("a KnowBert", manifest, manifest.kbs, opening)
+        trained = TrainedKnowBert.open_folder(
+            folder, manifest, Home(kb.home.path.parents[1]), device=opening.device, kbs={kb.name: kb}
+        )
+        return cls(trained, kb.name, use_threshold=opening.use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         reader, scores_of = self.trained.reader, list[list[Scores]]()
@@ -292,14 +285,6 @@ class KnowBertScorer(Scorer):
                 passing[..., -1] = True  # no link comes of it
             is_candidate &= passing
         return masked_softmax(scores / self.temperature, is_candidate)
-
-
-def open_linker(folder: Path, manifest: KnowBertManifest, opening: Opening) -> KnowBertScorer:
-    """Open a KnowBert in the role of a linker."""
-    return KnowBertScorer.open(
-        folder, manifest, kb_of(opening, manifest.name), device=opening.device, vectors=opening.vectors,
-        use_threshold=opening.use_threshold,
-    )  # fmt: skip
 
 
 def open_embedder(folder: Path, manifest: KnowBertManifest, opening: Opening) -> TrainedKnowBert:

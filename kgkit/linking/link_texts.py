@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Literal, overload
+from typing import Literal, TypedDict, Unpack, overload
 
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.coherence import CoherenceConfig
@@ -13,43 +13,35 @@ from kgkit.types import Document, LinkedDocument
 __all__ = ["link"]
 
 
+class LinkSettings(TypedDict, total=False):
+    """The settings of `link`, which has their meanings and their defaults."""
+
+    home: str | os.PathLike[str] | None
+    model: str
+    vectors: str | None
+    device: str
+    mentions: str | None
+    coherence: Literal["graph"] | CoherenceConfig | None
+    threshold: float | None
+    nil: Literal["drop", "mark"]
+    top_k: int
+    max_candidates: int | None
+    overlaps: Overlaps
+    all_surfaces: bool
+    explain: bool
+
+
 @overload
 def link(  # type: ignore[overload-overlap]  # a str is an iterable of str too
     text: str | Document,
     kb: str | KnowledgeBase | None = None,
-    *,
-    home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
-    vectors: str | None = None,
-    device: str = "auto",
-    mentions: str | None = None,
-    coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float = 0.0,
-    nil: Literal["drop", "mark"] = "drop",
-    top_k: int = 5,
-    max_candidates: int | None = 30,
-    overlaps: Overlaps = "longest",
-    all_surfaces: bool = False,
-    explain: bool = False,
+    **settings: Unpack[LinkSettings],
 ) -> LinkedDocument: ...
 @overload
 def link(
     text: Iterable[str | Document],
     kb: str | KnowledgeBase | None = None,
-    *,
-    home: str | os.PathLike[str] | None = None,
-    model: str = "prior",
-    vectors: str | None = None,
-    device: str = "auto",
-    mentions: str | None = None,
-    coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float = 0.0,
-    nil: Literal["drop", "mark"] = "drop",
-    top_k: int = 5,
-    max_candidates: int | None = 30,
-    overlaps: Overlaps = "longest",
-    all_surfaces: bool = False,
-    explain: bool = False,
+    **settings: Unpack[LinkSettings],
 ) -> list[LinkedDocument]: ...
 def link(
     text: str | Document | Iterable[str | Document],
@@ -61,7 +53,7 @@ def link(
     device: str = "auto",
     mentions: str | None = None,
     coherence: Literal["graph"] | CoherenceConfig | None = None,
-    threshold: float = 0.0,
+    threshold: float | None = None,
     nil: Literal["drop", "mark"] = "drop",
     top_k: int = 5,
     max_candidates: int | None = 30,
@@ -82,10 +74,12 @@ def link(
             (`kgkit.models()` lists them).
         vectors: name of the entities' vectors, for the models that take some; None: `text`.
         device: torch device of the models that have an encoder.
-        mentions: name or folder of a tagger whose names are linked; None: the KB's generator finds them.
+        mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the
+            KB's generator finds; None: those that the model was trained with, else the generator's.
         coherence: second stage, which weighs how well the links of a document agree: `graph`, or its
             settings; None: no such stage.
-        threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB.
+        threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB. None:
+            the one that the model was trained with, else 0.
         nil: treatment of such a mention: it is left out (`drop`), or a link without an entity (`mark`).
         top_k: number of candidates that a link shows, the best.
         max_candidates: number of candidates of a mention that are scored, the likeliest; None for all.

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, repeat
+from math import isnan
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -22,9 +23,10 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.lazy import missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.models import find_scorer
+from kgkit.linking.models import KB_MENTIONS, find_scorer, link_defaults
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
+from kgkit.models.manifest import broken_weights
 from kgkit.types import (
     NO_CANDIDATES,
     NO_SENSE,
@@ -163,7 +165,7 @@ class Linker:
         device: str = "auto",
         mentions: str | None = None,
         coherence: Literal["graph"] | CoherenceConfig | None = None,
-        threshold: float = 0.0,
+        threshold: float | None = None,
         nil: Literal["drop", "mark"] = "drop",
         top_k: int = 5,
         max_candidates: int | None = 30,
@@ -180,10 +182,12 @@ class Linker:
                 (`kgkit.models()` lists them).
             vectors: name of the entities' vectors, for the models that take some; None: `text`.
             device: torch device of the models that have an encoder.
-            mentions: name or folder of a tagger whose names are linked; None: the KB's generator finds them.
+            mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the
+                KB's generator finds; None: those that the model was trained with, else the generator's.
             coherence: second stage, which weighs how well the links of a document agree: `graph`, or its
                 settings; None: no such stage.
-            threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB.
+            threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB. None:
+                the one that the model was trained with, else 0.
             nil: treatment of such a mention: it is left out (`drop`), or a link without an entity (`mark`).
             top_k: number of candidates that a link shows, the best.
             max_candidates: number of candidates of a mention that are scored, the likeliest; None for all.
@@ -199,12 +203,20 @@ class Linker:
             UsageError: if a setting is out of range.
         """
         config = LinkerConfig(
-            coherence=coherence, threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates,
-            overlaps=overlaps, all_surfaces=all_surfaces, explain=explain,
+            coherence=coherence, threshold=threshold or 0.0, nil=nil, top_k=top_k,
+            max_candidates=max_candidates, overlaps=overlaps, all_surfaces=all_surfaces, explain=explain,
         )  # fmt: skip
-        _check_tagger(mentions, overlaps)
         handle = kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home)
         try:
+            where = Home(handle.home.path.parents[1])
+            defaults = link_defaults(model, where)
+            if threshold is None:
+                config = replace(config, threshold=defaults.threshold)
+            if mentions is None:
+                mentions = defaults.mentions
+            elif mentions == KB_MENTIONS:
+                mentions = None
+            _check_tagger(mentions, overlaps)
             scorer = find_scorer(
                 model, handle, use_threshold=overlaps == "score", vectors=vectors, device=device
             )
@@ -212,7 +224,7 @@ class Linker:
             if mentions is not None:
                 from kgkit.linking.tagger import MentionTagger  # here: torch takes seconds to load
 
-                tagger = MentionTagger.open(mentions, home=Home(handle.home.path.parents[1]), device=device)
+                tagger = MentionTagger.open(mentions, home=where, device=device)
             return cls(handle, config, scorer=scorer, tagger=tagger)
         except BaseException:
             if handle is not kb:
@@ -243,6 +255,7 @@ class Linker:
         Raises:
             TypeError: if *documents* is one string: give a list of it.
             UsageError: if a given mention is no span of its text, or has another text there.
+            DamagedModel: if the model gives candidates no probabilities.
         """
         if isinstance(documents, str):
             raise TypeError("a linker takes documents, not one text: linker([text]), or kgkit.link(text)")
@@ -361,6 +374,8 @@ class Linker:
         order = sorted(range(len(rows)), key=lambda index: -scored[index])
         best = next(iter(order), None)
         score = 0.0 if best is None else _round(scored[best])
+        if isnan(score):
+            raise broken_weights(self.model, "gives candidates no probabilities")
         nil = best is None or null or score < config.threshold or score < _generated_null(candidates)
         if nil and config.nil == "drop":
             return None

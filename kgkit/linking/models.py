@@ -9,20 +9,25 @@ that a trained model may have, in `.trained_coherence`.
 """
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import BUILT_IN, check_build, model_vectors
-from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import ModelManifest, damaged
+from kgkit.models.folder import BUILT_IN, check_build, find_model_folder, model_vectors
+from kgkit.models.kinds import LINKER, LinkerManifest
+from kgkit.models.manifest import ModelManifest, damaged, decode_manifest, read_header
 from kgkit.models.opening import open_model
+from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
+
+KB_MENTIONS: Final = "kb"
+"""What is named in the place of a tagger for the mentions that the knowledge base's generator finds."""
 
 MODELS = BUILT_IN
 """The models that need no training."""
@@ -65,6 +70,38 @@ def find_scorer(
     return scorer
 
 
+class LinkDefaults(NamedTuple):
+    """What a linker was trained with, for those who name no other.
+
+    Attributes:
+        mentions: name of the tagger whose names are linked; None: the generator finds the mentions.
+        threshold: least score of a link.
+    """
+
+    mentions: str | None = None
+    threshold: float = 0.0
+
+
+def link_defaults(model: str, home: Home) -> LinkDefaults:
+    """Return the tagger and the threshold of the linker *model*; none of one that is not trained.
+
+    Raises:
+        UnknownName, NotThere: if there is no such model.
+        DamagedModel: if it cannot be read.
+    """
+    if model in BUILT_IN:
+        return LinkDefaults()
+
+    def read(folder: Path) -> LinkDefaults:
+        """Return the defaults in a model's folder."""
+        if read_header(folder).kind != LINKER.name:
+            return LinkDefaults()
+        manifest = decode_manifest(folder, LinkerManifest)
+        return LinkDefaults(manifest.mentions or None, manifest.threshold)
+
+    return read_current(partial(find_model_folder, model, home, "linker"), read)
+
+
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
     """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
     kb = kb_of(opening, manifest.name)
@@ -92,7 +129,6 @@ def kb_of(opening: "Opening", model: str) -> KnowledgeBase:
 
 def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:
     """Return what a trained model of some type scores by, before coherence."""
-    vectors, device = opening.vectors, opening.device
     match manifest.type:
         case "prior":
             check_build(manifest, kb)
@@ -100,37 +136,38 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "gloss":
             from kgkit.linking.gloss import GlossScorer
 
-            own = model_vectors(manifest, kb, vectors)
-            return GlossScorer.open(kb, vectors=own.manifest.name, device=device)
+            own = model_vectors(manifest, kb, opening.vectors)
+            return GlossScorer.open(kb, vectors=own.manifest.name, device=opening.device)
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 
-            return RidgeScorer.open(folder, manifest, kb, vectors=vectors, device=device)
+            return RidgeScorer.open(folder, manifest, opening)
         case "head" | "full":
             from kgkit.linking.head import HeadScorer
 
-            return HeadScorer.open(folder, manifest, kb, vectors=vectors, device=device)
+            return HeadScorer.open(folder, manifest, opening)
         case other:
             raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")
 
 
-def check_linked_kb(
-    title: str, manifest: ModelManifest, names: Collection[str], kb: KnowledgeBase, vectors: str | None
-) -> None:
-    """Make sure that a linker which has vectors of its own is opened on a knowledge base of its own.
+def linked_kb(
+    title: str, manifest: ModelManifest, names: Collection[str], opening: "Opening"
+) -> KnowledgeBase:
+    """Return the knowledge base that a linker which has vectors of its own is opened on: one of its own.
 
     Args:
         title: title of one such model.
         manifest: manifest of the model.
         names: names of its knowledge bases.
-        kb: knowledge base that it is opened on.
-        vectors: name of vectors that is asked for; None: none is.
+        opening: what it is opened on.
 
     Raises:
-        UsageError: if it was not trained with *kb*, or vectors are named.
+        UsageError: if there is no knowledge base, it was not trained with that, or vectors are named.
     """
-    if vectors is not None:
+    kb = kb_of(opening, manifest.name)
+    if opening.vectors is not None:
         raise UsageError(f"{title} has the vectors that it was trained with: leave out --vectors")
     if kb.name not in names:
         has = ", ".join(names) or "none"
         raise UsageError(f"the model {manifest.name} has no knowledge base {kb.name!r}; it has: {has}")
+    return kb

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, warn_of_missing
+from kgkit.linking.models import kb_of
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
@@ -42,7 +43,7 @@ from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
-    from kgkit.kb import KnowledgeBase
+    from kgkit.models.opening import Opening
     from kgkit.vectors import Vectors
 
 Matrix = NDArray[np.float32]
@@ -128,6 +129,19 @@ class RidgeArrays(NamedTuple):
         return arrays
 
 
+def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors":
+    """Open the vectors that a linker takes, of the knowledge base that it is opened on.
+
+    Raises:
+        UsageError: if there is no knowledge base.
+        The rest as `model_vectors` does.
+    """
+    kb = kb_of(opening, manifest.name)
+    vectors = model_vectors(manifest, kb, opening.vectors)
+    warn_of_missing(kb, vectors)
+    return vectors
+
+
 class RidgeScorer(Scorer):
     """Scores candidates by their prior, the vectors of their texts, and what was seen in training.
 
@@ -140,7 +154,6 @@ class RidgeScorer(Scorer):
     """
 
     batch_size = 32
-    temperature: float
 
     def __init__(
         self,
@@ -152,34 +165,27 @@ class RidgeScorer(Scorer):
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays = reader, vectors, arrays
-        self.temperature, self.name = temperature, name
+        self.temperature: float = temperature
+        self.name = name
 
     @classmethod
-    def open(
-        cls,
-        folder: Path,
-        manifest: LinkerManifest,
-        kb: "KnowledgeBase",
-        *,
-        vectors: str | None = None,
-        device: str = "auto",
-    ) -> "RidgeScorer":
-        """Open the model in *folder* on *kb*; *manifest* is what it says of itself.
+    def open(cls, folder: Path, manifest: LinkerManifest, opening: "Opening") -> "RidgeScorer":
+        """Open the model in *folder*, of which *manifest* tells.
 
         Raises:
             DamagedModel: if it cannot be read, or has no weights, as models of older versions.
-            UsageError: if it is another KB's.
+            UsageError: if it is another KB's, or opened on none.
             StaleModel: if it is another build's, or of other vectors.
             NotThere: if the vectors or the encoder are gone.
         """
         from kgkit.embedding.text import encoder_of
 
         check_weights(manifest, folder)
-        own_vectors = model_vectors(manifest, kb, vectors)
-        warn_of_missing(kb, own_vectors)
+        own_vectors = linker_vectors(manifest, opening)
         with checking_settings(folder):
             read = span_config(manifest)
-        reader, arrays = SpanReader(encoder_of(own_vectors, device=device), read), RidgeArrays.load(folder)
+        encoder, arrays = encoder_of(own_vectors, device=opening.device), RidgeArrays.load(folder)
+        reader = SpanReader(encoder, read)
         shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
         if shape != expected:
             raise damaged(

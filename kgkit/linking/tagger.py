@@ -28,7 +28,7 @@ from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
 from kgkit.models.kinds import TaggerManifest
-from kgkit.models.manifest import checking_settings
+from kgkit.models.manifest import broken_weights, checking_settings
 from kgkit.models.opening import open_model
 from kgkit.text import token_spans
 from kgkit.types import Document, Mention
@@ -241,7 +241,11 @@ class Tagger(MentionTagger):
         return [_without_overlaps(names) for names in mentions]
 
     def _logits(self, words: Sequence[DocumentWords]) -> list[Matrix]:
-        """Return the logits of the words of each document, (N, L)."""
+        """Return the logits of the words of each document, (N, L).
+
+        Raises:
+            DamagedModel: if one is no number.
+        """
         import torch
 
         results = [np.zeros((len(document), self.head.config.labels), np.float32) for document in words]
@@ -258,6 +262,8 @@ class Tagger(MentionTagger):
                 windows = [window for _, window in chosen]
                 inputs = tagger_inputs(windows, padding=self.reader.padding).to(device)
                 logits = self.head(inputs).cpu().numpy()  # (n, W, L)
+                if not np.isfinite(logits).all():
+                    raise broken_weights(self.name, "gives words no probabilities")
                 for (number, window), row in zip(chosen, logits, strict=True):
                     end = window.begin + len(window.firsts)
                     results[number][window.begin : end] = row[: len(window.firsts)]

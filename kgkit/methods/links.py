@@ -6,10 +6,8 @@ from typing import Final, TypeVar
 from kgkit.encoder import pick_device
 from kgkit.errors import NotThere, StaleModel, UnknownName
 from kgkit.home import Home
-from kgkit.models.folder import BUILT_IN, find_model_folder
-from kgkit.models.manifest import MANIFEST
+from kgkit.models.folder import BUILT_IN, manifest_digest
 from kgkit.types import Document, LinkedDocument
-from kgkit.versions import file_sha256, read_current
 
 FindMentions = Callable[[Iterable[Document]], Iterable[Document | LinkedDocument]]
 DocumentType = TypeVar("DocumentType", Document, LinkedDocument)
@@ -49,10 +47,7 @@ def linker_sha256_of(home: Home, linker: str) -> str:
     if linker in ("", *BUILT_IN):
         return ""
     try:
-        return read_current(
-            lambda: find_model_folder(linker, home),
-            lambda folder: file_sha256(folder / MANIFEST),
-        )
+        return manifest_digest(linker, home)
     except (NotThere, UnknownName):
         return ""
 

@@ -6,6 +6,7 @@ A block is a number of batches: the first block is one batch, so that the first 
 ones are four times as large each, up to 32 batches: enough that the examples of a batch are of like lengths.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain
@@ -17,7 +18,7 @@ from kgkit.evaluation.records import ParsedRecord
 from kgkit.evaluation.tasks import TASKS, Task, find_task
 from kgkit.methods.answering import answers_of, length_of
 from kgkit.methods.contract import Method
-from kgkit.models.manifest import ModelManifest
+from kgkit.models.manifest import ModelManifest, broken_weights
 from kgkit.models.opening import OpenModel
 
 RecordLike = Mapping[str, object] | Sequence[str] | str | Example
@@ -98,6 +99,7 @@ class Predictor(OpenModel):
             UsageError: if *records* is one text, or *batch* is below 1; if a record cannot be read by the
                 model.
             SourceError (when its block is asked for): if a record is not what it should be.
+            DamagedModel (when its block is asked for): if the model gives answers no probabilities.
         """
         if isinstance(records, str | Mapping | Example):
             raise UsageError(f"records are a list, and this is one {type(records).__name__}: model([record])")
@@ -163,6 +165,7 @@ class Predictor(OpenModel):
 
             examples = [record.example for record in block]
             answers = answers_of(self.method, examples, size=batch, bf16=bf16, progress=show)
+            check_finite(answers, self.manifest.name)
             answered += len(block)
             yield [Answered(*pair) for pair in zip(block, answers, strict=True)]
 
@@ -173,8 +176,36 @@ class Predictor(OpenModel):
         size: int = 32,
         progress: Callable[[int, int], object] | None = None,
     ) -> list[Prediction]:
-        """Return the answers to examples, in their order, sorted as a whole; see `answers_of`."""
-        return answers_of(self.method, examples, size=size, progress=progress)
+        """Return the answers to examples, in their order, sorted as a whole; see `answers_of`.
+
+        Raises:
+            DamagedModel: if the model gives answers no probabilities.
+        """
+        answers = answers_of(self.method, examples, size=size, progress=progress)
+        check_finite(answers, self.manifest.name)
+        return answers
+
+
+def check_finite(predictions: Iterable[Prediction], model: str) -> None:
+    """Make sure that a model gives its answers probabilities, and that numbers are some.
+
+    Args:
+        predictions: its answers.
+        model: its name.
+
+    Raises:
+        DamagedModel: if one is not finite.
+    """
+    for prediction in predictions:
+        numbers: Any = prediction.probabilities
+        if numbers is None:
+            numbers = (prediction.answer,)
+        elif isinstance(numbers, Mapping):
+            numbers = numbers.values()
+        for number in numbers:
+            if not math.isfinite(number):
+                noun = "a probability" if prediction.probabilities is not None else "a number"
+                raise broken_weights(model, f"answers example {prediction.id} by {noun} of {number}")
 
 
 def blocks(parsed: Iterable[ParsedRecord], batch: int) -> Iterator[list[ParsedRecord]]:

@@ -71,6 +71,8 @@ class TaskTraining:
     """Whether the method reads vectors of entities."""
     ONLY_KB: ClassVar[bool] = True
     """Whether the only knowledge base there is is taken where none is named; else the method goes without."""
+    KNOWLEDGE: ClassVar[tuple[str, ...]] = ()
+    """Settings of what a control leaves out: they have no effect on it."""
     LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}
     """The least value of each number."""
 
@@ -95,6 +97,15 @@ class TaskTraining:
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
         return (*self.data, *self.gold, *self.dev, *self.dev_gold)
+
+    @property
+    def without_effect(self) -> list[str]:
+        """Names of the settings that are given, and that a control leaves out; of no control none."""
+        return [name for name in self.KNOWLEDGE if self.control and self._is_set(name)]
+
+    def _is_set(self, name: str) -> bool:
+        """Say whether a setting is another than its default."""
+        return bool(getattr(self, name) != getattr(type(self), name))
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))

@@ -25,7 +25,7 @@ from kgkit.home import Home, is_name
 from kgkit.models.kinds import Kind, LinkerManifest, Role, find_kind
 from kgkit.models.manifest import LONGEST_COMMAND, MANIFEST, decode_manifest, read_header
 from kgkit.vectors import vectors_names
-from kgkit.versions import find_content, read_current
+from kgkit.versions import file_sha256, find_content, read_current
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -123,6 +123,22 @@ def names_with(purpose: Kind[Any] | Role | None, home: Home) -> list[str]:
             if read_current(partial(find_model_folder, name, home), fits):
                 names.append(name)
     return names
+
+
+def manifest_digest(
+    model: str | os.PathLike[str], home: Home, purpose: Kind[Any] | Role | None = None
+) -> str:
+    """Return the SHA-256 of what a model says of itself, which changes when it is trained again.
+
+    Args:
+        model, home, purpose: as `find_model_folder` takes them.
+
+    Raises:
+        UnknownName, NotThere: as `find_model_folder` does.
+    """
+    return read_current(
+        partial(find_model_folder, model, home, purpose), lambda folder: file_sha256(folder / MANIFEST)
+    )
 
 
 def find_trained(home: Home, name: str) -> Path:

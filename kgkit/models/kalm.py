@@ -32,14 +32,11 @@ def _roles_of_kalm(manifest: KALMManifest) -> tuple[Role, ...]:
 
 
 KALM: Final = Kind(
-    name="kalm",
-    title="a KALM",
+    name="kalm", title="a KALM", manifest=KALMManifest, roles_of=_roles_of_kalm,
     about="a language model of words with latent types (Liu et al. 2019)",
-    manifest=KALMManifest,
     roles={
         "language_model": "kgkit.linking.kalm:open_language_model",
         "tagger": "kgkit.linking.kalm:open_tagger",
     },
     use="`kgkit evaluate ppl --model {name}` scores it; one of both directions finds mentions, as a tagger",
-    roles_of=_roles_of_kalm,
-)
+)  # fmt: skip

@@ -241,6 +241,9 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
         reader: the fields of `SpanConfig`.
         temperature: that scores are divided by, so that they are probabilities.
         coherence: settings of the second stage, if it was trained with one.
+        mentions: tagger whose names it links where nobody names another; "": the knowledge base's generator
+            finds the mentions.
+        threshold: least score of its links where nobody names another.
     """
 
     vectors: str
@@ -250,6 +253,8 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     temperature: Temperature
     texts: dict[str, Any] = msgspec.field(default_factory=dict)
     coherence: dict[str, Any] | None = None
+    mentions: str = ""
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
 
     @property
     def kb(self) -> str:
@@ -415,22 +420,15 @@ def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
 
 
 LINKER: Final = Kind(
-    name="linker",
-    title="a linker",
-    manifest=LinkerManifest,
-    roles={"linker": "kgkit.linking.models:open_linker"},
-    use="link with `--model {name}`",
-    encoder="encoder",
-)
+    name="linker", title="a linker", manifest=LinkerManifest, encoder="encoder",
+    roles={"linker": "kgkit.linking.models:open_linker"}, use="link with `--model {name}`",
+)  # fmt: skip
 
 TAGGER: Final = Kind(
-    name="tagger",
-    title="a tagger",
-    manifest=TaggerManifest,
+    name="tagger", title="a tagger", manifest=TaggerManifest, encoder="head/encoder",
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
-    encoder="head/encoder",
-)
+)  # fmt: skip
 
 KNOWBERT: Final = Kind(
     name="knowbert",
@@ -438,7 +436,7 @@ KNOWBERT: Final = Kind(
     about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
     manifest=KnowBertManifest,
     roles={
-        "linker": "kgkit.linking.knowbert:open_linker",
+        "linker": "kgkit.linking.knowbert:KnowBertScorer.open",
         "embedder": "kgkit.linking.knowbert:open_embedder",
         "language_model": "kgkit.linking.knowbert:open_language_model",
         "predictor": "kgkit.methods.knowbert:open_predictor",
@@ -488,7 +486,7 @@ EBERT: Final = replace(
     ),
     roles={
         "predictor": "kgkit.methods.ebert:open_predictor",
-        "linker": "kgkit.linking.ebert:open_linker",
+        "linker": "kgkit.linking.ebert:EBertScorer.open",
     },
     uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
     roles_of=_roles_of_ebert,

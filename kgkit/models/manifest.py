@@ -184,6 +184,16 @@ def damaged(folder: Path, what: str, command: str = "") -> DamagedModel:
     return DamagedModel(f"the model in {folder} cannot be used: {what}; train it again{again}")
 
 
+def broken_weights(model: str, finding: str) -> DamagedModel:
+    """Return the error of a model that computes what is no number.
+
+    Args:
+        model: its name.
+        finding: what it does, with which the sentence goes on.
+    """
+    return DamagedModel(f"the model {model} {finding}: its weights are damaged, or too large; train it again")
+
+
 def _command_again(older: _Older) -> str:
     """Return the command that trains a model of an older format again."""
     if 0 < len(older.command) <= LONGEST_COMMAND:

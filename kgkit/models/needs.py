@@ -67,10 +67,20 @@ def _has_model(home: Home, name: str) -> bool:
 
 def models_needing(home: Home, name: str) -> list[str]:
     """Return the names of the models that need the model *name*."""
-    names = []
-    for other in model_names(home):
-        with suppress(KgkitError):  # one that cannot be read needs nothing
-            needs = read_current(partial(find_model_folder, other, home), read_header).needs
-            if name in (needs.linker, *needs.models):
-                names.append(other)
-    return names
+    return [model for model, needs in _all_needs(home) if name in (needs.linker, *needs.models)]
+
+
+def models_needing_kb(home: Home, name: str) -> list[str]:
+    """Return the names of the models that need builds or vectors of the knowledge base *name*."""
+    return [
+        model
+        for model, needs in _all_needs(home)
+        if name in (*needs.kbs, *(vectors.partition("/")[0] for vectors in needs.vectors))
+    ]
+
+
+def _all_needs(home: Home) -> Iterator[tuple[str, Needs]]:
+    """Yield the name of each model with what it needs; one that cannot be read needs nothing."""
+    for name in model_names(home):
+        with suppress(KgkitError):
+            yield name, read_current(partial(find_model_folder, name, home), read_header).needs

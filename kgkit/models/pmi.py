@@ -40,19 +40,18 @@ class PMIManifest(ModelManifest, frozen=True, kw_only=True):
 
 
 PMI: Final = Kind(
-    name="pmi",
-    title="a PMI table",
+    name="pmi", title="a PMI table", manifest=PMIManifest,
     about="which words stand near each other more often than by chance (Church and Hanks 1990)",
-    manifest=PMIManifest,
     roles={"association_table": "kgkit.models.pmi:open_table"},
     use="`kgkit nearest WORD --pmi {name}` lists the words that go with one",
-)
+)  # fmt: skip
 
 
 def open_table(folder: Path, manifest: PMIManifest, _: "Opening") -> PMITable:
     """Return the PMI table in *folder*.
 
     Raises:
-        DamagedModel: if its files are no arrays, or do not fit each other.
+        DamagedModel: if its files are no arrays, or do not fit each other or the manifest.
     """
-    return PMITable({name: read_array(folder / f"{name}.npy") for name in ARRAYS}, manifest.name)
+    arrays = {name: read_array(folder / f"{name}.npy") for name in ARRAYS}
+    return PMITable(arrays, manifest.name, words=manifest.words, pairs=manifest.pairs)

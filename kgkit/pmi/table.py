@@ -70,9 +70,11 @@ class PMITable:
     Args:
         arrays: arrays of the table, as the module has them.
         name: name of the table, for errors.
+        words, pairs: numbers of words and of pairs that the arrays are to have, (x, y) and (y, x) counted
+            once; None: any.
 
     Raises:
-        DamagedModel: if the arrays do not fit each other.
+        DamagedModel: if the arrays do not fit each other, or these numbers.
 
     Example:
         >>> table = kgkit.open_model("english-pmi")
@@ -82,7 +84,14 @@ class PMITable:
         [AssociatedWord(word='virgin', value=0.57), AssociatedWord(word='drizzle', value=0.39)]
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
+    def __init__(
+        self,
+        arrays: Mapping[str, NDArray[Any]],
+        name: str,
+        *,
+        words: int | None = None,
+        pairs: int | None = None,
+    ) -> None:
         self.name = name
         for array, kind in ARRAYS.items():
             if arrays[array].dtype != kind or arrays[array].ndim != 1:
@@ -101,6 +110,15 @@ class PMITable:
         self._check_offsets("ends", np.concatenate([[0], self._ends]), len(self._text))
         self._check_offsets("starts", self._starts, len(self._columns))
         self._numbers: dict[str, int | None] = {}
+        self._check_numbers(words, pairs)
+
+    def _check_numbers(self, words: int | None, pairs: int | None) -> None:
+        """Make sure that there are so many words and pairs, of two values each; of a word with itself one."""
+        if words is not None and words != len(self):
+            raise self._damaged(f"its arrays have {len(self):,} words, its manifest {words:,}")
+        values = len(self._values)
+        if pairs is not None and not 0 <= 2 * pairs - values <= len(self):
+            raise self._damaged(f"its arrays have {values:,} values, its manifest {pairs:,} pairs")
 
     def _check_offsets(self, array: str, offsets: NDArray[np.int64], last: int) -> None:
         """Make sure that offsets into another array begin at 0, ascend, and end where that array does."""

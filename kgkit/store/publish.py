@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
+from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed, did_you_mean
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, Manifest
 from kgkit.store.reader import StoreReader
@@ -160,10 +160,14 @@ def find_build(home: Home, name: str) -> PublishedBuild:
     kb = home.kb(name)
     current = kb.published()
     if current is None:
-        kbs = ", ".join(other.name for other in home.kbs())
+        kbs = [kb_home.name for kb_home in home.kbs()]
+        listed = f"are: {', '.join(kbs)}" if kbs else "is none"
+        message = f"no knowledge base {name!r} in {home.path} (there {listed})"
+        if hint := did_you_mean(name, kbs):
+            raise NotThere(f"{message}{hint}")
         raise NotThere(
-            f"no knowledge base {name!r} in {home.path} (there {'are: ' + kbs if kbs else 'is none'}): "
-            f"`kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb wordnet` will do"
+            f"{message}: `kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb "
+            f"wordnet` will do{home.demo_hint()}"
         )
     if build and build not in (names := kb.build_names()):
         raise NotThere(

@@ -14,15 +14,16 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
-from kgkit.models.folder import model_folder
+from kgkit.models.folder import model_folder, name_in_home
 from kgkit.models.kinds import Kind
-from kgkit.models.manifest import ManifestType, ModelManifest
+from kgkit.models.manifest import ManifestType, ModelManifest, Needs
 from kgkit.models.publishing import make_manifest, read_trained, stage_model, work_folder, write_manifest
 from kgkit.models.registering import catalogue
 from kgkit.training.config import TrainingConfig
@@ -64,11 +65,13 @@ class Plan(NamedTuple):
             encoder and the builds of knowledge bases; its `repr` is digested.
         train: function that trains, in the folder that it gets.
         exclusive: False for a training that writes nothing to its folder: the same one may run twice at once.
+        needs: what the model reads beside its own folder; it is none of the models among them.
     """
 
     identity: object
     train: Callable[[Path], Outcome]
     exclusive: bool = True
+    needs: Needs = Needs()
 
 
 class TrainedModel(NamedTuple):
@@ -112,7 +115,8 @@ def run_job(
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
 
     Raises:
-        UsageError: if *name* cannot name a model, *seed* is out of range, or a file is a pipe.
+        UsageError: if *name* cannot name a model, or is that of one which the model needs, *seed* is out of
+            range, or a file is a pipe.
         MissingExtra: if torch, transformers or accelerate is needed and not installed.
         NotThere: if a file is not there.
         DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
@@ -132,6 +136,7 @@ def run_job(
         set_seed(seed)
     with ExitStack() as stack:
         plan = prepare(stack)
+        check_not_replaced(home, name, (plan.needs.linker, *plan.needs.models))
         data = {str(path): sha256_of(path) for path in files}
         identity = settings, plan.identity, data
         work = stack.enter_context(work_folder(home, kind.name, name, identity, alone=plan.exclusive))
@@ -145,6 +150,82 @@ def run_job(
             about = {"results": results, "data": data, "command": command}
             write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
     return final
+
+
+class TrainingSettings(Protocol):
+    """Settings that `Trainer` takes."""
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Files that are read."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of what is drawn."""
+
+
+SettingsType = TypeVar("SettingsType", bound=TrainingSettings)
+
+
+@dataclass(frozen=True)
+class Trainer(Generic[SettingsType]):
+    """Function that trains models of one kind by gradient.
+
+    Attributes:
+        kind: kind of the models.
+        prepare: function from the home, a name, settings, the device and `progress` to a plan.
+    """
+
+    kind: Kind[Any]
+    prepare: Callable[[Home, str, SettingsType, str, Progress | None], Plan]
+
+    def __call__(
+        self,
+        home: Home,
+        name: str,
+        training: SettingsType,
+        *,
+        device: str = "auto",
+        command: str = "",
+        progress: Progress | None = None,
+    ) -> Path:
+        """Train a model, and write it to `models/NAME` of *home*, in the place of an older one.
+
+        Args:
+            home: home of models and knowledge bases; a training that was stopped goes on there.
+            name: name of the model.
+            training: data and settings.
+            device: torch device on which it is trained.
+            command: command that trains the like.
+            progress: function that receives what is done.
+
+        Returns:
+            Folder of the model's files, as `run_job` returns it, which has the errors too.
+        """
+        return run_job(
+            self.kind, home, name, training,
+            lambda _: self.prepare(home, name, training, device, progress),
+            files=training.files, command=command, seed=training.seed,
+        )  # fmt: skip
+
+
+def check_not_replaced(home: Home, name: str, models: Iterable[str]) -> None:
+    """Make sure that a training does not replace a model that it reads.
+
+    Args:
+        home: home that the new model is kept in.
+        name: name of the new model.
+        models: names or folders of the models that are read; "" is none.
+
+    Raises:
+        UsageError: if one of them has that name in *home*.
+    """
+    for model in models:
+        if model and name_in_home(home, model) == name:
+            raise UsageError(
+                f"the model {name} would replace the model {model}, which it is trained with: give it "
+                "another name"
+            )
 
 
 def train_recorded(
@@ -174,9 +255,9 @@ def train_recorded(
 
 
 def note_best_epoch(record: RunRecord, manifest: ModelManifest) -> None:
-    """Note the scores of the epoch whose weights a model has, on what was held out."""
+    """Note the scores of the epoch whose weights a model has, on what was held out, if it has epochs."""
     results = manifest.results
-    for epoch in results["epochs"]:
+    for epoch in results.get("epochs", ()):
         if epoch["epoch"] == results.get("best_epoch"):
             for metric in sorted(set(epoch) - {"epoch"}):
                 items = int(results.get("held_out", 0))

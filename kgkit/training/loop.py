@@ -247,7 +247,7 @@ class _Training:
             state.losses = []
         self.ctrl_c.busy = False
         if self.progress is not None and self.rank == 0:
-            self.progress("training, step", state.steps, self.total)
+            self.progress(f"training, loss {loss:.3f}, step", state.steps, self.total)
         if interrupted:
             raise self.ctrl_c.error()
         return bool(due_anywhere)

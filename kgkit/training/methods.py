@@ -1,5 +1,6 @@
 """Training by the name of a method, as the commands do: settings and names in, a model in the catalog out."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import MISSING, asdict, fields, is_dataclass
@@ -17,6 +18,8 @@ from kgkit.models.kinds import Kind, find_method
 from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
+
+log = logging.getLogger(__name__)
 
 _SHOWN: Final = 5  # files, in an error
 
@@ -175,6 +178,8 @@ def train_model(
     progress: Progress | None = None,
 ) -> TrainedModel:
     """Train the model that the settings are of, and keep the run in the catalog; see `train`."""
+    if training.control:
+        _warn_of_control(training, kbs, vectors)
     run = recorded(
         home, command=command, config=asdict(training), seeds=[training.seed], device=device,
         data=training.files,
@@ -188,6 +193,13 @@ def train_model(
             )
 
         return train_recorded(run, home, name, kind, train_chosen, note_best_epoch)
+
+
+def _warn_of_control(training: TaskTraining, kbs: Sequence[str], vectors: Sequence[str]) -> None:
+    """Log which of the names and settings of a control have no effect, if there are some."""
+    names = [name for name, value in (("kb", kbs), ("vectors", vectors)) if value]
+    if names := [*names, *training.without_effect]:
+        log.warning("a control reads no knowledge, which leaves without effect: %s", ", ".join(names))
 
 
 def data_files(data: Iterable[Path], dev: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

@@ -8,15 +8,13 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_data
@@ -25,17 +23,15 @@ from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.tagger import HEAD, MentionTagger, Tagger, score_tagger
-from kgkit.models.folder import find_model_folder
+from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import TAGGER
-from kgkit.models.manifest import MANIFEST
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, Trainer, check_not_replaced, fit, scores_by_epoch
 from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Progress
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -90,6 +86,11 @@ class TaggerTraining:
         check_range(self, "patience", "seed", "decay", least=0)
         check_range(self, "lr", "lr_new", above=0)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that are read."""
+        return (*self.data, *self.dev)
+
 
 class LabelledWindow(NamedTuple):
     """A window with the labels (W,) of its own words."""
@@ -98,41 +99,13 @@ class LabelledWindow(NamedTuple):
     labels: Numbers
 
 
-def train_tagger(
-    home: Home,
-    name: str,
-    training: TaggerTraining,
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
-
-    Args:
-        training: data and settings.
-        home, name, device, command, progress: as `kgkit.training.tasks.train_task` takes them.
-
-    Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
-
-    Raises:
-        UsageError: if *name* cannot name a model, no document has a name in it, or there is no such device.
-        The rest as `train_task` does.
-    """
-    return run_job(
-        TAGGER, home, name, training,
-        lambda _: _prepare(home, name, training, device, progress),
-        files=(*training.data, *training.dev), command=command, seed=training.seed,
-    )  # fmt: skip
-
-
 def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
     """Read the data, and begin a tagger."""
     import torch
 
     from kgkit.heads.tagger import WordTagger, WordTaggerConfig
 
+    check_not_replaced(home, name, [training.teacher])  # before the teacher reads all data
     learn, dev, teacher = _documents(home, training, device, progress)
     types = tuple(sorted({name.type for document in learn for name in document.names}))
     if not types:
@@ -181,6 +154,10 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
         }
 
     return Plan((encoder.fingerprint, teacher) if teacher else encoder.fingerprint, train)
+
+
+train_tagger: Final = Trainer(TAGGER, _prepare)
+"""Function that trains a tagger; it raises `UsageError` too if there is no name in the texts."""
 
 
 def label_windows(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[LabelledWindow]:
@@ -253,10 +230,7 @@ def _documents(
     """Return the documents to learn from, those that choose the epoch, and the digest of the teacher."""
     digest, teacher = "", None
     if training.teacher:
-        digest = read_current(
-            partial(find_model_folder, training.teacher, home, "tagger"),
-            lambda folder: sha256_of(folder / MANIFEST),
-        )
+        digest = manifest_digest(training.teacher, home, "tagger")
         teacher = MentionTagger.open(training.teacher, home=home, device=device)
 
     def documents(files: Sequence[Path]) -> list[NamedDocument]:

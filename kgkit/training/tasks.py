@@ -20,6 +20,7 @@ from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
 from kgkit.models.kinds import Kind
+from kgkit.models.manifest import ModelManifest
 from kgkit.models.publishing import make_manifest
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
@@ -62,17 +63,13 @@ def train_method(
 
     Args:
         kind: kind of the model, which names what begins it.
-        home: home that the model is kept in; a training that was stopped goes on there.
-        name: name of the model.
+        home, name, device, command, progress: as `kgkit.training.job.Trainer` takes them.
         training: settings.
         kbs: knowledge bases, open, with the names of their vectors if the method reads some; a control reads
             none of them.
-        device: torch device on which it is trained.
-        command: command that trains the like.
-        progress: function that receives what is done.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the model's files, as `run_job` returns it.
 
     Raises:
         DamagedModel: if the fields of the manifest that the method gives are not those that its kind has.
@@ -101,8 +98,9 @@ def train_method(
         data = TaskData.read(training)
         begin = kind.load(kind.begin)
         beginning: Beginning = begin(training, data, resources)
-        make_manifest(kind, name, **_fields(training, beginning))  # before the first step: does it fit?
-        return _plan(training, data, beginning, device, progress)
+        # Before the first step: does it fit?
+        manifest: ModelManifest = make_manifest(kind, name, **_fields(training, beginning))
+        return _plan(training, data, beginning, device, progress)._replace(needs=manifest.needs)
 
     return run_job(
         kind, home, name, training, prepare, files=training.files, command=command, seed=training.seed
@@ -171,6 +169,8 @@ def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
 def about_data(training: TaskTraining) -> str:
     """Return what the card of a model says of its data."""
     files = ", ".join(f"`{path.name}`" for path in training.files)
+    if not files:
+        return f"For the task {training.task}, as it begins: it was not trained."
     return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."
 
 

@@ -25,14 +25,11 @@ def picture(tree: FlatTree, *, suffix: str = ".svg", title: str = "") -> bytes:
 
     Args:
         tree: its tokens are strings.
-        suffix: `.svg`, or `.html` for a page that needs nothing else.
-        title: above it.
+        suffix: as `drawing_file` takes it, which refuses others with a `UsageError`.
+        title: title above the tree.
 
     Returns:
-        The content of the file, in UTF-8; equal trees give equal files.
-
-    Raises:
-        UsageError: if there is no such format.
+        Content of the file; equal trees give equal files.
     """
     return drawing_file("".join(_svg(tree, title)), suffix, title="Sentence tree", what="a tree")
 

@@ -12,21 +12,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from benchmarks import answers, kalm, kalm_kb
-from kgkit.building import Alias, Entity
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
 from tests.cli_helpers import run
-from tests.small_kb import build
+from tests.small_kb import build, type_records
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    Alias("Oslo", "LOC", 3.0),
-    Alias("Rome", "LOC", 3.0),
-    Alias("Anna", "PER", 3.0),
-    Alias("Bert", "PER", 3.0),
-]
+TYPES = type_records(LOC={"Oslo": 3.0, "Rome": 3.0}, PER={"Anna": 3.0, "Bert": 3.0})
 SENTENCE = "{} B-PER\nlives O\nin O\n{} B-LOC\n. O\n\n"
 
 
@@ -59,9 +51,9 @@ def in_one_process(monkeypatch):
 
 
 def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monkeypatch):
-    given = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
-    given = [*map(str, given), "--epochs", "1", "--device", "cpu", "--quiet"]
-    kalm.main(given)
+    arguments = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
+    arguments = [*map(str, arguments), "--epochs", "1", "--device", "cpu", "--quiet"]
+    kalm.main(arguments)
     tables = capsys.readouterr().out
     assert "| awd | " in tables and "| kalm-both | " in tables
     [alone] = [line for line in tables.splitlines() if line.startswith("| looked up alone | 1.0 |")]
@@ -76,7 +68,7 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
         raise AssertionError("asked again")
 
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=refuse, PIPE=None))
-    kalm.main(given)
+    kalm.main(arguments)
     assert capsys.readouterr().out == tables
 
 

@@ -59,8 +59,8 @@ def test_models_are_trained_and_foods_are_scored(folder, capsys, monkeypatch):
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=call, PIPE=None))
     [foods] = food_texts(folder / "recipe" / "tasteset" / "TASTEset.csv.xz")
     assert [(name.start, name.end) for name in foods.foods] == [(2, 12)]
-    given = ["--home", folder, "--data", folder, "--share", "0.5", "--only", "awd", "--only", "kalm-both"]
-    kalm_recipes.main([*map(str, given), "--epochs", "1", "--device", "cpu", "--quiet"])
+    arguments = ["--home", folder, "--data", folder, "--share", "0.5", "--only", "awd", "--only", "kalm-both"]
+    kalm_recipes.main([*map(str, arguments), "--epochs", "1", "--device", "cpu", "--quiet"])
     tables = capsys.readouterr().out
     assert "| awd | " in tables and "| kalm-both | " in tables
     # `milk cream` is right, `salt` is not in the gold; of three words two are.

@@ -25,11 +25,11 @@ def test_costs_are_measured_for_each_variant():
     )
     table = kambert.cost(config, 1, torch.device("cpu"), sizes=(12,))
     assert [row[1] for row in table.rows] == [
-        kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.ONE,
+        kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.KERNEL_ONE,
     ]  # fmt: skip
     own = {row[1]: int(row[3].replace(",", "")) for row in table.rows}
     assert own[kambert.EAGER] == own[kambert.SDPA] == 0 and own[kambert.NONE] == 1
-    assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.ONE] == 2 * 2 * 4
+    assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.KERNEL_ONE] == 2 * 2 * 4
     assert [target.aim for target in table.targets] == [1.25, 1.25, 1.05]
     assert all(float(row[6]) > 0 for row in table.rows) and "| 12 | BERT, eager |" in table.markdown()
 
@@ -98,8 +98,8 @@ def test_a_paired_test_agrees_with_all_ways_to_exchange_answers():
     observed = abs(matthews(gold, second).mean() - matthews(gold, first).mean())
     differences = []
     for swapped in itertools.product([False, True], repeat=6):
-        one, other = np.where(swapped, second, first), np.where(swapped, first, second)
-        differences.append(abs(matthews(gold, other).mean() - matthews(gold, one).mean()))
+        former, latter = np.where(swapped, second, first), np.where(swapped, first, second)
+        differences.append(abs(matthews(gold, latter).mean() - matthews(gold, former).mean()))
     exact = np.mean(np.array(differences) >= observed - 1e-12)
     assert chance_of_score(gold, first, second, matthews, 4_000) == pytest.approx(exact, abs=0.03)
     assert chance_of_score(gold, first, first, matthews, 100) == 1

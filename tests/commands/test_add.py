@@ -305,7 +305,7 @@ def test_lines_are_built_into_a_kb_that_links():
 def test_without_a_source_the_builder_says_that_it_needs_one():
     done = run("build-kb", "jsonl")
     assert (done.code, done.out) == (2, "")
-    assert "--source" in done.err
+    assert "`kgkit build-kb jsonl PATH --name NAME`" in done.err
 
 
 @pytest.mark.parametrize("line", BAD)

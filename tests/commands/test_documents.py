@@ -147,3 +147,20 @@ def test_a_line_that_is_no_record_is_an_error_of_its_number(tmp_path, line):
     with pytest.raises(SourceError, match="expected") as caught:
         next(reading)
     assert caught.value.line == 3
+
+
+def test_a_folder_is_read_with_the_folders_in_it(tmp_path):
+    for name in ("b.txt", "a.MD", "in/c.jsonl", ".hidden/d.txt", "in/.e.txt", "picture.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('{"text": "x"}')
+    documents = [*read_documents([tmp_path], "auto", recursive=True)]
+    assert [Path(document.id.partition(":")[0]).name for document in documents] == [
+        "a.MD",
+        "b.txt",
+        "c.jsonl",
+    ]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotThere, match=r"no text in .*empty: --recursive reads files that end in .txt"):
+        read_documents([tmp_path / "empty"], "auto", recursive=True)
+    with pytest.raises(UsageError, match="is a folder; name the files in it, or add --recursive"):
+        read_documents([tmp_path], "auto")

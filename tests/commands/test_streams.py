@@ -1,7 +1,10 @@
 """Streams and pipes as a shell gives them: closed, read once, without room."""
 
+import importlib
+import io
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +13,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import kgkit
+from kgkit.commands.messages import Messages
 from kgkit.evaluation.files import written
 from tests.cli_helpers import COMMAND, run
 from tests.tiny_encoder import tiny_encoder
@@ -115,3 +119,27 @@ def test_what_a_terminal_would_obey_is_left_out_of_errors(home, tmp_path):
     for command in ("info", "verify"):
         done = run("models", command, model, "--home", home)
         assert done.code == 1 and "�[31mrm" in done.out + done.err and "\x1b" not in done.out + done.err
+
+
+@pytest.mark.parametrize("task", ["el", "wsd"])
+def test_a_line_with_the_name_of_a_model_does_nothing_to_a_terminal(task, capfdbinary):
+    module = importlib.import_module(f"kgkit.commands.evaluate.{task}")
+    module._write([], "x\x1b[2J\x9b31m\ty\n", *(["given"] if task == "el" else []))
+    out, _ = capfdbinary.readouterr()
+    first = out.decode().split("\n")[0]
+    assert first.startswith("model x�[2J�31m\ty") and not {"\x1b", "\x9b"} & {*out.decode()}
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers what it is to show."""
+
+    def isatty(self):
+        return True
+
+
+def test_progress_with_the_name_of_a_model_does_nothing_to_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with Messages().progress("scoring x\x1b[2Jy") as tell:
+        tell("set z\x1b[2J")
+    shown = sys.stderr.getvalue()
+    assert "scoring x�[2Jy: set z�[2J" in shown and "\x1b[2J" not in shown

@@ -1,18 +1,21 @@
 """Commands that are made from the settings of a method: each field is an option of its type and default."""
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pytest
 
-from kgkit.commands.train import generated
-from kgkit.commands.train.generated import attribute_helps, method_command
+from kgkit.commands.train import generated, kalm, pmi
+from kgkit.commands.train.generated import method_command
+from kgkit.commands.train.setting_options import attribute_helps
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import find_method
+from kgkit.training.kalm.settings import KALMTraining
 from kgkit.training.methods import settings_of
+from kgkit.training.pmi.settings import PMITraining
 from tests.cli_helpers import run
 
 
@@ -53,7 +56,7 @@ def trained(monkeypatch, tmp_path):
     """The arguments of the trainings that commands have started, in the place of these."""
     monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: Settings)
     calls = []
-    monkeypatch.setattr(generated, "run_training", lambda *args, **others: calls.append((args, others)))
+    monkeypatch.setattr(generated, "run_training", lambda *args: calls.append(args))
     return calls
 
 
@@ -72,8 +75,8 @@ def test_a_field_is_an_option_of_its_type_and_default(trained, tmp_path):
     data = tmp_path / "x.tsv"
     data.write_text("")
     command(task="pair", data=[data], name="mine", **usual)
-    [((method, name, training, kbs, vectors), others)] = trained
-    assert (method, name, kbs, vectors, others["device"]) == ("kbert", "mine", (), (), "auto")
+    [(method, name, training, kbs, vectors, options)] = trained
+    assert (method, name, kbs, vectors, options.device) == ("kbert", "mine", (), (), "auto")
     assert training == Settings(task="pair", data=(data,))
 
 
@@ -92,7 +95,7 @@ def test_options_are_written_as_those_of_other_commands(trained, monkeypatch, tm
         "--files", data, "--sort", "down", "--fast", "--no-exact", "--no-either", "--kb", "k", "--no-bf16",
     )  # fmt: skip
     assert done.code == 0, done.err
-    [((_, _, training, kbs, _), _)] = trained
+    [(_, _, training, kbs, _, _)] = trained
     assert kbs == ["k"] and training == Settings(
         task="pair", data=(data,), depth=3, width=0.5, names=("c",), files=(data,), sort="down", fast=True,
         exact=False, either=False, bf16=False,
@@ -164,7 +167,7 @@ def test_the_metadata_of_a_field_say_how_its_option_is_written(trained, monkeypa
     assert done.code == 0, done.err
     with pytest.raises(UsageError, match="4 is even"):
         run(*given, "--odds", 4)
-    [((_, _, training, _, _), _)] = trained
+    [(_, _, training, _, _, _)] = trained
     assert (training.start, training.slow, training.odds) == ("here", False, (Odd(3), Odd(5)))
 
 
@@ -174,7 +177,7 @@ def test_kb_none_is_a_control_of_methods_that_take_the_only_knowledge_base(train
     parameters = inspect.signature(method_command("kbert")).parameters.items()
     usual = {name: part.default for name, part in parameters if part.default is not inspect.Parameter.empty}
     method_command("kbert")(**{**usual, "task": "pair", "data": [data], "name": "mine", "kb": ["none"]})
-    [((_, _, training, _, _), _)] = trained
+    [(_, _, training, _, _, _)] = trained
     assert training.control
 
 
@@ -208,3 +211,43 @@ def test_a_type_that_cannot_be_read_is_damage_of_the_package(monkeypatch):
     monkeypatch.setattr("kgkit.models.kinds.load_object", lambda *_: Unreadable)
     with pytest.raises(DamagedModel, match=r"whose types cannot be read .*'Nowhere' is not defined"):
         settings_of(method)
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "others"),
+    [
+        (kalm.kalm, KALMTraining, {"device": "auto"}),
+        (pmi.pmi, PMITraining, {"memory": "4GB", "workers": 1}),
+    ],
+)
+def test_what_is_no_method_has_the_options_and_the_defaults_of_its_settings(command, settings, others):
+    options = {name: part.default for name, part in inspect.signature(command()).parameters.items()}
+    defaults = {
+        item.name: inspect.Parameter.empty if item.default is MISSING else item.default or None
+        for item in fields(settings)
+    }
+    output = {"home": None, "as_json": None, "quiet": None}
+    expected = defaults | others | output | {"name": inspect.Parameter.empty}
+    assert {name: default or None for name, default in options.items()} == expected
+    assert all(attribute_helps(settings)[item.name] for item in fields(settings))
+
+
+def test_settings_of_what_is_no_method_are_written_as_its_manual_has_them(monkeypatch, tmp_path):
+    trained = []
+    monkeypatch.setattr(generated, "record_training", lambda *args, **others: trained.append((args, others)))
+    data = tmp_path / "x.txt"
+    data.write_text("")
+    done = run(
+        "train", "kalm", "--data", data, "--words", data, "--words", data, "--kb", "types", "--name", "mine",
+        "--open", "--no-feedback", "--style", "cased", "--prior-weight", 0.5, "--seed", 3, "--device", "cpu",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    [((_, name, config, files, _, _, options), others)] = trained
+    assert config == asdict(KALMTraining(
+        data=(data,), words=(data, data), kb="types", open_names=True, feedback=False, prior_weight=0.5,
+        seed=3,
+    ))  # fmt: skip
+    assert (name, files, others["seeds"], options.device) == ("mine", [data] * 3, [3], "cpu")
+    for option, *value in ("--epochs", 0), ("--prior-weight", -1), ("--style", "x"), ("--feedback",):
+        done = run("train", "kalm", "--data", data, "--kb", "types", "--name", "mine", option, *value)
+        assert done.code == 2 and option in done.err

@@ -79,6 +79,7 @@ def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
         "kgkit predict", "kgkit tree", "kgkit attention",
+        "kgkit du", "kgkit clean",
         "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate cloze", "kgkit evaluate classification", "kgkit evaluate relation",
@@ -172,7 +173,7 @@ def test_the_version_is_printed():
     [
         (["lnik"], "error: no such command 'lnik'. Did you mean 'link'?; see `kgkit --help`\n"),
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
-        (["build-kb"], "error: missing argument 'BUILDER'; see `kgkit build-kb --help`\n"),
+        (["build-kb"], "error: missing BUILDER; for example `kgkit build-kb table "),
         (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),
         (["build-kb", "no-such-builder"], "error: no builder named 'no-such-builder'; there are: "),
     ],

@@ -16,7 +16,7 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
-from kgkit.evaluation.tasks import gold_labels, short_label, warn_of_labels
+from kgkit.evaluation.labels import gold_labels, short_label, warn_of_labels
 
 
 def examples(count, groups=0):

@@ -144,6 +144,24 @@ def test_relations_are_read_in_the_format_of_their_file(write):
     assert example.tail == ("[SUBJECT=PERSON]", "[OBJECT=TITLE]") and example.gold == "per:title"
 
 
+def test_relations_of_fewrel_are_told_from_records(write):
+    task = find_task("relation")
+    instance = {"tokens": ["He", "leads", "it"], "h": ["he", "Q1", [[0]]], "t": ["it", "Q2", [[2]]]}
+    of_fewrel = {'P 1 \u201c"': [], "P2": [instance], "P3": [instance | {"t": ["he", "Q3", [[0]]]}]}
+    for layout in ({}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}):
+        [path] = write("\ufeff " + json.dumps(of_fewrel, **layout))
+        first, second = task.read(path)
+        assert first == Example("P2-1", ("He leads it",), ((0, 2), (9, 11)), group="Q1 Q2", gold="P2")
+        assert (second.id, second.gold, second.group) == ("P3-1", "P3", "Q1 Q3")
+        assert [parsed.example for parsed in task.read_records(path)] == [first, second]
+        assert task.labels([first, second]) == ("P2", "P3")
+    answers = [Prediction("P2-1", "P2"), Prediction("P3-1", "P2")]
+    assert task.score([first, second], answers) == {"f1": 0.5, "precision": 0.5, "recall": 0.5}
+    record = {"text_a": "He leads it", "marks": [[0, 2], [9, 11]], "label": "P2"}
+    [path] = write(json.dumps(record))
+    assert task.read(path)[0].gold == "P2"
+
+
 def test_typing_has_the_nine_types(write):
     [path] = write(json.dumps(CHOI))
     [example] = find_task("typing").read(path)

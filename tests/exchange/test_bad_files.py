@@ -169,13 +169,13 @@ def test_a_malformed_table_is_refused_where_it_is_wrong(tables, wrong, line, mes
         tables = {"nodes.csv": b":ID,label\n1,one\n", **tables}
     for name, content in tables.items():
         (folder / name).write_bytes(content)
-    error = refused("csv", folder, tmp_path)
+    error = refused("neo4j", folder, tmp_path)
     assert (
         error.path == (folder / wrong if wrong else folder) and error.line == line and message in str(error)
     )
 
 
-@pytest.mark.parametrize("builder", [name for name in BUILDERS if name not in ("csv", "jsonl")])
+@pytest.mark.parametrize("builder", [name for name in BUILDERS if name not in ("neo4j", "jsonl")])
 def test_a_folder_an_empty_file_and_bytes_are_refused(builder, tmp_path):
     for name, content in (("empty", b""), ("bytes", bytes(range(256)))):
         (tmp_path / name).write_bytes(content)
@@ -188,7 +188,7 @@ def test_a_folder_an_empty_file_and_bytes_are_refused(builder, tmp_path):
 
 def test_a_file_where_a_folder_is_wanted_is_refused(tmp_path):
     (tmp_path / "nodes.csv").write_bytes(b":ID\n1\n")
-    assert "name the one that holds" in str(refused("csv", tmp_path / "nodes.csv", tmp_path))
+    assert "name the one that holds" in str(refused("neo4j", tmp_path / "nodes.csv", tmp_path))
 
 
 @pytest.mark.parametrize("name", ["kb.nt.gz", "kb.graphml.xz"])
@@ -206,7 +206,7 @@ def test_a_packed_file_that_is_cut_short_is_refused(name, toy, tmp_path):
 
 
 def test_a_format_nobody_knows_is_answered_with_those_there_are():
-    with pytest.raises(UnknownName, match="csv, graphml, jsonl, kgtk, ntriples, tsv, turtle, wn-lmf"):
+    with pytest.raises(UnknownName, match="graphml, jsonl, kgtk, neo4j, ntriples, tsv, turtle, wn-lmf"):
         find_format("owl")
 
 
@@ -223,7 +223,7 @@ def test_the_name_of_a_file_says_its_format(name, format, tmp_path):
 
 
 def test_a_name_that_says_nothing_is_answered_with_the_formats(tmp_path):
-    with pytest.raises(UsageError, match=r"--format FORMAT, one of csv, graphml"):
+    with pytest.raises(UsageError, match=r"--format FORMAT, one of graphml, jsonl"):
         guess_format(tmp_path / "kb.owl")
 
 

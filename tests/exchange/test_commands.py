@@ -59,8 +59,8 @@ def test_standard_output_takes_any_format_of_one_file(toy_home, tmp_path):
 
 def test_standard_output_needs_a_format_of_one_file(toy_home):
     none = run("kb", "export", "toy", "-o", "-", "--home", toy_home)
-    assert none.code == 2 and "--format FORMAT, one of csv" in none.err
-    folder = run("kb", "export", "toy", "-o", "-", "--format", "csv", "--home", toy_home)
+    assert none.code == 2 and "--format FORMAT, one of graphml" in none.err
+    folder = run("kb", "export", "toy", "-o", "-", "--format", "neo4j", "--home", toy_home)
     assert folder.code == 2 and "is a folder of files" in folder.err
 
 
@@ -81,18 +81,18 @@ def test_a_file_is_replaced_whole_and_a_folder_never(toy_home, tmp_path):
     assert target.read_text() != "old"
     folder = tmp_path / "toy"
     folder.mkdir()
-    refused = run("kb", "export", "toy", "-o", folder, "--format", "csv", "--home", toy_home)
+    refused = run("kb", "export", "toy", "-o", folder, "--format", "neo4j", "--home", toy_home)
     assert refused.code == 2 and "is there already" in refused.err
     assert list(folder.iterdir()) == [] and {path.name for path in tmp_path.iterdir()} == {"toy.nt", "toy"}
 
 
-@pytest.mark.parametrize("name", ["csv", "ntriples"])
+@pytest.mark.parametrize("name", ["neo4j", "ntriples"])
 def test_an_export_that_fails_leaves_nothing(name, toy_home, tmp_path, monkeypatch):
     monkeypatch.setattr(
         "kgkit.building.records.StoredRecords.aliases",
         lambda self: (_ for _ in ()).throw(OSError(28, "disk is full")),
     )
-    target = tmp_path / ("toy" if name == "csv" else "toy.nt")
+    target = tmp_path / ("toy" if name == "neo4j" else "toy.nt")
     done = run("kb", "export", "toy", "-o", target, "--format", name, "--home", toy_home)
     assert done.code == 1 and "disk is full" in done.err
     assert list(tmp_path.iterdir()) == []
@@ -100,7 +100,9 @@ def test_an_export_that_fails_leaves_nothing(name, toy_home, tmp_path, monkeypat
 
 def test_what_is_not_there_is_said_with_its_code(toy_home, tmp_path):
     assert run("kb", "export", "toy", "-o", tmp_path / "no" / "toy.nt", "--home", toy_home).code == 3
-    assert run("kb", "export", "toy", "-o", tmp_path / "no" / "t", "-f", "csv", "--home", toy_home).code == 3
+    assert (
+        run("kb", "export", "toy", "-o", tmp_path / "no" / "t", "-f", "neo4j", "--home", toy_home).code == 3
+    )
     assert run("kb", "export", "ghost", "-o", tmp_path / "toy.nt", "--home", toy_home).code == 3
     assert run("kb", "import", tmp_path / "toy.nt", "--home", tmp_path).code == 3
     assert list(tmp_path.iterdir()) == []

@@ -24,7 +24,7 @@ def folder_kb(tmp_path, **tables):
     folder.mkdir()
     for name, content in tables.items():
         (folder / name.replace("__", ".")).write_text(content)
-    build_kb("csv", folder, name="imported", home=tmp_path)
+    build_kb("neo4j", folder, name="imported", home=tmp_path)
     return kgkit.open_kb("imported", home=tmp_path)
 
 
@@ -151,7 +151,7 @@ def test_kgx_tables_are_read(tmp_path):
 
 
 def test_our_tables_have_the_headers_of_neo4j_admin(toy, tmp_path):
-    folder = written(toy, FORMATS["csv"], tmp_path)
+    folder = written(toy, FORMATS["neo4j"], tmp_path)
     rows = {path.name: list(csv.reader(path.read_text().splitlines())) for path in folder.glob("*.csv")}
     assert rows["nodes.csv"][0][:2] == [":ID(Entity)", ":LABEL"]
     assert rows["nodes.csv"][1][:3] == ["Apple", "Entity;page", "apple"]

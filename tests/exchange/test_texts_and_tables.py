@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgkit.building.tables import csv_rows
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.rdf_terms import name_of, namer, short_name
-from kgkit.exchange.tables import csv_chunks, csv_rows
+from kgkit.exchange.tables import csv_chunks
 from kgkit.exchange.xml_text import escape_text, unescape_text
 
 ODD = "a\\u0\t\n\r\x00\x01\x0b\x1f\ufffe\uffff 苹𝔘\"',;d8"

@@ -18,7 +18,7 @@ def wordnet(wordnet_build):
         yield kb
 
 
-@pytest.mark.parametrize("name", ["csv", "turtle"])
+@pytest.mark.parametrize("name", ["neo4j", "turtle"])
 def test_wordnet_comes_back_equal(name, wordnet, tmp_path):
     with returned(wordnet, FORMATS[name], tmp_path) as again:
         assert list(differences(wordnet, again)) == []

@@ -107,7 +107,7 @@ def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
     places = torch.tensor([[1, 2], [3, 0]])[:, : config.positions]
     assert torch.equal(found(hidden, places), classifier(hidden, places))
     card = (tmp_path / "head" / CARD).read_text()
-    numbers = sum(one.numel() for one in classifier.parameters())
+    numbers = sum(parameter.numel() for parameter in classifier.parameters())
     assert "Made by {hand}." in card and f" {numbers} parameters" in card
     assert ("`a`, `b`" in card) == bool(config.labels)
     assert ("any number of the labels" in card) == (config.answer == "labels")

@@ -11,9 +11,12 @@ from safetensors.torch import save_file
 from transformers import (
     AutoModelForPreTraining,
     BertForMaskedLM,
+    BertLMHeadModel,
     BertModel,
+    GPT2LMHeadModel,
     RobertaConfig,
     RobertaForMaskedLM,
+    T5ForConditionalGeneration,
 )
 
 from kgkit.errors import DamagedModel, UsageError
@@ -58,17 +61,17 @@ def inputs(vocabulary=30):
 @pytest.mark.parametrize("around", [BertForMaskedLM, AutoModelForPreTraining])
 def test_scores_are_those_of_the_paper_by_hand(folder, around):
     model = around.from_pretrained(folder)
-    linker, given = linker_of(model), inputs()
-    scores = linker(given)
-    words = model.get_input_embeddings()(given.text.ids)
+    linker, batch = linker_of(model), inputs()
+    scores = linker(batch)
+    words = model.get_input_embeddings()(batch.text.ids)
     weight = linker.ebert.weight
-    words[0, 2] = weight @ given.text.vectors[0]
+    words[0, 2] = weight @ batch.text.vectors[0]
     hidden = model.base_model(inputs_embeds=words, attention_mask=torch.ones(2, 7)).last_hidden_state
     transformed = model.cls.predictions.transform(hidden)
-    for n, (row, position) in enumerate(given.masks.tolist()):
+    for n, (row, position) in enumerate(batch.masks.tolist()):
         read = transformed[row, position]
-        for c, candidate in enumerate(given.candidates[n].tolist()):
-            expected = (weight @ given.vectors[candidate]) @ read + given.log_priors[n, c]
+        for c, candidate in enumerate(batch.candidates[n].tolist()):
+            expected = (weight @ batch.vectors[candidate]) @ read + batch.log_priors[n, c]
             assert float(scores[n, c]) == (
                 -np.inf if candidate < 0 else pytest.approx(float(expected), abs=1e-4)
             )
@@ -86,11 +89,11 @@ def test_a_word_piece_in_the_place_of_an_entity_scores_as_the_masked_language_mo
     text = EBertInputs(ids, ids > 0, torch.full_like(ids, -1), none)
     words = torch.tensor([[8, 9, 10]])
     bias = model.cls.predictions.bias[words]
-    given = EBertLinkerInputs(
+    batch = EBertLinkerInputs(
         text, torch.tensor([[0, 2]]), table[words[0]].detach(), torch.tensor([[0, 1, 2]]), bias.detach()
     )
     logits = model(input_ids=ids).logits[0, 2, words[0]]
-    assert linker(given)[0].tolist() == pytest.approx(logits.tolist(), abs=1e-5)
+    assert linker(batch)[0].tolist() == pytest.approx(logits.tolist(), abs=1e-5)
     assert model(input_ids=ids).logits.shape == (1, 5, len(table))  # the hooks leave other calls alone
 
 
@@ -133,6 +136,16 @@ def test_a_model_without_a_decoder_or_with_an_untied_one_is_refused(folder, tmp_
         linker_of(untied)
 
 
+@pytest.mark.parametrize("around", [GPT2LMHeadModel, BertLMHeadModel, T5ForConditionalGeneration])
+def test_a_model_that_generates_words_is_refused(around):
+    config = around.config_class(vocab_size=30, hidden_size=WIDTH, num_attention_heads=2, num_hidden_layers=1)
+    config.bos_token_id, config.eos_token_id, config.is_decoder = 1, 2, around is BertLMHeadModel
+    model = around(config)
+    message = f"{around.__name__} generates words, and predicts no masked words"
+    with pytest.raises(UsageError, match=f"{message}.*: begin as a masked language model"):
+        linker_of(model)
+
+
 def test_a_fresh_transform_is_drawn_and_the_encoder_stays_as_it_is(folder):
     linker, before = (linker_of(BertForMaskedLM.from_pretrained(folder)) for _ in range(2))
     state = torch.get_rng_state()
@@ -160,10 +173,10 @@ def test_a_head_survives_the_disk(folder, tmp_path, null):
 
 
 def test_inputs_that_do_not_fit_are_refused(folder):
-    linker, given = linker_of(BertForMaskedLM.from_pretrained(folder)), inputs()
+    linker, batch = linker_of(BertForMaskedLM.from_pretrained(folder)), inputs()
     with pytest.raises(UsageError, match="log_priors"):
-        linker(given._replace(log_priors=given.log_priors[:, :1]))
+        linker(batch._replace(log_priors=batch.log_priors[:, :1]))
     with pytest.raises(UsageError, match="row 9"):
-        linker(given._replace(candidates=given.candidates + 6))
+        linker(batch._replace(candidates=batch.candidates + 6))
     with pytest.raises(UsageError, match="width"):
         EBertLinker(linker.ebert, EBertLinkerConfig(width=WIDTH + 1))

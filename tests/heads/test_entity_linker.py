@@ -14,14 +14,9 @@ pytest.importorskip("safetensors")
 import kgkit.heads  # noqa: E402
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noqa: E402
 from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
-from kgkit.heads.entity_linker import (  # noqa: E402
-    CandidateScorer,
-    SpanPooling,
-    margin_losses,
-    softmax_losses,
-    weigh,
-)
+from kgkit.heads.entity_linker import CandidateScorer, SpanPooling, weigh  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.linker_losses import margin_losses, softmax_losses  # noqa: E402
 from kgkit.heads.parts import TransformerBlock, masked_softmax  # noqa: E402
 from tests.knowbert_twin import (  # noqa: E402
     N,
@@ -185,9 +180,9 @@ def grown(inputs, pieces=0, mentions=0, candidates=0):
 
 
 def assert_same(found, expected):
-    for name, left, right in zip(found._fields, found, expected, strict=True):
+    for name, tensor, wanted in zip(found._fields, found, expected, strict=True):
         torch.testing.assert_close(
-            left, right, atol=1e-12, rtol=0, msg=lambda told, name=name: f"{name}: {told}"
+            tensor, wanted, atol=1e-12, rtol=0, msg=lambda told, name=name: f"{name}: {told}"
         )
 
 
@@ -307,16 +302,16 @@ def test_a_mention_without_candidates_has_zeros():
 @pytest.mark.parametrize(("mentions", "candidates"), [(0, 4), (3, 0), (0, 0)])
 def test_a_batch_without_mentions_or_candidates_is_read(config, mentions, candidates):
     linker = linker_of(config).train()
-    given = inputs_of(config)
+    inputs = inputs_of(config)
     output = linker(
-        given._replace(
-            spans=given.spans[:, :mentions],
-            mentions=given.mentions[:, :mentions],
-            vectors=given.vectors[:, :mentions, :candidates],
-            features=given.features[:, :mentions, :candidates],
-            candidates=given.candidates[:, :mentions, :candidates],
-            ids=None if given.ids is None else given.ids[:, :mentions, :candidates],
-            null_features=None if given.null_features is None else given.null_features[:, :mentions],
+        inputs._replace(
+            spans=inputs.spans[:, :mentions],
+            mentions=inputs.mentions[:, :mentions],
+            vectors=inputs.vectors[:, :mentions, :candidates],
+            features=inputs.features[:, :mentions, :candidates],
+            candidates=inputs.candidates[:, :mentions, :candidates],
+            ids=None if inputs.ids is None else inputs.ids[:, :mentions, :candidates],
+            null_features=None if inputs.null_features is None else inputs.null_features[:, :mentions],
         )
     )
     assert output.scores.shape == (3, mentions, candidates + config.null)
@@ -427,8 +422,8 @@ def test_null_is_trained_where_it_is_a_candidate():
 def slow_losses(scores, gold, loss, margin=0.2):
     """Each mention's loss by its definition; None where it has no gold among its candidates."""
     found = []
-    for row, right in zip(scores.flatten(0, 1).tolist(), gold.flatten(0, 1).tolist(), strict=True):
-        pairs = [(score, is_gold) for score, is_gold in zip(row, right, strict=True) if score != -math.inf]
+    for row, marks in zip(scores.flatten(0, 1).tolist(), gold.flatten(0, 1).tolist(), strict=True):
+        pairs = [(score, is_gold) for score, is_gold in zip(row, marks, strict=True) if score != -math.inf]
         if not any(is_gold for _, is_gold in pairs):
             found.append(None)
         elif loss == "softmax":
@@ -545,8 +540,8 @@ def test_entities_that_are_given_once_are_the_same(config):
     ids = None if inputs.ids is None else torch.randint(-1, N, (N,), generator=drawn)
     plain = linker(inputs._replace(vectors=once[rows], ids=None if ids is None else ids[rows]))
     found = linker(inputs._replace(vectors=once, ids=ids, rows=rows.masked_fill(~inputs.candidates, 0)))
-    for one, other in zip(found, plain, strict=True):
-        torch.testing.assert_close(one, other)
+    for tensor, wanted in zip(found, plain, strict=True):
+        torch.testing.assert_close(tensor, wanted)
 
 
 def test_a_batch_without_entities_may_give_none():
@@ -566,9 +561,9 @@ def test_trained_vectors_have_a_dropout_of_their_own():
     torch.manual_seed(0)
     still, dropped = linker(inputs), linker.train()(inputs)
     assert torch.equal(still.spans, dropped.spans)
-    kept = (still.scores == dropped.scores)[inputs.candidates]
+    same = (still.scores == dropped.scores)[inputs.candidates]
     without = (inputs.ids < 0)[inputs.candidates]
-    assert kept[without].all() and kept[~without].float().mean() < 0.2  # the scorer may be flat at some
+    assert same[without].all() and same[~without].float().mean() < 0.2  # the scorer may be flat at some
 
 
 @pytest.mark.parametrize("name", ["dropout", "input_dropout"])
@@ -592,11 +587,11 @@ def test_the_control_does_not_read_stored_vectors_and_is_else_the_same():
 
 
 def test_the_first_parameters_come_from_the_generator():
-    one, again, other = (EntityLinker(CONFIGS["aida"], torch.Generator().manual_seed(s)) for s in (1, 1, 2))
-    for name, weight in one.state_dict().items():
+    first, again, other = (EntityLinker(CONFIGS["aida"], torch.Generator().manual_seed(s)) for s in (1, 1, 2))
+    for name, weight in first.state_dict().items():
         assert torch.equal(weight, again.state_dict()[name])
-    assert not torch.equal(one.project.weight, other.project.weight)
-    assert one.project.weight.std().item() == pytest.approx(0.02, rel=0.5)
+    assert not torch.equal(first.project.weight, other.project.weight)
+    assert first.project.weight.std().item() == pytest.approx(0.02, rel=0.5)
 
 
 # --- precision --------------------------------------------------------------
@@ -814,15 +809,15 @@ def test_a_small_problem_is_learnt(name):
         return inputs, column.masked_fill(none, 5)
 
     def accuracy():
-        inputs, right = batch(100)
+        inputs, gold = batch(100)
         with torch.no_grad():
-            return (linker(inputs).scores.argmax(-1) == right).float().mean().item()
+            return (linker(inputs).scores.argmax(-1) == gold).float().mean().item()
 
     assert accuracy() < 0.5
     for _ in range(400):
-        inputs, right = batch(32)
+        inputs, gold = batch(32)
         output = linker(inputs)
         optimizer.zero_grad()
-        linker.loss(output, torch.nn.functional.one_hot(right, 6).bool()).backward()
+        linker.loss(output, torch.nn.functional.one_hot(gold, 6).bool()).backward()
         optimizer.step()
     assert accuracy() > 0.95

@@ -93,13 +93,13 @@ def slow_word(kalm, context, vector):
 def slow_row(kalm, words):
     """What the twin says of each word that is predicted in a row."""
     width = kalm.config.embedding
-    left = slow_states(kalm, kalm.directions[0], words, slice(0, width))
+    forward = slow_states(kalm, kalm.directions[0], words, slice(0, width))
     if not kalm.config.bidirectional:
-        return [slow_word(kalm, state, state) for state in left[:-1]]
-    right = slow_states(kalm, kalm.directions[1], words.flip(0), slice(width, 2 * width))[::-1]
+        return [slow_word(kalm, state, state) for state in forward[:-1]]
+    backward = slow_states(kalm, kalm.directions[1], words.flip(0), slice(width, 2 * width))[::-1]
     results = []
     for index in range(1, len(words) - 1):
-        context = torch.cat([left[index - 1], right[index + 1]])
+        context = torch.cat([forward[index - 1], backward[index + 1]])
         results.append(slow_word(kalm, context, kalm.join.weight @ context))
     return results
 
@@ -147,6 +147,70 @@ def test_the_loss_has_the_squared_divergence_from_the_prior_and_both_penalties()
     for states in output.raw:
         wanted = wanted + states.pow(2).mean() + 1.5 * (states[:, 1:] - states[:, :-1]).pow(2).mean()
     torch.testing.assert_close(kalm.loss(output, targets), wanted)
+
+
+@FED
+def test_padding_and_batches_change_no_loss_and_no_gradient(feedback):
+    kalm = kalm_of(bidirectional=True, feedback=feedback, prior_weight=0.7, activation=2.0, slowness=3.0)
+    lengths, count = torch.tensor([5, 7]), 8
+    real = torch.arange(5) < (lengths - 2)[:, None]
+    padded = torch.where(torch.arange(7) < lengths[:, None], TEXT, 3)
+
+    def gradient_of(*losses):
+        kalm.zero_grad()
+        sum(losses).backward()
+        return [weight.grad.clone() for weight in kalm.parameters()]
+
+    def loss_of(words, sizes, mask):
+        return kalm.loss(kalm(words, sizes), words[:, 1:-1], mask)
+
+    together = loss_of(padded, lengths, real)
+    wider = torch.nn.functional.pad(padded, (0, 4), value=4)
+    more = loss_of(wider, lengths, torch.nn.functional.pad(real, (0, 4)))
+    torch.testing.assert_close(more, together)
+    for first, second in zip(gradient_of(together), gradient_of(more), strict=True):
+        torch.testing.assert_close(first, second)
+    plain = kalm_of(bidirectional=True, feedback=feedback, activation=0.0, slowness=0.0)
+    rows = [
+        plain.loss(plain(TEXT[row : row + 1, :size]), TEXT[row : row + 1, 1 : size - 1]) * (size - 2)
+        for row, size in enumerate(lengths.tolist())
+    ]
+    both = plain.loss(plain(padded, lengths), padded[:, 1:-1], real)
+    torch.testing.assert_close(sum(rows) / count, both)
+
+
+@BOTH
+@FED
+@pytest.mark.parametrize("types", [(), TYPES])
+def test_a_loss_reaches_all_weights_and_is_a_number(bidirectional, feedback, types):
+    kalm = kalm_of(types=types, bidirectional=bidirectional, feedback=feedback, prior_weight=0.5).train()
+    kalm.loss(output_of(kalm), targets_of(kalm)).backward()
+    for name, weight in kalm.named_parameters():
+        assert weight.grad is not None and weight.grad.isfinite().all() and weight.grad.any(), name
+
+
+@BOTH
+@FED
+def test_in_half_precision_it_is_near(bidirectional, feedback):
+    kalm = kalm_of(bidirectional=bidirectional, feedback=feedback)
+    exact = kalm.log_likelihood(output_of(kalm), targets_of(kalm))
+    kalm = kalm.bfloat16()
+    output = output_of(kalm)
+    rounded = kalm.log_likelihood(output, targets_of(kalm))
+    assert output.types.isfinite().all() and float((rounded - exact).detach().abs().max()) < 0.1
+    kalm.loss(output, targets_of(kalm)).backward()
+    assert all(weight.grad.isfinite().all() for weight in kalm.parameters())
+
+
+@BOTH
+def test_a_type_that_no_word_of_a_batch_has_changes_nothing(bidirectional):
+    kalm = kalm_of(bidirectional=bidirectional)
+    output = output_of(kalm)
+    general = torch.zeros_like(targets_of(kalm))  # a word of type 0 alone
+    joint = kalm.joint(output, general)
+    assert joint[..., 1:].isneginf().all()
+    expected = (output.vectors @ kalm.embedding.T + kalm.bias)[..., MEMBERS[0]].log_softmax(-1)[..., 0]
+    torch.testing.assert_close(joint[..., 0], output.types[..., 0] + expected)
 
 
 def test_a_word_whose_prior_prefers_no_type_has_no_divergence_in_the_loss():
@@ -226,8 +290,8 @@ class PlainAWD(nn.Module):
         def locked(vectors, share):
             return vectors * functional.dropout(torch.ones_like(vectors[:1]), share, self.training)
 
-        kept = functional.dropout(self.encoder.weight.new_ones(WORDS, 1), 0.1, self.training)
-        vectors = locked(functional.embedding(words, kept * self.encoder.weight), 0.65)
+        mask = functional.dropout(self.encoder.weight.new_ones(WORDS, 1), 0.1, self.training)
+        vectors = locked(functional.embedding(words, mask * self.encoder.weight), 0.65)
         for rnn, share in zip(self.rnns, (0.3, 0.3, 0.0), strict=True):
             raw, _ = rnn(vectors)
             vectors = locked(raw, share) if share else raw
@@ -260,8 +324,8 @@ def test_dropout_of_training_is_that_of_an_awd_lstm():
     gone = output.dropped[0] == 0
     assert (gone == gone[:, :1]).all(), "a mask is the same for all words of a row"
     assert gone[:, 0].double().mean() == pytest.approx(0.4, abs=0.02)
-    kept = output.dropped[0][~gone] / output.raw[0][~gone]
-    torch.testing.assert_close(kept, torch.full_like(kept, 1 / 0.6))
+    scale = output.dropped[0][~gone] / output.raw[0][~gone]
+    torch.testing.assert_close(scale, torch.full_like(scale, 1 / 0.6))
 
 
 def test_first_weights_are_those_of_an_awd_lstm():

@@ -86,10 +86,10 @@ def convolved(channels, weight):
         for row in range(size):
             for column in range(size):
                 for down in (-1, 0, 1):
-                    for right in (-1, 0, 1):
-                        y, x = row + down, column + right
+                    for step in (-1, 0, 1):
+                        y, x = row + down, column + step
                         if 0 <= y < size and 0 <= x < size:
-                            out[head, row, column] += weight[head, :, down + 1, right + 1] @ channels[:, y, x]
+                            out[head, row, column] += weight[head, :, down + 1, step + 1] @ channels[:, y, x]
     return out
 
 
@@ -110,7 +110,7 @@ def twin(head, inputs):
             for part in (slice(head * width, (head + 1) * width) for head in range(HEADS))
         ])  # fmt: skip
         unpadded = torch.stack([
-            torch.stack([one if real[i] and real[j] else one * 0 for j, one in enumerate(row)])
+            torch.stack([cell if real[i] and real[j] else cell * 0 for j, cell in enumerate(row)])
             for i, row in enumerate(logits.permute(1, 2, 0))
         ]).permute(2, 0, 1)  # fmt: skip
         every = torch.cat([unpadded, maps])
@@ -120,7 +120,7 @@ def twin(head, inputs):
             mixed = (sum(every) / len(every)).expand(HEADS, size, size)
         else:
             mixed = logits + torch.stack([
-                sum(weight * one for weight, one in zip(row, maps, strict=True))
+                sum(weight * cells for weight, cells in zip(row, maps, strict=True))
                 for row in mixing.weight[number]
             ])  # fmt: skip
         results = (1 - config.alpha) * logits + config.alpha * mixed

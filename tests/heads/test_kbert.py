@@ -64,8 +64,8 @@ def test_what_is_injected_moves_nothing_that_does_not_see_it(kind):
     model = bert(kind, layers=1, **({"embedding_size": WIDTH} if kind in ("Albert", "Electra") else {}))
     inputs = tree()._replace(types=None)
     text = inputs.branches[0] == 0
-    without = KBertInputs(*(None if one is None else one[:, text] for one in inputs))
-    whole, plain = (KBert(model)(one).last_hidden_state[0] for one in (inputs, without))
+    without = KBertInputs(*(None if tensor is None else tensor[:, text] for tensor in inputs))
+    whole, plain = (KBert(model)(batch).last_hidden_state[0] for batch in (inputs, without))
     apart = inputs.hooks[0, text] == 0  # mentions see their facts
     torch.testing.assert_close(whole[text][apart], plain[apart])
 
@@ -137,7 +137,7 @@ def test_without_facts_it_is_the_encoder_bit_for_bit():
 def test_what_stands_beside_in_a_batch_and_padding_change_nothing():
     kbert = KBert(bert())
     first, second = tree(), tree(seed=1)
-    alone = [kbert(one).last_hidden_state[0] for one in (first, second)]
+    alone = [kbert(batch).last_hidden_state[0] for batch in (first, second)]
     plain = tree(seed=2, padding=4)._replace(
         hooks=torch.zeros(1, 17).long(), branches=torch.zeros(1, 17).long()
     )
@@ -222,5 +222,5 @@ def test_the_encoder_is_not_changed():
     model = bert()
     before = copy.deepcopy(model.state_dict())
     KBert(model)(tree())
-    assert all(torch.equal(before[name], one) for name, one in model.state_dict().items())
+    assert all(torch.equal(before[name], weight) for name, weight in model.state_dict().items())
     assert not any(part._forward_hooks for part in model.modules())

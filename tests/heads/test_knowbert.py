@@ -54,7 +54,7 @@ def known(sentences=3, pieces=PIECES, seed=0):
 def single(inputs):
     """In single precision."""
     return type(inputs)(
-        *(one.float() if one is not None and one.is_floating_point() else one for one in inputs)
+        *(item.float() if item is not None and item.is_floating_point() else item for item in inputs)
     )
 
 
@@ -88,7 +88,8 @@ def test_the_layer_is_what_plain_loops_say(linker):
 )
 def test_as_many_parameters_are_added_as_published(task, stored, millions):
     kar = KAR(KARConfig(linker=linker_config(task, 768, stored), layer=10))
-    assert sum(one.numel() for one in kar.parameters()) / 1e6 == pytest.approx(millions, abs=0.005)
+    numbers = sum(parameter.numel() for parameter in kar.parameters())
+    assert numbers / 1e6 == pytest.approx(millions, abs=0.005)
 
 
 def test_the_way_back_undoes_the_way_there():
@@ -189,7 +190,7 @@ def test_what_is_known_is_among_the_hidden_states():
     ids = words()
     states = knowbert({"a": known()}, input_ids=ids, output_hidden_states=True).model.hidden_states
     plain = knowbert.model(input_ids=ids, output_hidden_states=True).hidden_states
-    same = [torch.equal(one, other) for one, other in zip(states, plain, strict=True)]
+    same = [torch.equal(state, plain_state) for state, plain_state in zip(states, plain, strict=True)]
     assert same == [True, False, False, False]
 
 
@@ -200,10 +201,10 @@ def test_order_size_and_padding_of_a_batch_change_nothing():
     whole = knowbert({"a": inputs}, input_ids=ids, attention_mask=mask).model.last_hidden_state
     order = [2, 0, 1]
     for place, row in enumerate(order):
-        part = type(inputs)(*(None if one is None else one[row : row + 1] for one in inputs))
+        part = type(inputs)(*(None if tensor is None else tensor[row : row + 1] for tensor in inputs))
         alone = knowbert({"a": part}, input_ids=ids[row : row + 1]).model.last_hidden_state
         torch.testing.assert_close(alone[0], whole[row])
-        turned = type(inputs)(*(None if one is None else one[order] for one in inputs))
+        turned = type(inputs)(*(None if tensor is None else tensor[order] for tensor in inputs))
         again = knowbert({"a": turned}, input_ids=ids[order]).model.last_hidden_state
         torch.testing.assert_close(again[place], whole[row])
     longer = torch.nn.functional.pad(ids, (0, 4))
@@ -220,7 +221,7 @@ def test_what_stands_on_top_of_the_encoder_reads_what_is_known():
     wanted = by_hand(model.bert, knowbert.kars, {"a": known()}, ids)
     torch.testing.assert_close(output.model.logits, model.cls(wanted))
     output.model.loss.backward()
-    assert all(one.grad is not None for one in knowbert.kars["a"].block.parameters())
+    assert all(parameter.grad is not None for parameter in knowbert.kars["a"].block.parameters())
 
 
 @pytest.mark.parametrize("kind", ["Roberta", "Electra", "DistilBert", "MPNet"])
@@ -335,8 +336,8 @@ def test_the_linker_that_is_asked_for_says_the_same_and_nothing_behind_it_runs()
     assert ran == [1, "below", 2, "same"]
     assert some.model is None and [*some.linked] == ["below", "same", "asked"]
     for name, linked in some.linked.items():
-        for one, other in zip(linked, whole.linked[name], strict=True):
-            assert torch.equal(one, other)
+        for tensor, wanted in zip(linked, whole.linked[name], strict=True):
+            assert torch.equal(tensor, wanted)
     # A call that ends early leaves nothing behind.
     states = knowbert(knowledge, until="below", input_ids=ids, output_hidden_states=True)
     assert [*states.linked] == ["below"]
@@ -366,12 +367,12 @@ def test_a_knowledge_base_that_is_added_afterwards_stands_as_if_it_had_been_ther
         later.add(name, config, drawn)
     assert [*later.kars] == ["a", "b"]
     assert not any(part.training for part in later.modules())  # as the model was
-    one, other = at_once(knowledge, input_ids=ids), later(knowledge, input_ids=ids)
-    assert torch.equal(one.model[0], other.model[0])
-    assert torch.equal(one.linked["b"].scores, other.linked["b"].scores)
-    assert one.linked.keys() == other.linked.keys()
-    assert {name: one.shape for name, one in at_once.state_dict().items()} == {
-        name: one.shape for name, one in later.state_dict().items()
+    output, later_output = at_once(knowledge, input_ids=ids), later(knowledge, input_ids=ids)
+    assert torch.equal(output.model[0], later_output.model[0])
+    assert torch.equal(output.linked["b"].scores, later_output.linked["b"].scores)
+    assert output.linked.keys() == later_output.linked.keys()
+    assert {name: weight.shape for name, weight in at_once.state_dict().items()} == {
+        name: weight.shape for name, weight in later.state_dict().items()
     }
 
 
@@ -396,7 +397,7 @@ def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
     def moved(loss_of):
         knowbert.zero_grad(set_to_none=True)
         loss_of(knowbert(knowledge, input_ids=ids, labels=ids)).backward()
-        return {name for name, one in knowbert.named_parameters() if one.grad is not None}
+        return {name for name, parameter in knowbert.named_parameters() if parameter.grad is not None}
 
     def linking(output):
         total = 0
@@ -411,8 +412,8 @@ def test_what_a_step_of_the_algorithm_trains_has_a_gradient_and_nothing_else():
     for number, name in enumerate(kbs):
         knowbert.unfreeze(name)
         reached = moved(linking)
-        assert reached == {one for one, parameter in knowbert.named_parameters() if parameter.requires_grad}
-        assert reached and all(one.startswith(f"_kars.{number}.linker.") for one in reached)
+        assert reached == {name for name, parameter in knowbert.named_parameters() if parameter.requires_grad}
+        assert reached and all(name.startswith(f"_kars.{number}.linker.") for name in reached)
     knowbert.unfreeze()
     reached = moved(lambda output: output.model.loss + linking(output))
     assert reached == {name for name, _ in knowbert.named_parameters()}
@@ -426,17 +427,17 @@ def test_a_linker_that_is_trained_alone_is_alone_in_training_mode():
     knowbert = KnowBert(bert("BertForMaskedLM"), kbs)
     knowbert.unfreeze("a")
     knowbert.train()
-    asked = {name for name, one in knowbert.named_parameters() if one.requires_grad}
+    asked = {name for name, parameter in knowbert.named_parameters() if parameter.requires_grad}
     own = {f"_kars.0.linker.{name}" for name, _ in knowbert.kars["a"].linker.named_parameters()}
     assert asked == own - {"_kars.0.linker.mask", "_kars.0.linker.null"}  # which no loss of it reaches
     chosen = set(knowbert.kars["a"].linker.modules())
-    assert {one for one in knowbert.modules() if one.training} == chosen
+    assert {module for module in knowbert.modules() if module.training} == chosen
     knowbert.eval()
-    assert not any(one.training for one in knowbert.modules())
+    assert not any(module.training for module in knowbert.modules())
     knowbert.unfreeze()
     knowbert.train()
-    assert all(one.training for one in knowbert.modules())
-    assert all(one.requires_grad for one in knowbert.parameters())
+    assert all(module.training for module in knowbert.modules())
+    assert all(parameter.requires_grad for parameter in knowbert.parameters())
 
 
 def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed():
@@ -450,7 +451,8 @@ def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed
     def reached(loss):
         knowbert.zero_grad(set_to_none=True)
         loss.backward()
-        return {name for name, one in knowbert.named_parameters() if one.grad is not None and one.grad.any()}
+        gradients = {name: parameter.grad for name, parameter in knowbert.named_parameters()}
+        return {name for name, gradient in gradients.items() if gradient is not None and gradient.any()}
 
     def linking(name):
         linked = knowbert(knowledge, until=name, input_ids=ids).linked[name]
@@ -461,17 +463,17 @@ def test_both_steps_of_the_algorithm_reach_the_same_when_only_a_part_is_computed
     for number, name in enumerate(kbs):
         knowbert.unfreeze(name)
         own = reached(linking(name))
-        assert own and all(one.startswith(f"_kars.{number}.linker.") for one in own)
+        assert own and all(name.startswith(f"_kars.{number}.linker.") for name in own)
     knowbert.unfreeze()
     below = reached(linking("a"))
-    assert not any(one.startswith(("_kars.1", "model.bert.encoder.layer.2", "model.cls")) for one in below)
-    assert any(one.startswith("model.bert.encoder.layer.0") for one in below)
+    assert not any(name.startswith(("_kars.1", "model.bert.encoder.layer.2", "model.cls")) for name in below)
+    assert any(name.startswith("model.bert.encoder.layer.0") for name in below)
     told = knowbert(knowledge, positions=asked, input_ids=ids).model
     every = reached(told.prediction_logits.square().sum() + told.seq_relationship_logits.square().sum())
     for part in ("_kars.0.linker", "_kars.0.block", "_kars.0.back", "_kars.1.linker", "_kars.1.norm",
                  "model.bert.embeddings", "model.bert.encoder.layer.2", "model.bert.pooler",
                  "model.cls.predictions", "model.cls.seq_relationship"):  # fmt: skip
-        assert any(one.startswith(part) for one in every), part
+        assert any(name.startswith(part) for name in every), part
 
 
 # -- on disk ----------------------------------------------------------------
@@ -486,8 +488,8 @@ def test_a_saved_model_is_the_same_again(kind, tmp_path):
     again = KnowBert.from_pretrained(tmp_path / "model", device="cpu")
     ids = words()
     knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
-    one, other = (each(knowledge, input_ids=ids).model[0] for each in (knowbert, again))
-    assert torch.equal(one, other)
+    output, loaded_output = (each(knowledge, input_ids=ids).model[0] for each in (knowbert, again))
+    assert torch.equal(output, loaded_output)
     assert again.trained_with == told and [*again.kars] == ["b.2", "a"]
     card = (tmp_path / "model" / "README.md").read_text()
     assert "Made by hand." in card and "| b.2 | 1 | 8 |" in card and kind in card

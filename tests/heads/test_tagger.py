@@ -55,7 +55,7 @@ def tagger(folder):
 
 def readings(tagger, texts=TEXTS):
     reader = WordReader(tagger.reads, READ)
-    return [one for text in texts for one in reader(Document("d", text)).windows]
+    return [window for text in texts for window in reader(Document("d", text)).windows]
 
 
 def logits_of(tagger, some):
@@ -154,10 +154,10 @@ def test_padding_the_order_and_the_size_of_a_batch_change_nothing(tagger):
     together = logits_of(tagger, some)
     turned = logits_of(tagger, some[::-1])[::-1]
     np.testing.assert_allclose(turned, together, atol=1e-5)
-    for one, row in zip(some, together, strict=True):
-        [alone] = logits_of(tagger, [one])
-        np.testing.assert_allclose(row[: len(one.firsts)], alone, atol=1e-5)
-        assert not row[len(one.firsts) :].any()
+    for window, row in zip(some, together, strict=True):
+        [alone] = logits_of(tagger, [window])
+        np.testing.assert_allclose(row[: len(window.firsts)], alone, atol=1e-5)
+        assert not row[len(window.firsts) :].any()
 
 
 def test_what_is_padded_has_no_gradient(tagger):
@@ -171,18 +171,18 @@ def test_what_is_padded_has_no_gradient(tagger):
 
 def test_a_word_is_read_at_its_first_piece(tagger):
     reader = WordReader(tagger.reads, READ)
-    [one] = reader(Document("d", "two cats eats")).windows  # [CLS] two cat ##s eats [SEP]
-    assert one.firsts.tolist() == [1, 2, 4]
+    [window] = reader(Document("d", "two cats eats")).windows  # [CLS] two cat ##s eats [SEP]
+    assert window.firsts.tolist() == [1, 2, 4]
     with torch.no_grad():
-        inputs = tagger_inputs([one], padding=0)
+        inputs = tagger_inputs([window], padding=0)
         embedded = tagger.encoder.get_input_embeddings()(inputs.ids) + tagger.shape(inputs.shapes)
         hidden = tagger.encoder(inputs_embeds=embedded).last_hidden_state[0, [1, 2, 4]]
-        np.testing.assert_allclose(logits_of(tagger, [one])[0], tagger.label(hidden), atol=1e-5)
+        np.testing.assert_allclose(logits_of(tagger, [window])[0], tagger.label(hidden), atol=1e-5)
 
 
 def test_shapes_of_words_are_read_and_are_nothing_at_first(folder, tagger):
     upper, lower = (readings(tagger, [text]) for text in ("THE DOG", "the dog"))
-    told = [one._replace(ids=upper[0].ids) for one in lower]
+    told = [window._replace(ids=upper[0].ids) for window in lower]
     assert np.abs(logits_of(tagger, upper) - logits_of(tagger, told)).max() > 1e-3
     fresh = WordTagger(tagger.reads, WordTaggerConfig(types=TYPES, shapes=len(SHAPES))).eval()
     np.testing.assert_array_equal(logits_of(fresh, upper), logits_of(fresh, told))
@@ -190,12 +190,12 @@ def test_shapes_of_words_are_read_and_are_nothing_at_first(folder, tagger):
 
 def test_two_taggers_of_one_seed_are_equal(tagger):
     config = WordTaggerConfig(types=TYPES)
-    one, two, other = (
+    first, second, other = (
         WordTagger(tagger.reads, config, torch.Generator().manual_seed(seed)).label.weight
         for seed in (1, 1, 2)
     )
-    assert torch.equal(one, two)
-    assert not torch.equal(one, other)
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
 
 
 # -- files ------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_shapes_that_do_not_fit_are_refused(tagger):
     with pytest.raises(UsageError, match="it needs them"):
         tagger(inputs._replace(shapes=None))
     with pytest.raises(UsageError, match="expected ids"):
-        tagger(TaggerInputs(*(one[0] for one in inputs)))
+        tagger(TaggerInputs(*(tensor[0] for tensor in inputs)))
 
 
 def test_the_head_is_among_those_that_are_listed():

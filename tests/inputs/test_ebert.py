@@ -118,6 +118,19 @@ def test_without_a_vector_there_are_word_pieces_only(encoder, kb, vectors, piece
         assert [kb[entity].key for [entity] in sequence.entities] == ["Mars"]
 
 
+@pytest.mark.parametrize("span", [(-3, 7), (-9, -2), (4, 32), (7, 4)])
+@pytest.mark.parametrize("control", [False, True])
+def test_an_entity_at_no_span_of_its_text_is_refused(encoder, kb, vectors, span, control):
+    reader, dog = EBertReader(encoder, None if control else vectors, size=24), int(kb.id("dog"))
+    valid = LinkedText(TEXT, (EntitySpan(0, len(TEXT), dog), EntitySpan(7, 7, dog)))
+    assert len(reader.read([valid])) > 2
+    wrong = LinkedText(TEXT, (EntitySpan(*span, dog),))
+    message = rf"an entity is {span[0]} to {span[1]}, and its text has 31 characters: .* from 0 to 31"
+    for texts in ([wrong], [valid, wrong]):
+        with pytest.raises(UsageError, match=message):
+            reader.read(texts)
+
+
 def test_of_mentions_that_overlap_the_first_and_longest_is_read(encoder, kb, vectors, pieces):
     names = ("Jean", "dog"), ("Jean Marais", "Jean_Marais"), ("Marais of", "Mars"), ("of Mars", "Mars")
     [concat, _] = both(encoder, vectors, linked(kb, TEXT, *names))
@@ -163,8 +176,8 @@ def test_links_become_the_ids_of_the_knowledge_base(kb):
     assert linked_text(document, kb).spans == (EntitySpan(4, 7, kb.id("dog")),)
     candidates = Candidates(np.array([(kb.id("Mars"), 0, 0.9), (kb.id("dog"), 0, 0.1)], CANDIDATE))
     mentions = [Mention(27, 31, "Mars", candidates), Mention(4, 7, "dog")]
-    given = linked_text(Document("1", TEXT, mentions=mentions), kb)
-    assert given == LinkedText(TEXT, (EntitySpan(27, 31, kb.id("Mars")),))
+    linked = linked_text(Document("1", TEXT, mentions=mentions), kb)
+    assert linked == LinkedText(TEXT, (EntitySpan(27, 31, kb.id("Mars")),))
 
 
 def test_a_batch_has_the_vector_of_each_entity_once(encoder, kb, vectors, monkeypatch):

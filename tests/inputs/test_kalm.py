@@ -17,17 +17,9 @@ from kgkit.inputs.kalm import (
     read_words,
     word_spans,
 )
-from tests.small_kb import build
+from tests.small_kb import build, type_records
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    Alias("May", "PER", 3.0),
-    Alias("Paris", "LOC", 8.0),
-    Alias("Paris", "PER", 2.0),
-    Alias("New York", "LOC", 5.0),
-    Alias("Oslo", "LOC", 1.0),
-]
+TYPES = type_records(LOC={"Paris": 8.0, "New York": 5.0, "Oslo": 1.0}, PER={"May": 3.0, "Paris": 2.0})
 SENSES = [
     Entity("hawthorn", "hawthorn"),
     Entity("month", "month"),

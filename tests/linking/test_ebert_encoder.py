@@ -67,8 +67,8 @@ def test_links_may_be_given(ebert):
     spans = (EntitySpan(4, 9, ebert.kb.id("name3")),)
     mention = Mention(4, 9, "name0", candidates=ebert.kb.candidates("name3"))
     linked = next(iter(ebert.linker([TEXT])))
-    given = [LinkedText(TEXT, spans), Document("1", TEXT, mentions=[mention]), linked, Document("2", TEXT)]
-    keys = [[key for key in encoding.entities if key] for encoding in ebert(given)]
+    texts = [LinkedText(TEXT, spans), Document("1", TEXT, mentions=[mention]), linked, Document("2", TEXT)]
+    keys = [[key for key in encoding.entities if key] for encoding in ebert(texts)]
     assert keys == [["name3"], ["name3"], ["name0"], []]
 
 

@@ -108,7 +108,11 @@ for act in (
         print(error)
 """)
     missing = "this needs the package 'torch': pip install 'kgkit[embed]'"
-    assert said.stdout.splitlines() == [missing, "no tagger named 'nmaes'; there are: names", *[missing] * 3]
+    assert said.stdout.splitlines() == [
+        missing,
+        "no tagger named 'nmaes'; there are: names; did you mean 'names'?",
+        *[missing] * 3,
+    ]
 
 
 # -- vectors of a model that brought its own --------------------------------

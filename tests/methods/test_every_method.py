@@ -5,6 +5,7 @@ A method has one row in `MODELS`: a function that makes one, untrained, for a ta
 
 import json
 import re
+from contextlib import ExitStack
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -48,8 +49,10 @@ from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert import KnowBertMethod
 from kgkit.methods.map_sources import MapSources
+from kgkit.methods.predicting import Predictor
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import GROUP, find_method, method_names
+from kgkit.models.manifest import FORMAT, ModelManifest
 from kgkit.models.opening import open_model
 from kgkit.training.methods import settings_of
 from kgkit.training.testing import check_answers, check_control, check_learning, toy_data, toy_examples
@@ -139,7 +142,7 @@ OTHERS = {
     "pmi": "training/pmi",
     "tagger": "training/test_tagging.py",
 }
-"""Kinds that answer no task, and where they are tested: a KALM for padding, order, control and stops too."""
+"""Kinds that answer no task, and where their trainings are tested; of heads, see `tests/heads`."""
 READ = [
     (name, task)
     for name in MODELS
@@ -175,6 +178,24 @@ class TestEveryMethod:
 
     def test_a_control_is_the_plain_encoder(self, name, task, encoder, knowledge):
         check_control(MODELS[name](task, True, encoder, knowledge), PLAIN[name])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("task", ["pair", "regression", "choice", "tagging"])
+def test_weights_that_give_no_probabilities_are_damage(name, task, encoder, knowledge):
+    method = MODELS[name](task, False, Encoder.load(str(encoder.folder), device="cpu"), knowledge)
+    manifest = ModelManifest(format=FORMAT, kind=name, name="broken")
+    answers = Predictor(method, manifest, ExitStack()).answers(examples_of(task))
+    assert len(answers) == 8
+    with torch.no_grad():
+        for weight in method.model.parameters():
+            weight.fill_(3e38)
+    predictor = Predictor(method, manifest, ExitStack())
+    message = r"the model broken answers example \w+ by a (probability|number) of .*; train it again"
+    with pytest.raises(DamagedModel, match=message):
+        predictor.answers(examples_of(task))
+    with pytest.raises(DamagedModel, match=message):
+        next(predictor(examples_of(task)))
 
 
 def test_a_check_that_fails_says_what_does_not_hold(encoder, knowledge):

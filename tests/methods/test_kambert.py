@@ -120,6 +120,30 @@ def test_a_map_tells_names_apart_that_were_never_read_and_no_control_can(home, s
         assert np.allclose(first, second, atol=1e-5) == alike
 
 
+def test_a_training_with_maps_that_was_stopped_ends_as_one_that_was_not(home, settings, sources, tmp_path):
+    arguments = settings(epochs=1, steps=4, terms=2, kernel="3", init="random", **sources)
+
+    def stop(stage, done, total):
+        if stage.startswith("training") and done == total // 2:
+            raise KeyboardInterrupt
+
+    def weights_of(name):
+        paths = sorted(find_trained(home, name).rglob("*.safetensors"))
+        return {
+            f"{path.parent.name}.{key}": value for path in paths for key, value in load_file(path).items()
+        }
+
+    kgkit.train("kambert", name="undisturbed", home=home, kbs=["friends"], **arguments)
+    with pytest.raises(KeyboardInterrupt):
+        kgkit.train("kambert", name="stopped", home=home, kbs=["friends"], progress=stop, **arguments)
+    kgkit.train("kambert", name="stopped", home=home, kbs=["friends"], **arguments)
+    kgkit.train("kambert", name="seeded", home=home, kbs=["friends"], **arguments | {"seed": 1})
+    undisturbed, stopped, seeded = map(weights_of, ("undisturbed", "stopped", "seeded"))
+    assert all(torch.equal(weight, stopped[name]) for name, weight in undisturbed.items())
+    mixing = [name for name in undisturbed if name.endswith("weight") and name.startswith("kambert.")]
+    assert mixing and not any(torch.equal(undisturbed[name], seeded[name]) for name in mixing)
+
+
 def test_each_source_that_is_named_is_a_map(home, sources):
     manifest = KAMBERT.read(find_trained(home, "all"))
     assert manifest.maps == ("entity", "phrase", "correlation", "knowledge") and manifest.terms == 2
@@ -537,6 +561,26 @@ def test_a_language_model_has_no_control_and_no_gold(plain_text, tmp_path):
             KamBertTraining(**plain, **wrong)
     with pytest.raises(UsageError, match="gold"):
         KamBertTraining(**plain, gold=(plain_text,))
+
+
+@pytest.mark.parametrize("task", ["tagging", "mlm"])
+def test_a_model_does_not_replace_a_source_of_its_maps(
+    task, home, sources, settings, masked_lm, plain_text, tmp_path
+):
+    copied = Home(tmp_path)
+    for name in ("tagger", "pmi"):
+        shutil.copytree(sources[name], copied.models / name)
+        language = {"task": task, "data": plain_text, "dev": (), "encoder": str(masked_lm)}
+        arguments = settings(**(language if task == "mlm" else {}))
+        steps: list[str] = []
+
+        def note(stage, *_, steps=steps):
+            steps.append(stage)
+
+        with pytest.raises(UsageError, match=f"^the model {name} would replace the model {name}, "):
+            kgkit.train("kambert", name=name, home=copied, progress=note, **arguments, **{name: name})
+        assert not any(step.startswith("training") for step in steps)
+        assert (copied.models / name / "model.json").exists()
 
 
 def test_a_model_without_weights_of_its_own_is_not_trained(home, masked_lm, plain_text):

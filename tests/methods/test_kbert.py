@@ -353,14 +353,20 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
         open_model("classification", "predictor", home=copied, device="cpu")
 
 
-def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
+def pretend_linker(home, name, monkeypatch):
+    """Return the manifest of a linker that is none: what is linked by it is linked by priors."""
     opened = kbert.MultiKBLinker.open
     monkeypatch.setattr(
         kbert.MultiKBLinker, "open", lambda kbs, **_: opened(kbs, model="prior", device="cpu")
     )
-    linker = copied.models / "senses" / MANIFEST
-    linker.parent.mkdir()
-    linker.write_text("{}")
+    manifest = home.models / name / MANIFEST
+    manifest.parent.mkdir()
+    manifest.write_text("{}")
+    return manifest
+
+
+def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, files, monkeypatch):
+    linker = pretend_linker(copied, "senses", monkeypatch)
     asked = settings(encoder, files, "pair", query="link", linker="senses", steps=1)
     trained(copied, "linked", asked)
     trained(copied, "plain", replace(asked, control=True))
@@ -371,6 +377,16 @@ def test_a_model_notices_that_its_linker_was_trained_again(copied, encoder, file
         open_model("plain", "predictor", home=copied, device="cpu").close()  # it asks no linker
         with pytest.raises(StaleModel, match="reads links of the model senses, which has been trained again"):
             open_model("linked", "predictor", home=copied, device="cpu")
+
+
+def test_a_model_does_not_replace_the_linker_that_it_asks(copied, encoder, files, monkeypatch):
+    linker = pretend_linker(copied, "own", monkeypatch)
+    linking = settings(encoder, files, "pair", query="link", linker="own", steps=1)
+    with pytest.raises(
+        UsageError, match="the model own would replace the model own, which it is trained with"
+    ):
+        trained(copied, "own", linking)
+    assert linker.read_text() == "{}"
 
 
 def test_a_model_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):

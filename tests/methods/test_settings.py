@@ -1,6 +1,6 @@
 """The settings of a method: what is out of range or does not fit is refused where it is written."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import find_method, method_names
+from kgkit.training.methods import settings_of
 
 DATA = (Path("data.tsv"),)
 TWO = (Path("a"), Path("b"))
@@ -53,6 +55,21 @@ def test_a_number_out_of_range_is_refused_with_its_least_value(make, name, value
 )
 def test_the_least_values_are_accepted(make, name, value):
     assert getattr(make(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize("method", method_names())
+def test_settings_of_knowledge_have_no_effect_on_a_control(method):
+    settings_class = settings_of(find_method(method))
+    assert {*settings_class.KNOWLEDGE} <= {field.name for field in fields(settings_class)}
+    values = {"linker": "prior", "query": "link", "inject": "replace", "alpha": 0.5, "back": "nothing"}
+    changed = {name: value for name, value in values.items() if name in settings_class.KNOWLEDGE}
+    task = "mlm" if method == "knowbert" else "classification"
+    control, method_itself = (
+        settings_class(task=task, data=DATA, control=control, **changed) for control in (True, False)
+    )
+    usual = {name for name, value in changed.items() if getattr(settings_class, name) == value}
+    assert {*control.without_effect} == changed.keys() - usual and control.without_effect
+    assert method_itself.without_effect == []
 
 
 @pytest.mark.parametrize("make", [kbert, knowbert])

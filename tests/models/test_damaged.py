@@ -234,9 +234,9 @@ def test_archives_are_read_as_numpy_reads_them(tmp_path):
     np.savez(tmp_path / "x.npz", **arrays)
     found = read_archive(tmp_path / "x.npz")
     assert found.keys() == arrays.keys()
-    for name, one in arrays.items():
-        np.testing.assert_array_equal(found[name], one)
-        assert found[name].dtype == one.dtype and found[name].shape == one.shape
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].dtype == array.dtype and found[name].shape == array.shape
 
 
 def ridge_arrays():
@@ -294,5 +294,5 @@ def test_a_tokenizer_whose_limit_is_no_number_of_tokens_is_refused(most, tmp_pat
 def test_the_layer_of_a_knowledge_base_has_its_shapes_without_numbers():
     config = KARConfig(linker=LINKER, layer=1, heads=2, inner=12)
     with torch.device("meta"):
-        shapes = {name: one.shape for name, one in KAR(config).state_dict().items()}
-    assert shapes == {name: one.shape for name, one in KAR(config).state_dict().items()}
+        shapes = {name: weight.shape for name, weight in KAR(config).state_dict().items()}
+    assert shapes == {name: weight.shape for name, weight in KAR(config).state_dict().items()}

@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from importlib import import_module
 
 import pytest
 
@@ -100,8 +99,7 @@ def test_every_role_of_a_kind_is_a_function(kind):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     for target in kind.roles.values():
-        module, _, name = target.partition(":")
-        assert callable(getattr(import_module(module), name))
+        assert callable(kind.load(target))
 
 
 def test_a_kind_of_a_stranger_is_listed_and_opened(stranger, tmp_path):

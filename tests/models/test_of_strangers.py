@@ -50,9 +50,9 @@ def with_a_program(encoder: Path, marker: Path, file: str = "config.json") -> No
 def answering(monkeypatch, tmp_path):
     """Standard input says yes to whatever is asked; modules that are copied to be run go to *tmp_path*."""
     monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
-    given = io.StringIO("y\nyes\n")
-    monkeypatch.setattr(sys, "stdin", given)
-    return given
+    answers = io.StringIO("y\nyes\n")
+    monkeypatch.setattr(sys, "stdin", answers)
+    return answers
 
 
 def kbert(folder):
@@ -102,7 +102,7 @@ def tokens(folder):
 
 
 @pytest.mark.parametrize(
-    "made", [bare, around, tokens, tagger, ebert, kbert, knowbert], ids=lambda one: one.__name__
+    "made", [bare, around, tokens, tagger, ebert, kbert, knowbert], ids=lambda maker: maker.__name__
 )
 def test_a_program_in_the_folder_of_an_encoder_is_not_run_and_nobody_is_asked(made, answering, tmp_path):
     encoder, opened = made(tmp_path)
@@ -149,16 +149,16 @@ def own_classes() -> set[str]:
     """Return the names of kgkit's own classes that have a `from_pretrained`, or inherit one of ours."""
     [root] = kgkit.__path__
     trees = [ast.parse(path.read_text("utf-8")) for path in sorted(Path(root).rglob("*.py"))]
-    classes = [one for tree in trees for one in ast.walk(tree) if isinstance(one, ast.ClassDef)]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     own = {
-        one.name
-        for one in classes
-        if any(isinstance(part, ast.FunctionDef) and part.name == "from_pretrained" for part in one.body)
+        node.name
+        for node in classes
+        if any(isinstance(part, ast.FunctionDef) and part.name == "from_pretrained" for part in node.body)
     }
     while heirs := {
-        one.name
-        for one in classes
-        if one.name not in own and any(isinstance(base, ast.Name) and base.id in own for base in one.bases)
+        node.name
+        for node in classes
+        if node.name not in own and any(isinstance(base, ast.Name) and base.id in own for base in node.bases)
     }:
         own |= heirs
     return own
@@ -183,7 +183,9 @@ def test_wherever_transformers_loads_something_it_is_told_to_run_no_program():
                 assert isinstance(node.value, ast.Constant) and node.value.value is False, (path, node.lineno)
             if isinstance(node, ast.Call) and asks_transformers(node, own):
                 seen += 1
-                assert any(one.arg == "trust_remote_code" for one in node.keywords), f"{path}:{node.lineno}"
+                assert any(keyword.arg == "trust_remote_code" for keyword in node.keywords), (
+                    f"{path}:{node.lineno}"
+                )
             if isinstance(node, ast.Constant) and node.value in CALLS:  # getattr(model, "from_pretrained")
                 raise AssertionError(f"{path}:{node.lineno} names {node.value!r} where it cannot be checked")
     assert seen >= 2  # encoders and tokenizers

@@ -43,7 +43,7 @@ def test_a_training_and_an_evaluation_are_runs_of_the_model(kb, corpus, tmp_path
     assert row.config["temperature"] == LINKER.read(find_trained(Home(home), "taught")).temperature
     with Catalog.open(Home(home)) as catalog:
         assert len(catalog.runs("taught")) == 3
-        assert [one.model for one in catalog.runs()].count(None) == 1
+        assert [run_record.model for run_record in catalog.runs()].count(None) == 1
 
 
 def test_a_model_whose_build_the_catalog_has_not_heard_of_is_kept_too(kb, corpus):

@@ -1,14 +1,18 @@
 """PMI tables: values of pairs, the words that go best with others, arrays that are none."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kgkit
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.pmi import AssociatedWord, PMITable, text_words
 from kgkit.pmi.table import ARRAYS
 from kgkit.text import fold, tokens
+from tests.pmi_toys import pmi_folder
 
 WORDS = ["and", "barks", "dog", "naïve", "the", "苹"]
 
@@ -136,6 +140,23 @@ def test_pairs_that_are_none_are_refused_when_they_are_read(changed):
     for ask in (lambda: table.value("dog", "dog"), lambda: table.strongest(["dog"])):
         with pytest.raises(DamagedModel, match="the pairs of the word 'dog' are none"):
             ask()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"words": 7}, "its arrays have 5 words, its manifest 7"),
+        ({"pairs": 4}, "its arrays have 9 values, its manifest 4 pairs"),
+        ({"pairs": 8}, "its arrays have 9 values, its manifest 8 pairs"),
+    ],
+)
+def test_a_manifest_of_other_numbers_than_its_arrays_is_damage(numbers, message, tmp_path):
+    folder = pmi_folder(tmp_path / "mine", TABLE)
+    assert len(kgkit.open_model(folder, home=tmp_path)) == 5  # five pairs, one of a word with itself
+    path = folder / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | numbers))
+    with pytest.raises(DamagedModel, match=f"the PMI table mine cannot be used: {message}; train it again"):
+        kgkit.open_model(folder, home=tmp_path)
 
 
 def test_words_that_are_no_text_are_refused_when_they_are_shown():

@@ -10,6 +10,7 @@ pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.errors import UsageError
+from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import build_toy
 
@@ -60,3 +61,22 @@ def test_one_knowledge_base_is_named_by_a_string_and_no_files_by_none(train, hom
 def test_what_is_no_such_setting_is_refused(settings, message, train):
     with pytest.raises(UsageError, match=message):
         train(**settings)
+
+
+def test_a_control_names_what_it_leaves_out_in_one_warning(train, home, caplog):
+    train(kbs="toy", query="link", linker="prior", max_facts=2)
+    [warning] = [record.getMessage() for record in caplog.records if "control" in record.getMessage()]
+    assert warning == "a control reads no knowledge, which leaves without effect: kb, query, linker"
+    caplog.clear()
+    train()
+    train(kbs="toy", control=False, query="link", linker="prior")
+    assert not [record for record in caplog.records if "without effect" in record.getMessage()]
+    common = (
+        "train", "kbert", "--task", "classification", "--data", home / "train.tsv", "--name", "small",
+        "--home", home, "--encoder", home / "encoder", "--size", 16, "--batch", 8, "--epochs", 1, "--device",
+        "cpu",
+    )  # fmt: skip
+    done = run(*common, "--control", "--no-soft-position")
+    assert done.code == 0 and done.err.count("without effect") == 1
+    assert "warning: a control reads no knowledge, which leaves without effect: soft_positions\n" in done.err
+    assert "without effect" not in run(*common, "--kb", "none").err

@@ -171,6 +171,21 @@ def test_a_training_goes_on_with_the_data_that_it_began_with_only(encoder, tmp_p
     assert len([*(tmp_path / "runs").iterdir()]) == 2
 
 
+def test_a_tagger_does_not_replace_its_teacher(home, encoder, files, tmp_path):
+    text, before = tmp_path / "text.txt", find_trained(home, "names")
+    text.write_text("Dora lives in Lima .\n" * 20)
+    for teacher in ("names", str(before), str(home.models / "names")):
+        learns = TaggerTraining(data=(text,), teacher=teacher, encoder=str(encoder), epochs=1)
+        stages: list[str] = []
+
+        def note(stage, *_, stages=stages):
+            stages.append(stage)
+
+        with pytest.raises(UsageError, match=r"^the model names would replace the model \S+, which it is "):
+            train_tagger(home, "names", learns, device="cpu", progress=note)
+        assert not stages and find_trained(home, "names") == before
+
+
 def test_epochs_without_a_gain_end_the_training(encoder, files, tmp_path):
     idle = training(encoder, files, lr=1e-9, lr_new=1e-9, patience=2)
     results = TAGGER.read(train_tagger(Home(tmp_path), "x", idle, device="cpu")).results

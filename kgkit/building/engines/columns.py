@@ -164,18 +164,19 @@ class RowsOfPart:
         for buffer in self._buffers:
             yield from buffer.batches(1, 0)
 
-    def _put(self, what: int, rows: int, **columns: Any) -> None:
+    def _put(self, what: int, *, a: Sequence[str], **others: Any) -> None:
+        """Add rows of a kind, by their columns: *a* and the others that the kind has."""
+        rows = len(a)
         counter = TRIPLE if what == ATTRIBUTE else what
         position = self._first + self._counts[counter]
         self._counts[counter] += rows
         self.records += rows
-        self._buffers[what].put(rows, np.arange(position, position + rows), columns)
+        self._buffers[what].put(rows, np.arange(position, position + rows), {"a": a, **others})
 
     def _take_entities(self, entities: list[Entity]) -> None:
         encode = codec.encode
         self._put(
             ENTITY,
-            len(entities),
             a=[stored_name(entity.key) for entity in entities],
             b=[entity.kind for entity in entities],
             c=[entity.pos for entity in entities],
@@ -205,7 +206,6 @@ class RowsOfPart:
     ) -> None:
         self._put(
             ALIAS,
-            len(surfaces),
             a=surfaces,
             b=[*map(stored_name, keys)],
             c=senses,
@@ -216,7 +216,6 @@ class RowsOfPart:
     def _take_triples(self, triples: list[Triple]) -> None:
         self._put(
             TRIPLE,
-            len(triples),
             a=[stored_name(triple.subject) for triple in triples],
             b=[triple.relation for triple in triples],
             c=[stored_name(triple.object) for triple in triples],
@@ -232,7 +231,7 @@ class RowsOfPart:
             subjects += [stored_name(triples.subject)] * len(triples.objects)
             relations += [triples.relation] * len(triples.objects)
             objects += [stored_name(key) for key in triples.objects]
-        self._put(TRIPLE, len(objects), a=subjects, b=relations, c=objects)
+        self._put(TRIPLE, a=subjects, b=relations, c=objects)
 
     def _take_attributes(self, attributes: list[Attribute]) -> None:
         for attribute in attributes:
@@ -240,7 +239,6 @@ class RowsOfPart:
                 raise TypeError(f"the value of {attribute!r} is no text")
         self._put(
             ATTRIBUTE,
-            len(attributes),
             a=[stored_name(attribute.key) for attribute in attributes],
             b=[attribute.name for attribute in attributes],
             c=[attribute.value for attribute in attributes],
@@ -250,7 +248,6 @@ class RowsOfPart:
     def _take_redirects(self, redirects: list[Redirect]) -> None:
         self._put(
             REDIRECT,
-            len(redirects),
             a=[stored_name(redirect.source) for redirect in redirects],
             b=[stored_name(redirect.target) for redirect in redirects],
         )
@@ -258,7 +255,6 @@ class RowsOfPart:
     def _take_forms(self, forms: list[Form]) -> None:
         self._put(
             FORM,
-            len(forms),
             a=[form.surface for form in forms],
             b=[fold(form.lemma) for form in forms],
             c=[form.pos for form in forms],
@@ -269,7 +265,6 @@ class RowsOfPart:
         valid = [*map(checked_occurrences, occurrences)]
         self._put(
             OCCURRENCES,
-            len(valid),
             a=[record.surface for record in valid],
             folded=[_fold(record.surface) for record in valid],
             count=np.array([record.count for record in valid], np.float64),

@@ -21,6 +21,7 @@ from kgkit.commands.options import (
     SeedOption,
     VectorsOption,
     flag,
+    repeated,
 )
 from kgkit.commands.output import check_files, check_output_path, typed
 from kgkit.errors import UsageError
@@ -33,11 +34,7 @@ if TYPE_CHECKING:
 def cloze(
     data: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Facts as JSON lines: subject, relation, object; or LAMA's. Repeat it for more.",
-        ),
+        repeated("--data", "FILE", "Facts as JSON lines: subject, relation, object; or LAMA's"),
     ] = None,
     facts_kb: Annotated[
         str | None,

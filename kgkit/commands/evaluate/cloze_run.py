@@ -40,7 +40,7 @@ def score_by_recall(
     with messages.progress(f"asking {model.name}") as tell:
         ranks = recall_ranks(
             model, questions.instances, size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
         )  # fmt: skip
         score = score_recall(ranks)
     _check_scored(score.instances, len(questions.instances), [])
@@ -87,7 +87,7 @@ def find_name_guesses(
     ):
         guesses = name_guesses(
             plain_cloze_model(masked_lm), name_questions(facts), size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
         )  # fmt: skip
     if path is not None:
         write_name_guesses(path, name_model, guesses)
@@ -132,7 +132,7 @@ def score_by_hits(
     with messages.progress(f"asking {model.name}") as tell:
         guesses = cloze_guesses(
             model, questions.instances, size=batch,
-            progress=lambda _, count, total: tell(f"{count:,} of {total:,}"),
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
         )  # fmt: skip
     _check_scored(len(guesses.guesses), len(guesses.too_long), guesses.no_word)
     has_vector = None if entities is None else frozenset((entities >= 0).nonzero()[0].tolist())

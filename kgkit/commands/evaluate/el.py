@@ -38,14 +38,13 @@ from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation import GoldDocument, Labelled, LinkScore, Redirects
+    from kgkit.evaluation import GoldDocument, Labelled, LinkScore
     from kgkit.kb import KnowledgeBase
+    from kgkit.linking.page_titles import PageTitles
     from kgkit.types import Document, Link
 
 NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
-
-_MAX_PAGES = 500_000
 
 
 def el(
@@ -56,15 +55,15 @@ def el(
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
     mentions: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--mentions",
             metavar="WHOSE",
             help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
-            "tagger, by its name.",
+            "tagger, by its name. By default those of the model's own tagger, else found.",
         ),
-    ] = "found",
-    threshold: ThresholdOption = 0.0,
+    ] = None,
+    threshold: ThresholdOption = None,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
     max_candidates: MaxCandidatesOption = 30,
@@ -91,6 +90,8 @@ def el(
     from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
     from kgkit.home import Home
     from kgkit.linking import Linker
+    from kgkit.linking.models import KB_MENTIONS
+    from kgkit.linking.page_titles import PageTitles
     from kgkit.models.registering import trained_model_name
 
     check_sets(data if redirects is None else [*data, redirects], predictions)
@@ -104,20 +105,22 @@ def el(
     redirect_map = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
-        vectors=vectors, device=device, mentions=None if mentions in ("given", "found") else mentions,
+        vectors=vectors, device=device, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions,
         overlaps=overlaps,
         # All that are considered: the score tells whether the right one is among them.
         max_candidates=max_candidates or None, top_k=max_candidates or sys.maxsize,
         all_surfaces=all_surfaces,
     )  # fmt: skip
+    if mentions is None:
+        mentions = "found" if linker.tagger is None else linker.tagger.name
     scores: NamedScores = []
     recorder = ConfidenceRecorder(linker)
-    page, sets, links = _Pages(linker.kb, redirect_map), _Sets(data), 0
+    page, sets, links = PageTitles(linker.kb, redirect_map), _Sets(data), 0
     where = Home.find(home)
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
-                "mentions": mentions, "overlaps": overlaps, "threshold": threshold,
+                "mentions": mentions, "overlaps": overlaps, "threshold": linker.config.threshold,
                 "redirects": str(redirects), "all_surfaces": all_surfaces, "max_candidates": max_candidates},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
@@ -132,7 +135,7 @@ def el(
                 recorder.observe(_Verdict(gold, page))
                 if write is not None:
                     write(gold.document.id, answers)
-                tell(f"{name}, {total.documents:,} documents")
+                tell(f"{name}, {total.documents:,} documents", total.documents)
             scores.append((name, total))
             links += total.links
         together = sum((score for _, score in scores), LinkScore())
@@ -203,58 +206,10 @@ class _Sets:
             yield gold
 
 
-class _Pages:
-    """Maps all titles of one page to one name: those that redirects join, and the keys of one entity.
-
-    Attributes:
-        missing: gold entities that the KB does not have under any of their titles.
-        mentions: how many gold mentions mean one of them.
-    """
-
-    def __init__(self, kb: "KnowledgeBase", redirects: "Redirects") -> None:
-        self.kb, self.redirects = kb, redirects
-        self.missing: set[str] = set()
-        self.mentions = 0
-        self._pages: dict[str, str] = {}
-        self._in_kb: dict[str, bool] = {}
-
-    def __call__(self, title: str) -> str:
-        page = self._pages.get(title)
-        if page is None:
-            if len(self._pages) >= _MAX_PAGES:
-                self._pages.clear()
-            # A title may be a key of the KB before it is redirected, or after.
-            page = self.redirects(self._key(title) or title)
-            page = self._pages[title] = self._key(page) or page
-        return page
-
-    def look_for(self, gold: "GoldDocument") -> None:
-        """Note which gold entities of a document are not in the KB."""
-        for title in gold.entities:
-            if title is not None and not self._has(title):
-                self.missing.add(self(title))
-                self.mentions += 1
-
-    def _has(self, title: str) -> bool:
-        page = self(title)
-        if page not in self._in_kb:
-            self._in_kb[page] = self._key(page) is not None or any(
-                self._key(each) is not None for each in self.redirects.titles(title)
-            )
-        return self._in_kb[page]
-
-    def _key(self, title: str) -> str | None:
-        """Return the key of the entity of a title, whichever way it has its spaces; None if there is none."""
-        for spelled in dict.fromkeys([title, title.replace(" ", "_"), title.replace("_", " ")]):
-            if spelled in self.kb:
-                return self.kb.key(self.kb.id(spelled))
-        return None
-
-
 class _Verdict:
     """Checks whether a link is right."""
 
-    def __init__(self, gold: "GoldDocument", page: _Pages) -> None:
+    def __init__(self, gold: "GoldDocument", page: "PageTitles") -> None:
         self.page = page
         self.gold = {(label.start, label.end): label.entity for label in gold.gold}
 

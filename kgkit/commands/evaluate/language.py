@@ -1,6 +1,7 @@
 """`kgkit evaluate ppl`: score a language model on predicting words."""
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,7 +99,7 @@ def _score_words(
         for name, path in zip(set_names(data, ".txt"), data, strict=True):
 
             def show(_: str, count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             result = words.perplexity([path], rows=batch, progress=show)
             scores.append((name, result))
@@ -148,6 +149,7 @@ def _score_pieces(
     from kgkit.inputs.masking import masking_of
     from kgkit.inputs.passages import measure_sentences, single_passages
     from kgkit.linking.hidden_words import Perplexity, perplexity
+    from kgkit.models.manifest import broken_weights
     from kgkit.models.registering import trained_model_name
 
     scores: list[tuple[str, Perplexity]] = []
@@ -166,11 +168,13 @@ def _score_pieces(
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
             def show(_: str, count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             result = perplexity(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
             )
+            if not isfinite(result.perplexity):
+                raise broken_weights(model, f"gives hidden words the perplexity {result.perplexity}")
             scores.append((name, result))
             record.score("ppl", name, "perplexity", result.perplexity, result.pieces)
             record.score("ppl", name, "accuracy", result.accuracy, result.pieces)

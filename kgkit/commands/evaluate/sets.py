@@ -34,7 +34,7 @@ def check_gold_labels(model: str, path: Path, gold: Set[str], labels: Sequence[s
     Raises:
         UsageError: if it tells none of the labels.
     """
-    from kgkit.evaluation.tasks import list_labels
+    from kgkit.evaluation.labels import list_labels
 
     if gold and gold.isdisjoint(labels):
         raise UsageError(

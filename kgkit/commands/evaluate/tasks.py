@@ -10,7 +10,7 @@ import typer
 
 from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption, repeated
 from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
@@ -27,8 +27,8 @@ HELP: Final[Mapping[str, str]] = {
     "ranking": "Score a model on ranking answers to questions; mean reciprocal rank.",
     "regression": "Score a model on numbers, as the similarity of texts (STS-B); correlations of Pearson and "
     "Spearman.",
-    "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED "
-    "(micro F1).",
+    "relation": "Score a model on relations between two names: SemEval-2010 task 8 (macro F1), TACRED and "
+    "FewRel (micro F1).",
     "tagging": "Score a model on names, by the tags of tokens: F1 with types, as conlleval has it, and "
     "without, as K-BERT's released code has it.",
     "typing": "Score a model on the types of names: nine general ones, any number of which may hold; micro "
@@ -40,9 +40,7 @@ HELP: Final[Mapping[str, str]] = {
 _WITH_GOLD: Final = frozenset(["wic"])
 _SUFFIXES: Final = (".txt", ".jsonl", ".json", ".tsv", ".csv")
 
-DataOption = Annotated[
-    list[Path], typer.Option("--data", metavar="FILE", help="Examples, as in training; repeat it for more.")
-]
+DataOption = Annotated[list[Path], repeated("--data", "FILE", "Examples, as in training")]
 GoldOption = Annotated[
     list[Path] | None,
     typer.Option("--gold", metavar="FILE", help="X.gold.txt of the release; as often as --data."),
@@ -148,7 +146,7 @@ def _score(
         for name, _, examples in sets:
 
             def show(count: int, total: int, name: str = name) -> None:
-                tell(f"{name}, {count:,} of {total:,}")
+                tell(f"{name}, {count:,} of {total:,}", count, total)
 
             answers[name] = predictor.answers(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
@@ -204,8 +202,8 @@ def _task_of(model: str, task: str, home: "Home") -> "Task":
 
 def _check_labels(model: str, path: Path, examples: "Sequence[Example]", labels: Sequence[str]) -> None:
     """Refuse gold that the model cannot give, whatever it reads; O is no label of a name."""
+    from kgkit.evaluation.labels import gold_labels
     from kgkit.evaluation.ner import OUTSIDE
-    from kgkit.evaluation.tasks import gold_labels
 
     gold = {label for example in examples for label in gold_labels(example)}
     check_gold_labels(model, path, gold - ({OUTSIDE} if labels[:1] == (OUTSIDE,) else set()), labels)

@@ -49,7 +49,7 @@ def add(
             source,
             builder=builder or builder_by_name(source),
             home=where.path,
-            progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage),
+            progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage, read),
         )
     if built.build != before.build:
         messages.write(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")

@@ -1,31 +1,40 @@
 """`kgkit build-kb`: from a source to a published knowledge base."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
-from kgkit.commands.output import write_json, write_line
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.output import plain, write_json, write_line
 
 if TYPE_CHECKING:
     from kgkit.home import KBHome
 
 
+def _column(name: str, text: str) -> Any:
+    """Return an option that names a column of a table."""
+    return typer.Option(name, metavar="COLUMN", help=f"table: {text} Guessed by the headings.")
+
+
 def build_kb(
     builder: Annotated[
-        str, typer.Argument(metavar="BUILDER", help="Which builder: wordnet, wikipedia, jsonl, …")
+        str, typer.Argument(metavar="BUILDER", help="Builder: wordnet, wikipedia, table, jsonl, …")
     ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files or folders to read; kb:NAME is another knowledge base. Some builders can obtain "
+            "their source themselves.",
+        ),
+    ] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="PATH",
-            help="File or folder to read, may be given several times; kb:NAME is another knowledge base. "
-            "Some builders can obtain it themselves.",
-        ),
+        typer.Option("--source", metavar="PATH", help="The same as SOURCE; may be given several times."),
     ] = None,
     name: Annotated[
         str | None,
@@ -92,6 +101,25 @@ def build_kb(
             help="Attribute that is an identifier, which links carry; may be given several times.",
         ),
     ] = None,
+    key: Annotated[str | None, _column("--key", "Column of the unique keys.")] = None,
+    label: Annotated[str | None, _column("--label", "Column of the names that people read.")] = None,
+    aliases: Annotated[
+        list[str] | None,
+        _column(
+            "--aliases", "Column of further names; `aliases|` splits its cells at each |. May be repeated."
+        ),
+    ] = None,
+    description: Annotated[str | None, _column("--description", "Column of the descriptions.")] = None,
+    kind: Annotated[str | None, _column("--kind", "Column of the kinds.")] = None,
+    attribute: Annotated[
+        list[str] | None,
+        _column(
+            "--attribute", "Column that is kept as an attribute; by default all others. May be repeated."
+        ),
+    ] = None,
+    preview: Annotated[
+        bool, flag("--preview", help="Show how the source is read, and build nothing.")
+    ] = False,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -107,13 +135,26 @@ def build_kb(
 
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
+    source = [*(files or ()), *(source or ())]
+    roles = {
+        "key": key, "label": label, "aliases": aliases, "description": description, "kind": kind,
+        "attribute": attribute,
+    }  # fmt: skip
+    columns = {role: names for role, names in roles.items() if names is not None}
+    sentences = _preview(builder, source, columns)
+    if preview:
+        for sentence in sentences or [f"the builder {builder} has no preview"]:
+            write_line(plain(sentence))
+        return
+    for sentence in sentences[:1]:
+        messages.write(sentence)
     with messages.progress(f"building {name or builder}") as show:
 
         def tell(stage: str, read: int, _: int) -> None:
             if stage.startswith(GOING_ON):
                 messages.write(stage)
             else:
-                show(f"{stage} {read:,} records" if read else stage)
+                show(f"{stage} {read:,} records" if read else stage, read)
 
         where = Home.find(home)
         before = where.kb(name or builder).published()
@@ -135,6 +176,7 @@ def build_kb(
             master=master,
             url_pattern=url_pattern,
             identifiers=identifiers,
+            columns=columns,
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
@@ -152,6 +194,16 @@ def build_kb(
             f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
             f"{manifest.aliases:,} aliases"
         )
+
+
+def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | Sequence[str]]) -> list[str]:
+    """Return what a builder says of how it reads the first source, and its first entities."""
+    from kgkit.building.contract import find_builder
+
+    reader = find_builder(builder)
+    if columns:
+        reader = reader.with_columns(columns)
+    return [*reader.preview(Path(sources[0]))] if sources and reader.reads_columns else []
 
 
 def _additions(kb: "KBHome", build: str | None) -> list[str]:

@@ -14,7 +14,7 @@ def default(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="NAME or NAME@BUILD; left out: show the default.")
     ] = None,
-    clear: Annotated[bool, flag("--clear", help="Have no default.")] = False,
+    clear: Annotated[bool, flag("--clear", help="Remove the default.")] = False,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:

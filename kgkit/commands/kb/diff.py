@@ -24,7 +24,9 @@ def diff(
             metavar="NEW", help="NAME or NAME@BUILD; left out: OLD, compared with its build before."
         ),
     ] = None,
-    summary: Annotated[bool, flag("--summary", help="Only the number of differences of each kind.")] = False,
+    summary: Annotated[
+        bool, flag("--summary", help="Show only the number of differences of each kind.")
+    ] = False,
     as_jsonl: Annotated[bool, flag("--jsonl", help="Write a JSON object for each difference.")] = False,
     exit_code: Annotated[bool, flag("--exit-code", help="Exit with 1 if they differ.")] = False,
     home: HomeOption = None,

@@ -11,7 +11,7 @@ from kgkit.commands.options import HomeOption, QuietOption
 from kgkit.commands.output import write_bytes
 from kgkit.errors import UsageError
 
-FORMATS: Final = ("csv", "graphml", "jsonl", "kgtk", "ntriples", "tsv", "turtle", "wn-lmf")
+FORMATS: Final = ("graphml", "jsonl", "kgtk", "neo4j", "ntriples", "tsv", "turtle", "wn-lmf")
 """As the help lists them; a test compares them with those there are."""
 
 FormatOption = Annotated[
@@ -30,7 +30,10 @@ def export(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write; `-` is standard output; a folder for csv."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write; `-` is standard output; of neo4j a folder.",
         ),
     ],
     format: FormatOption = None,

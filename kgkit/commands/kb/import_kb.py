@@ -12,7 +12,7 @@ from kgkit.errors import NotThere
 
 
 def import_kb(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="File to read; a folder for csv.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="File to read; a folder for neo4j.")],
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the file's."),

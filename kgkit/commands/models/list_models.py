@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from kgkit.home import Home
 
 _COLUMNS = (
-    Column(heading="name"),
+    Column(heading="name", fit="keep"),
     Column(heading="kind"),
     Column(heading="roles"),
     Column(heading="task"),
     Column(heading="encoder"),
     Column(heading="size", align="right"),
-    Column(heading="created"),
+    Column(heading="created", fit="keep"),
     Column(heading="needs", fit="wrap"),
 )
 

@@ -1,7 +1,8 @@
 """`kgkit train …`: a command for each method, made from its settings, and files for what is no method."""
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.core import TyperGroup
@@ -11,6 +12,9 @@ from kgkit.commands.train.generated import method_command
 from kgkit.commands.verb import Verb
 from kgkit.errors import KgkitError
 
+_FROM_SETTINGS: Final[Mapping[str, Callable[[], Callable[..., None]]]] = {"kalm": kalm.kalm, "pmi": pmi.pmi}
+"""Functions that make the commands of what is no method from its settings, when they are needed."""
+
 
 class Methods(TyperGroup):
     """The commands that train: those of methods, of kgkit's own and of other packages, and the others."""
@@ -19,7 +23,7 @@ class Methods(TyperGroup):
         """Return the names of the commands; a method that cannot be loaded is left out."""
         from kgkit.models.kinds import kind_names
 
-        names = [*super().list_commands(ctx)]
+        names = [*super().list_commands(ctx), *_FROM_SETTINGS]
         for name in kind_names():
             if name not in names:
                 with suppress(KgkitError):
@@ -37,16 +41,18 @@ class Methods(TyperGroup):
         from kgkit.models.kinds import kind_names
 
         own = super().get_command(ctx, cmd_name)
-        return own or (_command_of(cmd_name) if cmd_name in kind_names() else None)
+        return own or (_command_of(cmd_name) if cmd_name in [*_FROM_SETTINGS, *kind_names()] else None)
 
 
-def _command_of(method: str) -> Any:
+def _command_of(name: str) -> Any:
+    command = _FROM_SETTINGS[name]() if name in _FROM_SETTINGS else method_command(name)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(method, cls=Verb)(method_command(method))
+    app.command(name, cls=Verb)(command)
     return typer.main.get_command(app)
 
 
 app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
 
-for command in (linker.linker, encoder.encoder, kalm.kalm, tagger.tagger, pmi.pmi):
-    app.command(command.__name__)(command)
+app.command("linker")(linker.linker)
+app.command("encoder")(encoder.encoder)
+app.command("tagger")(tagger.tagger)

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from kgkit.commands.options import (
-    DeviceOption,
-    HomeOption,
-    JSONOption,
     NameOption,
     PlainTextsOption,
-    QuietOption,
     SeedOption,
     flag,
 )
@@ -24,7 +20,9 @@ from kgkit.commands.train.methods import (
     SizeOption,
     StepsOption,
     TextsOption,
+    TrainingOptions,
     record_training,
+    with_training_options,
     write_results,
 )
 
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from kgkit.types import Progress
 
 
+@with_training_options
 def encoder(
     data: PlainTextsOption,
     vocabulary: Annotated[
@@ -56,10 +55,8 @@ def encoder(
     lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
     seed: SeedOption = 0,
     bf16: Bf16Option = None,
-    device: DeviceOption = "auto",
-    home: HomeOption = None,
-    as_json: JSONOption = False,
-    quiet: QuietOption = False,
+    *,
+    options: TrainingOptions,
 ) -> None:
     """Train a small BERT from scratch, on plain text (Devlin et al. 2019).
 
@@ -82,11 +79,11 @@ def encoder(
 
     def train(where: "Home", tell: "Progress") -> Path:
         begins = begin_encoder(where, training, vocabulary, shape)
-        return train_method(KIND, where, name, begins, device=device, command=typed(), progress=tell)
+        return train_method(KIND, where, name, begins, device=options.device, command=typed(), progress=tell)
 
     manifest = record_training(
         KIND, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,
-        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+        options, seeds=[seed],
     )  # fmt: skip
     if manifest is not None:
         write_line(f"{name}: {layers} layers of {width}")

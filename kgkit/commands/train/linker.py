@@ -1,140 +1,88 @@
 """`kgkit train linker`: a linker learns from mentions of which it is known what they mean."""
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from kgkit.commands.options import (
-    DeviceOption,
-    HomeOption,
-    JSONOption,
     KBOption,
     NameOption,
-    QuietOption,
     SeedOption,
     TaughtExamplesOption,
     VectorsOption,
     WithoutOption,
     chosen_kb,
-    flag,
 )
-from kgkit.commands.output import check_files, write_line
-from kgkit.commands.train.methods import WindowOption, record_training, write_figures
+from kgkit.commands.output import check_files
+from kgkit.commands.train.linker_options import (
+    CandidatesOption,
+    HeadsOption,
+    LinkerBf16Option,
+    LinkerDataOption,
+    LinkerEpochsOption,
+    LinkerTaggerOption,
+    LinkerTaskOption,
+    LinkerTypeOption,
+    NilOption,
+    PopularityOption,
+    PortableOption,
+    PresetOption,
+    SecondStageOption,
+    SenseGoldOption,
+    VectorControlOption,
+)
+from kgkit.commands.train.linker_runs import record_linker, train_news
+from kgkit.commands.train.methods import TrainingOptions, WindowOption, with_training_options
 from kgkit.errors import MissingExtra, UsageError
 
-if TYPE_CHECKING:
-    from kgkit.catalog.runs import RunRecord
-    from kgkit.home import Home
-    from kgkit.models.manifest import ModelManifest
-    from kgkit.types import Progress
 
-_SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
-
-
+@with_training_options
 def linker(
-    task: Annotated[
-        Literal["wsd", "el"],
-        typer.Option("--task", metavar="TASK", help="What the data are: wsd (senses) or el (entities)."),
-    ],
     name: NameOption,
-    model_type: Annotated[
-        Literal["ridge", "head", "full", "prior", "gloss"],
-        typer.Option(
-            "--type",
-            metavar="TYPE",
-            help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
-        ),
-    ] = "ridge",
-    coherence: Annotated[
-        bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
-    ] = False,
-    popularity: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--popularity",
-            metavar="ATTRIBUTE",
-            help="Coherence: a number of entities that tells how well known they are; repeat it for more.",
-        ),
-    ] = None,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="wsd: X.data.xml; el: JSON lines. May be compressed; repeat it for more.",
-        ),
-    ] = None,
-    gold: Annotated[
-        list[Path] | None,
-        typer.Option("--gold", metavar="FILE", help="wsd: X.gold.key.txt; as often as --data, in its order."),
-    ] = None,
-    candidates: Annotated[
-        Literal["surface", "lemma"],
-        typer.Option(
-            "--candidates",
-            metavar="BY",
-            help="wsd: of the word as it is written (surface), or of the lemma of the data (lemma).",
-        ),
-    ] = "surface",
+    task: LinkerTaskOption = None,
+    preset: PresetOption = None,
+    model_type: LinkerTypeOption = "ridge",
+    mentions: LinkerTaggerOption = "",
+    coherence: SecondStageOption = False,
+    popularity: PopularityOption = None,
+    data: LinkerDataOption = None,
+    gold: SenseGoldOption = None,
+    candidates: CandidatesOption = "surface",
     examples: TaughtExamplesOption = False,
     without: WithoutOption = None,
-    nil: Annotated[
-        bool,
-        flag(
-            "--nil", help="Coherence: learn from mentions without a right candidate that they mean nothing."
-        ),
-    ] = False,
-    portable: Annotated[
-        Literal["kb", "data"] | None,
-        typer.Option(
-            "--portable",
-            metavar="PRIOR",
-            help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
-        ),
-    ] = None,
-    control: Annotated[bool, flag("--control", help="head, full: without the vectors of entities.")] = False,
-    epochs: Annotated[
-        int | None, typer.Option("--epochs", metavar="N", help="head, full: how often all is read.")
-    ] = None,
+    nil: NilOption = False,
+    portable: PortableOption = None,
+    control: VectorControlOption = False,
+    epochs: LinkerEpochsOption = None,
     size: WindowOption = None,
     seed: SeedOption = 0,
-    heads: Annotated[
-        int,
-        typer.Option(
-            "--heads",
-            min=1,
-            metavar="N",
-            help="head: so many, each with a seed of its own; their scores are averaged.",
-        ),
-    ] = 1,
-    bf16: Annotated[
-        bool | None,
-        typer.Option(
-            "--bf16/--no-bf16",
-            help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
-            "faster here.",
-            show_default=False,
-        ),
-    ] = None,
+    heads: HeadsOption = 1,
+    bf16: LinkerBf16Option = None,
     kb: KBOption = None,
     vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    home: HomeOption = None,
-    as_json: JSONOption = False,
-    quiet: QuietOption = False,
+    *,
+    options: TrainingOptions,
 ) -> None:
     """Train a linker for a knowledge base, for kgkit link and kgkit evaluate to use by its name.
 
     What was read of the data is kept: to train again with other settings takes less time.
     """
     from kgkit.kb import open_kb
-    from kgkit.models.kinds import LINKER
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
-    from kgkit.training.linkers.train import train_linker
 
+    if preset is not None:
+        _refuse_with_preset(
+            preset,
+            task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
+            examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
+            heads=heads != 1, bf16=bf16 is not None, vectors=vectors,
+        )  # fmt: skip
+        train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
+        return
+    if task is None:
+        raise UsageError(
+            "name what the data are, --task wsd or --task el, or a --preset; for example `kgkit train linker "
+            "--preset news --kb KB --data train.jsonl --name mine`"
+        )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
     settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)
@@ -155,31 +103,28 @@ def linker(
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
         if coherence
         else None,
+        mentions=mentions,
     )
-
-    def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
-        held_out = int(manifest.results.get("held_out", 0))
-        for metric in _SHARES if held_out else ():
-            record.score(task, "held out", metric, manifest.results[metric], held_out)
-
     check_files(training.files)
-    with open_kb(chosen_kb(kb, home), home) as opened:
+    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
+        record_linker(opened, name, training, options, seeds=[*range(seed, seed + heads)])
 
-        def train(_: "Home", tell: "Progress") -> Path:
-            return train_linker(opened, name, training, device=device, progress=tell)
 
-        manifest = record_training(
-            LINKER, name, asdict(training), training.files, train, note_scores,
-            seeds=[*range(seed, seed + heads)], device=device, home=home, as_json=as_json, quiet=quiet,
-        )  # fmt: skip
-    if manifest is None:
-        return
-    of = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
-    write_line(f"{name}: {manifest.type}, {manifest.task}, for {of}")
-    write_figures(
-        (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
-        for what, value in manifest.results.items()
-    )
+def _refuse_with_preset(preset: str, **options: object) -> None:
+    """Refuse options that a preset decides.
+
+    Args:
+        preset: name of the preset.
+        options: options of the command, true where they have another value than usual.
+
+    Raises:
+        UsageError: if there is one.
+    """
+    if chosen := [f"--{name}" for name, value in options.items() if value]:
+        raise UsageError(
+            f"--preset {preset} decides {', '.join(chosen)}: leave it out, or train without the preset, as "
+            "the manual's page on linking has it"
+        )
 
 
 def _settings(

@@ -3,14 +3,16 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import flag
+from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
+from kgkit.commands.train.setting_options import option_parameter
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
@@ -34,12 +36,15 @@ DevGoldOption = Annotated[
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-ControlOption = Annotated[bool, flag("--control", help="The same without knowledge bases.")]
-EpochsOption = Annotated[int, typer.Option("--epochs", min=1, metavar="N", help="How often all is read.")]
-StepsOption = Annotated[
-    int | None, typer.Option("--steps", min=1, metavar="N", help="So many batches, not epochs.")
+ControlOption = Annotated[bool, flag("--control", help="Train the same model without knowledge bases.")]
+EpochsOption = Annotated[
+    int, typer.Option("--epochs", min=1, metavar="N", help="Number of times that all data are read.")
 ]
-TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts of a step.")]
+StepsOption = Annotated[
+    int | None,
+    typer.Option("--steps", min=1, metavar="N", help="Number of batches to train on, and not of epochs."),
+]
+TextsOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Number of texts in a step.")]
 SizeOption = Annotated[
     int, typer.Option("--size", min=LEAST_SIZE, metavar="N", help="Word pieces of a text.")
 ]
@@ -69,14 +74,44 @@ Bf16Option = Annotated[
 ]
 
 
+class TrainingOptions(NamedTuple):
+    """Options that all commands which train have.
+
+    Attributes:
+        home: home of the model; None: the usual one.
+        as_json: whether the manifest is written in the place of a table.
+        quiet: whether messages are left out.
+        device: torch device on which the model is trained, if it is trained by gradient.
+    """
+
+    home: Path | None
+    as_json: bool
+    quiet: bool
+    device: str = "cpu"
+
+
+def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has the options of all trainings, of which *command* gets `TrainingOptions`."""
+
+    def train(**values: Any) -> None:
+        own = {name: values.pop(name) for name in TrainingOptions._fields}
+        command(**values, options=TrainingOptions(**own))
+
+    parameters = [part for name, part in signature(command).parameters.items() if name != "options"]
+    shared = [
+        option_parameter("device", DeviceOption, "auto"), option_parameter("home", HomeOption, None),
+        option_parameter("as_json", JSONOption, False), option_parameter("quiet", QuietOption, False),
+    ]  # fmt: skip
+    train.__name__, train.__doc__ = command.__name__, command.__doc__
+    setattr(train, "__signature__", Signature([*parameters, *shared]))  # noqa: B010  # what Typer reads
+    return train
+
+
 def follow_training(
     name: str,
     files: Iterable[Path],
     train: "Callable[[Home, Progress], TrainedModel]",
-    *,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
+    options: TrainingOptions,
 ) -> Any:
     """Train a model, and tell how far it is, and how long it took.
 
@@ -84,9 +119,7 @@ def follow_training(
         name: name of the model.
         files: files that are read; all are to be there.
         train: function that trains the model.
-        home: home of the model; None: the usual one.
-        as_json: whether the manifest is written in the place of a table.
-        quiet: whether messages are left out.
+        options: options of the command.
 
     Returns:
         The manifest of the model; None if it was written.
@@ -97,18 +130,18 @@ def follow_training(
     from kgkit.training.resuming import terminations
 
     check_files(files)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(quiet=options.quiet, bars=not options.as_json), Home.find(options.home)
     began, replaced = time.monotonic(), older(model_folder(where, name))
     with messages.progress(f"training {name}") as show:
 
         def tell(stage: str, count: int, total: int) -> None:
-            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}")
+            show(f"{stage} {count:,} of {total:,}" if total else f"{stage}, {count:,}", count, total)
 
         with _stopping(messages), terminations():
             folder, manifest = train(where, tell)
     replacing = f", in the place of {replaced}" if replaced else ""
     messages.write(f"trained {name} in {time.monotonic() - began:.1f} s{replacing}: {folder.parent}")
-    if not as_json:
+    if not options.as_json:
         return manifest
     import msgspec
 
@@ -135,12 +168,9 @@ def record_training(
     files: Sequence[Path],
     train: "Callable[[Home, Progress], Path]",
     note_scores: "Callable[[RunRecord, ManifestType], object]",
+    options: TrainingOptions,
     *,
     seeds: Sequence[int] = (),
-    device: str = "cpu",
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
 ) -> Any:
     """Train a model that is no method's as a run of the catalog, and tell how far it is.
 
@@ -151,9 +181,8 @@ def record_training(
         files: files that are read; all are to be there.
         train: function that trains the model, and returns the folder of its files.
         note_scores: function that notes what was measured, of the model's manifest.
+        options: options of the command.
         seeds: seeds of what is trained.
-        device: torch device on which it is trained, if it is trained by gradient.
-        home, as_json, quiet: as `follow_training` takes them.
 
     Returns:
         The manifest of the model; None if it was written.
@@ -162,10 +191,10 @@ def record_training(
     from kgkit.training import job
 
     def train_in(where: "Home", tell: "Progress") -> "TrainedModel":
-        run = recorded(where, command=typed(), config=config, seeds=seeds, device=device, data=files)
+        run = recorded(where, command=typed(), config=config, seeds=seeds, device=options.device, data=files)
         return job.train_recorded(run, where, name, kind, lambda: train(where, tell), note_scores)
 
-    return follow_training(name, files, train_in, home=home, as_json=as_json, quiet=quiet)
+    return follow_training(name, files, train_in, options)
 
 
 def run_training(
@@ -173,12 +202,8 @@ def run_training(
     name: str,
     training: "TaskTraining",
     kbs: Sequence[str],
-    vectors: Sequence[str] = (),
-    *,
-    device: str,
-    home: Path | None,
-    as_json: bool,
-    quiet: bool,
+    vectors: Sequence[str],
+    options: TrainingOptions,
 ) -> None:
     """Train a model, and write what was measured.
 
@@ -187,19 +212,18 @@ def run_training(
         name: name of the model.
         training: settings of the method.
         kbs, vectors: as `kgkit.training.methods.train` takes them.
-        device: torch device on which it is trained.
-        home, as_json, quiet: as `follow_training` takes them.
+        options: options of the command.
     """
     from kgkit.models.kinds import find_method
     from kgkit.training.methods import train_model
 
     def train(where: "Home", tell: "Progress") -> "TrainedModel":
         return train_model(
-            where, name, find_method(method), training, kbs, vectors, device=device, command=typed(),
-            progress=tell,
+            where, name, find_method(method), training, kbs, vectors, device=options.device,
+            command=typed(), progress=tell,
         )  # fmt: skip
 
-    manifest = follow_training(name, training.files, train, home=home, as_json=as_json, quiet=quiet)
+    manifest = follow_training(name, training.files, train, options)
     if manifest is None:
         return
     write_line(f"{name}: {training.task}, {', '.join(manifest.kb_titles) or 'no knowledge base'}")
@@ -220,7 +244,7 @@ def write_results(results: dict[str, Any]) -> None:
     ]
     write_figures(rows)
     if labels := results.get("labels"):
-        from kgkit.evaluation.tasks import list_labels
+        from kgkit.evaluation.labels import list_labels
 
         write_line(plain(f"labels: {list_labels(labels)}"))
     for kb, scores in results.get("linkers", {}).items():

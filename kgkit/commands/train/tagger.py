@@ -8,11 +8,7 @@ import typer
 
 from kgkit.commands.options import (
     DataOption,
-    DeviceOption,
-    HomeOption,
-    JSONOption,
     NameOption,
-    QuietOption,
     SeedOption,
 )
 from kgkit.commands.output import Column, plain, typed, write_line, write_table
@@ -21,8 +17,10 @@ from kgkit.commands.train.methods import (
     DevOption,
     EncoderOption,
     RateOption,
+    TrainingOptions,
     WindowOption,
     record_training,
+    with_training_options,
     write_figures,
 )
 
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from kgkit.types import Progress
 
 
+@with_training_options
 def tagger(
     data: DataOption,
     name: NameOption,
@@ -64,10 +63,8 @@ def tagger(
     ] = "document",
     seed: SeedOption = 0,
     bf16: Bf16Option = None,
-    device: DeviceOption = "auto",
-    home: HomeOption = None,
-    as_json: JSONOption = False,
-    quiet: QuietOption = False,
+    *,
+    options: TrainingOptions,
 ) -> None:
     """Train a tagger: fine-tune an encoder to find names in texts, and their types.
 
@@ -83,7 +80,6 @@ def tagger(
         data=tuple(data), dev=tuple(dev or ()), teacher=teacher, encoder=encoder, epochs=epochs, lr=lr,
         seed=seed, bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
     )  # fmt: skip
-    files = [*training.data, *training.dev]
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
         results = manifest.results
@@ -92,11 +88,11 @@ def tagger(
                 record.score("ner", "held out", metric, results[key], results["dev_names"])
 
     def train(where: "Home", tell: "Progress") -> Path:
-        return train_tagger(where, name, training, device=device, command=typed(), progress=tell)
+        return train_tagger(where, name, training, device=options.device, command=typed(), progress=tell)
 
     manifest = record_training(
-        TAGGER, name, asdict(training), files, train, note_scores,
-        seeds=[seed], device=device, home=home, as_json=as_json, quiet=quiet,
+        TAGGER, name, asdict(training), training.files, train, note_scores,
+        options, seeds=[seed],
     )  # fmt: skip
     if manifest is None:
         return

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from kgkit.embedding.tucker.rows import RowOptimizer
     from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 
-_WHERE = {
-    "RowOptimizer": ".rows",
-    "SharedNegativesTrainingLoop": ".shared_negatives",
-    "embed_tucker": ".method",
-}
-
 __all__ = ["RowOptimizer", "SharedNegativesTrainingLoop", "TuckERConfig", "embed_tucker"]
 
-__getattr__ = lazy_attributes(__name__, _WHERE)
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "RowOptimizer": ".rows",
+        "SharedNegativesTrainingLoop": ".shared_negatives",
+        "embed_tucker": ".method",
+    },
+)

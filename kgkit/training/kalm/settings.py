@@ -7,9 +7,9 @@ cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cor
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from kgkit.errors import UsageError
 from kgkit.inputs.kalm import WordStyle
@@ -66,37 +66,42 @@ class KALMTraining:
     """What a KALM is trained on, and how.
 
     Attributes:
-        data: files of plain text to learn from.
-        dev: files that choose the epoch; none: the last tenth of the data, which is not learnt from then.
-        kb: knowledge base of types, as `kgkit build-kb type_vocabulary` makes it; None in a control alone.
+        data: files of plain text to learn from, a blank line between documents; they may be compressed.
+        dev: files of plain text that choose the epoch; by default the last tenth of the data, which is not
+            learnt from then.
+        kb: knowledge base of types, as `kgkit build-kb type_vocabulary` makes it; a control alone has none.
         senses: knowledge base that counts the other senses of words with types, which have no type; `auto`:
             the one that *kb* was made of, if it is there; `none`: no word with a type has a share of type 0.
-        words: files whose words the vocabulary has beside those of *data*.
-        style: how texts are cut into words.
+        words: files of plain text whose words the vocabulary has beside those of *data*.
+        style: how texts are cut into words: by white space (`cased`), or into letters and digits in lower
+            case (`recipe`).
         overlap: whether words with a type are general words too.
         min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
             learnt too.
         open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
-        bidirectional: whether words are predicted from both sides.
-        feedback: whether types are fed back.
+        bidirectional: whether words are predicted from both sides; such a model is a tagger.
+        feedback: whether types are read with the words.
         control: whether types are left out: an AWD-LSTM of the same words.
-        prior_weight: λ of equation (11).
-        preset: `paper` or `cpu`.
-        epochs: epochs, at most; None: the preset's.
+        prior_weight: weight of the divergence of types from their prior, λ of equation (11).
+        preset: sizes and schedule: `cpu`, or `paper`, those of the paper, for a GPU.
+        epochs: greatest number of epochs; by default the preset's.
         seed: seed of weights, order and dropout.
     """
 
+    LEAST: ClassVar[Mapping[str, float]] = {"min_count": 1, "prior_weight": 0, "epochs": 1, "seed": 0}
+    """The least value of each number."""
+
     data: tuple[Path, ...]
     dev: tuple[Path, ...] = ()
-    kb: str | None = None
-    senses: str = AUTO
+    kb: str | None = field(default=None, metadata={"metavar": "KB"})
+    senses: str = field(default=AUTO, metadata={"metavar": "KB"})
     words: tuple[Path, ...] = ()
     style: WordStyle = "cased"
     overlap: bool = False
     min_count: int = 1
-    open_names: bool = False
+    open_names: bool = field(default=False, metadata={"option": "--open"})
     bidirectional: bool = False
-    feedback: bool = True
+    feedback: bool = field(default=True, metadata={"option": " /--no-feedback"})
     control: bool = False
     prior_weight: float = 0.0
     preset: Literal["cpu", "paper"] = "cpu"
@@ -117,8 +122,10 @@ class KALMTraining:
             raise UsageError("open names are words with a capital, and recipes are read in small letters")
         if self.control and self.prior_weight:
             raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
-        check_range(self, "epochs", "min_count", least=1)
-        check_range(self, "prior_weight", "seed", least=0)
+        if self.control and not self.feedback:
+            raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
+        for name, least in self.LEAST.items():
+            check_range(self, name, least=least)
 
     @property
     def files(self) -> list[Path]:

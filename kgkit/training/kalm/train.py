@@ -31,7 +31,7 @@ from kgkit.training.batches import Batches, Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items
-from kgkit.training.job import Outcome, Plan, fit, run_job, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, Trainer, fit, scores_by_epoch
 from kgkit.training.kalm.settings import AUTO, PRESETS, KALMPreset, KALMTraining
 from kgkit.types import Progress
 
@@ -80,36 +80,6 @@ class CarriedState:
         """Take the states of a checkpoint."""
         pairs = state["state"]
         self.state = None if pairs is None else [(hidden, cell) for hidden, cell in pairs]
-
-
-def train_kalm(
-    home: Home,
-    name: str,
-    training: KALMTraining,
-    *,
-    device: str = "auto",
-    command: str = "",
-    progress: Progress | None = None,
-) -> Path:
-    """Train a KALM, and write it to `models/NAME` of *home*, in the place of an older one.
-
-    Args:
-        home: home of models and knowledge bases.
-        name: name of the model.
-        training: data and settings.
-        device, command, progress: as `kgkit.training.tasks.train_task` takes them.
-
-    Returns:
-        Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
-
-    Raises:
-        UsageError: if a file has labels, or the knowledge base is none of types.
-        The rest as `train_task` does.
-    """
-    return run_job(
-        KALM_KIND, home, name, training, lambda _: _prepare(home, training, device, progress),
-        files=training.files, command=command, seed=training.seed,
-    )  # fmt: skip
 
 
 def read_data(home: Home, training: KALMTraining, progress: Progress | None = None) -> WordData:
@@ -166,7 +136,7 @@ def _open_senses(stack: ExitStack, home: Home, senses: str, kb: KnowledgeBase) -
         return None
 
 
-def _prepare(home: Home, training: KALMTraining, device: str, progress: Progress | None) -> Plan:
+def _prepare(home: Home, _: str, training: KALMTraining, device: str, progress: Progress | None) -> Plan:
     """Read the data, and begin a KALM."""
     import torch
 
@@ -209,6 +179,10 @@ def _prepare(home: Home, training: KALMTraining, device: str, progress: Progress
         }
 
     return Plan((data.kb, data.senses, preset), train)
+
+
+train_kalm: Final = Trainer(KALM_KIND, _prepare)
+"""Function that trains a KALM; it raises `UsageError` too if a file has labels, or no types are found."""
 
 
 def _batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> Batches:

@@ -25,10 +25,8 @@ from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
 from kgkit.training.knowbert.linking_batches import LinkingExample, read_linking_examples
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
-    MissingGold,
     labelled_examples,
-    labelled_senses,
-    labelled_spans,
+    labelled_files,
     read_letters,
 )
 from kgkit.types import Progress
@@ -120,21 +118,8 @@ def supervised(
 
     Raises: as `links_of` does.
     """
-    generator, missing_gold = knowledge_of(kb, ()).generator, MissingGold(kb)
-    source = (
-        document
-        for _, data, gold in files
-        for document in (
-            labelled_spans(kb, generator, data, missing_gold)
-            if gold is None
-            else labelled_senses(kb, generator, data, gold, "surface", missing_gold)
-        )
-    )
-    labelled = list(count_items(source, "looking up documents", progress))
-    if not any(right.any() for document in labelled for right in document.right):
-        raise missing_gold.error()
-    missing_gold.warn()
-    return labelled
+    data, gold = [file.data for file in files], [file.gold for file in files]
+    return labelled_files(kb, knowledge_of(kb, ()).generator, data, gold, progress)
 
 
 def linking_examples(

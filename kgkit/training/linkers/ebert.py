@@ -12,15 +12,14 @@ Departures:
     `kgkit.inputs.ebert_linking`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from kgkit.candidates import Generator, generator_for
+from kgkit.candidates import generator_for
 from kgkit.errors import UsageError
 from kgkit.heads.ebert import EBert
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
@@ -49,12 +48,7 @@ from kgkit.training.linkers.ebert_examples import (
     masked_examples,
     score_labelled,
 )
-from kgkit.training.linkers.labelled import (
-    LabelledDocument,
-    MissingGold,
-    labelled_senses,
-    labelled_spans,
-)
+from kgkit.training.linkers.labelled import LabelledDocument, labelled_files
 from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
 
@@ -200,7 +194,7 @@ def _counts(examples: Sequence[MaskedExample], held_out: Sequence[LabelledDocume
 def _documents(
     training: EBertTraining, kb: KnowledgeBase, progress: Progress | None
 ) -> tuple[list[LabelledDocument], list[LabelledDocument]]:
-    """Return the documents to learn from, and those that choose the epoch.
+    """Return the documents to learn from, and those that choose the epoch; of senses by gold lemmas.
 
     Raises:
         NotThere, SourceError: if a file is not there, or not what it should be.
@@ -211,13 +205,7 @@ def _documents(
     )
 
     def read(data: Sequence[Path], gold: Sequence[Path]) -> list[LabelledDocument]:
-        missing = MissingGold(kb)
-        source = chain.from_iterable(_labelled(training.task, kb, generator, data, gold, missing))
-        documents = list(count_items(source, "looking up documents", progress))
-        if data and not any(right.any() for document in documents for right in document.right):
-            raise missing.error()
-        missing.warn()
-        return documents
+        return labelled_files(kb, generator, data, gold, progress, "lemma") if data else []
 
     learn = read(training.data, training.gold)
     if training.dev:
@@ -225,22 +213,6 @@ def _documents(
     if not training.epochs:
         return [], learn
     return hold_out_each_tenth(learn)
-
-
-def _labelled(
-    task: str,
-    kb: KnowledgeBase,
-    generator: Generator,
-    data: Sequence[Path],
-    gold: Sequence[Path],
-    missing: MissingGold,
-) -> "Iterator[Iterator[LabelledDocument]]":
-    """Yield the documents of each file; of senses the candidates are those of lemma and part of speech."""
-    if task == "el":
-        yield from (labelled_spans(kb, generator, path, missing) for path in data)
-    else:
-        for path, own_gold in zip(data, gold, strict=True):
-            yield labelled_senses(kb, generator, path, own_gold, "lemma", missing)
 
 
 def _batches(

@@ -6,7 +6,8 @@ examples   the usage examples that a KB has of its entities (WordNet's), as docu
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -19,7 +20,8 @@ from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
-from kgkit.types import NO_CANDIDATES, Candidates, Document
+from kgkit.training.data import count_items
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -76,6 +78,21 @@ class MissingGold:
             self.mentions += 1
             self.missing.add(gold)
 
+    def check(self, labelled: "list[LabelledDocument]", *, required: bool = True) -> "list[LabelledDocument]":
+        """Return documents of training data; what *kb* lacks of their gold is warned of.
+
+        Args:
+            labelled: documents, in which this object has counted.
+            required: whether something is to be learnt from them.
+
+        Raises:
+            UsageError: if they are required, and no mention has a right candidate.
+        """
+        if required and not any(right.any() for document in labelled for right in document.right):
+            raise self.error()
+        self.warn()
+        return labelled
+
     def error(self) -> UsageError:
         """Return the error for data without examples; it names *kb* if that lacks most gold entities."""
         message = "no training examples: no mention has its gold entity among its candidates"
@@ -95,6 +112,31 @@ class MissingGold:
                 "not trained on",
                 *(f"{count:,}" for count in (len(self.missing), self.mentions, self.labelled)),
             )
+
+
+def labelled_files(
+    kb: "KnowledgeBase",
+    generator: Generator,
+    data: Sequence[Path],
+    gold: Sequence[Path | None],
+    progress: Progress | None,
+    source: CandidateSource = "surface",
+) -> list[LabelledDocument]:
+    """Return the documents of data sets: of senses where a set has gold in *gold*, else of entities.
+
+    Raises:
+        NotThere, SourceError: as `labelled_senses` and `labelled_spans` do.
+        UsageError: if no mention has a right candidate.
+    """
+    missing = MissingGold(kb)
+    sets = (
+        labelled_spans(kb, generator, path, missing)
+        if own_gold is None
+        else labelled_senses(kb, generator, path, own_gold, source, missing)
+        for path, own_gold in zip_longest(data, gold)
+    )
+    labelled = count_items(chain.from_iterable(sets), "looking up documents", progress)
+    return missing.check(list(labelled))
 
 
 def labelled_senses(

@@ -16,7 +16,7 @@ from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
 from kgkit.ranges import check_range
-from kgkit.training.data import count_items
+from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     CandidateSource,
@@ -67,6 +67,8 @@ class LinkerTraining:
         head: settings of the model type `head`.
         full: settings of the model type `full`.
         coherence: settings of the second stage; None for none.
+        mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
+            held out of training, and the linker's threshold is the best on these.
     """
 
     task: Literal["wsd", "el"]
@@ -83,6 +85,7 @@ class LinkerTraining:
     head: "HeadConfig | None" = None
     full: "FullConfig | None" = None
     coherence: CoherenceTraining | None = None
+    mentions: str = ""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -111,6 +114,8 @@ class LinkerTraining:
                 if self.reader is not None
                 else f"--size is a setting of the types that are trained, not of {self.type}: leave it out"
             )
+        if self.mentions and self.task != "el":
+            raise UsageError("--mentions names a tagger of names, for --task el: leave it out for senses")
         if self.task == "wsd":
             check_gold_files(self.data, self.gold)
         else:
@@ -130,6 +135,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
     words += ["--examples"] if training.examples else []
+    words += ["--mentions", training.mentions] if training.mentions else []
     words += [word for path in training.without for word in ("--without", str(path))]
     settings = training.head or training.full
     for option_field in () if settings is None else fields(settings):
@@ -184,10 +190,8 @@ def sources_of(
         parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     if parts:
         listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
-        if not training.examples and not any(right.any() for document in listed for right in document.right):
-            raise missing.error()
-        missing.warn()
-        yield listed
+        listed = hold_out_each_tenth(listed).learn if training.mentions else listed
+        yield missing.check(listed, required=not training.examples)
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge
 from kgkit.training.linkers.means import LinkerData, TrainingSet
 from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
+from kgkit.training.linkers.threshold import plan_threshold
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -43,21 +45,19 @@ def train_linker(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Path:
-    """Train a linker for *kb*, and write it to `models/NAME` of its home, in the place of an older one.
+    """Train a linker for *kb*, and write it to its home, as `kgkit.training.job.Trainer` does other models.
 
     Args:
         kb: knowledge base that is linked to.
-        name: name of the model.
+        name, device, progress: as `Trainer` takes them.
         training: settings, with the files of data.
-        device: torch device of the encoder.
-        progress: callback with stage, steps done and total.
 
     Returns:
-        Folder of the model's files, a version of `models/NAME`, removed when the name is trained again.
+        Folder of the model's files, as `run_job` returns it.
 
     Raises:
         UsageError: if *name* cannot name a model, or there are no training examples.
-        UnknownName: if no entity has an attribute of `coherence.popularity`.
+        UnknownName: if no entity has an attribute of `coherence.popularity`, or there is no such tagger.
         NotThere: if the vectors, the encoder or a file do not exist.
         SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
@@ -67,10 +67,16 @@ def train_linker(
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
-    prepare = _prepare_coherence if training.type in UNTRAINED else _prepare
+
+    def prepare(_: ExitStack) -> Plan:
+        begin = _prepare_coherence if training.type in UNTRAINED else _prepare
+        plan = begin(kb, name, training, device, progress)
+        if not training.mentions:
+            return plan
+        return plan_threshold(plan, kb, name, training, device=device, progress=progress)
+
     return run_job(
-        LINKER, home, name, training,
-        lambda _: prepare(kb, name, training, device, progress),
+        LINKER, home, name, training, prepare,
         files=training.files, command=command_of(kb.name, name, training),
     )  # fmt: skip
 

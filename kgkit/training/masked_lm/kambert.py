@@ -21,6 +21,7 @@ from kgkit.heads.kambert import KamBert
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader
 from kgkit.inputs.masking import Masking, masking_of
 from kgkit.inputs.passages import Passage
+from kgkit.linking.word_models import perplexity_of
 from kgkit.methods.cloze_opening import open_masked_lm
 from kgkit.methods.contract import Resources
 from kgkit.methods.kambert import FOLDER, Annotate, begin_maps
@@ -123,7 +124,7 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
             logits, gold = hidden_logits(kambert, strict.batch(part, (0, index)).to(encoder.device))
             surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
             correct, count = correct + int((logits.argmax(-1) == gold).sum()), count + len(gold)
-        perplexity = math.exp(surprise / count)
+        perplexity = perplexity_of(surprise / count)
         return {"gain": -perplexity, "perplexity": perplexity, "accuracy": correct / count}
 
     def train(work: Path) -> Outcome:
@@ -147,7 +148,7 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
         encoder.save_tokenizer(folder / FOLDER / ENCODER)
         return {**manifest_fields(training), **beginning.fields}
 
-    return Plan((encoder.fingerprint, beginning.identity), train)
+    return Plan((encoder.fingerprint, beginning.identity), train, needs=beginning.fields["needs"])
 
 
 def _begin_head(

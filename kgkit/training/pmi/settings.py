@@ -1,10 +1,10 @@
 """What a PMI table is made of: texts and settings."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from kgkit.evaluation.files import check_data
 from kgkit.evaluation.plain_text import PlainSentence, read_sentences
@@ -14,6 +14,8 @@ from kgkit.ranges import check_range
 MOST_WORDS: Final = 2**31 - 1
 """The largest number of words, of which a table has the numbers in 32 bits."""
 
+_MOST: Final = {"window": 1000, "words": MOST_WORDS}
+
 
 @dataclass(frozen=True, kw_only=True)
 class PMITraining:
@@ -21,13 +23,17 @@ class PMITraining:
 
     Attributes:
         data: files of plain text, a blank line between documents.
-        window: largest distance of two words that are a pair; 1: next to each other.
-        scope: what a window does not go beyond.
+        window: largest distance of two words that are a pair, in words; 1: next to each other.
+        scope: what a window does not go beyond: a document, or a sentence.
         min_count: least number of occurrences of a word.
         min_pairs: least number of times that two words are a pair.
         words: largest number of words; the most frequent ones are taken.
-        norm: what the values are, see `PMIManifest`.
+        norm: what the values are: positive PMI, divided by the largest (`max`), by -ln p(x, y) (`npmi`), or
+            by nothing (`none`).
     """
+
+    LEAST: ClassVar[Mapping[str, int]] = {"window": 1, "min_count": 1, "min_pairs": 1, "words": 1}
+    """The least value of each number."""
 
     data: tuple[Path, ...]
     window: int = 10
@@ -39,9 +45,13 @@ class PMITraining:
 
     def __post_init__(self) -> None:
         check_data(self.data)
-        check_range(self, "window", least=1, most=1000)
-        check_range(self, "min_count", "min_pairs", least=1)
-        check_range(self, "words", least=1, most=MOST_WORDS)
+        for name, least in self.LEAST.items():
+            check_range(self, name, least=least, most=_MOST.get(name))
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files that are read."""
+        return self.data
 
     @property
     def sentences(self) -> Iterator[PlainSentence]:

@@ -47,16 +47,13 @@ def train_pmi(
     """Make a PMI table, and write it to `models/NAME` of *home*, in the place of an older one.
 
     Args:
-        home: home that the table is kept in; a training that was stopped goes on there.
-        name: name of the table.
+        home, name, command, progress: as `kgkit.training.job.Trainer` takes them.
         training: texts and settings.
         memory: memory that counts may take, roughly, in bytes or as `4GB`; more of them go to the disk.
         workers: largest number of threads that add up.
-        command: command that trains the like.
-        progress: function that receives what is counted, and how many sentences.
 
     Returns:
-        Folder of the table's files, a version of `models/NAME`; it goes when the name is trained again.
+        Folder of the table's files, as `run_job` returns it.
 
     Raises:
         UsageError: if a number is out of range, or there is no pair of words that is frequent enough.

@@ -27,25 +27,21 @@ from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
+from kgkit.training import loop  # noqa: E402
 from kgkit.training.kalm import train as training_kalm  # noqa: E402
 from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
 from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
 from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402
-from tests.small_kb import build  # noqa: E402
+from tests.small_kb import build, type_records  # noqa: E402
 from tests.tiny_encoder import tiny_encoder  # noqa: E402
 
-TYPES = [
-    Entity("LOC", "LOC", kind="type"),
-    Entity("PER", "PER", kind="type"),
-    *(Alias(word, "LOC", 5.0) for word in ("Oslo", "Bergen", "Rome", "Lima")),
-    *(Alias(word, "PER", 5.0) for word in ("Anna", "Bert", "Carl", "Dora")),
-    Alias("Paris", "LOC", 4.0),
-    Alias("Paris", "PER", 1.0),
-]
 PLACES = "Oslo Bergen Rome Lima Paris".split()
 PEOPLE = "Anna Bert Carl Dora".split()
+TYPES = type_records(
+    LOC=dict.fromkeys(PLACES, 5.0) | {"Paris": 4.0}, PER=dict.fromkeys(PEOPLE, 5.0) | {"Paris": 1.0}
+)
 SENTENCES = [
     f"{person} lives in {place} ." if number % 2 else f"from {place} comes old {person} ."
     for number in range(8)
@@ -117,24 +113,53 @@ def test_a_control_has_the_same_words_and_no_knowledge_base(trained):
     assert words == (find_trained(trained, "forward") / "words.txt").read_text()
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
-    given = settings(home, bidirectional=both, prior_weight=0.5)
+def check_resumption(home, training, *, share):
+    """Check that a training which was stopped ends as an undisturbed one; return its results."""
+    steps = []
+
+    def count(stage, done, total):
+        if stage.startswith("training"):
+            steps.append(total)
 
     def stop(stage, done, total):
-        if stage.startswith("training") and done == total // 2 + 1:
+        if stage.startswith("training") and done == int(share * total) + 1:
             raise KeyboardInterrupt
 
-    train_kalm(home, "whole", given, device="cpu")
+    train_kalm(home, "undisturbed", training, device="cpu", progress=count)
     with pytest.raises(KeyboardInterrupt):
-        train_kalm(home, "halved", given, device="cpu", progress=stop)
-    train_kalm(home, "halved", given, device="cpu")
-    first, second = weights(home, "whole"), weights(home, "halved")
-    assert first.keys() == second.keys()
-    for name, weight in first.items():
-        assert torch.equal(weight, second[name]), name
-    results = [KIND.read(find_trained(home, name)).results["epochs"] for name in ("whole", "halved")]
-    assert results[0] == results[1]
+        train_kalm(home, "halved", training, device="cpu", progress=stop)
+    train_kalm(home, "halved", training, device="cpu")
+    undisturbed, resumed = weights(home, "undisturbed"), weights(home, "halved")
+    assert undisturbed.keys() == resumed.keys()
+    for name, weight in undisturbed.items():
+        assert torch.equal(weight, resumed[name]), name
+    results = [KIND.read(find_trained(home, name)).results for name in ("undisturbed", "halved")]
+    for name in ("epochs", "averaged_from_step"):
+        assert results[0].get(name) == results[1].get(name)
+    return {**results[0], "steps_of_all": steps[0]}
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
+    check_resumption(home, settings(home, bidirectional=both, prior_weight=0.5), share=0.5)
+
+
+def test_averages_and_states_of_the_published_schedule_survive_a_stop(home, monkeypatch):
+    small = replace(
+        PRESETS["paper"], sizes=SMALL.sizes, batch=4, length=12, epochs=4, lr=2.0
+    )  # fmt: skip
+    monkeypatch.setattr(training_kalm, "PRESETS", {**PRESETS, "paper": small})
+    monkeypatch.setattr(loop, "is_stalled", lambda values, _: len(values) >= 2)  # behind the second epoch
+    results = check_resumption(home, settings(home, preset="paper"), share=0.75)
+    assert results["averaged_from_step"] == results["steps_of_all"] / 2
+
+
+def test_a_seed_decides_all_weights(home):
+    for name, seed in (("zero", 0), ("again", 0), ("seven", 7)):
+        train_kalm(home, name, settings(home, bidirectional=True, epochs=1, seed=seed), device="cpu")
+    zero, again, seven = (weights(home, name) for name in ("zero", "again", "seven"))
+    assert all(torch.equal(weight, again[name]) for name, weight in zero.items())
+    assert not torch.equal(zero["embedding"], seven["embedding"])
 
 
 @contextmanager
@@ -161,9 +186,9 @@ def test_plain_text_alone_is_read_and_no_file_of_labels_beside_it(home, tmp_path
         labels = "".join(f"{word} O\n" for word in text.split())
         for suffix in (".conll", ".labels", ".bio", ".txt.labels"):
             (tmp_path / f"{name}{suffix}").write_text(labels)
-    given = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
+    training = settings(home, data=(tmp_path / "train.txt",), dev=(tmp_path / "dev.txt",), epochs=1)
     with opened_files(tmp_path) as names:
-        train_kalm(home, "watched", replace(given, bidirectional=True), device="cpu")
+        train_kalm(home, "watched", replace(training, bidirectional=True), device="cpu")
     assert {*names} == {"train.txt", "dev.txt"}
 
 
@@ -181,8 +206,8 @@ def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_name
     ]
     build(tmp_path, types, name="types").close()
 
-    def share(**given):
-        vocabulary = read_data(place, settings(home, **given)).vocabulary
+    def share(**changed):
+        vocabulary = read_data(place, settings(home, **changed)).vocabulary
         [number] = vocabulary.ids(["May"])
         return vocabulary.prior[number, 0]
 
@@ -200,26 +225,27 @@ def test_without_dev_the_last_tenth_is_held_out(home):
 
 def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
     (tmp_path / "other.txt").write_text("a zebra\n")
-    without, given = settings(home), settings(home, words=(tmp_path / "other.txt",))
-    assert {*read_data(home, given).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
+    without, with_words = settings(home), settings(home, words=(tmp_path / "other.txt",))
+    assert {*read_data(home, with_words).vocabulary.words} - {*read_data(home, without).vocabulary.words} == {
         "a", "zebra",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changed", "message"),
     [
         ({"kb": None}, "needs a knowledge base of types"),
         ({"data": ()}, "nothing to learn from"),
         ({"preset": "large"}, "preset is 'large'; it is one of"),
         ({"prior_weight": -1.0}, "prior_weight is -1.0"),
         ({"prior_weight": 1.0, "control": True}, "a control has no types"),
+        ({"feedback": False, "control": True}, "a control has no types that could be fed back"),
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(given, message, home):
+def test_settings_that_make_no_sense_are_refused(changed, message, home):
     with pytest.raises(UsageError, match=message):
-        settings(home, **given)
+        settings(home, **changed)
 
 
 def test_a_text_of_no_length_is_refused(home, tmp_path):
@@ -374,8 +400,8 @@ def test_it_teaches_an_encoder_its_types(trained, tmp_path):
 def train_open(home):
     path = home.path / "open.txt"
     path.write_text((home.path / "train.txt").read_text().replace("in Rome", "in Cusco"))
-    given = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
-    train_kalm(home, "open", given, device="cpu")
+    training = settings(home, data=(path,), bidirectional=True, open_names=True, epochs=4)
+    train_kalm(home, "open", training, device="cpu")
 
 
 def test_open_names_are_typed_by_their_contexts(home):
@@ -435,9 +461,9 @@ def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
     for name in ("both", "forward"):
         model = open_model(name, "language_model", home=trained, device="cpu")
         assert model.perplexity([str(path)]) == model.perplexity([path])
-        for one in (path, str(path)):
+        for single_path in (path, str(path)):
             with pytest.raises(TypeError, match="a list of files is expected, not one path"):
-                model.perplexity(one)
+                model.perplexity(single_path)
         with pytest.raises(UsageError, match="rows is 0; it is at least 1"):
             model.perplexity([path], rows=0)
 
@@ -458,6 +484,17 @@ def test_weights_that_give_no_probabilities_are_damage(trained, tmp_path):
     save_file({**finite, **changed, "members": finite["members"], "prior": finite["prior"]}, path)
     with pytest.raises(DamagedModel, match="the model forward gives words the log likelihood nan"):
         open_model(folder, home=trained, device="cpu").perplexity([trained.path / "dev.txt"])
+    folder = shutil.copytree(find_trained(trained, "both"), tmp_path / "names")
+    (folder / "model.json").write_text(
+        json.dumps(json.loads((folder / "model.json").read_text()) | {"sizes": {}})
+    )
+    broken = folder / "kalm" / "model.safetensors"
+    tables = load_file(broken)
+    changed = {name: torch.full_like(weight, 3e38) for name, weight in tables.items() if weight.ndim == 2}
+    save_file({**tables, **changed, "members": tables["members"], "prior": tables["prior"]}, broken)
+    with pytest.raises(DamagedModel, match="the model both gives words no probabilities: its weights are"):
+        [*open_model(folder, "tagger", home=trained, device="cpu")(["Dora lives in Lima ."])]
+    folder = tmp_path / "copy"
     for kind in (torch.int64, torch.bool):
         save_file({name: weight.to(kind) for name, weight in finite.items()}, path)
         with pytest.raises(DamagedModel, match=f"cannot be loaded: its weights are {kind}"):

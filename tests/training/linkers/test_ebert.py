@@ -121,6 +121,10 @@ def results_of(home, name):
     return EBERT.read(find_trained(home, name)).results
 
 
+def weights_of_model(home, name):
+    return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
+
+
 def labelled(kb, files):
     return list(labelled_spans(kb, generator_for(kb, overlaps=True), files["dev"]))
 
@@ -138,10 +142,7 @@ def test_training_raises_what_chooses_the_epoch(home):
 def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
     before = load_file(encoder.folder / "model.safetensors")
 
-    def encoder_of(name):
-        return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
-
-    untrained, trained = encoder_of("untrained"), encoder_of("entities")
+    untrained, trained = weights_of_model(home, "untrained"), weights_of_model(home, "entities")
     assert all(torch.equal(before[name], untrained[name]) for name in before)
     same = {name for name in before if torch.equal(before[name], trained[name])}
     assert "bert.embeddings.word_embeddings.weight" in same
@@ -178,6 +179,20 @@ def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, file
     manifest = EBERT.read(find_trained(copied, "begun"))
     assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 3)
     assert manifest.results["held_out"] == 60
+    weights = weights_of_model(copied, "begun")
+    done = run("train", "ebert", "--name", "bare", *what[:2], *what[4:], *how)  # no --data
+    assert done.code == 0, done.err
+    manifest = EBERT.read(find_trained(copied, "bare"))
+    assert (manifest.data, manifest.results["held_out"]) == ({}, 0)
+    others = weights_of_model(copied, "bare")
+    assert all(torch.equal(weight, others[name]) for name, weight in weights.items())
+    assert (
+        "as it begins: it was not trained" in (find_trained(copied, "bare") / "ebert/README.md").read_text()
+    )
+    trained = run(
+        "train", "ebert", "--name", "lacking", *what[:2], *what[4:], *how[:2], "--home", copied.path
+    )
+    assert trained.code == 2 and "error: there are no training data: name one or more files" in trained.err
 
 
 def test_links_are_the_same_however_many_documents_are_read_together(home, files):
@@ -189,11 +204,11 @@ def test_links_are_the_same_however_many_documents_are_read_together(home, files
         linker.scorer.batch_size = 1
         alone = [linked.links for linked in linker(texts)]
     assert any(together)
-    for one, other in zip(together, alone, strict=True):
-        assert [(link.start, link.end, link.entity) for link in one] == [
-            (link.start, link.end, link.entity) for link in other
+    for batched, expected in zip(together, alone, strict=True):
+        assert [(link.start, link.end, link.entity) for link in batched] == [
+            (link.start, link.end, link.entity) for link in expected
         ]
-        assert [link.score for link in one] == pytest.approx([link.score for link in other], abs=1e-5)
+        assert [link.score for link in batched] == pytest.approx([link.score for link in expected], abs=1e-5)
 
 
 def document_of(text, *mentions):
@@ -209,11 +224,11 @@ def document_of(text, *mentions):
 
 def test_a_window_with_one_span_has_the_same_numbers_packed_and_unpacked(start):
     document = document_of("the city eats fruit", ("city", [0, 1, 2], [0.5, 0.3, 0.2]))
-    [[one]], [[other]] = (
+    [[scores]], [[packed]] = (
         EBertScorer(begun.linker, begun.reader)([document]) for begun in (start(), start(packed=True))
     )
-    assert one.tolist() == other.tolist()
-    assert 0 < one.sum() < 1
+    assert scores.tolist() == packed.tolist()
+    assert 0 < scores.sum() < 1
 
 
 def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
@@ -224,9 +239,9 @@ def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
     likely = {0: [0.5, 0.2, 0.3], 1: [0.3, 0.6, 0.1], 2: [0.2, 0.1, 0.7]}
 
     def probabilities(passes):
-        sequences = [begun.reader.mask(one.part, one.spans, one.links).sequence for one in passes]
-        read.append([(one.spans[0].mention, s.entities) for one, s in zip(passes, sequences, strict=True)])
-        return [[np.array(likely[one.spans[0].mention], np.float32)] for one in passes]
+        sequences = [begun.reader.mask(part.part, part.spans, part.links).sequence for part in passes]
+        read.append([(part.spans[0].mention, s.entities) for part, s in zip(passes, sequences, strict=True)])
+        return [[np.array(likely[part.spans[0].mention], np.float32)] for part in passes]
 
     monkeypatch.setattr(scorer, "_probabilities", probabilities)
     [scores] = scorer([document])
@@ -246,7 +261,7 @@ def test_of_mentions_that_overlap_one_is_chosen_where_that_is_asked_for(start, m
     for exclusive, expected in ((True, [[0.0], [0.8]]), (False, [[0.6], [0.8]])):
         scorer = EBertScorer(begun.linker, begun.reader, exclusive=exclusive)
         monkeypatch.setattr(
-            scorer, "_probabilities", lambda sequences: [[rows[one.spans[0].mention]] for one in sequences]
+            scorer, "_probabilities", lambda sequences: [[rows[part.spans[0].mention]] for part in sequences]
         )
         [scores] = scorer([document])
         assert [row.tolist() for row in scores] == [pytest.approx(row) for row in expected]
@@ -324,7 +339,7 @@ def test_a_model_with_random_vectors_is_opened_with_the_same(copied, encoder, fi
 
 
 def stop(stage, done, total):
-    if stage == "training, step" and done == 4:
+    if stage.startswith("training, loss") and done == 4:
         raise KeyboardInterrupt
 
 
@@ -336,12 +351,12 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(copied, encoder,
             train(copied, name, encoder, files, epochs=2)
         else:
             assert name == "undisturbed"
-    one, other = (
+    undisturbed, resumed = (
         [load_file(path) for path in sorted((find_trained(copied, name) / "ebert").rglob("*.safetensors"))]
         for name in ("undisturbed", "stopped")
     )
-    assert len(one) == len(other) == 3
-    for weights, others in zip(one, other, strict=True):
+    assert len(undisturbed) == len(resumed) == 3
+    for weights, others in zip(undisturbed, resumed, strict=True):
         assert all(torch.equal(weights[name], others[name]) for name in weights)
 
 

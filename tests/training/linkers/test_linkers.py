@@ -23,6 +23,7 @@ from kgkit.errors import (
     UnknownName,
     UsageError,
 )
+from kgkit.home import Home
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.mention_vectors import features
 from kgkit.linking import Linker
@@ -31,6 +32,7 @@ from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
+from kgkit.models.opening import Opening
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
@@ -310,7 +312,7 @@ def test_a_number_that_no_entity_has_is_told_before_anything_is_learnt(tmp_path,
         for wrong in ("fmae", "views", "note"):
             coherence = CoherenceTraining(popularity=("fame", wrong))
             with pytest.raises(
-                UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits$"
+                UnknownName, match=f"with numbers in 'words' named '{wrong}'; there are: fame, visits"
             ):
                 train_linker(kb, "m", training(corpus, type="prior", coherence=coherence), device="cpu")
 
@@ -395,7 +397,8 @@ def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corp
 
 def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corpus):
     def scores(folder):
-        scorer = HeadScorer.open(folder, LINKER.read(folder), kb, device="cpu")
+        opening = Opening(home=Home(kb.home.path.parents[1]), kb=kb, device="cpu")
+        scorer = HeadScorer.open(folder, LINKER.read(folder), opening)
         found = [scorer.scores(document, vectors) for document, vectors in scorer.reader(documents)]
         return np.concatenate([one for some in found for one in some])
 

@@ -60,7 +60,7 @@ def write(path, documents):
     return path
 
 
-def brute_force(documents, window, scope, kept):
+def brute_force(documents, window, scope, vocabulary):
     """Return how often each two words are a pair, as (a, b) with a <= b in the order of their bytes."""
     units = [[text_words(text) for text in document] for document in documents]
     if scope == "document":
@@ -68,7 +68,7 @@ def brute_force(documents, window, scope, kept):
     counts = Counter()
     for unit in (words for document in units for words in document):
         for i, j in combinations(range(len(unit)), 2):
-            if j - i <= window and unit[i] in kept and unit[j] in kept:
+            if j - i <= window and unit[i] in vocabulary and unit[j] in vocabulary:
                 counts[tuple(sorted((unit[i], unit[j]), key=str.encode))] += 1
     return counts
 
@@ -116,16 +116,16 @@ def test_the_values_of_a_table_are_those_of_brute_force(
     tmp_path, documents, window, scope, norm, min_count, min_pairs
 ):
     words = Counter(word for document in documents for text in document for word in text_words(text))
-    kept = {word for word, count in words.items() if count >= min_count}
-    expected = values_of(brute_force(documents, window, scope, kept), norm, min_pairs)
+    vocabulary = {word for word, count in words.items() if count >= min_count}
+    expected = values_of(brute_force(documents, window, scope, vocabulary), norm, min_pairs)
     options = {"window": window, "scope": scope, "norm": norm, "min_count": min_count, "min_pairs": min_pairs}
     if not expected:
         with pytest.raises(UsageError, match=r"no word occurs|no two words are a pair"):
             table_of(Home(tmp_path), documents, **options)
         return
     table = table_of(Home(tmp_path), documents, **options)
-    assert set(table.words) == kept
-    assert {word: table.count(word) for word in kept} == {word: words[word] for word in kept}
+    assert set(table.words) == vocabulary
+    assert {word: table.count(word) for word in vocabulary} == {word: words[word] for word in vocabulary}
     values = table.values(table.words)
     pairs = zip(*np.nonzero(values), strict=True)
     assert {(table.words[a], table.words[b]): values[a, b] for a, b in pairs} == pytest.approx(
@@ -202,9 +202,9 @@ def test_a_table_of_many_runs_is_the_table_of_one_to_the_byte(tmp_path, monkeypa
     monkeypatch.setattr(train, "_WORD_BYTES", 1 << 26)
     monkeypatch.setattr(train, "_KEY_BYTES", 1 << 22)
     table_of(home, documents, "many")
-    one, many = (find_trained(home, name) for name in ("one", "many"))
+    single, in_runs = (find_trained(home, name) for name in ("one", "many"))
     for array in ARRAYS:
-        assert (one / f"{array}.npy").read_bytes() == (many / f"{array}.npy").read_bytes()
+        assert (single / f"{array}.npy").read_bytes() == (in_runs / f"{array}.npy").read_bytes()
 
 
 def test_a_training_that_was_stopped_goes_on_and_leaves_nothing(tmp_path, monkeypatch):

@@ -1,0 +1,289 @@
+"""A knowledge base from a table: CSV, TSV or Parquet. `docs/your-own-kb.md` has an example.
+
+The first row names the columns, every further row is an entity. A column is one of these; those that nobody
+names are guessed by their headings:
+
+    key          unique name of the entity; where there is none, the label
+    label        name that people read, which is an alias too; where there is none, the key
+    aliases      further names; `aliases|` splits a cell at each `|`
+    description  sentence on the entity
+    kind         its kind: `company`
+    attribute    whatever else is kept; unless some are named, every other column
+
+An empty name is no column: `--kind ""`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+from kb_builders.table_files import Table, open_table
+from kgkit.building import (
+    Alias,
+    Builder,
+    Entity,
+    Files,
+    Record,
+    SourceInfo,
+    check_attributes,
+)
+from kgkit.errors import SourceError, UsageError
+
+HEADINGS: Final[Mapping[str, Sequence[str]]] = {
+    "key": ("key", "id", "qid", "identifier", "uri", "iri", "code"),
+    "label": ("label", "name", "title", "preflabel", "preferred label", "preferred name", "term"),
+    "aliases": (
+        "aliases",
+        "alias",
+        "synonyms",
+        "synonym",
+        "altlabel",
+        "also known as",
+        "other names",
+        "names",
+    ),
+    "description": ("description", "definition", "gloss", "summary", "abstract", "comment"),
+    "kind": ("kind", "type", "category", "class"),
+}
+"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`."""
+
+SEVERAL: Final = ("aliases", "attribute")
+"""What several columns can be."""
+
+SEPARATORS: Final = ("|", ";")
+"""Characters at which the cells of aliases are split, where nobody says so: the first that there is."""
+
+_ROWS_TO_GUESS: Final = 1_000
+_ROWS_OF_PREVIEW: Final = 3
+
+
+class TableLayout(NamedTuple):
+    """What the columns of a table are, each by its index.
+
+    Attributes:
+        key: column of the keys; that of the labels where there are no keys.
+        label: column of the labels; that of the keys where there are no labels.
+        aliases: columns of aliases, each with the separator of a cell; "": a cell is one alias.
+        description: column of the descriptions, if there is one.
+        kind: column of the kinds, if there is one.
+        attributes: columns of attributes.
+    """
+
+    key: int
+    label: int
+    aliases: tuple[tuple[int, str], ...] = ()
+    description: int | None = None
+    kind: int | None = None
+    attributes: tuple[int, ...] = ()
+
+
+class TableBuilder(Builder):
+    """Entities with their names, a row each.
+
+    Args:
+        columns: names of the columns by what they are, as `with_columns` takes them.
+    """
+
+    smoothing = 1.0
+    reads_columns = True
+
+    def __init__(self, columns: Mapping[str, str | Sequence[str]] | None = None) -> None:
+        self.columns = {
+            role: [names] if isinstance(names, str) else [*names] for role, names in (columns or {}).items()
+        }
+        roles = (*HEADINGS, "attribute")
+        for role, names in self.columns.items():
+            if role not in roles:
+                raise UsageError(f"a column of a table is one of {', '.join(roles)}, not {role!r}")
+            if len(names) > 1 and role not in SEVERAL:
+                raise UsageError(f"a table has one column for {role}, not {len(names)}: {', '.join(names)}")
+
+    def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> Self:
+        """Return a builder that reads these columns, and guesses the others."""
+        return type(self)(columns)
+
+    def look(self, source: Path) -> Files:
+        """Return the file, whose columns have to be told apart."""
+        with open_table(source) as table:
+            self._layout(table, source)
+        return Files(SourceInfo(name=source.name.split(".")[0]), [source])
+
+    def preview(self, source: Path) -> Iterator[str]:
+        """Yield what each column is, then the first entities."""
+        with open_table(source) as table:
+            layout = self._layout(table, source)
+            yield f"{source}: {_described(table.header, layout)}"
+        with open_table(source) as table:
+            rows = islice(_records(table, layout, source), _ROWS_OF_PREVIEW)
+            for entity, surfaces in rows:
+                yield f"{entity.key}: {'; '.join([entity.label, *surfaces[1:]])}" + (
+                    f" ({entity.description})" if entity.description else ""
+                )
+
+    def observe(self, source: Path, part: str) -> Iterator[Record]:
+        """Yield each row's entity and its aliases."""
+        with open_table(source) as table:
+            layout = self._layout(table, source)
+        with open_table(source) as table:
+            for entity, surfaces in _records(table, layout, source):
+                yield entity
+                for surface in surfaces:
+                    yield Alias(surface, entity.key)
+
+    def _layout(self, table: Table, path: Path) -> TableLayout:
+        """Return what the columns are: those that were named, and the others by their headings."""
+        named = {role: [name for name in names if name] for role, names in self.columns.items()}
+        indices: dict[str, list[tuple[int, str]]] = {
+            role: [_column(table.header, name, role, path) for name in names] for role, names in named.items()
+        }
+        used = {index for columns in indices.values() for index, _ in columns}
+        for role in HEADINGS:
+            if role not in indices and (index := _guess(table.header, role, used)) is not None:
+                indices[role] = [(index, "")]
+                used.add(index)
+        label = indices.get("label") or indices.get("key")
+        key = indices.get("key") or label
+        if not key or not label:
+            raise SourceError(
+                f"none of the columns {', '.join(map(repr, filter(None, table.header)))} looks like keys or "
+                "names: say which it is with --label COLUMN, or --key COLUMN",
+                path=path, line=1,
+            )  # fmt: skip
+        attributes = [index for index, _ in indices.get("attribute", [])]
+        if "attribute" not in indices:
+            attributes = [index for index, name in enumerate(table.header) if name and index not in used]
+        if repeated := [name for name, count in _counts(table.header, used, attributes).items() if count > 1]:
+            raise SourceError(f"two columns are called {repeated[0]!r}", path=path, line=1)
+        aliases = indices.get("aliases", [])
+        if "aliases" not in self.columns:
+            aliases = [(index, separator) for index, separator in _with_separators(table, aliases)]
+        return TableLayout(
+            key[0][0], label[0][0], tuple(aliases), _only(indices, "description"), _only(indices, "kind"),
+            tuple(attributes),
+        )  # fmt: skip
+
+
+def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[tuple[Entity, list[str]]]:
+    """Yield the entity of each row, and its aliases, the label first; empty rows are passed over."""
+    lines: dict[str, int] = {}
+    for number, cells in table.rows:
+        if not any(map(_text, cells)):
+            continue
+        try:
+            entity, surfaces = _record(cells, layout, table.header)
+            if entity.key in lines:
+                raise ValueError(
+                    f"the key {entity.key!r} is that of {table.unit} {lines[entity.key]:,} too: "
+                    "keys are unique"
+                    + ("; name a column of keys with --key" if layout.key == layout.label else "")
+                )
+        except ValueError as error:
+            where = number if table.unit == "line" else None
+            message = str(error) if where else f"row {number:,}: {error}"
+            raise SourceError(message, path=path, line=where, text=", ".join(map(_text, cells))) from None
+        lines[entity.key] = number
+        yield entity, surfaces
+
+
+def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> tuple[Entity, list[str]]:
+    """Return the entity of a row, and its aliases.
+
+    Raises:
+        ValueError: if it has no key, or an attribute that the store cannot hold.
+    """
+    key, label = _text(cells[layout.key]), _text(cells[layout.label])
+    if not key:
+        raise ValueError(f"the key, in column {header[layout.key]!r}, is empty")
+    surfaces = [label or key]
+    for index, separator in layout.aliases:
+        surfaces += _surfaces(cells[index], separator)
+    attributes = {header[index]: value for index in layout.attributes if (value := _value(cells[index]))}
+    check_attributes(attributes)
+    description, kind = (
+        "" if index is None else _text(cells[index]) for index in (layout.description, layout.kind)
+    )
+    return Entity(key, label or key, description, kind, attributes=attributes), [*dict.fromkeys(surfaces)]
+
+
+def _surfaces(cell: Any, separator: str) -> Iterator[str]:
+    """Yield the aliases of a cell."""
+    values = cell if isinstance(cell, list) else _text(cell).split(separator) if separator else [cell]
+    yield from filter(None, map(_text, values))
+
+
+def _text(cell: Any) -> str:
+    """Return a cell as text; an empty one for what is missing."""
+    if cell is None or cell != cell:  # a float that is no number
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return str(cell).strip()
+
+
+def _value(cell: Any) -> Any:
+    """Return a cell as an attribute: numbers, truths and lists as they are, all else as text."""
+    if isinstance(cell, list):
+        return [value if isinstance(value, bool | int) else _text(value) for value in cell]
+    return cell if isinstance(cell, bool | int | float) and cell == cell else _text(cell)
+
+
+def _column(header: Sequence[str], name: str, role: str, path: Path) -> tuple[int, str]:
+    """Return the index of a column, and the separator behind its name; aliases have one, perhaps.
+
+    Raises:
+        SourceError: if there is no such column.
+    """
+    if name in header:
+        return header.index(name), ""
+    for heading in sorted(filter(None, header), key=len, reverse=True) if role == "aliases" else ():
+        separator = name.removeprefix(heading)
+        if separator != name and not any(letter.isalnum() for letter in separator):
+            return header.index(heading), separator
+    columns = ", ".join(map(repr, filter(None, header)))
+    raise SourceError(f"has no column {name!r} for {role}; there are: {columns}", path=path, line=1)
+
+
+def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
+    """Return the index of the column whose heading says that it is *role*, of those that are free."""
+    plain = [" ".join(name.lower().replace("_", " ").replace("-", " ").split()) for name in header]
+    for heading in HEADINGS[role]:
+        if heading in plain and (index := plain.index(heading)) not in used:
+            return index
+    return None
+
+
+def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield columns of aliases with the separator that their first cells have."""
+    if not columns:
+        return
+    rows = [cells for _, cells in islice(table.rows, _ROWS_TO_GUESS)]
+    for index, _ in columns:
+        texts = [_text(cells[index]) for cells in rows]
+        yield index, next((each for each in SEPARATORS if any(each in text for text in texts)), "")
+
+
+def _counts(header: Sequence[str], used: set[int], attributes: Sequence[int]) -> Counter[str]:
+    """Return how often the names of the columns occur that are read."""
+    names = {header[index] for index in (*used, *attributes)}
+    return Counter(name for name in header if name in names)
+
+
+def _only(indices: Mapping[str, Sequence[tuple[int, str]]], role: str) -> int | None:
+    return indices[role][0][0] if indices.get(role) else None
+
+
+def _described(header: Sequence[str], layout: TableLayout) -> str:
+    """Return what the columns are, as a message says it."""
+    phrases = [f"key from {header[layout.key]!r}", f"label from {header[layout.label]!r}"]
+    for index, separator in layout.aliases:
+        phrases.append(
+            f"aliases from {header[index]!r}" + (f" (split at {separator!r})" if separator else "")
+        )
+    for role, column in (("description", layout.description), ("kind", layout.kind)):
+        if column is not None:
+            phrases.append(f"{role} from {header[column]!r}")
+    if layout.attributes:
+        phrases.append(f"attributes from {', '.join(repr(header[index]) for index in layout.attributes)}")
+    return ", ".join(phrases)

@@ -1,0 +1,55 @@
+"""The files of commands that read texts, and write JSON lines, tables and pages of them."""
+
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from kgkit.commands.output import check_output_path
+from kgkit.errors import UsageError
+
+STDIN: Final = Path("-")
+"""What stands for standard input, and for standard output."""
+
+TextsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="FILE", help="Texts; - is standard input, which is also read if none is named."),
+]
+
+
+class TextStreams(NamedTuple):
+    """What a command reads, and where it writes.
+
+    Attributes:
+        files: files to read; `STDIN` is standard input.
+        output: file for JSON lines; None: they go to standard output, if anywhere.
+        jsonl: whether JSON lines are asked for.
+    """
+
+    files: list[Path]
+    output: Path | None
+    jsonl: bool
+
+
+def check_streams(
+    files: list[Path] | None, output: Path | None, html: Path | None, *, table: bool, jsonl: bool
+) -> TextStreams:
+    """Return what a command reads and where it writes, with standard input where no file is named.
+
+    Raises:
+        UsageError: if standard input is named twice, a table and JSON lines are asked for, or a file that is
+            to be written cannot be, is named twice, or is one of *files*.
+    """
+    files = files or [STDIN]
+    if files.count(STDIN) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    if output == STDIN:
+        jsonl, output = True, None
+    if table and (jsonl or output is not None):
+        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
+    for path in (output, html):
+        if path is not None:
+            check_output_path(path, files)
+    if output is not None and html is not None and output.resolve() == html.resolve():
+        raise UsageError(f"--output and --html both name {html}; give each a file of its own")
+    return TextStreams(files, output, jsonl)

@@ -1,0 +1,104 @@
+"""Options of `kgkit train linker`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from kgkit.commands.options import flag, repeated
+
+LinkerTaskOption = Annotated[
+    Literal["wsd", "el"] | None,
+    typer.Option(
+        "--task",
+        metavar="TASK",
+        help="What the data are: wsd (senses) or el (entities). Needed without --preset.",
+    ),
+]
+PresetOption = Annotated[
+    Literal["news"] | None,
+    typer.Option(
+        "--preset",
+        metavar="PRESET",
+        help="news: a tagger, coherence and a threshold from one file of entities; no vectors needed.",
+    ),
+]
+LinkerTypeOption = Annotated[
+    Literal["ridge", "head", "full", "prior", "gloss"],
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
+    ),
+]
+LinkerTaggerOption = Annotated[
+    str,
+    typer.Option(
+        "--mentions",
+        metavar="NAME",
+        help="el: tagger whose names the linker links by default; the threshold is chosen with it, on "
+        "one document in ten.",
+    ),
+]
+SecondStageOption = Annotated[
+    bool, flag("--coherence", help="Train a second stage too: names, words and links of a document.")
+]
+PopularityOption = Annotated[
+    list[str] | None,
+    repeated(
+        "--popularity", "ATTRIBUTE", "Coherence: a number of entities that tells how well known they are"
+    ),
+]
+LinkerDataOption = Annotated[
+    list[Path] | None,
+    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines. May be compressed"),
+]
+SenseGoldOption = Annotated[
+    list[Path] | None,
+    typer.Option("--gold", metavar="FILE", help="wsd: X.gold.key.txt; as often as --data, in its order."),
+]
+CandidatesOption = Annotated[
+    Literal["surface", "lemma"],
+    typer.Option(
+        "--candidates",
+        metavar="BY",
+        help="wsd: of the word as it is written (surface), or of the lemma of the data (lemma).",
+    ),
+]
+NilOption = Annotated[
+    bool,
+    flag("--nil", help="Coherence: learn from mentions without a right candidate that they mean nothing."),
+]
+PortableOption = Annotated[
+    Literal["kb", "data"] | None,
+    typer.Option(
+        "--portable",
+        metavar="PRIOR",
+        help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
+    ),
+]
+VectorControlOption = Annotated[
+    bool, flag("--control", help="head, full: train without the vectors of entities.")
+]
+LinkerEpochsOption = Annotated[
+    int | None,
+    typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
+]
+HeadsOption = Annotated[
+    int,
+    typer.Option(
+        "--heads",
+        min=1,
+        metavar="N",
+        help="head: number of heads, each with a seed of its own; their scores are averaged.",
+    ),
+]
+LinkerBf16Option = Annotated[
+    bool | None,
+    typer.Option(
+        "--bf16/--no-bf16",
+        help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
+        "faster here.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,120 @@
+"""Trainings of linkers as runs of the catalog, and what is written of them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import chosen_kb
+from kgkit.commands.output import check_files, typed, write_line
+from kgkit.commands.train.methods import TrainingOptions, record_training, write_figures
+from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from kgkit.catalog.runs import RunRecord
+    from kgkit.home import Home
+    from kgkit.kb import KnowledgeBase
+    from kgkit.models.manifest import ModelManifest
+    from kgkit.training.linkers.settings import LinkerTraining
+    from kgkit.types import Progress
+
+_SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error", "linked_f1", "threshold")
+_SCORES = _SHARES[:3]
+
+
+def record_linker(
+    kb: "KnowledgeBase",
+    name: str,
+    training: "LinkerTraining",
+    options: TrainingOptions,
+    *,
+    seeds: Sequence[int],
+) -> None:
+    """Train a linker as a run of the catalog, and write what was measured.
+
+    Args:
+        kb: knowledge base that is linked to.
+        name: name of the linker.
+        training: settings.
+        options, seeds: as `record_training` takes them.
+    """
+    from kgkit.models.kinds import LINKER
+    from kgkit.training.linkers.train import train_linker
+
+    def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
+        results = manifest.results
+        held_out = int(results.get("held_out", 0))
+        for metric in _SCORES if held_out else ():
+            record.score(training.task, "held out", metric, results[metric], held_out)
+        if documents := int(results.get("linked_documents", 0)):
+            record.score(training.task, "held out", "micro f1", results["linked_f1"], documents)
+
+    def train(_: "Home", tell: "Progress") -> Path:
+        return train_linker(kb, name, training, device=options.device, progress=tell)
+
+    manifest = record_training(
+        LINKER, name, asdict(training), training.files, train, note_scores, options, seeds=seeds
+    )
+    if manifest is None:
+        return
+    title = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
+    write_line(f"{name}: {manifest.type}, {manifest.task}, for {title}")
+    write_figures(
+        (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
+        for what, value in manifest.results.items()
+    )
+
+
+def train_news(
+    kb: str | None,
+    name: str,
+    data: Sequence[Path],
+    options: TrainingOptions,
+    *,
+    mentions: str,
+    popularity: Sequence[str] | None,
+    seed: int,
+) -> None:
+    """Train the tagger of the preset `news`, unless it is there already, and the linker that links its names.
+
+    Args:
+        kb: name of the knowledge base; None: the only one.
+        name: name of the linker; the tagger is called `NAME-mentions`.
+        data: files of documents with links.
+        options: options of the command.
+        mentions: tagger that is there; "": one is trained.
+        popularity: as `news_linker` takes it.
+        seed: seed of both.
+    """
+    from kgkit.home import Home
+    from kgkit.kb import open_kb
+    from kgkit.models.kinds import TAGGER
+    from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
+    from kgkit.training.tagging import train_tagger
+
+    if not data:
+        raise UsageError("--preset news learns from documents with links: name them with --data FILE")
+    check_files(data)
+    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
+        tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
+        linker = news_linker(opened, data, tagger, popularity=popularity, seed=seed)
+
+        def train(where: "Home", tell: "Progress") -> Path:
+            return train_tagger(
+                where, tagger, training, device=options.device, command=typed(), progress=tell
+            )
+
+        def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
+            if "span_f1" in manifest.results:
+                results = manifest.results
+                record.score("ner", "held out", "span f1", results["span_f1"], results["dev_names"])
+
+        if not mentions and is_trained(Home.find(options.home), tagger, training):
+            Messages(quiet=options.quiet).write(f"the tagger {tagger} has been trained on these data already")
+        elif not mentions:
+            record_training(
+                TAGGER, tagger, asdict(training), training.files, train, note_scores,
+                options._replace(as_json=False), seeds=[seed],
+            )  # fmt: skip
+        record_linker(opened, name, linker, options, seeds=[seed])

@@ -1,0 +1,46 @@
+"""The losses of an entity linker: equations (4) and (5) of Peters et al. (2019).
+
+B  sentences    M  mentions per sentence    C  candidates per mention
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:
+    """Return (4), the cross entropy, of each mention.
+
+    -log Σ_g exp(ψ_g) / Σ_k exp(ψ_k), where g runs over the gold candidates.
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        gold: (B, M, C) bool.
+
+    Returns:
+        (B, M), 0 for a mention without gold among its candidates.
+    """
+    real = ~scores.isneginf()
+    lowest = torch.finfo(scores.dtype).min  # finite: see `masked_softmax`
+    every = scores.masked_fill(~real, lowest).logsumexp(-1)  # (B, M)
+    right = scores.masked_fill(~(real & gold), lowest).logsumexp(-1)  # (B, M)
+    return (every - right).masked_fill(~(real & gold).any(-1), 0.0)
+
+
+def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:
+    """Return (5), the max-margin loss, of each mention.
+
+    Σ_g max(0, γ - ψ_g) + Σ_k max(0, γ + ψ_k), where g runs over the gold candidates and k over the others.
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        gold: (B, M, C) bool.
+        margin: γ.
+
+    Returns:
+        (B, M), 0 for a mention without gold among its candidates.
+    """
+    real = ~scores.isneginf()
+    finite = scores.masked_fill(~real, 0.0)
+    missed = functional.relu(torch.where(gold, margin - finite, margin + finite))  # (B, M, C)
+    return missed.masked_fill(~real, 0.0).sum(-1).masked_fill(~(real & gold).any(-1), 0.0)

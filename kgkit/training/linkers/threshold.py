@@ -1,0 +1,127 @@
+"""The threshold of a linker that links the names of a tagger, chosen on documents that were held out.
+
+A score is the tagger's times the linker's, so a threshold decides both: whether a span is a name, and
+whether it means an entity. It has the highest micro F1, by strong matching, on one document in ten of the
+data, which neither the linker nor a tagger that was trained on the same files has learnt from.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import structs
+
+from kgkit.evaluation.el import LinkScore, score_document
+from kgkit.evaluation.el_files import GoldDocument, Labelled, read_gold_documents
+from kgkit.home import Home
+from kgkit.linking.linker import Linker
+from kgkit.linking.models import open_linker
+from kgkit.linking.page_titles import PageTitles
+from kgkit.linking.scoring import Scorer
+from kgkit.linking.tagger import MentionTagger
+from kgkit.models.folder import manifest_digest
+from kgkit.models.kinds import LINKER
+from kgkit.models.opening import Opening
+from kgkit.models.publishing import make_manifest
+from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.job import Outcome, Plan
+from kgkit.training.linkers.settings import LinkerTraining
+from kgkit.types import Progress
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+log = logging.getLogger(__name__)
+
+_STEPS: Final = 100
+
+
+class Threshold(NamedTuple):
+    """A threshold with the score of the links above it."""
+
+    value: float
+    score: LinkScore
+
+
+def choose_threshold(
+    linker: Linker, documents: Sequence[GoldDocument], progress: Progress | None = None
+) -> Threshold:
+    """Return the threshold with the highest micro F1 of a linker's links, out of 100 that lie evenly.
+
+    Args:
+        linker: linker that finds the mentions itself, with a threshold of 0.
+        documents: documents with gold.
+        progress: callback with the documents linked.
+    """
+    page = PageTitles(linker.kb)
+    texts = [structs.replace(gold.document, mentions=None) for gold in documents]
+    linked = [*count_items(linker(texts), "linking what is held out", progress)]
+    best = Threshold(0.0, LinkScore())
+    for step in range(_STEPS):
+        threshold, score = step / _STEPS, LinkScore()
+        for gold, document in zip(documents, linked, strict=True):
+            links = [
+                Labelled(link.start, link.end, link.entity)
+                for link in document.links
+                if link.score >= threshold
+            ]
+            score += score_document(gold.gold, links, page)
+        if score.f1 > best.score.f1:
+            best = Threshold(threshold, score)
+    return best
+
+
+def plan_threshold(
+    plan: Plan,
+    kb: "KnowledgeBase",
+    name: str,
+    training: LinkerTraining,
+    *,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Plan:
+    """Return the plan of a linker's training that chooses a threshold behind it.
+
+    Args:
+        plan: plan without a threshold.
+        kb: knowledge base that is linked to.
+        name: name of the linker.
+        training: settings, with a tagger.
+        device: torch device of the tagger and of the linker's encoder.
+        progress: callback with the documents linked.
+
+    Raises:
+        UnknownName, NotThere: if there is no such tagger.
+    """
+    home = Home(kb.home.path.parents[1])
+    digest = manifest_digest(training.mentions, home, "tagger")
+
+    def train(work: Path) -> Outcome:
+        outcome = plan.train(work)
+
+        def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+            fields = dict(outcome.save(staged, results))
+            fields["needs"] = structs.replace(fields["needs"], models=(training.mentions,))
+            manifest = make_manifest(LINKER, name, **fields)
+            scorer: Scorer = open_linker(staged, manifest, Opening(home=home, device=device, kb=kb))
+            documents = chain.from_iterable(map(read_gold_documents, training.data))
+            held_out = hold_out_each_tenth([*documents]).held_out
+            if not held_out:
+                log.warning("%s has a threshold of 0: too few documents to hold some out of them", name)
+            tagger = MentionTagger.open(training.mentions, home=home, device=device)
+            chosen = choose_threshold(Linker(kb, scorer=scorer, tagger=tagger), held_out, progress)
+            scores = {
+                "linked_documents": float(chosen.score.documents),
+                "linked_f1": chosen.score.f1,
+                "threshold": chosen.value,
+            }
+            return {
+                **fields, "mentions": training.mentions, "threshold": chosen.value,
+                "results": {**results, **scores},
+            }  # fmt: skip
+
+        return Outcome(outcome.results, save)
+
+    return Plan((plan.identity, digest), train, exclusive=plan.exclusive)

@@ -1,0 +1,182 @@
+"""Tables as sources: columns by their headings or by name, separators, CSV of spreadsheets, Parquet."""
+
+import os
+
+import pytest
+
+import kgkit
+from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
+from tests.cli_helpers import run
+
+NAMES = (
+    "id,name,aliases,description,type,founded\n"
+    'acme,Acme Corporation,Acme|The Acme,"A maker, of anvils",company,1899\n'
+    "bolt,Bolt Ltd,,,company,\n"
+)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def built(path, home, **columns):
+    """Build a KB of a table, and return it open."""
+    kgkit.build_kb("table", path, name="names", home=home, columns=columns)
+    return kgkit.open_kb("names", home)
+
+
+def keys_of(kb, surface):
+    return [candidate.entity.key for candidate in kb.decode(kb.candidates(surface))]
+
+
+def refused(path, home, **columns):
+    with pytest.raises(SourceError) as error:
+        kgkit.build_kb("table", path, home=home, columns=columns)
+    assert error.value.path == path
+    return error.value
+
+
+def test_a_table_is_read_by_its_headings(tmp_path):
+    with built(write(tmp_path / "names.csv", NAMES), tmp_path) as kb:
+        acme = kb["acme"]
+        assert (acme.label, acme.description, acme.kind) == (
+            "Acme Corporation",
+            "A maker, of anvils",
+            "company",
+        )
+        assert acme.attributes == {"founded": "1899"} and kb["bolt"].attributes == {}
+        assert [keys_of(kb, name) for name in ("acme", "the acme", "bolt ltd", "acme corporation")] == [
+            ["acme"], ["acme"], ["bolt"], ["acme"],
+        ]  # fmt: skip
+
+
+def test_columns_may_be_named_with_the_separator_of_aliases(tmp_path):
+    table = "nr;who;alias1;alias2;note\n7;Ada;A. L., Lovelace;Countess;x\n"
+    columns = {"key": "nr", "label": "who", "aliases": ["alias1, ", "alias2"], "attribute": ["note"]}
+    with built(write(tmp_path / "names.csv", table), tmp_path, **columns) as kb:
+        assert [keys_of(kb, name) for name in ("ada", "a. l.", "lovelace", "countess")] == [["7"]] * 4
+        assert kb["7"].attributes == {"note": "x"}
+        assert "aliases=alias1, " in kb.manifest.options["columns"]
+
+
+def test_an_empty_name_is_no_column(tmp_path):
+    path = write(tmp_path / "names.csv", NAMES)
+    with built(path, tmp_path, kind="", attribute="", description="") as kb:
+        assert (kb["acme"].kind, kb["acme"].attributes, kb["acme"].description) == ("", {}, "")
+
+
+def test_without_a_column_of_keys_the_names_are_the_keys(tmp_path):
+    with built(write(tmp_path / "names.tsv", "Name\tOther names\nAda\tA;B\n"), tmp_path) as kb:
+        assert kb["Ada"].label == "Ada" and keys_of(kb, "b") == ["Ada"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeffid;name;note\r\na;Ann;\"1;2\"\r\n",
+        "sep=;\nid;name;note\na;Ann;\"1;2\"\n",
+        "id\tname\tnote\na\tAnn\t1;2\n",
+        "id|name|note\n\na|Ann|1;2\n||\n",
+        '"id","name","note"\n"a","Ann","1;2"\n',
+    ],
+)  # fmt: skip
+def test_tables_as_spreadsheets_write_them_are_read(tmp_path, content):
+    with built(write(tmp_path / "names.csv", content), tmp_path) as kb:
+        assert len(kb) == 1 and kb["a"].label == "Ann" and kb["a"].attributes == {"note": "1;2"}
+
+
+def test_a_parquet_file_keeps_numbers_and_lists(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra scale is not installed")
+    from pyarrow import parquet
+
+    columns = {"id": [1, 2], "name": ["Ann", None], "aliases": [["A.", "Anny"], []], "age": [3.5, None]}
+    parquet.write_table(arrow.table(columns), tmp_path / "names.parquet")
+    with built(tmp_path / "names.parquet", tmp_path) as kb:
+        assert kb["1"].attributes == {"age": 3.5} and keys_of(kb, "anny") == ["1"]
+        assert kb["2"].label == "2"
+    parquet.write_table(arrow.table({"id": [1, None], "name": ["a", "b"]}), tmp_path / "bad.parquet")
+    assert "row 2: the key, in column 'id', is empty" in str(refused(tmp_path / "bad.parquet", tmp_path))
+    write(tmp_path / "cut.parquet", (tmp_path / "names.parquet").read_bytes()[:200])
+    assert "is no Parquet file" in str(refused(tmp_path / "cut.parquet", tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        ("id,name\na,Ann\n,Bob\n", 3, "the key, in column 'id', is empty"),
+        ("id,name\na,Ann\nb,Bob\na,Cy\n", 4, "the key 'a' is that of line 2 too: keys are unique"),
+        ("name\nAnn\nAnn\n", 3, "name a column of keys with --key"),
+        ("id,name\na,Ann,1\n", 2, "expected 2 fields, as the header has them, found 3"),
+        ('id,name\na,"Ann\nb,Bob\n', 3, "a quote in the row that begins in line 2 is not closed"),
+        ("x,y\n1,2\n", 1, "none of the columns 'x', 'y' looks like keys or names"),
+        (",,\n1,2,3\n", 1, "the first row names the columns, and this one is empty"),
+        ("id,name,x,x\n1,2,3,4\n", 1, "two columns are called 'x'"),
+        ("id,name\na,Caf\u00e9\n".encode("latin-1"), 2, "not UTF-8: .*iconv -f LATIN1 -t UTF-8"),
+        ("id,name\n".encode("utf-16"), 1, "this is UTF-16: save the file as UTF-8"),
+        (b"PK\x03\x04\x00\x00", None, "is a workbook of a spreadsheet program: save the sheet as CSV"),
+        (b"", 1, "is empty: there is nothing to read"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_said_with_its_line(tmp_path, content, line, message):
+    error = refused(write(tmp_path / "names.csv", content), tmp_path)
+    assert error.line == line
+    with pytest.raises(SourceError, match=message):
+        raise error
+
+
+def test_a_pipe_is_refused_as_it_is_read_twice(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    assert "is a pipe or a device" in str(refused(tmp_path / "pipe.csv", tmp_path))
+    with pytest.raises(NotThere, match="no file"):
+        kgkit.build_kb("table", tmp_path / "none.csv", home=tmp_path)
+
+
+def test_a_column_that_is_not_there_is_refused(tmp_path):
+    path = write(tmp_path / "names.csv", NAMES)
+    error = refused(path, tmp_path, label="nmae")
+    assert "has no column 'nmae' for label; there are: 'id', 'name'" in str(error)
+    assert "no column 'aliasesx'" in str(refused(path, tmp_path, aliases="aliasesx"))
+    with pytest.raises(UsageError, match="a column of a table is one of key, label"):
+        kgkit.build_kb("table", path, home=tmp_path, columns={"name": "name"})
+    with pytest.raises(UsageError, match="one column for key, not 2: id, name"):
+        kgkit.build_kb("table", path, home=tmp_path, columns={"key": ["id", "name"]})
+    with pytest.raises(UsageError, match="the builder jsonl takes no columns"):
+        kgkit.build_kb("jsonl", path, home=tmp_path, columns={"key": "id"})
+
+
+def test_the_guess_is_shown_before_the_build_and_alone(tmp_path):
+    path = write(tmp_path / "names.csv", NAMES)
+    guess = (
+        f"{path}: key from 'id', label from 'name', aliases from 'aliases' (split at '|'), description from "
+        "'description', kind from 'type', attributes from 'founded'"
+    )
+    shown = run("build-kb", "table", path, "--preview", "--home", tmp_path)
+    lines = [guess, "acme: Acme Corporation; Acme; The Acme (A maker, of anvils)", "bolt: Bolt Ltd"]
+    assert (shown.code, shown.out.splitlines()) == (0, lines)
+    assert not (tmp_path / "kbs").exists()
+    done = run(
+        "build-kb", "table", path, "--name", "names", "--aliases", "aliases|", "--attribute", "founded",
+        "--home", tmp_path,
+    )  # fmt: skip
+    assert done.code == 0 and done.err.splitlines()[0] == guess
+    assert run("build-kb", "wordnet", "--preview", "--home", tmp_path).out == (
+        "the builder wordnet has no preview\n"
+    )
+
+
+def test_a_table_is_added_to_a_knowledge_base(tmp_path):
+    built(write(tmp_path / "names.csv", NAMES), tmp_path).close()
+    write(tmp_path / "more.csv", "id,name\ncog,Cog Inc\n")
+    assert run("kb", "add", "names", tmp_path / "more.csv", "--home", tmp_path).code == 0
+    with kgkit.open_kb("names", tmp_path) as kb:
+        assert keys_of(kb, "cog inc") == ["cog"]
+
+
+def test_the_folder_of_neo4j_is_called_so(tmp_path):
+    with pytest.raises(UnknownName, match=r"it is called 'neo4j' now; .* is read by the builder 'table'"):
+        kgkit.build_kb("csv", tmp_path, home=tmp_path)
+    done = run("kb", "export", "names", "-o", tmp_path / "x", "--format", "csv", "--home", tmp_path)
+    assert done.code == 2 and "it is called 'neo4j' now" in done.err
+    table = run("kb", "import", write(tmp_path / "names.csv", NAMES), "--home", tmp_path)
+    assert table.code == 2 and "`kgkit build-kb table" in table.err

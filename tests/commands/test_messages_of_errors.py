@@ -1,0 +1,190 @@
+"""Wrong and half commands: one message that says all that is wrong, and a line that works."""
+
+import shlex
+
+import pytest
+
+from kgkit.commands.examples import EXAMPLES, example_of
+from kgkit.commands.messages import Pace, format_duration, wrap_words
+from kgkit.commands.output import Column, _fitting_widths
+from tests.cli_helpers import build_mini, colourless, on_terminal, process, run
+from tests.commands.test_whole import COMMANDS, VERBS
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = build_mini(tmp_path_factory.mktemp("mini"))
+    (home / "kbs" / "other").symlink_to(home / "kbs" / "mini")
+    return home
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A folder with a text, a binary file and a table."""
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "letter.txt").write_text("The dog barked.")
+    (folder / "picture.png").write_bytes(bytes(range(256)))
+    (folder / "names.csv").write_text("id,name\na,Ann\n")
+    return folder
+
+
+WRONG = [
+    ("train linker", 2, "missing --name NAME; for example `kgkit train linker --task el "),
+    ("train kbert", 2, "missing --task TASK, --data FILE and --name NAME; for example `kgkit train kbert "),
+    ("train tagger --name x", 2, "missing --data FILE; for example `kgkit train tagger --data"),
+    ("evaluate wsd", 2, "missing --data FILE and --gold FILE; for example `kgkit evaluate wsd"),
+    ("evaluate classification", 2, "missing --data FILE and --model NAME; for example `kgkit evaluate class"),
+    ("kb add mini", 2, "missing FILE; for example `kgkit kb add wordnet words.jsonl`"),
+    (
+        "kb export mini",
+        2,
+        "missing --output FILE; for example `kgkit kb export wordnet --output wordnet.ttl`",
+    ),
+    ("path", 2, "missing A and B; for example `kgkit path dog.n.01 cat.n.01"),
+    ("tag letter.txt", 2, "missing --model NAME; for example `kgkit tag letter.txt --model conll`"),
+    ("link --modle x", 2, "no such option: --modle; did you mean '--model'?"),
+    ("link --threshold 2", 2, "invalid value for '--threshold': it should be less than or equal to 1"),
+    ("build-kb tabel x.csv", 2, "did you mean 'table'?"),
+    ("build-kb csv x", 2, "it is called 'neo4j' now"),
+    ("build-kb jsonl", 2, "needs to know its source: `kgkit build-kb jsonl PATH --name NAME`"),
+    ("build-kb jsonl {texts}/names.csv", 1, "is a table: the builder 'table' reads it"),
+    ("kb import {texts}/names.csv", 2, "`kgkit build-kb table "),
+    ("embed mini", 2, "for example `kgkit embed wordnet --method text`"),
+    ("link x --kb mnii", 3, "no file x"),
+    ("link {texts}/letter.txt --kb mnii", 3, "(there are: mini, other); did you mean 'mini'?"),
+    ("kb rm mnii", 3, "there are: mini, other; did you mean 'mini'?"),
+    ("kb verify mnii", 3, "did you mean 'mini'?"),
+    ("link {texts}/letter.txt --kb mini --model wsd-minlm", 2, "did you mean 'wsd-minilm'?"),
+    ("link {texts} --kb mini", 2, "is a folder; name the files in it, or add --recursive, which reads those"),
+    ("link {texts}/picture.png --kb mini", 1, "is no text: it has NUL bytes"),
+    ("clean --days x", 2, "invalid value for '--days'"),
+]
+
+
+@pytest.mark.parametrize(("line", "code", "message"), WRONG)
+def test_a_wrong_command_says_what_is_wrong_and_what_works(line, code, message, home, texts):
+    done = run(*line.format(texts=texts).split(), "--home", home)
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err and done.err.startswith("error: ")
+
+
+@pytest.mark.parametrize("name", ["kgkit", *VERBS])
+def test_the_help_ends_with_an_example_and_a_page(name):
+    shown = colourless(run(*name.split()[1:], "--help").out).strip().splitlines()
+    assert shown[-2].startswith(f" Example:  {name}") and shown[-1].startswith(" Manual:   docs/")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_example_of_a_command_is_a_line_that_it_takes(name, repository):
+    command = COMMANDS[name]
+    example = example_of(name, command.params)
+    arguments = shlex.split(example.line.removeprefix(name))
+    assert command.make_context(name, arguments).params
+    assert (repository / "docs" / example.page).is_file()
+
+
+@pytest.fixture(scope="module")
+def repository():
+    from tests.toys import REPOSITORY
+
+    return REPOSITORY
+
+
+def test_examples_are_of_commands_that_there_are():
+    assert set(EXAMPLES) <= set(COMMANDS)
+
+
+def test_a_message_is_broken_between_words():
+    text = "error: no file /a/path/that/is/longer\n    'an offending text'"
+    assert wrap_words(text, 20) == "error: no file\n/a/path/that/is/longer\n    'an offending\n    text'"
+    assert wrap_words(text, 200) == text
+    assert wrap_words("say `kgkit kb list`, or else", 18) == "say\n`kgkit kb list`,\nor else"
+    assert wrap_words("`kgkit kb list`", 10) == "`kgkit kb\nlist`"
+
+
+def test_a_narrow_terminal_cuts_no_number_and_no_word(home):
+    shown = on_terminal("kb", "list", "--home", home, columns=50).out
+    build = (home / "kbs" / "mini" / "current").readlink().name
+    assert "name      mini\n" in shown and f"build     {build}\n" in shown and "…" not in shown
+    message = on_terminal("train", "linker", columns=40).out
+    assert "error: missing --name NAME; for example\n`kgkit train linker --task el --kb names\n" in message
+
+
+def test_the_default_is_marked(home):
+    assert run("kb", "list", "--home", home).out.count("*") == 0
+    for variables in ({"KGKIT_KB": "mini"},):
+        listed = process("kb", "list", "--home", home, **variables).out.splitlines()
+        assert [line.split("\t")[-1] for line in listed] == ["default", "*", ""]
+        shown = on_terminal("kb", "list", "--home", home, columns=120, **variables).out
+        assert "mini * " in shown and "other * " not in shown
+
+
+def test_the_shell_completes_names_in_the_home(home):
+    for words, names in (
+        ("kgkit link --kb m", ["mini"]),
+        ("kgkit kb rm ", ["mini", "other"]),
+        ("kgkit models info w", ["wsd-minilm"]),
+        ("kgkit build-kb wo", ["wordnet"]),
+        ("kgkit link --model p", ["prior"]),
+        ("kgkit link --overlaps k", ["keep"]),
+    ):
+        done = process(
+            KGKIT_HOME=str(home), _KGKIT_COMPLETE="complete_bash", COMP_WORDS=words,
+            COMP_CWORD=str(words.count(" ")),
+        )  # fmt: skip
+        assert done.out.split() == names
+
+
+def test_a_command_has_its_options_in_groups():
+    shown = colourless(run("link", "--help").out)
+    headings = ["Arguments", "Options", "Knowledge base and model", "Input", "Output", "General options"]
+    assert [shown.index(f"─ {heading} ─") for heading in headings] == sorted(
+        shown.index(f"─ {heading} ─") for heading in headings
+    )
+    assert "Required options" in colourless(run("train", "kbert", "--help").out)
+
+
+def test_progress_has_the_rate_and_the_time_that_is_left():
+    now = 0.0
+    pace = Pace(lambda: now)
+    assert pace.describe(0, 1_000) == ""
+    now = 1.0
+    assert pace.describe(10, 1_000) == ""
+    now = 10.0
+    assert pace.describe(100, 1_000) == " (10.0/s, 90 s left)"
+    now = 100.0
+    assert pace.describe(100, 20_000) == ""
+    now = 110.0
+    assert pace.describe(105, 20_000) == " (2.0 s each, 11 h 3 min left)"
+    assert pace.describe(6_000, 20_000) == " (590/s, 24 s left)"
+    assert pace.describe(3) == ""
+    now = 120.0
+    assert pace.describe(5_003) == " (500/s)"
+    assert [format_duration(seconds) for seconds in (45.2, 600, 6_000)] == ["45 s", "10 min", "1 h 40 min"]
+
+
+def test_a_tagger_draws_a_table(tmp_path):
+    from tests.model_folders import tagger_folder
+
+    folder = tmp_path / "model"
+    folder.mkdir()
+    tagger_folder(folder)
+    common = ("tag", "--model", folder, "--home", tmp_path, "--device", "cpu")
+    drawn = run(*common, "--table", given=b"The dog barked.")
+    assert drawn.code == 0 and (drawn.out.startswith("at  name") or drawn.out == "no names\n")
+    refused = run(*common, "--table", "--jsonl", given=b"The dog barked.")
+    assert refused.code == 2 and "--table is for people" in refused.err
+
+
+def test_a_table_that_is_too_wide_cuts_what_is_no_number():
+    columns = [
+        Column(heading="name"),
+        Column(heading="count", align="right"),
+        Column(heading="build", fit="keep"),
+        Column(heading="meaning", wide=True),
+    ]
+    rows = [("a name of some length", "1,234,567", "0123456789ab", "what it means")]
+    assert _fitting_widths(columns, rows, 100) == [21, 9, 12, 52]
+    assert _fitting_widths(columns, rows, 43) == [10, 9, 12, 6]
+    assert _fitting_widths(columns, rows, 38) is None

@@ -1,0 +1,96 @@
+"""A KALM over documents: their words and sentences, and words that are scored in windows and rows."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from kgkit.errors import UsageError  # noqa: E402
+from kgkit.linking.kalm import document_words, score_words  # noqa: E402
+from kgkit.types import Document  # noqa: E402
+from tests.heads.test_kalm import WORDS, kalm_of  # noqa: E402
+
+
+def words_of(document, style="cased"):
+    return [
+        [document.text[start:end] for start, end in sentence] for sentence in document_words(document, style)
+    ]
+
+
+def test_words_are_the_tokens_of_a_document_or_those_of_its_text():
+    text = "Don't go. It's 1/2 cup"
+    assert words_of(Document("1", text)) == [["Don't", "go", "."], ["It", "'s", "1", "/", "2", "cup"]]
+    tokens = [(0, 5), (6, 9), (10, 14), (15, 22)]
+    assert words_of(Document("1", text, None, tokens)) == [["Don't", "go."], ["It's", "1/2 cup"]]
+    assert words_of(Document("1", "Mix 1/2 CUP.\nServe"), "recipe") == [["Mix", "1", "2", "CUP"], ["Serve"]]
+
+
+def test_sentences_are_those_of_the_document_or_end_with_lines_and_stops():
+    text = "one two\nthree. Four"
+    assert words_of(Document("1", text)) == [["one", "two"], ["three", "."], ["Four"]]
+    assert words_of(Document("1", text, [(0, 13), (13, 19)])) == [["one", "two", "three"], [".", "Four"]]
+    assert words_of(Document("1", text, [])) == [["one", "two", "three", ".", "Four"]]
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "\n\nword\n\n"])
+def test_a_text_without_words_has_no_sentences_and_blank_lines_are_none(text):
+    assert words_of(Document("1", text)) == [[word] for word in text.split()]
+
+
+def sequence_of(count, seed=0):
+    return np.random.default_rng(seed).integers(0, WORDS, count)
+
+
+@torch.no_grad()
+def slow_nats(kalm, sequence, context):
+    """Return the mean surprise of inner words, each read with so many words on each side."""
+    surprises = []
+    for index in range(1, len(sequence) - 1):
+        begin = max(0, index - context)
+        window = torch.from_numpy(sequence[begin : index + context + 1])[None]
+        likelihoods = kalm.log_likelihood(kalm(window), window[:, 1:-1])
+        surprises.append(-float(likelihoods[0, index - begin - 1]))
+    return sum(surprises) / len(surprises)
+
+
+@pytest.mark.parametrize("feedback", [False, True])
+def test_a_word_of_both_directions_is_scored_once_with_enough_context(feedback):
+    kalm, sequence = kalm_of(bidirectional=True, feedback=feedback), sequence_of(32)
+    exact = score_words(kalm, sequence, [0], length=100)
+    assert (exact.words, exact.unknown) == (30, int((sequence[1:-1] == 0).sum()))
+    assert exact.nats == pytest.approx(slow_nats(kalm, sequence, 50), rel=1e-9)
+    for length in (8, 20):
+        for rows in (1, 3):
+            windows = score_words(kalm, sequence, [0], length=length, rows=rows)
+            assert (windows.words, windows.unknown) == (30, exact.unknown)
+            assert windows.nats == pytest.approx(exact.nats, rel=0.02), "a window has less context"
+        same = [score_words(kalm, sequence, [], length=length, rows=rows).nats for rows in (1, 2, 9)]
+        assert same == pytest.approx([same[0]] * 3, rel=1e-9)
+
+
+def test_rows_of_one_direction_begin_without_context():
+    kalm, sequence = kalm_of(), sequence_of(41)
+    nats = []
+    for begin in (0, 20):
+        part = torch.from_numpy(sequence[begin : begin + 21])[None]
+        with torch.no_grad():
+            nats.append(-float(kalm.log_likelihood(kalm(part[:, :-1]), part[:, 1:]).mean()))
+    for length in (3, 7, 50):
+        score = score_words(kalm, sequence, [], length=length, rows=2)
+        assert (score.words, score.unknown) == (40, 0)
+        assert score.nats == pytest.approx(sum(nats) / 2, rel=1e-9)
+        assert score.perplexity == pytest.approx(math.exp(score.nats))
+
+
+@pytest.mark.parametrize(("bidirectional", "count"), [(False, 1), (True, 2)])
+def test_a_sequence_that_predicts_nothing_is_refused(bidirectional, count):
+    with pytest.raises(UsageError, match="there are no words to predict"):
+        score_words(kalm_of(bidirectional=bidirectional), sequence_of(count), [], length=5)
+
+
+def test_progress_counts_batches():
+    steps = []
+    score_words(kalm_of(), sequence_of(30), [], length=10, rows=1, progress=lambda *step: steps.append(step))
+    assert steps == [("scoring", number, 3) for number in (1, 2, 3)]

@@ -1,0 +1,216 @@
+"""A linker that links the names of a tagger: its threshold, its defaults, and the preset that trains both."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import kgkit
+from kgkit.errors import KgkitError, UnknownName, UsageError
+from kgkit.evaluation.el_files import read_gold_documents
+from kgkit.evaluation.ner import read_names
+from kgkit.home import Home
+from kgkit.linking import Linker
+from kgkit.linking.models import LinkDefaults, link_defaults
+from kgkit.linking.tagger import Tagger
+from kgkit.models.folder import find_trained
+from kgkit.models.kinds import LINKER
+from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.news import USUAL_POPULARITY, is_trained, news_linker, news_tagger
+from kgkit.training.linkers.settings import LinkerTraining, command_of
+from kgkit.training.linkers.threshold import choose_threshold
+from kgkit.training.linkers.train import train_linker
+from kgkit.training.tagging import TaggerTraining, train_tagger
+from kgkit.types import Alias, Entity
+from tests.cli_helpers import run
+from tests.small_kb import build
+from tests.training.test_tagging import READ, easy_encoder
+
+RECORDS = (
+    Entity("Dog", "Dog", "a person", attributes={"in_count": 9}),
+    Entity("dog.n.01", "dog", "an animal", attributes={"in_count": 2}),
+    Entity("Big_City", "Big City", "a place", attributes={"in_count": 5}),
+    Entity("fruit.n.01", "fruit", "it is eaten", attributes={"in_count": 1}),
+    Alias("Dog", "Dog", 3),
+    Alias("Dog", "dog.n.01", 2),
+    Alias("Big City", "Big_City", 2),
+    Alias("fruit", "fruit.n.01", 2),
+)
+TOKENS = "Dog eats a fruit in Big City".split()
+MENTIONS = [
+    {"start": 0, "end": 1, "entity": "Dog", "type": "PER"},
+    {"start": 5, "end": 7, "entity": "Big_City"},
+]
+
+
+def write_documents(path, count=20, **changes):
+    record = {"tokens": TOKENS, "sentences": [[0, len(TOKENS)]], "mentions": MENTIONS, **changes}
+    path.write_text("".join(json.dumps({"doc_id": number, **record}) + "\n" for number in range(count)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_documents(tmp_path_factory.mktemp("data") / "news.jsonl")
+
+
+@pytest.fixture(scope="module")
+def tagger_training(tmp_path_factory, data):
+    encoder = easy_encoder(tmp_path_factory.mktemp("tiny"))
+    return TaggerTraining(
+        data=(data,), encoder=str(encoder), reader=READ, epochs=8, lr=3e-3, lr_new=3e-2, batch=64, bf16=False,
+        patience=0,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, tagger_training):
+    """A home with a knowledge base, a tagger and a linker of its names: not to be changed."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    with build(home.path, RECORDS, name="animals") as kb:
+        train_tagger(home, "names", tagger_training, device="cpu")
+        train_linker(kb, "news", news_linker(kb, tagger_training.data, "names"), device="cpu")
+    return home
+
+
+@pytest.fixture
+def kb(home):
+    with kgkit.open_kb("animals", home=home.path) as kb:
+        yield kb
+
+
+# -- names of documents with links ------------------------------------------
+
+
+def test_mentions_of_linked_documents_are_names_to_learn(data):
+    document = next(read_names(data))
+    names = [(document.document.text[name.start : name.end], name.type) for name in document.names]
+    assert names == [("Dog", "PER"), ("Big City", "NAME")]
+    assert document.document.mentions is None
+    assert len(document.document.tokens) == len(TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("mentions", "message"),
+    [
+        (
+            [{"start": 0, "end": 2, "entity": "A"}, {"start": 1, "end": 3, "entity": "B"}],
+            "mentions that overlap",
+        ),
+        ([{"start": 0, "end": 1, "entity": "A", "type": "a b"}], "a type with white space"),
+    ],
+)
+def test_mentions_that_are_no_names_are_refused_with_their_document(tmp_path, mentions, message):
+    path = write_documents(tmp_path / "x.jsonl", mentions=mentions)
+    with pytest.raises(KgkitError, match=message) as error:
+        list(read_names(path))
+    assert "'0'" in str(error.value) and str(path) in str(error.value)
+
+
+# -- the threshold ----------------------------------------------------------
+
+
+def test_the_threshold_is_the_lowest_of_those_with_the_best_f1(kb, data):
+    documents = [*read_gold_documents(data)]
+    chosen = choose_threshold(Linker(kb), documents)
+    scores = {
+        link.text: link.score for linked in Linker(kb)([documents[0].document.text]) for link in linked.links
+    }
+    assert scores["fruit"] > scores["Dog"], "the toy has a surface that is no gold mention"
+    assert chosen.value == 0.0 and chosen.score.documents == len(documents)
+    gold_less = [*read_gold_documents(data)][:1]
+    weak = [type(gold_less[0])(gold_less[0].document, [None, None], [None, None], ["", ""])]
+    assert choose_threshold(Linker(kb), weak).score.f1 == 0.0
+
+
+def test_a_linker_with_a_tagger_keeps_both_and_needs_both(home, kb):
+    manifest = LINKER.read(find_trained(home, "news"))
+    assert (manifest.mentions, manifest.needs.models) == ("names", ("names",))
+    assert manifest.results["linked_f1"] == 1.0 and manifest.results["linked_documents"] == 2
+    assert manifest.threshold == manifest.results["threshold"]
+    assert link_defaults("news", home) == LinkDefaults("names", manifest.threshold)
+    assert link_defaults("prior", home) == link_defaults("names", home) == LinkDefaults()
+    done = run("models", "info", "news", "--home", home.path, "--json")
+    assert json.loads(done.out)["mentions"] == "names", done.err
+
+
+def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
+    text = " ".join(TOKENS)
+    with Linker.open(kb, model="news") as linker:
+        assert isinstance(linker.tagger, Tagger)
+        assert linker.config.threshold == link_defaults("news", home).threshold
+        assert [link.text for linked in linker([text]) for link in linked.links] == ["Dog", "Big City"]
+    with kgkit.open_kb("animals", home=home.path) as other:
+        linked = kgkit.link(text, other, model="news", mentions="kb", threshold=0.0)
+    assert [link.text for link in linked.links] == ["Dog", "fruit", "Big City"]
+    with kgkit.open_kb("animals", home=home.path) as other, pytest.raises(UsageError, match="tagger names"):
+        Linker.open(other, model="news", overlaps="keep")
+
+
+def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
+    (tmp_path / "text.txt").write_text(" ".join(TOKENS))
+    common = ("--kb", "animals", "--model", "news", "--device", "cpu", "--home", home.path)
+    texts = {}
+    for options in ((), ("--mentions", "kb", "--threshold", 0)):
+        done = run("link", tmp_path / "text.txt", *common, *options)
+        assert done.code == 0, done.err
+        texts[options] = [link["text"] for link in json.loads(done.out)["links"]]
+    assert [len(found) for found in texts.values()] == [2, 3]
+    done = run("evaluate", "el", "--data", data, *common, "--json")
+    scores = json.loads(done.out)
+    assert (scores["mentions"], scores["together"]["micro"]["f1"]) == ("names", 1.0), done.err
+
+
+# -- training ---------------------------------------------------------------
+
+
+def test_the_preset_takes_the_numbers_that_a_knowledge_base_has(kb, data):
+    training = news_linker(kb, [data], "names", seed=3)
+    assert training.coherence == CoherenceTraining(popularity=USUAL_POPULARITY[:1], nil=True, seed=3)
+    assert (training.task, training.type, training.mentions) == ("el", "prior", "names")
+    assert "--mentions names" in command_of("animals", "news", training)
+    assert news_linker(kb, [data], "names", popularity=()).coherence.popularity == ()
+
+
+def test_a_tagger_of_the_same_settings_and_files_is_not_trained_twice(home, data, tagger_training, tmp_path):
+    assert is_trained(home, "names", tagger_training)
+    assert not is_trained(home, "names", news_tagger([data]))
+    assert not is_trained(home, "news", tagger_training)
+    assert not is_trained(home, "none", tagger_training)
+
+
+def test_a_linker_of_senses_has_no_tagger(data):
+    with pytest.raises(UsageError, match="--mentions names a tagger of names, for --task el"):
+        LinkerTraining(task="wsd", data=(data,), gold=(data,), mentions="names")
+
+
+def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, tagger_training):
+    home = Home(tmp_path / "home")
+    build(home.path, RECORDS, name="animals").close()
+    train_tagger(home, "names", tagger_training, device="cpu")
+    common = ("--preset", "news", "--data", data, "--home", home.path, "--device", "cpu", "--name", "own")
+    done = run("train", "linker", *common, "--mentions", "names")
+    assert done.code == 0, done.err
+    assert "own: prior, el, for animals@" in done.out and "linked f1" in done.out
+    assert link_defaults("own", home).mentions == "names"
+    with kgkit.open_kb("animals", home=home.path) as kb, pytest.raises(UnknownName, match="nobody"):
+        train_linker(kb, "own", news_linker(kb, [data], "nobody"), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--preset", "news"], "--preset news learns from documents with links: name them with --data"),
+        (["--preset", "news", "--type", "head"], "--preset news decides --type"),
+        (["--preset", "news", "--task", "wsd", "--heads", 2], "decides --task, --heads"),
+        (["--preset", "olds"], "--preset"),
+        ([], "name what the data are, --task wsd or --task el, or a --preset"),
+    ],
+)
+def test_options_that_the_preset_decides_are_refused(home, options, message):
+    done = run("train", "linker", "--name", "m", "--home", home.path, *options)
+    assert (done.code, done.out) == (2, "")
+    assert message in done.err
