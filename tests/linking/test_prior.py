@@ -310,7 +310,7 @@ def test_the_record_has_the_fields_of_the_contract_in_their_order(linker):
     record = json.loads(msgspec.json.encode(linked))
     assert list(record) == DOCUMENT
     for found in record["links"]:
-        assert list(found) == LINK
+        assert list(found) == [*LINK, "ids"]
         for row in found["candidates"]:
             assert list(row) == [*CANDIDATE, "sense", "label"]
     assert record["links"][0] == {
@@ -321,6 +321,7 @@ def test_the_record_has_the_fields_of_the_contract_in_their_order(linker):
             {"entity": "attorney_general.n", "prior": 1.0, "score": 1.0,
              "sense": "attorney general%attorney_general.n", "label": "attorney general"},
         ],
+        "ids": {"sense_key": "attorney general%attorney_general.n"},
     }  # fmt: skip
 
 
@@ -331,7 +332,7 @@ def test_a_record_has_the_name_of_its_mention_only_where_it_was_given(kb, surfac
     nil, named = json.loads(msgspec.json.encode(next(Linker.open(kb, nil="mark")([document]))))["links"]
     assert list(nil) == LINK
     assert (nil["entity"], nil["sense"], nil["nil"], nil["candidates"]) == (None, None, True, [])
-    assert list(named) == [*LINK, "id"]
+    assert list(named) == [*LINK, "id", "ids"]
     (plain,) = json.loads(msgspec.json.encode(link("苹果", surfaces, top_k=1)))["links"]
     assert list(plain["candidates"][0]) == [*CANDIDATE, "label"]  # no KB of senses
 
