@@ -148,9 +148,9 @@ class PartialTextVectors:
 
     def _read(self, ids: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield digest and text of the entities that have a text, and remember the digests of all."""
-        known = [number for number in dict.fromkeys(ids) if number < len(self.kb)]
+        inside = [number for number in dict.fromkeys(ids) if number < len(self.kb)]
         self._digests.update(dict.fromkeys(ids, 0))
-        for number, entity in zip(known, self.kb.store.entities(known), strict=True):
+        for number, entity in zip(inside, self.kb.store.entities(inside), strict=True):
             text = self._template(entity) if self._has_text(entity) else ""
             if text:
                 digest = self._digests[number] = text_digest(text)

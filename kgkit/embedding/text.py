@@ -347,23 +347,23 @@ def _take_partial(
     A job that goes on takes those that it took when it began: what has come since is encoded, as counted.
     """
     with suppress(OSError, ValueError):
-        noted: NDArray[np.bool_] = np.load(record)
-        return noted
-    taken = np.zeros(len(distinct), np.bool_)
+        recorded: NDArray[np.bool_] = np.load(record)
+        return recorded
+    copied = np.zeros(len(distinct), np.bool_)
     with suppress(OSError):
         rows = RowFile(folder, matrix.shape[1]) if folder.is_dir() else None
         if rows is not None and len(rows):
-            taken = np.isin(distinct, rows.keys)
-            chosen = np.flatnonzero(taken)
+            copied = np.isin(distinct, rows.keys)
+            chosen = np.flatnonzero(copied)
             for begin in range(0, len(chosen), _BLOCK):
                 block = chosen[begin : begin + _BLOCK]
                 matrix[first[block]] = rows.gather(distinct[block])
     cast("np.memmap[Any, np.dtype[np.float32]]", matrix).flush()
     staged = record.with_name(f".{record.name}")
     with staged.open("wb") as out:
-        np.save(out, taken)
+        np.save(out, copied)
     staged.replace(record)
-    return taken
+    return copied
 
 
 def _encode(
