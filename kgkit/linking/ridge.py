@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from kgkit.embedding.partial import PartialTextVectors
     from kgkit.models.opening import Opening
     from kgkit.vectors import Vectors
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import VectorRows
 
 Matrix = NDArray[np.float32]
 
@@ -160,7 +160,7 @@ class RidgeScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "EntityVectors",
+        vectors: "VectorRows",
         arrays: RidgeArrays,
         *,
         temperature: float = 1.0,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.head import TrainedHead
     from kgkit.vectors import Vectors
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import VectorRows
 
 
 def train_linker(
@@ -194,7 +194,7 @@ def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
 def _fields(
     kb: "KnowledgeBase | None",
     training: LinkerTraining,
-    vectors: "EntityVectors | None",
+    vectors: "VectorRows | None",
     second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:
