@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import CandidateVectors
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class GlossScorer(Scorer):
     name, batch_size = "gloss", 32
 
     def __init__(
-        self, vectors: "EntityVectors", encoder: "Encoder", config: GlossConfig | None = None
+        self, vectors: "CandidateVectors", encoder: "Encoder", config: GlossConfig | None = None
     ) -> None:
         if vectors.width != encoder.width:
             raise UsageError(
@@ -128,7 +128,7 @@ class GlossScorer(Scorer):
         return score, prior, context
 
 
-def prepare_candidates(vectors: "EntityVectors", documents: Sequence[Document]) -> None:
+def prepare_candidates(vectors: "CandidateVectors", documents: Sequence[Document]) -> None:
     """Have the vectors of all candidates of *documents* made that are made as they are needed."""
     ids = [
         mention.candidates.ids
@@ -157,7 +157,7 @@ def _open_vectors(kb: "KnowledgeBase", name: str | None, device: str) -> "Vector
     return PartialTextVectors.open(kb, device=device)
 
 
-def warn_of_missing(kb: "KnowledgeBase", vectors: "EntityVectors") -> None:
+def warn_of_missing(kb: "KnowledgeBase", vectors: "CandidateVectors") -> None:
     """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
     if vectors.manifest.build != kb.build:
         names = (kb.name, vectors.manifest.name)

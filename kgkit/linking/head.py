@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinker
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Ids
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import CandidateVectors
 
 KIND: Final = "head"
 HEAD: Final = "head"
@@ -82,7 +82,7 @@ class HeadScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "EntityVectors",
+        vectors: "CandidateVectors",
         arrays: RidgeArrays | None,
         heads: "Sequence[EntityLinker]",
         scale: Matrix,
@@ -240,6 +240,6 @@ def hidden_of(vectors: Matrix, layers: int) -> Matrix:
     return parts * np.float32(np.sqrt(vectors.shape[1] // layers))
 
 
-def texts_of(vectors: "EntityVectors", ids: "Ids") -> Matrix:
+def texts_of(vectors: "CandidateVectors", ids: "Ids") -> Matrix:
     """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
     return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))

@@ -43,7 +43,7 @@ from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import CandidateVectors
 
 Matrix = NDArray[np.float32]
 
@@ -145,7 +145,7 @@ class RidgeScorer(Scorer):
     def __init__(
         self,
         reader: SpanReader,
-        vectors: "EntityVectors",
+        vectors: "CandidateVectors",
         arrays: RidgeArrays,
         *,
         temperature: float = 1.0,

@@ -98,7 +98,7 @@ class Owner(Protocol):
         """Return the keys of the entities, in the order of their ids."""
 
 
-class EntityVectors(Protocol):
+class CandidateVectors(Protocol):
     """The part of `Vectors` that scorers of candidates use: rows by entity id."""
 
     manifest: VectorsManifest

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.head import TrainedHead
     from kgkit.vectors import Vectors
-    from kgkit.vectors.layout import EntityVectors
+    from kgkit.vectors.layout import CandidateVectors
 
 
 def train_linker(
@@ -188,7 +188,7 @@ def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
 def _fields(
     kb: "KnowledgeBase | None",
     training: LinkerTraining,
-    vectors: "EntityVectors | None",
+    vectors: "CandidateVectors | None",
     second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:
