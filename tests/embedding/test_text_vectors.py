@@ -253,7 +253,7 @@ def test_a_job_can_be_begun_anew(tmp_path, encoder):
 def test_another_setting_does_not_go_on_with_the_job(tmp_path, encoder):
     with build(tmp_path, many(60)) as kb:
         folders = {
-            Work(kb, "text", module._settings(config, encoder)).folder
+            Work(kb, "text", module.settings_of(config, encoder)).folder
             for config in (TextConfig(), TextConfig(template="{description}"), TextConfig(normalize=False))
         }
         assert len(folders) == 3
