@@ -32,9 +32,9 @@ BLOCK: Final = 250
 NOTES: Final = """
 {texts:,} paragraphs of WikiText-2, {tokens:,} tokens, over {kb} with the model {model}: {links:,} links, of
 which {equal:,} are as the `Linker` gives them. CPU seconds of one process, blocks of {block} texts in turn;
-beside the ratio of the sums the median of those of the blocks. `PhraseMatcher` has the
-{surfaces:,} surfaces of the knowledge base, in lower case, and finds them, no more. Of the last rows, CPU seconds
-are those of all processes, and seconds of the clock.
+beside the ratio of the sums the median of those of the blocks. `PhraseMatcher` has the {surfaces:,} surfaces
+of the knowledge base, in lower case, and finds them, no more. Of the last rows, CPU seconds are those of all
+processes, and seconds of the clock.
 """
 
 
