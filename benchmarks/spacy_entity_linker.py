@@ -2,11 +2,11 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.spacy_entity_linker --home HOME [--kb aida] [--vectors text]
 
-AIDA's train, its mentions given, once over: an `InMemoryLookupKB` with all entities of the knowledge base, and
-the candidates of all its surfaces and of the mentions as they are written, is filled from the store and saved.
-Then each of the two trains in a process of its own, with the same seed, predicts the entities of documents of
-testa, and saves its pipeline, which another process loads. Memory is resident memory above that of a process
-that has imported all and read the documents; what is mapped and shared counts too.
+AIDA's train, its mentions given, once over: an `InMemoryLookupKB` with all entities of the knowledge base,
+and the candidates of all its surfaces and of the mentions as they are written, is filled and saved. Then
+each of the two trains in a process of its own, with the same seed, predicts the entities of documents of
+testa, and saves its pipeline, which another process loads. Memory is resident memory above that of a
+process that has imported all and read the documents; what is mapped and shared counts too.
 """
 
 import argparse
@@ -94,8 +94,8 @@ def fill(kb: str, vectors: str, out: str) -> dict[str, int]:
     stored = knowledge_base(kb, vectors)(vocab)
     copied = InMemoryLookupKB(vocab, entity_vector_length=stored.entity_vector_length)
     with kgkit.open_kb(kb) as opened:
-        for key in opened.keys():
-            copied.add_entity(key, 0.0, stored.get_vector(key).tolist())
+        for entity in opened:
+            copied.add_entity(entity.key, 0.0, stored.get_vector(entity.key).tolist())
         surfaces = set(opened.surfaces())
     for split in ("train", "testa"):
         for line in sentences(split, None):

@@ -1,11 +1,12 @@
 """The component `kgkit_linker` of a spaCy pipeline: CPU time over a tokenizer and a `Linker`.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.spacy_linker --home HOME [--kb wordnet] [--model prior] [--texts 10000]
+    OMP_NUM_THREADS=1 python -m benchmarks.spacy_linker --home HOME [--kb wordnet] [--model prior]
 
 Paragraphs of WikiText-2's training part. Blocks of texts go in turn through spaCy's blank tokenizer and a
-`Linker` apart, through the pipeline with the component, and through spaCy's `PhraseMatcher` with the surfaces of
-the knowledge base, all in one process; then all texts through the pipeline with one and with two processes, whose
-CPU seconds are those of all processes together. Every link is compared with the linker's.
+`Linker` apart, through the pipeline with the component, and through spaCy's `PhraseMatcher` with the
+surfaces of the knowledge base, all in one process; then all texts through the pipeline with one and with
+two processes, whose CPU seconds are those of all processes together. Every link is compared with the
+linker's.
 """
 
 import argparse

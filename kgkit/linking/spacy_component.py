@@ -394,9 +394,9 @@ def link_of(span: Any) -> Link | None:
         The link, whose candidates have entities, scores and priors; None where the span is none.
     """
     for group in span.doc.spans.values():
-        attrs = group.attrs
-        if any(len(attrs.get(name, ())) != len(group) for name in ATTRIBUTES):
-            continue
+        lists = [group.attrs.get(name) for name in ATTRIBUTES]
+        if not all(isinstance(values, list) and len(values) == len(group) for values in lists):
+            continue  # a group of somebody else, or one that spans were added to
         matches = []
         index = bisect_left(group, span.start, key=_start)
         while index < len(group) and (other := group[index]).start == span.start:
@@ -421,13 +421,14 @@ def _start(span: Any) -> int:
 def _link_at(group: Any, index: int) -> Link:
     """Return a link of a group."""
     span, attrs = group[index], group.attrs
-    start, end = span.start_char, span.end_char
+    start, end, text = span.start_char, span.end_char, span.text
     for number, first, last in attrs["widened"]:
         if number == index:
+            text = text[first - start : last - start]
             start, end = first, last
     candidates = [LinkCandidate(entity, prior, score) for entity, score, prior in attrs["candidates"][index]]
     return Link(
-        start, end, span.doc.text[start:end], span.label_, span.kb_id_, attrs["senses"][index],
+        start, end, text, span.label_, span.kb_id_, attrs["senses"][index],
         attrs["labels"][index], attrs["scores"][index], False, candidates,
     )  # fmt: skip
 
