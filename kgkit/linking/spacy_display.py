@@ -1,6 +1,6 @@
 """Links of a spaCy `Doc` as displaCy draws them.
 
-    displacy.render(displacy_data(doc, url="https://en.wikipedia.org/wiki/{}"), style="ent", manual=True)
+    displacy.render(displacy_data(doc, url="https://example.org/{}"), style="ent", manual=True)
 
 Drawn from a `Doc` itself, a link has a web address by the option `kb_url_template` only, which puts keys
 into it as they are. A key is escaped here, both as text and as a part of an address.
