@@ -1,0 +1,463 @@
+"""The component `kgkit_linker` of a spaCy pipeline: a `Linker` that writes its links into a `Doc`.
+
+    nlp.add_pipe("kgkit_linker", config={"kb": "wordnet", "model": "prior"})
+
+spaCy finds it by the entry point of the group `spacy_factories`, and imports this module wherever a pipeline
+is made: what takes long to load is imported when the first text is linked.
+
+What a `Doc` has then:
+
+    doc.spans["kgkit"]                        a span for each link: `kb_id_` is the entity, `label_` the KB
+    doc.spans["kgkit"].attrs["scores"]        the score of each span
+    doc.spans["kgkit"].attrs["candidates"]    of each span, rows of entity, score and prior, best first
+    ent.kb_id_                                the entity of a span of `doc.ents` that is linked
+    span._.kgkit                              the `Link` of a span, made from these
+
+The attribute `attrs` of the group has further lists of the same length, see `ATTRIBUTES`. A `Doc` is saved
+with its groups; `span._.kgkit` is a getter and takes no room.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
+from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
+from kgkit.types import Document, Link, LinkCandidate, Mention
+
+try:
+    from spacy.attrs import IDX, LENGTH, ORTH, SPACY
+    from spacy.language import Language
+    from spacy.tokens import Span, SpanGroup
+    from spacy.util import minibatch, raise_error
+except ImportError as missing:
+    raise MissingExtra("spacy", "spacy") from missing
+
+if TYPE_CHECKING:
+    from kgkit.linking.linker import Linker
+
+NAME: Final = "kgkit_linker"
+"""Name of the factory, and of the component unless it is given another."""
+
+EXTENSION: Final = "kgkit"
+"""Name of the getter of spans, and of the group of spans unless it is given another."""
+
+MENTIONS: Final = ("ents", "surfaces", "both")
+"""What can be linked: the entities of the `Doc`, the surfaces of the knowledge base that occur in it, or
+both."""
+
+ATTRIBUTES: Final = ("scores", "candidates", "labels", "senses")
+"""Lists in the attributes of a group, an item for each span: the score; rows of entity, score and prior; the
+name of the entity; the sense that matched, or None. Beside them there are `kb`, `model`, and `widened`:
+index, start and end of each link that begins or ends within a token."""
+
+_MAX_TOKENS: Final = 100_000  # whose texts are remembered, some 15 MB
+_MAX_ROWS: Final = 30_000
+
+
+class LinkerComponent:
+    """Component of a spaCy pipeline that links documents to a knowledge base.
+
+    The knowledge base and the model are looked for when the component is made, and opened when the first
+    document comes. A pipeline on disk, or pickled, keeps the names of the build and of the model.
+
+    Args:
+        name: name of the component in its pipeline.
+        kb: `NAME`, `NAME@BUILD`, or None for the default or only knowledge base in `KGKIT_HOME`.
+        model: name or folder of the model that scores candidates, as in `kgkit.link`.
+        threshold: least score of a link, in [0, 1].
+        mentions: spans that are linked, see `MENTIONS`. With `both`, a surface that overlaps an entity of the
+            `Doc` is left out.
+        spans_key: key of the group in `doc.spans`.
+        vectors: name of the entities' vectors, for the models that take some; None: the model's own.
+        device: torch device of the models that have an encoder.
+        top_k: number of candidates that are written for a link, the best; 0 for none.
+
+    Raises:
+        NotThere: if the knowledge base, the model or the vectors are missing; names all that is.
+        UsageError: if a setting is out of range.
+    """
+
+    def __init__(
+        self,
+        name: str = NAME,
+        *,
+        kb: str | None = None,
+        model: str = "prior",
+        threshold: float = 0.0,
+        mentions: str = "both",
+        spans_key: str = EXTENSION,
+        vectors: str | None = None,
+        device: str = "auto",
+        top_k: int = 5,
+    ) -> None:
+        if mentions not in MENTIONS:
+            raise UnknownName("value of mentions", mentions, MENTIONS)
+        if not 0 <= threshold <= 1:
+            raise UsageError(f"threshold is {threshold}; scores lie in [0, 1]")
+        if top_k < 0:
+            raise UsageError(f"top_k is {top_k}; it cannot be negative")
+        if not spans_key:
+            raise UsageError("spans_key is empty; it is the key of the links in doc.spans")
+        self.name, self.model, self.mentions, self.spans_key = name, model, mentions, spans_key
+        self.threshold, self.vectors, self.device, self.top_k = threshold, vectors, device, top_k
+        self.configured = kb
+        self.kb = self._find(kb)
+        self._linker: Linker | None = None
+        self._texts: dict[int, str] = {}
+        self._rows: dict[int, tuple[Sequence[LinkCandidate], list[list[Any]]]] = {}
+        self._error_handler: Callable[..., None] = raise_error
+        Span.set_extension(EXTENSION, getter=link_of, force=True)
+
+    def _find(self, kb: str | None) -> str:
+        """Return `NAME@BUILD` of a knowledge base, if all that is needed with it is in the home."""
+        return find_requirements(f"the component {self.name!r}", kb, model=self.model, vectors=self.vectors)
+
+    @property
+    def linker(self) -> "Linker":
+        """The linker, opened when it is first asked for."""
+        if self._linker is None:
+            from kgkit.linking.linker import Linker
+
+            self._linker = Linker.open(
+                self.kb, model=self.model, vectors=self.vectors, device=self.device,
+                threshold=self.threshold, top_k=self.top_k,
+            )  # fmt: skip
+        return self._linker
+
+    def close(self) -> None:
+        """Close the knowledge base; a further document opens it again."""
+        if self._linker is not None:
+            self._linker.close()
+            self._linker = None
+
+    # -- documents ----------------------------------------------------------
+
+    def __call__(self, doc: Any) -> Any:
+        """Link a document, in place, and return it."""
+        self._link([doc])
+        return doc
+
+    def pipe(self, stream: Iterable[Any], *, batch_size: int = 128) -> Iterator[Any]:
+        """Link a stream of documents, in place, and yield them.
+
+        Args:
+            stream: documents.
+            batch_size: number of documents that are linked together.
+        """
+        for batch in minibatch(stream, size=batch_size):
+            docs = list(batch)
+            try:
+                self._link(docs)
+            except Exception as error:  # noqa: BLE001 - spaCy's handler decides
+                self._error_handler(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def set_error_handler(self, error_handler: Callable[..., None]) -> None:
+        """Set the function that takes documents that could not be linked; unless set, the error is raised.
+
+        Args:
+            error_handler: function of the component's name, itself, the documents and the error.
+        """
+        self._error_handler = error_handler
+
+    def get_error_handler(self) -> Callable[..., None]:
+        """Return the function that takes documents that could not be linked."""
+        return self._error_handler
+
+    def _link(self, docs: Sequence[Any]) -> None:
+        linker = self.linker
+        for doc, linked in zip(docs, linker(map(self._document, docs)), strict=True):
+            self._write(doc, linked.links)
+
+    def _document(self, doc: Any) -> Document:
+        """Return what the linker reads of a document: its text, and the mentions that it comes with."""
+        text = self._text_of(doc)
+        ents = doc.ents if self.mentions != "surfaces" else ()
+        if self.mentions == "ents" or ents:
+            mentions = [Mention(ent.start_char, ent.end_char, ent.text) for ent in ents]
+            if self.mentions == "both":
+                mentions = self._with_surfaces(text, mentions)
+            return Document("", text, mentions=mentions)
+        return Document("", text)
+
+    def _with_surfaces(self, text: str, mentions: list[Mention]) -> list[Mention]:
+        """Return the mentions, and the surfaces of the knowledge base that overlap none of them."""
+        from kgkit.candidates import longest
+
+        generated = next(iter(self.linker.generator([Document("", text)]))).mentions or []
+        starts, ends = [mention.start for mention in mentions], [mention.end for mention in mentions]
+        free = [
+            surface
+            for surface in generated
+            if bisect_right(ends, surface.start) == bisect_left(starts, surface.end)
+        ]
+        return sorted([*mentions, *longest(free)], key=lambda mention: mention.start)
+
+    def _text_of(self, doc: Any) -> str:
+        """Return `doc.text`, for a third of its time: the texts of tokens are remembered."""
+        texts = self._texts
+        tokens = doc.to_array([ORTH, SPACY])
+        keys = (tokens[:, 0] ^ -tokens[:, 1]).tolist()  # the hash of a word, or its complement before a space
+        try:
+            return "".join([texts[key] for key in keys])
+        except KeyError:
+            if len(texts) > _MAX_TOKENS:
+                texts.clear()
+            texts.update(zip(keys, [token.text_with_ws for token in doc], strict=True))
+            return "".join([texts[key] for key in keys])
+
+    def _write(self, doc: Any, links: Sequence[Link]) -> None:
+        """Write links into a document: a group of spans, and the entities of `doc.ents`.
+
+        A span begins with the token that the link begins in, and ends with the one that it ends in.
+        """
+        linker = self.linker
+        add = doc.vocab.strings.add  # each time: what is added in a memory zone is gone after it
+        label = add(linker.kb.name)
+        columns = doc.to_array([IDX, LENGTH])
+        token_starts, token_ends = columns[:, 0].tolist(), columns.sum(axis=1).tolist()
+        starts, ends = [link.start for link in links], [link.end for link in links]
+        firsts = [bisect_right(token_starts, start) - 1 for start in starts]
+        lasts = [bisect_left(token_ends, end) for end in ends]
+        spans = [
+            Span(doc, first, last + 1, label, None, None, add(link.entity))
+            for link, first, last in zip(links, firsts, lasts, strict=True)
+        ]
+        widened: list[list[int]] = []
+        if [token_starts[first] for first in firsts] != starts or [
+            token_ends[last] for last in lasts
+        ] != ends:
+            widened = _widened(spans, links)
+            spans = _with_ids(doc, spans)
+        attrs = {
+            "kb": self.kb,
+            "model": linker.model,
+            "scores": [link.score for link in links],
+            "candidates": self._rows_of(links),
+            "labels": [link.label for link in links],
+            "senses": [link.sense for link in links],
+            "widened": widened,
+        }
+        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, attrs=attrs, spans=spans)
+        if ents := doc.ents:
+            entities = {(span.start, span.end): span.kb_id for span in spans}
+            for ent in ents:
+                if kb_id := entities.get((ent.start, ent.end)):
+                    for token in ent:
+                        token.ent_kb_id = kb_id
+
+    def _rows_of(self, links: Sequence[Link]) -> list[list[list[Any]]]:
+        """Return the candidates of links as rows that msgpack writes.
+
+        Mentions of the same candidates share their list, if a scorer reads nothing else: its rows are made
+            once.
+        """
+        if not self.linker.scorer.by_mention:
+            return [_rows(link.candidates) for link in links]
+        shared = self._rows
+        try:
+            return [shared[id(link.candidates)][1] for link in links]
+        except KeyError:
+            if len(shared) > _MAX_ROWS:
+                shared.clear()
+            for link in links:
+                if id(link.candidates) not in shared:  # what is in it is alive, so no other has its id
+                    shared[id(link.candidates)] = link.candidates, _rows(link.candidates)
+            return [shared[id(link.candidates)][1] for link in links]
+
+    # -- on disk, in bytes, in another process -------------------------------
+
+    @property
+    def record(self) -> PipelineRecord:
+        """What a saved pipeline keeps: the names of the build, of the model and of the vectors."""
+        return PipelineRecord(self.configured, self.kb, self.model, self.vectors)
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Write the record into a folder, which is made."""
+        self.record.write(Path(path))
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "LinkerComponent":
+        """Take the build of a record that `to_disk` has written; see `from_bytes`."""
+        return self._restore(read_record(Path(path)))
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """Return the record."""
+        return self.record.encode()
+
+    def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> "LinkerComponent":
+        """Take the build of a record, where the configuration names the knowledge base as it did then.
+
+        All else is as the configuration says: what is overridden where a pipeline is loaded is not undone
+            here.
+
+        Raises:
+            NotThere: if the build is missing, or the model; names all that is.
+            DamagedModel: if *data* is no record.
+        """
+        return self._restore(decode_record(data, f"what was saved of the component {self.name!r}"))
+
+    def _restore(self, record: PipelineRecord) -> "LinkerComponent":
+        build = record.build_for(self.configured)
+        if build is not None and build != self.kb:
+            self.close()
+            self.kb = self._find(build)
+        return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that the component was made with, by the names of its arguments."""
+        names = ("model", "threshold", "mentions", "spans_key", "vectors", "device", "top_k")
+        return {"kb": self.configured, **{name: getattr(self, name) for name in names}}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make_with_build, (self.name, self.settings, self.kb)
+
+
+def make_with_build(name: str, settings: Mapping[str, Any], build: str) -> LinkerComponent:
+    """Return a component of these settings that links to one build.
+
+    Args:
+        name: name of the component.
+        settings: arguments of `LinkerComponent`.
+        build: `NAME@BUILD`, whatever *settings* say.
+
+    Raises:
+        NotThere: if the build is missing, or the model; names all that is.
+    """
+    component = LinkerComponent(name, **{**settings, "kb": build})
+    component.configured = settings["kb"]
+    return component
+
+
+def make_component(
+    nlp: Any,
+    name: str,
+    kb: str | None,
+    model: str,
+    threshold: float,
+    mentions: str,
+    spans_key: str,
+    vectors: str | None,
+    device: str,
+    top_k: int,
+) -> LinkerComponent:
+    """Return the component for a pipeline; the factory `kgkit_linker`.
+
+    The pipeline's `meta` keeps the record too, so that one that is loaded where the knowledge base is
+    missing can say which build it was.
+
+    Args:
+        nlp: pipeline.
+        name: name of the component in it.
+        kb, model, threshold, mentions, spans_key, vectors, device, top_k: as in `LinkerComponent`.
+    """
+    settings: dict[str, Any] = {
+        "kb": kb, "model": model, "threshold": threshold, "mentions": mentions, "spans_key": spans_key,
+        "vectors": vectors, "device": device, "top_k": top_k,
+    }  # fmt: skip
+    records = nlp.meta.setdefault(EXTENSION, {})
+    try:
+        component = LinkerComponent(name, **settings)
+    except (NotThere, UsageError):
+        record = _saved_record(records, name)
+        if record is None or record.model != model or (build := record.build_for(kb)) is None:
+            raise
+        component = make_with_build(name, settings, build)
+    records[name] = msgspec.to_builtins(component.record)
+    return component
+
+
+def _saved_record(records: Any, name: str) -> PipelineRecord | None:
+    """Return the record of a component that the `meta` of a pipeline has; None where it has none."""
+    try:
+        return msgspec.convert(records[name], PipelineRecord)
+    except (LookupError, TypeError, msgspec.ValidationError):
+        return None
+
+
+def link_of(span: Any) -> Link | None:
+    """Return the link of a span of a document, with what the attributes of its group say of it.
+
+    This is `span._.kgkit`. The links of a `Doc` that was read from a file can be had by it too, without the
+    component.
+
+    Args:
+        span: span of a group that the component has written, or of `doc.ents`.
+
+    Returns:
+        The link, whose candidates have entities, scores and priors; None where the span is none.
+    """
+    for group in span.doc.spans.values():
+        lists = [group.attrs.get(name) for name in ATTRIBUTES]
+        if not all(isinstance(values, list) and len(values) == len(group) for values in lists):
+            continue  # a group of somebody else, or one that spans were added to
+        matches = []
+        index = bisect_left(group, span.start, key=_start)
+        while index < len(group) and (other := group[index]).start == span.start:
+            if other.end == span.end and other.kb_id == span.kb_id:
+                matches.append((other.id != span.id, index))
+            index += 1
+        if matches:
+            return _link_at(group, min(matches)[1])
+    return None
+
+
+def _rows(candidates: Sequence[LinkCandidate]) -> list[list[Any]]:
+    """Return entity, score and prior of each candidate."""
+    return [[candidate.entity, candidate.score, candidate.prior] for candidate in candidates]
+
+
+def _start(span: Any) -> int:
+    start: int = span.start
+    return start
+
+
+def _link_at(group: Any, index: int) -> Link:
+    """Return a link of a group."""
+    span, attrs = group[index], group.attrs
+    start, end, text = span.start_char, span.end_char, span.text
+    for number, first, last in attrs["widened"]:
+        if number == index:
+            text = text[first - start : last - start]
+            start, end = first, last
+    candidates = [LinkCandidate(entity, prior, score) for entity, score, prior in attrs["candidates"][index]]
+    return Link(
+        start, end, text, span.label_, span.kb_id_, attrs["senses"][index],
+        attrs["labels"][index], attrs["scores"][index], False, candidates,
+    )  # fmt: skip
+
+
+def _with_ids(doc: Any, spans: Sequence[Any]) -> list[Any]:
+    """Return spans with an identifier for the second and each further link of one token to one entity."""
+    counts: Counter[tuple[int, int, int]] = Counter()
+    result = []
+    for span in spans:
+        number = counts[span.start, span.end, span.kb_id]
+        counts[span.start, span.end, span.kb_id] += 1
+        identifier = str(number) if number else ""
+        result.append(Span(doc, span.start, span.end, span.label, kb_id=span.kb_id, span_id=identifier))
+    return result
+
+
+def _widened(spans: Sequence[Any], links: Sequence[Link]) -> list[list[int]]:
+    """Return index, start and end of each link whose span is wider than it."""
+    return [
+        [index, link.start, link.end]
+        for index, (span, link) in enumerate(zip(spans, links, strict=True))
+        if span.start_char != link.start or span.end_char != link.end
+    ]
+
+
+DEFAULTS: Final = {
+    "kb": None, "model": "prior", "threshold": 0.0, "mentions": "both", "spans_key": EXTENSION,
+    "vectors": None, "device": "auto", "top_k": 5,
+}  # fmt: skip
+"""The configuration of a component that is given none."""
+
+Language.factory(NAME, default_config=DEFAULTS, assigns=["doc.spans", "token.ent_kb_id"], func=make_component)
