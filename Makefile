@@ -39,7 +39,7 @@ demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 	    echo "The same by the neural linker that comes with kgkit:" && \
 	    $(BIN)/kgkit link examples/text.txt --kb wordnet --table --model wsd-minilm; \
 	else \
-	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command; kgkit link then uses it:" && \
+	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command:" && \
 	    echo "    $(BIN)/pip install -e '.[models]' -c constraints.txt"; \
 	fi
 	@echo

@@ -280,7 +280,7 @@ def _vectors_to_update(kb: "KBHome", method: str | None, name: str | None, setti
             "--update keeps the settings that the vectors were made with: leave out "
             + ", ".join(map(_option, settings))
         )
-    names = sorted({*vectors_names(kb), *partial_names(kb)})
+    names = [] if vectors_names(kb) else partial_names(kb)
     vectors_name = name or method or (names[0] if len(names) == 1 else None)
     if vectors_name is None:
         raise UsageError("which vectors? --update takes --name NAME (`kgkit vectors list` shows them)")
