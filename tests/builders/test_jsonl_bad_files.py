@@ -304,6 +304,6 @@ def test_the_command_tells_a_folder_from_one_that_holds_a_kb(tmp_path):
 def test_the_command_needs_a_source(tmp_path):
     ran = run("build-kb", "jsonl", "--home", tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert "--source" in ran.err
+    assert "`kgkit build-kb jsonl PATH --name NAME`" in ran.err
     ran = run("build-kb", "jsonl", "--source", tmp_path / "nothing", "--home", tmp_path)
     assert (ran.code, ran.out) == (3, "")

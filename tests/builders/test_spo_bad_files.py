@@ -101,4 +101,4 @@ def test_a_file_that_is_not_there_is_another_matter(tmp_path):
 
 def test_a_build_without_a_source_asks_for_one(tmp_path):
     done = run("build-kb", "spo", "--home", tmp_path / "home")
-    assert (done.code, "--source" in done.err) == (2, True)
+    assert (done.code, "`kgkit build-kb spo PATH --name NAME`" in done.err) == (2, True)

@@ -328,7 +328,7 @@ def test_progress_is_told(tmp_path):
 
 
 def test_a_builder_that_has_to_be_told_its_source_says_so(tmp_path):
-    with pytest.raises(UsageError, match="--source PATH"):
+    with pytest.raises(UsageError, match="`kgkit build-kb toy PATH --name NAME`"):
         build_kb(ToyBuilder(), home=tmp_path / "home")
 
 
