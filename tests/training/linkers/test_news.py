@@ -150,6 +150,18 @@ def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
         Linker.open(other, model="news", overlaps="keep")
 
 
+def test_auto_takes_the_tagger_and_the_threshold_of_the_linker_that_it_finds(home, monkeypatch):
+    monkeypatch.delenv("KGKIT_MODEL", raising=False)
+    with Linker.open("animals", home=home.path, model="auto") as linker:
+        assert (linker.scorer.name, linker.tagger.name) == ("news", "names")
+        assert linker.config.threshold == link_defaults("news", home).threshold
+    with Linker.open("animals", home=home.path, model="auto", overlaps="keep") as linker:
+        assert (linker.scorer.name, linker.tagger) == ("news", None)  # names do not overlap
+    monkeypatch.setenv("KGKIT_MODEL", "prior")
+    with Linker.open("animals", home=home.path, model="auto") as linker:
+        assert (linker.scorer.name, linker.tagger, linker.config.threshold) == ("prior", None, 0.0)
+
+
 def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
     (tmp_path / "text.txt").write_text(" ".join(TOKENS))
     common = ("--kb", "animals", "--model", "news", "--device", "cpu", "--home", home.path)
