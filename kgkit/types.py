@@ -467,14 +467,20 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields
 
-    def to_html(self, describe: Callable[[str], str] | None = None) -> str:
+    def to_html(
+        self,
+        describe: Callable[[str], str] | None = None,
+        type_of: Callable[[str], str] | None = None,
+    ) -> str:
         """Return a page that shows the text with its links, as `kgkit.linking.html.render` draws several.
 
         Args:
             describe: function that gives the meaning of an entity by its key, as `Linker.describe`; unless
                 given, labels are all that is shown of candidates.
+            type_of: function that gives the type of an entity by its key, as `Linker.type_of`; types have
+                colors, and a legend, then.
         """
-        page: str = shortcut("render")([self], describe=describe)
+        page: str = shortcut("render")([self], describe=describe, type_of=type_of)
         return page
 
     def to_frame(self) -> "pandas.DataFrame":

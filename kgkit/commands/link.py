@@ -142,7 +142,7 @@ def link(
             from kgkit.commands.pieces import writing_page
             from kgkit.linking.html import section
 
-            draw = partial(section, describe=linker.describe)
+            draw = partial(section, describe=linker.describe, type_of=linker.type_of)
             takes.append(stack.enter_context(writing_page(html, "Links", draw)))
         with messages.progress("linking") as tell:
             count, links = 0, 0

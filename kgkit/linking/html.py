@@ -1,5 +1,6 @@
 """A picture of linked texts: one HTML page that needs nothing else."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -7,12 +8,18 @@ from kgkit.store.urls import is_web_address
 from kgkit.text import escape_xml
 from kgkit.types import Link, LinkedDocument
 
+_MAX_TYPES: Final = 12  # more hues cannot be told apart
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --card: #fff; --ink: #222; --faint: #666 }
 @media (prefers-color-scheme: dark) { :root { --card: #222; --ink: #eee; --faint: #aaa } }
-body { font: 17px/2 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem 45vh }
+body { font: 17px/2.3 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem 45vh }
 h2 { font: 600 .85rem/1.4 system-ui, sans-serif; color: var(--faint); margin: 2.5rem 0 .5rem }
 .text { white-space: pre-wrap }
+.legend { font: 13px/1.4 system-ui, sans-serif; color: var(--faint); margin: 0 0 .5rem }
+.legend span { margin-right: 1em; padding: .1em .3em; border-bottom: 2px solid hsl(var(--hue) 60% 50%);
+  background: hsl(var(--hue) 70% 55% / .3) }
+ruby { ruby-position: under; ruby-align: start }
+rt { padding-top: 5px; font: 10px/1.2 system-ui, sans-serif; color: var(--faint); user-select: none }
 a.link { text-decoration: none; color: inherit; cursor: help; border-radius: .2em;
   padding: .1em .15em; background: hsl(var(--hue) 70% 55% / calc(.12 + .3 * var(--score)));
   border-bottom: 2px solid hsl(var(--hue) 60% 50%) }
@@ -28,11 +35,12 @@ a.link:hover .card, a.link:focus .card { display: block }
 .card td { padding: .1rem .8rem .1rem 0; vertical-align: top }
 .card td.n { text-align: right; font-variant-numeric: tabular-nums; padding-right: .8rem }
 .card tr:first-child td { color: var(--faint) }
+@media print { a.link { print-color-adjust: exact } a.link .card { display: none !important } }
 """.strip()
 
 
 Describe = Callable[[str], str]
-"""Says what an entity means, by its key."""
+"""Says something of an entity, by its key: what it means, or its type."""
 
 
 def page_head(title: str) -> str:
@@ -49,51 +57,89 @@ FOOT: Final = "</body>\n</html>\n"
 """What it ends with."""
 
 
-def render(documents: Iterable[LinkedDocument], *, describe: Describe | None = None) -> str:
+def render(
+    documents: Iterable[LinkedDocument],
+    *,
+    describe: Describe | None = None,
+    type_of: Describe | None = None,
+) -> str:
     """Return a page that shows each document with its links.
 
-    Candidates appear at the foot of the page when the pointer, or the focus, is on
-    a link. Of links that overlap the first is drawn.
+    The name of an entity stands under its mention. Candidates appear at the foot of the page when the
+    pointer, or the focus, is on a link. Of links that overlap the first is drawn.
 
     Args:
         documents: what a `Linker` gave.
         describe: tells the meanings of candidates, as `Linker.describe` does; else
             their labels are all that is told.
+        type_of: tells the type of an entity, as `Linker.type_of` does. Where the entities of a document have
+            several, a type has a color, and a legend says which; else an entity has.
     """
-    sections = (part for document in documents for part in section(document, describe=describe))
+    sections = (
+        part for document in documents for part in section(document, describe=describe, type_of=type_of)
+    )
     return "".join([HEAD, *sections, FOOT])
 
 
-def section(document: LinkedDocument, *, describe: Describe | None = None) -> Iterator[str]:
+def section(
+    document: LinkedDocument, *, describe: Describe | None = None, type_of: Describe | None = None
+) -> Iterator[str]:
     """Yield the part of a page that shows *document*, in small pieces; else as `render`."""
     count = len(document.links)
     heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
-    yield f'<h2>{escape_xml(heading)}</h2>\n<div class="text">'
-    yield from _marked(document, describe or (lambda entity: ""))
+    yield f"<h2>{escape_xml(heading)}</h2>\n"
+    entities = dict.fromkeys(link.entity for link in document.links if link.entity is not None)
+    types = {} if type_of is None else {entity: type_of(entity) for entity in entities}
+    hues = _hues(types.values())
+    if hues:
+        names = "".join(f'<span style="--hue:{hue}">{escape_xml(name)}</span>' for name, hue in hues.items())
+        yield f'<p class="legend">{names}</p>\n'
+    yield '<div class="text">'
+    hue_of = {entity: hues.get(types.get(entity, ""), _hue(entity)) for entity in entities}
+    yield from _marked(document, describe or (lambda entity: ""), hue_of)
     yield "</div>\n"
 
 
-def _marked(document: LinkedDocument, describe: Describe) -> Iterator[str]:
+def _hues(types: Iterable[str]) -> dict[str, int]:
+    """Return a hue for each of the most frequent types, evenly apart; none where there is one type only."""
+    names = sorted(name for name, _ in Counter(filter(None, types)).most_common(_MAX_TYPES))
+    return {name: 360 * number // len(names) for number, name in enumerate(names)} if len(names) > 1 else {}
+
+
+def _hue(entity: str) -> int:
+    """Return the hue of an entity: the same one wherever it is meant."""
+    return sum(ord(letter) * position for position, letter in enumerate(entity, start=1)) % 360
+
+
+def _marked(document: LinkedDocument, describe: Describe, hue_of: dict[str, int]) -> Iterator[str]:
     at = 0
     for link in document.links:
         if link.start < at:
             continue
         yield escape_xml(document.text[at : link.start])
-        yield _anchor(link, describe)
+        yield _anchor(link, describe, hue_of.get(link.entity or "", 0))
         at = link.end
     yield escape_xml(document.text[at:])
 
 
-def _anchor(link: Link, describe: Describe) -> str:
-    # A hue per entity: the same thing has the same colour wherever it is meant.
-    hue = sum(ord(letter) * position for position, letter in enumerate(link.entity or "", start=1)) % 360
+def _anchor(link: Link, describe: Describe, hue: int) -> str:
     kind = "link nil" if link.nil else "link"
     # A linked document may come from anywhere: only addresses on the web are links of the page.
     target = f'href="{escape_xml(link.url)}" rel="noreferrer"' if is_web_address(link.url) else 'tabindex="0"'
     return (
-        f'<a class="{kind}" {target} style="--hue:{hue};--score:{link.score:.2f}">{escape_xml(link.text)}'
+        f'<a class="{kind}" {target} style="--hue:{hue};--score:{link.score:.2f}">{_named(link)}'
         f'<span class="card">{_card(link, describe)}</span></a>'
     )
+
+
+def _named(link: Link) -> str:
+    """Return a mention with the name of its entity under it: the label, or the key if that says no more."""
+    folded = link.text.casefold()
+    names = (
+        name for name in (link.label, link.entity) if name and name.strip() and name.casefold() != folded
+    )
+    name, text = next(names, ""), escape_xml(link.text)
+    return f"<ruby>{text}<rt>{escape_xml(name)}</rt></ruby>" if name else text
 
 
 def _card(link: Link, describe: Describe) -> str:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], dict[str, Any], str]
 """The fields of a `Link` from `entity` to `candidates`, and its `ids` and `url`."""
 
+PARTS_OF_SPEECH: Final = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
+"""Names of the parts of speech that records have letters for."""
+
 _MAX_NAMES = 100_000  # some 25 MB
 _MAX_MEANINGS = 30_000
 
@@ -404,6 +407,11 @@ class Linker:
     def describe(self, entity: str) -> str:
         """Return what the KB says of an entity that a link names."""
         return self.kb[entity].description
+
+    def type_of(self, entity: str) -> str:
+        """Return the first type of an entity that a link names, else its part of speech, else its kind."""
+        record = self.kb[entity]
+        return next(iter(record.types), PARTS_OF_SPEECH.get(record.pos, record.kind))
 
     def _key(self, sense: int) -> str | None:
         return None if sense == NO_SENSE else self._name(sense)[0]

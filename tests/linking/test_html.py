@@ -24,6 +24,8 @@ class Reading(HTMLParser):
         self.open: list[str] = []
         self.classes: list[str] = []
         self.shown = ""
+        self.names = list[str]()
+        self.legend = ""
         self.cards = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -38,6 +40,10 @@ class Reading(HTMLParser):
     def handle_data(self, data: str) -> None:
         if "span.card" in self.open:
             self.cards += data
+        elif "rt." in self.open:
+            self.names.append(data)
+        elif "p.legend" in self.open:
+            self.legend += data
         elif "div.text" in self.open:
             self.shown += data
 
@@ -93,7 +99,7 @@ def test_hostile_text_stays_text_wherever_it_stands(place):
 )
 def test_a_page_is_xml_whatever_the_text(odd):
     row = LinkCandidate(odd, 1, 1, label=odd)
-    found = Link(0, 2, f"a{odd}", odd, f"e{odd}", f"s{odd}", odd, 1.0, False, [row])
+    found = Link(0, 2, f"a{odd}", odd, f"e{odd}", f"s{odd}", f"a{odd}", 1.0, False, [row])
     page = render([LinkedDocument(odd, f"a{odd}<b>", odd, [found])], describe=lambda entity: entity)
     body = page.encode().partition(b"</head>")[2].removesuffix(b"</html>\n")  # before it, <meta> has no end
     root = ElementTree.fromstring(body)
@@ -107,6 +113,33 @@ def test_of_links_that_overlap_the_first_is_drawn_and_no_text_is_lost():
     reading = read(LinkedDocument("d", text, "prior", links))
     assert reading.shown == text
     assert reading.classes.count("a.link") == 3
+
+
+@pytest.mark.parametrize(
+    ("entity", "label", "name"),
+    [("dog.n.01", "domestic dog", ["domestic dog"]), ("dog.n.01", "Dog", ["dog.n.01"]), ("DOG", "dog", [])],
+)
+def test_the_name_of_an_entity_stands_under_its_mention_unless_it_is_the_same(entity, label, name):
+    reading = read(LinkedDocument("d", "a dog", "prior", [a_link("a dog", 2, 3, entity, label=label)]))
+    assert (reading.names, reading.shown) == (name, "a dog")
+
+
+def test_types_have_colors_and_a_legend_where_there_are_several():
+    text = "dog cat dog owl"
+    links = [
+        a_link(text, start, 3, entity)
+        for start, entity in ((0, "dog.n.01"), (4, "cat.n.01"), (8, "dog.n.01"), (12, None))
+    ]
+    kinds = {"dog.n.01": "pet & <b>", "cat.n.01": "animal"}
+    page = render([LinkedDocument("d", text, "prior", links)], type_of=kinds.__getitem__)
+    reading = Reading()
+    reading.feed(page)
+    assert reading.legend == "animalpet & <b>" and "b" not in reading.tags[:6]
+    hues = re.findall(r'<a class="link" [^>]*--hue:(\d+)', page)
+    assert hues == ["180", "0", "180"]
+    alike = render([LinkedDocument("d", text, "prior", links)], type_of=lambda entity: "pet")
+    assert "legend" not in alike.partition("<body>")[2]
+    assert len({*re.findall(r'<a class="link" [^>]*--hue:(\d+)', alike)}) == 2
 
 
 def test_what_means_nothing_is_drawn_as_such():
