@@ -74,6 +74,7 @@ def test_strict_entities_are_described_by_other_relations_alone(lama, tmp_path):
     assert {alias["key"] for alias in aliases} == {"Q1/P106", "Q1/P19"}
 
 
+@pytest.mark.slow
 def test_no_description_of_lama_says_an_object_of_its_subject(shared_data, tmp_path):
     folder = shared_data / "lama"
     assert lama_kb.write(folder, tmp_path) == {"entities": 26_970, "aliases": 28_341, "facts": 28_409}

@@ -304,6 +304,7 @@ def test_wordnet_knows_what_is_what(conll, kind, words):
     assert {word: best(conll, word) for word in words.split()} == dict.fromkeys(words.split(), kind)
 
 
+@pytest.mark.slow
 def test_words_that_mean_things_of_several_types_have_several(conll):
     assert conll["PER"]["Washington"] > 0 and conll["LOC"]["Washington"] > 0
     assert not any({"of", "the", "The", "W."} & set(words) for words in conll.values())

@@ -34,6 +34,7 @@ def session(tmp_path, monkeypatch):
     session.end()
 
 
+@pytest.mark.slow
 def test_who_has_no_wordnet_can_follow_the_page_all_the_same(session):
     own = re.sub(r"^## 6\. .*?(?=^## 7\. )", "", TEXT, flags=re.MULTILINE | re.DOTALL)
     assert "--kb wordnet" in TEXT and "--kb wordnet" not in own

@@ -70,6 +70,7 @@ def right(told):
     return told["together"]["right"], told["together"]["mentions"]
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_page_are_measured(at_home):
     if find_in_package(MINILM) is None:
         pytest.skip(f"{MINILM} is not installed")
