@@ -8,7 +8,7 @@ from kgkit.models.kinds import Kind
 from kgkit.models.manifest import ModelManifest
 
 CARD: Final = "README.md"
-"""The file of a model's folder that has its card."""
+"""The file of a model's folder that has its card; its manifest does not list it: people add to it."""
 
 LICENCE_UNKNOWN: Final = "not stated. Ask whoever shared it; the licences of its data may apply to it too."
 

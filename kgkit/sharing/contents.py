@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from kgkit.errors import DamagedPack, FormatMismatch, KgkitError
+from kgkit.models.card import CARD
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import ModelManifest, decode_manifest, read_header
@@ -42,6 +43,8 @@ def check_declared(item: PackItem, folder: Path) -> None:
         else (manifest.files, manifest.sha256)
     )
     declared = {path: file for number, (path, file) in enumerate(item.files.items()) if number}
+    if item.kind == "model" and CARD not in files:
+        declared.pop(CARD, None)
     if {path: file.size for path, file in declared.items()} != files:
         raise DamagedPack(f"the files of {item.title} are not those that its manifest names")
     if any(digests.get(path) != file.sha256 for path, file in declared.items()):

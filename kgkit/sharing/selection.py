@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from kgkit.errors import NotThere, StaleModel, StaleVectors, UsageError, did_you_mean
 from kgkit.home import Home
+from kgkit.models.card import CARD
 from kgkit.models.folder import BUILT_IN, find_model_folder, has_model, model_names
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
@@ -164,7 +165,8 @@ class _Plan:
             raise damaged(folder, "it has no checksums, without which it cannot be packed")
         for path in header.sizes:
             file_in(folder, path)
-        files = _files("model", folder, header.sizes, header.sha256)
+        card = {CARD: (folder / CARD).stat().st_size} if (folder / CARD).is_file() else {}
+        files = _files("model", folder, card | header.sizes, header.sha256)
         version = files[MODEL_MANIFEST].sha256
         item = PackItem(kind="model", name=name, version=version, files=files, requested=requested)
         # After what it needs.

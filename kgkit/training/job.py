@@ -150,8 +150,8 @@ def run_job(
             own = outcome.save(staged, results)
             about = {"results": results, "data": data, "command": command}
             manifest = make_manifest(kind, name, **{**about, **own})
-            write_card(staged, kind, manifest)
             write_manifest(staged, manifest)
+            write_card(staged, kind, manifest)
     return final
 
 

@@ -313,3 +313,14 @@ def test_the_card_of_a_pack_has_the_cards_of_its_models_and_the_licence_that_was
 def test_the_card_of_the_model_that_comes_with_kgkit_is_its_own(home, tmp_path):
     unpacked, _ = sent(home, tmp_path, "model:wsd-minilm")
     assert "non-commercial" in unpacked.card and "## wsd-minilm" in unpacked.card
+
+
+def test_a_card_that_somebody_added_to_goes_along_and_damages_nothing(home, tmp_path):
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    card = find_trained(copied, "opinions") / "README.md"
+    card.write_text(card.read_text() + "\nF1 on my data: 90\n")
+    assert run("models", "verify", "opinions", "--home", copied.path).code == 0
+    unpacked, other = sent(copied, tmp_path, "opinions")
+    assert "F1 on my data: 90" in unpacked.card
+    assert (find_trained(other, "opinions") / "README.md").read_text() == card.read_text()
