@@ -23,6 +23,7 @@
         ClosedKB             the handle has been closed
         KBBusy               another process builds or removes it, makes the same vectors or the same model
         WriteFailed          the disk refused a write: full, or a size limit
+      UnsupportedPlatform  the operating system lacks what publishing needs
       CatalogError         the catalog cannot be reached, written or understood
 
 Those that a program may want to act on carry their facts as attributes, as
@@ -224,6 +225,10 @@ class WriteFailed(StoreError):
             f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
             "another folder with --home or KGKIT_HOME"
         )
+
+
+class UnsupportedPlatform(KgkitError):
+    """The operating system lacks what publishing needs: see `docs/stability.md`."""
 
 
 class CatalogError(KgkitError):
