@@ -141,8 +141,8 @@ def check_platform() -> None:
     """
     if _PLATFORM == "win32":
         raise UnsupportedPlatform(
-            "kgkit publishes nothing on Windows: it needs symbolic links, folders that are synced to the disk, "
-            "and files that can be replaced while they are read. Use it in WSL 2, or on Linux or macOS"
+            "kgkit publishes nothing on Windows: it needs symbolic links, folders that are synced to "
+            "the disk, and files that can be replaced while they are read. Use it in WSL 2, on Linux or macOS"
         )
 
 
