@@ -26,6 +26,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from kgkit.building import check_online
 from kgkit.errors import NotThere
 
 log = logging.getLogger(__name__)
@@ -57,12 +58,14 @@ def obtain(cache: Path) -> Path:
 
     Raises:
         NotThere: every way failed; the message says how each of them did.
+        NetworkForbidden: they are not on this machine, and `KGKIT_OFFLINE` is set.
     """
     if is_complete(INSTALLED):
         return INSTALLED
     folder = cache / "wordnet-3.0"
     if is_complete(folder):
         return folder
+    check_online("WordNet 3.0, which is not on this machine,", "name a folder with --source DIR")
     tried = [f"{INSTALLED}: no WordNet there"]
     ways: Sequence[tuple[str, Callable[[Path, Path], None]]] = (
         (f"the Debian package {PACKAGE}", _from_debian),

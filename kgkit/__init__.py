@@ -12,6 +12,8 @@
     kbs(), models()                           list what is on this machine
     open_model("mine")                        open a trained model, in whatever role it has
     train("kbert", name="mine", task="pair", data="train.tsv", kbs=["wordnet"])    train a model on a task
+    pack("model:mine", "mine.tar.gz")         write a model with what it needs into one file
+    unpack("mine.tar.gz")                     publish what such a file holds
 
 Importing this package is cheap; each name below is loaded when it is first used.
 """
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from kgkit.linking.ebert_encoder import EBertEncoder
     from kgkit.models import models
     from kgkit.models.opening import open_model
+    from kgkit.sharing.unpacking import unpack
+    from kgkit.sharing.writing import pack
     from kgkit.training.methods import train
     from kgkit.types import (
         Candidate,
@@ -87,7 +91,9 @@ _WHERE = {
     "models": "kgkit.models",
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
+    "pack": "kgkit.sharing.writing",
     "train": "kgkit.training.methods",
+    "unpack": "kgkit.sharing.unpacking",
 }
 
 __all__ = [
@@ -125,7 +131,9 @@ __all__ = [
     "models",
     "open_kb",
     "open_model",
+    "pack",
     "train",
+    "unpack",
 ]
 
 
@@ -139,6 +147,7 @@ _HINTS: Final = {  # names that people try, from other libraries
     "load": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
     "load_kb": "kgkit.open_kb(NAME) opens a knowledge base",
     "load_model": "kgkit.open_model(NAME) opens a trained model",
+    "load_pack": "kgkit.unpack(FILE) publishes what a pack holds",
     "open": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
     "pipeline": "kgkit.Linker.open(KB) opens a linker, kgkit.open_model(NAME) a trained model",
     "predict": "kgkit.open_model(NAME)(RECORDS) predicts",

@@ -6,9 +6,11 @@
       UsageError           the call itself is wrong
         UnknownName          no builder, model, relation … of that name
         MissingExtra         an optional dependency is not installed
+        NameConflict         something else has the name that is to be unpacked
       NotThere             a KB, model or data set is not where it was looked for
         UnknownEntity        a KB has no entity of that key or id (also a KeyError)
         NoPath               no path joins two entities
+        NetworkForbidden     it would have to be fetched, and KGKIT_OFFLINE forbids that
       StoreError           a knowledge base on disk cannot be used as it is
         FormatMismatch       it was written in another format
         DamagedKB            its files do not match its manifest
@@ -17,9 +19,11 @@
         StaleVectors         vectors were made for another build
         DamagedModel         the files of a trained model do not match what is written of it
         StaleModel           a model was trained for another build, or with other vectors
+        DamagedPack          a pack does not hold what it declares, or declares what it may not hold
         ClosedKB             the handle has been closed
         KBBusy               another process builds or removes it, makes the same vectors or the same model
         WriteFailed          the disk refused a write: full, or a size limit
+      UnsupportedPlatform  the operating system lacks what publishing needs
       CatalogError         the catalog cannot be reached, written or understood
 
 Those that a program may want to act on carry their facts as attributes, as
@@ -101,6 +105,10 @@ class MissingExtra(UsageError):
         super().__init__(f"{needed}; {hint}" if hint else needed)
 
 
+class NameConflict(UsageError):
+    """Something else has the name of what is to be unpacked."""
+
+
 class NotThere(KgkitError):
     """A knowledge base, model or data set is not where it was looked for."""
 
@@ -144,6 +152,19 @@ class NoPath(NotThere):
     """No path joins two entities."""
 
 
+class NetworkForbidden(NotThere):
+    """Something would have to be fetched, and `KGKIT_OFFLINE` forbids that.
+
+    Attributes:
+        target: what would have been fetched.
+    """
+
+    def __init__(self, target: str, hint: str = "") -> None:
+        self.target = target
+        message = f"{target} is not fetched: KGKIT_OFFLINE forbids the network; unset it"
+        super().__init__(f"{message}, or {hint}" if hint else message)
+
+
 class StoreError(KgkitError):
     """A knowledge base on disk cannot be used as it is."""
 
@@ -176,6 +197,10 @@ class StaleModel(StoreError):
     """A model was trained for another build of its knowledge base, or with other vectors."""
 
 
+class DamagedPack(StoreError):
+    """A pack does not hold what it declares, or declares what it may not hold."""
+
+
 class ClosedKB(StoreError):
     """The handle has been closed."""
 
@@ -200,6 +225,10 @@ class WriteFailed(StoreError):
             f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
             "another folder with --home or KGKIT_HOME"
         )
+
+
+class UnsupportedPlatform(KgkitError):
+    """The operating system lacks what publishing needs: see `docs/stability.md`."""
 
 
 class CatalogError(KgkitError):

@@ -9,6 +9,10 @@ from typing import Any, Final, NoReturn
 from kgkit.errors import MissingExtra
 
 SHORTCUTS: Final[Mapping[str, str]] = {
+    "draw_entity": "kgkit.linking.notebook",
+    "draw_kb": "kgkit.linking.notebook",
+    "draw_link": "kgkit.linking.notebook",
+    "draw_linked_document": "kgkit.linking.notebook",
     "encoder_of": "kgkit.embedding.text",
     "export_kb": "kgkit.exchange.exporting",
     "is_of_texts": "kgkit.embedding.text",
@@ -26,6 +30,21 @@ _NO_HINTS: Mapping[str, str] = {}
 def shortcut(name: str) -> Any:
     """Return the function of that name in `SHORTCUTS`."""
     return getattr(import_module(SHORTCUTS[name]), name)
+
+
+def drawing(name: str) -> Callable[[object], str]:
+    """Return the method `_repr_html_` of a class, by which IPython draws its objects.
+
+    Args:
+        name: name of the function that draws one, in `SHORTCUTS`.
+    """
+
+    def draw(self: object) -> str:
+        """Return the object as HTML, for a notebook."""
+        page: str = shortcut(name)(self)
+        return page
+
+    return draw
 
 
 def import_pandas() -> Any:

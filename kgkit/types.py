@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.lazy import attribute_error, import_pandas, missing_attribute, shortcut
+from kgkit.lazy import attribute_error, drawing, import_pandas, missing_attribute, shortcut
 
 if TYPE_CHECKING:
     import pandas
@@ -116,7 +116,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return kb.neighbors(self, relation, direction)
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(_ENTITY_HINTS)
+        __getattr__, _repr_html_ = missing_attribute(_ENTITY_HINTS), drawing("draw_entity")
 
 
 class Graph(Protocol):
@@ -438,15 +438,14 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return fields
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(_LINK_HINTS)
+        __getattr__, _repr_html_ = missing_attribute(_LINK_HINTS), drawing("draw_link")
 
 
 _DOCUMENT_HINTS: Final = {
     **dict.fromkeys(("entities", "ents", "mentions", "spans"), "linked.links are the links"),
     "render": "linked.to_html() gives a page",
-    "to_df": "linked.to_frame() gives a DataFrame",
     "to_json": "json.dumps(linked.to_dict()) gives JSON",
-    "to_pandas": "linked.to_frame() gives a DataFrame",
+    **dict.fromkeys(("to_df", "to_pandas"), "linked.to_frame() gives a DataFrame"),
 }
 
 
@@ -495,4 +494,4 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         return frame
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(_DOCUMENT_HINTS)
+        __getattr__, _repr_html_ = missing_attribute(_DOCUMENT_HINTS), drawing("draw_linked_document")

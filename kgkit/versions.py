@@ -20,12 +20,13 @@ import logging
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kgkit.errors import KgkitError
+from kgkit.errors import KgkitError, UnsupportedPlatform
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -37,6 +38,7 @@ NEW: Final = ".new-"
 
 COPIED: Final = ".current"
 """Where a folder goes that stands where the link should, while that takes its place."""
+_PLATFORM: Final = sys.platform
 _PATIENCE: Final = 5.0  # seconds that one waits for a lock before saying so
 _LOCK_ATTEMPTS: Final = 20  # on a folder that is removed and made again each time
 _LINK_READS: Final = 100  # of a link that has changed each time; nobody publishes as quickly as that
@@ -130,6 +132,20 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
 # -- writing ----------------------------------------------------------------
 
 
+def check_platform() -> None:
+    """Make sure that the operating system has what publishing needs.
+
+    Raises:
+        UnsupportedPlatform: on Windows, which removes and renames no file that somebody reads, and brings no
+            folder to the disk.
+    """
+    if _PLATFORM == "win32":
+        raise UnsupportedPlatform(
+            "kgkit publishes nothing on Windows: it needs symbolic links, folders that are synced to "
+            "the disk, and files that can be replaced while they are read. Use it in WSL 2, on Linux or macOS"
+        )
+
+
 @contextmanager
 def lock_folder(folder: Path, patience: float | None = None) -> Iterator[None]:
     """Hold the lock of *folder*, as `acquire_lock` takes it."""
@@ -146,7 +162,9 @@ def acquire_lock(folder: Path, patience: float | None = None) -> "FileLock":
     Raises:
         TimeoutError: if somebody has it for longer than *patience*, in seconds; None: wait until it is free.
         OSError: if the disk refuses.
+        UnsupportedPlatform: as `check_platform` does.
     """
+    check_platform()
     from filelock import FileLock, Timeout  # here: readers do without it, and it takes 20 ms
 
     path, waits, attempts = folder / LOCK, False, 0

@@ -19,6 +19,7 @@ from kgkit.building.contract import (
 )
 from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.tables import csv_rows, sniff_format
+from kgkit.network import check_online
 from kgkit.store.urls import check_url_pattern
 from kgkit.types import (
     Alias,
@@ -55,6 +56,7 @@ __all__ = [
     "builder_names",
     "check_attributes",
     "check_occurrences",
+    "check_online",
     "check_regular_file",
     "check_url_pattern",
     "csv_rows",

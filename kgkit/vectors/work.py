@@ -43,7 +43,7 @@ from kgkit.vectors.layout import (
     version_name,
 )
 from kgkit.vectors.matrix import Vectors
-from kgkit.versions import NEW, file_sha256, free_space, link_file, publish_version, sweep
+from kgkit.versions import NEW, check_platform, file_sha256, free_space, link_file, publish_version, sweep
 
 _BLOCK: Final = 65_536
 _PACKAGES: Final = ("numpy", "torch", "transformers", "pykeen", "faiss-cpu", "faiss-gpu", "wikipedia2vec")
@@ -225,6 +225,7 @@ def making(kb: KBHome, name: str) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout  # here: readers do without it
 
+    check_platform()
     folder = kb.unfinished_vectors
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / f"{checked_name(name)}.lock")

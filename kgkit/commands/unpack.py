@@ -1,0 +1,65 @@
+"""`kgkit unpack`: publish what a pack holds."""
+
+from typing import Annotated, Final
+
+import typer
+
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.output import size, write_json, write_line
+from kgkit.commands.pack import describe_item
+
+_DONE: Final = {"add": "added", "replace": "replaced", "keep": "is here already"}
+_PLANNED: Final = {"add": "would be added", "replace": "would be replaced", "keep": "is here already"}
+
+
+def unpack(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A pack: a file, an address (https://…) or hf:ORG/NAME@REV."),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Name for what the pack was made for."),
+    ] = None,
+    replace: Annotated[
+        bool, flag("--replace", help="Replace what is here under a name of the pack, and is another.")
+    ] = False,
+    dry_run: Annotated[bool, flag("--dry-run", help="Read and check the pack, and publish nothing.")] = False,
+    max_size: Annotated[
+        str, typer.Option("--max-size", metavar="SIZE", help="Largest size of all that is in it, as 4GB.")
+    ] = "100GB",
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Publish the knowledge bases, vectors and models of a pack that `kgkit pack` has written.
+
+    Everything is compared with its digests first: a pack that is refused leaves nothing behind.
+    """
+    from kgkit.building.options import bytes_of
+    from kgkit.sharing.unpacking import unpack as read_pack
+
+    messages = Messages(quiet=quiet, bars=not as_json)
+    with messages.progress(f"unpacking {source}") as tell:
+        unpacked = read_pack(
+            source, home=home, name=name, replace=replace, dry_run=dry_run, max_bytes=bytes_of(max_size),
+            progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),
+        )  # fmt: skip
+    for encoder in unpacked.encoders:
+        messages.write(f"it needs the encoder {encoder}, which is not in it")
+    if unpacked.missing:
+        messages.write(f"it needs {', '.join(unpacked.missing)}, which is not here")
+    if as_json:
+        write_json(
+            {
+                "items": [describe_item(item, action=action) for item, action in unpacked.items],
+                "encoders": unpacked.encoders,
+                "missing": unpacked.missing,
+                "card": unpacked.card,
+            }
+        )
+        return
+    words = _PLANNED if dry_run else _DONE
+    for item, action in unpacked.items:
+        write_line(f"{item.title}\t{words[action]}\t{size(item.size)}")

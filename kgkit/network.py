@@ -1,0 +1,91 @@
+"""Whether the network may be used, and files that are read from it.
+
+`KGKIT_OFFLINE=1` forbids every access of kgkit to the network. The variables of huggingface_hub and
+transformers forbid theirs, see `kgkit.encoder.finding`.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Final
+
+from kgkit.errors import NetworkForbidden, NotThere
+
+OFFLINE: Final = "KGKIT_OFFLINE"
+"""The variable that forbids the network."""
+
+_SECONDS: Final = 60.0  # without a byte, until a server counts as gone
+
+
+def is_set(variable: str) -> bool:
+    """Say whether a variable of the environment is switched on, as `1`, `on`, `yes` or `true`."""
+    return os.environ.get(variable, "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def check_online(target: str, hint: str = "") -> None:
+    """Make sure that the network may be used.
+
+    Args:
+        target: what is to be fetched, for the error.
+        hint: what one does instead.
+
+    Raises:
+        NetworkForbidden: if `KGKIT_OFFLINE` is set.
+    """
+    if is_set(OFFLINE):
+        raise NetworkForbidden(target, hint)
+
+
+class Download:
+    """A file on the web that is being read.
+
+    Args:
+        response: response of the server.
+        url: address of the file, for errors.
+    """
+
+    def __init__(self, response: IO[bytes], url: str) -> None:
+        self._response, self._url = response, url
+
+    def read(self, size: int) -> bytes:
+        """Return up to *size* bytes; none at the end.
+
+        Raises:
+            NotThere: if the connection is lost.
+        """
+        from http.client import HTTPException
+
+        try:
+            return self._response.read(size)
+        except (HTTPException, OSError, ValueError) as error:
+            raise NotThere(f"{self._url} cannot be read to its end: {error}") from error
+
+
+@contextmanager
+def open_url(url: str, max_bytes: int) -> Iterator[Download]:
+    """Open a file on the web for reading.
+
+    Args:
+        url: address, of http or https.
+        max_bytes: largest size that a server may announce.
+
+    Raises:
+        NetworkForbidden: if `KGKIT_OFFLINE` is set.
+        NotThere: if the server cannot be reached, has no such file, or announces a larger one.
+    """
+    check_online(url)
+    from http.client import HTTPException
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen
+
+    if not url.lower().startswith(("http://", "https://")):
+        raise NotThere(f"{url!r} is no address of http or https")
+    try:
+        response = urlopen(Request(url, headers={"User-Agent": "kgkit"}), timeout=_SECONDS)
+    except (URLError, HTTPException, OSError, ValueError) as error:
+        raise NotThere(f"{url} cannot be fetched: {error}") from error
+    with response:
+        length = response.headers.get("Content-Length", "")
+        if length.isdecimal() and int(length[:20]) > max_bytes:
+            raise NotThere(f"{url} has {int(length[:20]):,} bytes, and {max_bytes:,} are allowed")
+        yield Download(response, url)

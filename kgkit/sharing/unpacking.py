@@ -1,0 +1,189 @@
+"""Unpacking: what a pack holds is written aside, checked, and published when all of it is there.
+
+    HOME/.unpack-…/lock     held while a pack is read
+    HOME/.unpack-…/N/       files of the item N of the pack
+
+A pack that is refused leaves nothing behind. What a killed process leaves `kgkit clean` removes.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from kgkit.errors import KgkitError, WriteFailed
+from kgkit.home import Home
+from kgkit.models.folder import find_model_folder
+from kgkit.models.manifest import read_header
+from kgkit.models.storage import UNPACKING
+from kgkit.sharing.conflicts import Action, check_builds, missing_needs, plan_actions, renamed_item
+from kgkit.sharing.contents import Described, check_content, check_declared
+from kgkit.sharing.layout import LARGEST_PACK, PackItem, PackManifest
+from kgkit.sharing.publishing import publish_item
+from kgkit.sharing.reading import PackReader, open_pack
+from kgkit.types import Progress
+from kgkit.versions import free_space, lock_folder, read_current
+
+
+class UnpackedItem(NamedTuple):
+    """Something that a pack has brought.
+
+    Attributes:
+        item: entry of the pack, under the name that it has now.
+        action: what was done: `add`, `replace`, or `keep` for what was there already.
+    """
+
+    item: PackItem
+    action: Action
+
+
+class Unpacked(NamedTuple):
+    """What has become of a pack.
+
+    Attributes:
+        items: what it holds, in the order in which it was published.
+        encoders: names of the encoders that these need, and that are not in it.
+        missing: what its models need, and is neither in it nor here.
+        card: card of the pack, in Markdown.
+    """
+
+    items: tuple[UnpackedItem, ...]
+    encoders: tuple[str, ...]
+    missing: tuple[str, ...]
+    card: str
+
+
+def unpack(
+    source: str | os.PathLike[str],
+    *,
+    home: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    replace: bool = False,
+    dry_run: bool = False,
+    max_bytes: int = LARGEST_PACK,
+    progress: Progress | None = None,
+) -> Unpacked:
+    """Publish the knowledge bases, vectors and models of a pack.
+
+    Every file is compared with its digest before anything is published; a pack that is refused leaves nothing
+    behind. What is there already, the same to its digest, is left as it is.
+
+    Args:
+        source: path of the pack, its address (http, https), or `hf:ORG/NAME[/FILE][@REV]`.
+        home: folder of the data; `KGKIT_HOME` or the platform's place unless given.
+        name: name of the thing that the pack was made for, in the place of its own; of vectors without that
+            of the knowledge base.
+        replace: whether what has its name and is something else is replaced; of a knowledge base the older
+            build stays until `kgkit kb prune`.
+        dry_run: whether to read the whole pack and publish nothing.
+        max_bytes: largest number of bytes of all files in it.
+        progress: callback that is told how many bytes have been read.
+
+    Raises:
+        NotThere: if there is no such pack, or the knowledge base of vectors is neither in it nor here.
+        NetworkForbidden: if it would have to be fetched, and `KGKIT_OFFLINE` is set.
+        NameConflict: if something else has a name that it brings, unless *replace* or *name* is given.
+        DamagedPack, FormatMismatch, DamagedModel: if it is not what it declares, or cannot be read here.
+        StaleVectors: if its vectors are of another build than the one here.
+        UsageError: if it is larger than allowed, or *name* cannot be.
+        KBBusy: if a knowledge base or vectors of its are being made.
+        WriteFailed: if the disk refuses.
+
+    Example:
+        >>> [each.action for each in kgkit.unpack("mine.tar.gz").items]
+        ['add', 'add']
+    """
+    where = Home.find(home)
+    with open_pack(os.fspath(source), max_bytes) as reader:
+        manifest = reader.manifest
+        actions = plan_actions(manifest, where, name=name, replace=replace)
+        items = [renamed_item(manifest, item, name) for item in manifest.items]
+        with _staging(where, manifest, actions, write=not dry_run) as staged:
+            _extract(reader, staged, actions, progress)
+            if staged is not None:
+                _publish(where, reader.manifest, actions, items, staged)
+    unpacked = tuple(UnpackedItem(item, action) for item, action in zip(items, actions, strict=True))
+    needs = [
+        read_current(partial(find_model_folder, item.name, where), read_header).needs
+        for item, action in unpacked
+        if item.kind == "model" and (action == "keep" or not dry_run)
+    ]
+    return Unpacked(unpacked, manifest.encoders, missing_needs(needs, where), reader.card)
+
+
+def _publish(
+    home: Home, manifest: PackManifest, actions: Sequence[Action], targets: Sequence[PackItem], staged: Path
+) -> None:
+    """Check what has been written, all of it, and then publish it."""
+    described: list[Described | None] = [
+        None if action == "keep" else check_content(item, staged / str(number))
+        for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True))
+    ]
+    check_builds(manifest, described, home)
+    for number, (item, target) in enumerate(zip(manifest.items, targets, strict=True)):
+        if described[number] is not None:
+            publish_item(home, item, target, staged / str(number))
+
+
+def _extract(
+    reader: PackReader, staged: Path | None, actions: Sequence[Action], progress: Progress | None
+) -> None:
+    """Read a pack to its end, and write what is new into *staged*.
+
+    Raises:
+        DamagedPack, FormatMismatch, DamagedModel: as `unpack` does.
+        OSError: if the disk refuses.
+    """
+    manifest, read = reader.manifest, 0
+    numbers = {item.title: number for number, item in enumerate(manifest.items)}
+    for member in reader.members():
+        number = numbers[member.item.title]
+        writes = staged is not None and actions[number] != "keep"
+        path = Path(staged or ".", str(number), member.path)
+        if writes:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") if writes else Path(os.devnull).open("wb") as file:
+            for chunk in member.chunks:
+                file.write(chunk)
+                read += len(chunk)
+                if progress is not None:
+                    progress("unpacking", read, manifest.size)
+        if writes and member.path == next(iter(member.item.files)):
+            check_declared(member.item, path.parent)
+
+
+@contextmanager
+def _staging(
+    home: Home, manifest: PackManifest, actions: Sequence[Action], *, write: bool
+) -> Iterator[Path | None]:
+    """Give a folder to write to, which is gone at the end; None if nothing is written.
+
+    Raises:
+        WriteFailed: if there is not room for what is new, or the disk refuses.
+    """
+    needed = sum(item.size for item, action in zip(manifest.items, actions, strict=True) if action != "keep")
+    if not write or not needed:
+        yield None
+        return
+    free = free_space(home.path)
+    if needed > free:
+        reason = f"the pack has {needed / 1e6:,.1f} MB to be written"
+        raise WriteFailed(reason, written=0, free=free, where=home.path)
+    folders = [folder for folder in (home.path, *home.path.parents) if not folder.exists()]
+    staged = home.path / f"{UNPACKING}{secrets.token_hex(6)}"
+    try:
+        with lock_folder(staged, 0):
+            yield staged
+    except OSError as error:
+        if isinstance(error, KgkitError):
+            raise
+        raise WriteFailed(str(error), written=0, free=free_space(home.path), where=home.path) from error
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+        for folder in folders:  # those that were made for it, and have nothing in them
+            with suppress(OSError):
+                folder.rmdir()

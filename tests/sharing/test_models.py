@@ -1,0 +1,326 @@
+"""Models that are packed here and unpacked in an empty home: their links and answers, to the byte."""
+
+import json
+import shutil
+
+import msgspec
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+
+import kgkit
+from kgkit.building import Alias, Entity, Triple
+from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.encoder import Encoder
+from kgkit.encoder.finding import find_in_package
+from kgkit.errors import DamagedModel, DamagedPack, NameConflict, NotThere, UsageError
+from kgkit.home import Home
+from kgkit.inputs import SpanConfig
+from kgkit.inputs.tagging import TaggingConfig
+from kgkit.models.folder import find_trained
+from kgkit.models.kinds import TaggerManifest
+from kgkit.models.listing import describe_model
+from kgkit.models.manifest import FORMAT, MANIFEST, Needs
+from kgkit.models.publishing import stage_model, write_manifest
+from kgkit.training.linkers.settings import LinkerTraining
+from kgkit.training.linkers.train import train_linker
+from tests.cli_helpers import build_mini, run
+from tests.pack_toys import Archive, rest_of
+from tests.small_kb import build
+from tests.tiny_encoder import MINILM, tiny_encoder
+
+RECORDS = [
+    Entity("dog", "dog", "a big red dog barks"), Entity("hot dog", "hot dog", "it eats the fruit"),
+    Entity("tree", "tree", "a small tree grows"), Entity("fruit", "fruit", "a fruit"),
+    Alias("dog", "dog", 3), Alias("dog", "hot dog", 2), Alias("tree", "tree", 2), Alias("tree", "fruit", 1),
+    Triple("dog", "eats", "hot dog"), Triple("tree", "has", "fruit"),
+]  # fmt: skip
+TEXTS = ["the big dog eats a dog", "a tree grows", "the dog barks and the tree"]
+
+
+def lines():
+    """Return the lines of training documents, with gold links."""
+    examples = [("the dog barks", "dog"), ("the dog eats", "hot dog"), ("a tree grows", "tree")] * 8
+    documents = [
+        {"doc_id": number, "tokens": text.split(), "mentions": [{"start": 1, "end": 2, "entity": entity}]}
+        for number, (text, entity) in enumerate(examples)
+    ]
+    return "".join(json.dumps(document) + "\n" for document in documents)
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return tiny_encoder(tmp_path_factory.mktemp("tiny"), mask=True)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory, encoder):
+    """A home with a knowledge base, vectors, a linker, a tagger and a K-BERT: not to be changed."""
+    folder = tmp_path_factory.mktemp("home")
+    home, data = Home(folder / "home"), folder / "train.jsonl"
+    data.write_text(lines())
+    with build(home.path, RECORDS, name="words") as kb:
+        embed_text(
+            kb, TextConfig(encoder=str(encoder), device="cpu", dtype="float32", template="{description}"),
+            encoder=Encoder.load(str(encoder), device="cpu", dtype="float32"),
+        )  # fmt: skip
+        reader = SpanConfig(layers=(-1, 1), size=16, context=2)
+        train_linker(kb, "means", LinkerTraining(task="el", data=(data,), reader=reader), device="cpu")
+    write_tagger(home, "names", encoder)
+    (folder / "train.tsv").write_text("label\ttext_a\n" + "1\tthe dog eats\n0\ta tree grows\n" * 8)
+    kgkit.train(
+        "kbert", name="opinions", home=home.path, task="classification", data=folder / "train.tsv",
+        encoder=encoder, kbs="words", epochs=1, size=24, batch=8, device="cpu", linker="means", query="link",
+    )  # fmt: skip
+    return home
+
+
+def write_tagger(home, name, encoder, **fields):
+    """Publish a tagger that nobody has trained."""
+    from dataclasses import asdict
+
+    from kgkit.heads import WordTagger, WordTaggerConfig
+
+    with stage_model(home.models / name) as (staged, _):
+        loaded = Encoder.load(str(encoder), device="cpu")
+        WordTagger(loaded, WordTaggerConfig(types=("PER", "ORG"))).save_pretrained(staged / "head")
+        manifest = TaggerManifest(
+            format=FORMAT, kind="tagger", name=name, types=("PER", "ORG"), encoder="tiny", fingerprint="",
+            reader=asdict(TaggingConfig(size=16, context=3)), **fields,
+        )  # fmt: skip
+        write_manifest(staged, manifest)
+
+
+def sent(home, tmp_path, *names, **settings):
+    """Return what a pack of *names* becomes in an empty home, and that home."""
+    path = kgkit.pack(names, tmp_path / "pack.tar.gz", home=home.path, **settings).path
+    other = Home(tmp_path / "other")
+    return kgkit.unpack(path, home=other.path), other
+
+
+def links(home, kb, model):
+    """Return the bytes of the links of some texts."""
+    return msgspec.json.encode(kgkit.link(TEXTS, kb=kb, model=model, home=home.path, device="cpu"))
+
+
+def titles(unpacked):
+    return [item.title for item, _ in unpacked.items]
+
+
+def test_the_links_of_prior_are_the_same(home, tmp_path):
+    _, other = sent(home, tmp_path, "kb:words")
+    assert links(other, "words", "prior") == links(home, "words", "prior")
+
+
+def test_the_links_of_a_ridge_are_the_same_with_all_that_it_needs(home, tmp_path, encoder):
+    unpacked, other = sent(home, tmp_path, "means")
+    assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:means"]
+    assert unpacked.encoders == (str(encoder),) and unpacked.missing == ()
+    assert links(other, "words", "means") == links(home, "words", "means")
+    assert describe_model("means", other)["needs"] == describe_model("means", home)["needs"]
+
+
+def test_the_names_of_a_tagger_are_the_same_and_its_encoder_is_packed(home, tmp_path):
+    unpacked, other = sent(home, tmp_path, "model:names")
+    assert titles(unpacked) == ["model:names"] and unpacked.encoders == ()
+    ours, theirs = (
+        [*kgkit.open_model("names", "tagger", home=where, device="cpu")(TEXTS)] for where in (home, other)
+    )
+    assert msgspec.json.encode(ours) == msgspec.json.encode(theirs)
+
+
+def test_the_answers_of_a_kbert_are_the_same_and_its_linker_comes_with_it(home, tmp_path):
+    unpacked, other = sent(home, tmp_path, "opinions")
+    assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:means", "model:opinions"]
+    assert [item.requested for item, _ in unpacked.items] == [False, False, False, True]
+    answers = []
+    for where in (home, other):
+        with kgkit.open_model("opinions", home=where, device="cpu") as model:
+            answers.append(msgspec.json.encode([*map(repr, model(TEXTS))]))
+    assert answers[0] == answers[1]
+
+
+def test_a_kbert_reads_the_very_build_that_it_was_trained_with(home, tmp_path):
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    (tmp_path / "more.jsonl").write_text('{"key": "cow", "label": "cow"}\n')
+    first = copied.kb("words").published()
+    kgkit.add_to_kb("words", str(tmp_path / "more.jsonl"), builder="jsonl", home=copied.path)
+    packed = kgkit.pack("opinions", tmp_path / "pack.tar", home=copied.path)
+    assert packed.items[0].version == first and packed.items[0].exact
+    with pytest.raises(UsageError, match="a pack holds one build"):
+        kgkit.pack(["opinions", "kb:words"], tmp_path / "two.tar", home=copied.path)
+
+
+def test_a_linker_that_comes_with_kgkit_links_the_same_and_is_kept_as_it_is(tmp_path):
+    if find_in_package(MINILM) is None:
+        pytest.skip(f"{MINILM} is not installed")
+    home = Home(build_mini(tmp_path / "a"))
+    kgkit.embed("mini", TextConfig(device="cpu"), home=home.path)
+    unpacked, other = sent(home, tmp_path, "model:wsd-minilm", "kb:mini", "mini/text")
+    assert dict(zip(titles(unpacked), (action for _, action in unpacked.items), strict=True)) == {
+        "kb:mini": "add", "vectors:mini/text": "add", "model:wsd-minilm": "keep",
+    }  # fmt: skip
+    assert unpacked.encoders == (MINILM,)
+    assert links(other, "mini", "wsd-minilm") == links(home, "mini", "wsd-minilm")
+
+
+def test_a_model_alone_says_what_it_lacks(home, tmp_path):
+    unpacked, other = sent(home, tmp_path, "means", alone=True)
+    assert titles(unpacked) == ["model:means"]
+    build_name = home.kb("words").published()
+    assert unpacked.missing == (f"words@{build_name}", "words/text")
+    done = run("unpack", tmp_path / "pack.tar.gz", "--home", other.path)
+    assert "it needs words@" in " ".join(done.err.split())
+
+
+def test_a_model_gets_another_name(home, tmp_path):
+    path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
+    kgkit.unpack(path, home=home.path)  # the same is there: nothing is to be done
+    other = Home(tmp_path / "other")
+    kgkit.unpack(path, home=other.path, name="persons")
+    assert describe_model("persons", other)["name"] == "persons"
+    assert run("models", "verify", "persons", "--home", other.path).code == 0
+    kgkit.open_model("persons", "tagger", home=other, device="cpu")
+    for name in ("prior", "auto", "wsd-minilm"):
+        with pytest.raises(NameConflict, match="--as NAME"):
+            kgkit.unpack(path, home=other.path, name=name)
+
+
+def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder):
+    path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
+    other = Home(tmp_path / "other")
+    write_tagger(other, "names", encoder, task="other")
+    with pytest.raises(NameConflict, match="model:names is here already"):
+        kgkit.unpack(path, home=other.path)
+    kgkit.unpack(path, home=other.path, replace=True)
+    assert describe_model("names", other)["task"] == ""
+
+
+def test_a_knowledge_base_that_a_model_needs_keeps_its_name(home, tmp_path):
+    path = kgkit.pack(["kb:words"], tmp_path / "kb.tar", home=home.path).path
+    kgkit.unpack(path, home=tmp_path / "other", name="other-words")
+    path = kgkit.pack("means", tmp_path / "model.tar", home=home.path).path
+    unpacked = kgkit.unpack(path, home=tmp_path / "third", name="new")
+    assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:new"]
+    assert links(Home(tmp_path / "third"), "words", "new").replace(b'"new"', b'"means"') == links(
+        home, "words", "means"
+    )
+
+
+def test_a_model_needs_what_is_there(home, tmp_path, encoder):
+    copied = Home(tmp_path / "copied")
+    write_tagger(copied, "reader", encoder, needs=Needs(models=("gone",)))
+    with pytest.raises(NotThere, match="gone"):
+        try:
+            kgkit.pack("reader", tmp_path / "a.tar", home=copied.path)
+        except UsageError as error:
+            raise NotThere(str(error)) from error
+    write_tagger(copied, "old", encoder, needs=Needs(vectors=("words/text",)))
+    assert not (tmp_path / "a.tar").exists()
+
+
+def test_a_model_with_a_pickle_is_not_packed(home, tmp_path, encoder):
+    copied = Home(tmp_path / "copied")
+    write_tagger(copied, "names", encoder)
+    folder = find_trained(copied, "names")
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    fields = json.loads((folder / MANIFEST).read_bytes())
+    fields["sizes"]["pytorch_model.bin"] = 3
+    (folder / MANIFEST).write_text(json.dumps(fields))
+    with pytest.raises(UsageError, match=r"pytorch_model.bin cannot be packed: it ends in '.bin'"):
+        kgkit.pack("names", tmp_path / "a.tar", home=copied.path)
+
+
+def test_a_model_without_checksums_is_not_packed(tmp_path, encoder):
+    home = Home(tmp_path / "home")
+    write_tagger(home, "names", encoder)
+    path = find_trained(home, "names") / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), "sha256": {}}))
+    with pytest.raises(DamagedModel, match="no checksums"):
+        kgkit.pack("names", tmp_path / "a.tar", home=home.path)
+
+
+@pytest.fixture
+def archive(home, tmp_path):
+    """A pack of the tagger, taken apart."""
+    return Archive(kgkit.pack("model:names", tmp_path / "names.tar", home=home.path).path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"kind": "strange"}, "of the kind 'strange', which no installed package knows"),
+        ({"format": 99}, "it has format 99"),
+        ({"types": 3}, "cannot be read"),
+        ({"sizes": {}}, "not those that its manifest names"),
+        ({"sizes": {"../x.json": 1}}, "not those that its manifest names"),
+        ({"sha256": {}}, "other digests"),
+    ],
+)
+def test_a_model_that_says_something_else_of_itself_is_refused(archive, tmp_path, fields, message):
+    archive.edit_json("model:names", MANIFEST, **fields)
+    item = archive.item("model:names")
+    item["version"] = item["files"][MANIFEST]["sha256"]
+    with pytest.raises((DamagedModel, DamagedPack), match=message):
+        kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "other")
+    assert rest_of(tmp_path / "other") == []
+
+
+def test_a_model_of_another_version_than_its_digest_is_refused(archive, tmp_path):
+    archive.item("model:names")["version"] = "0" * 64
+    with pytest.raises(DamagedPack, match="another version"):
+        kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "other")
+
+
+def test_weights_whose_header_promises_more_than_there_is_are_refused(archive, tmp_path):
+    path = "head/model.safetensors"
+    content = (10**9).to_bytes(8, "little") + archive.files[f"model/names/{path}"][8:]
+    archive.set_file("model:names", path, content)
+    entry = archive.item("model:names")["files"]
+    others = {name: file for name, file in entry.items() if name != MANIFEST}
+    archive.edit_json("model:names", MANIFEST, sha256={name: file["sha256"] for name, file in others.items()})
+    item = archive.item("model:names")
+    item["version"] = item["files"][MANIFEST]["sha256"]
+    with pytest.raises(DamagedPack, match="its header is to be"):
+        kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "other")
+    assert rest_of(tmp_path / "other") == []
+
+
+# -- cards ------------------------------------------------------------------
+
+
+def test_a_training_writes_a_card_with_scores_data_and_the_lines_that_use_it(home):
+    card = (find_trained(home, "opinions") / "README.md").read_text()
+    assert card.startswith("# opinions\n\n`opinions` is a K-BERT, for the task classification.")
+    assert "`kgkit predict --model opinions`" in card and 'kgkit.open_model("opinions")' in card
+    assert "the knowledge base `words`" in card and "`train.tsv`, SHA-256 `" in card
+    assert "## Scores" in card and "accuracy" in card and "Not stated." in card
+    assert str(home.path.parent) not in card
+    assert run("models", "verify", "opinions", "--home", home.path).code == 0
+
+
+def test_the_card_of_a_pack_has_the_cards_of_its_models_and_the_licence_that_was_named(home, tmp_path):
+    unpacked, _ = sent(home, tmp_path, "opinions")
+    assert unpacked.card.startswith("# `model:opinions`") and "kgkit unpack pack.tar.gz" in unpacked.card
+    assert "## opinions" in unpacked.card and "## means" in unpacked.card
+    path = kgkit.pack("names", tmp_path / "b.tar", home=home.path, licence="CC-BY-4.0").path
+    assert "CC-BY-4.0." in kgkit.unpack(path, home=tmp_path / "third").card
+
+
+def test_the_card_of_the_model_that_comes_with_kgkit_is_its_own(home, tmp_path):
+    unpacked, _ = sent(home, tmp_path, "model:wsd-minilm")
+    assert "non-commercial" in unpacked.card and "## wsd-minilm" in unpacked.card
+
+
+def test_a_card_that_somebody_added_to_goes_along_and_damages_nothing(home, tmp_path):
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    card = find_trained(copied, "opinions") / "README.md"
+    card.write_text(card.read_text() + "\nF1 on my data: 90\n")
+    assert run("models", "verify", "opinions", "--home", copied.path).code == 0
+    unpacked, other = sent(copied, tmp_path, "opinions")
+    assert "F1 on my data: 90" in unpacked.card
+    assert (find_trained(other, "opinions") / "README.md").read_text() == card.read_text()

@@ -1,0 +1,369 @@
+"""Packs that are damaged or hostile: refused with a sentence, and nothing is left behind."""
+
+import gzip
+import hashlib
+import os
+import pickle
+import random
+import tracemalloc
+import zlib
+
+import msgspec
+import pytest
+
+import kgkit
+from kgkit.errors import DamagedPack, FormatMismatch, KgkitError, UsageError
+from kgkit.sharing.layout import CARD, MANIFEST
+from kgkit.sharing.reading import PackReader, open_pack
+from kgkit.sharing.tar import BLOCK, tar_header
+from kgkit.sharing.writing import GZIP_HEAD
+from tests.pack_toys import Archive, rest_of, toy_pack
+from tests.toys import build_toy
+
+FLIPS = 70
+"""Flipped bytes of each of a plain and a compressed pack; with 60 others they make 200 archives."""
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """A pack of the toy and its vectors: not to be changed."""
+    return toy_pack(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def compressed(tmp_path_factory):
+    """The same, compressed."""
+    return toy_pack(tmp_path_factory.mktemp("compressed"), "toy.tar.gz")
+
+
+@pytest.fixture
+def archive(plain):
+    """The pack, taken apart."""
+    return Archive(plain)
+
+
+def refused(path, folder):
+    """Return the message of the error that a pack is refused with; nothing may be left behind."""
+    home = folder / "deep" / "home"
+    with pytest.raises(KgkitError) as error:
+        kgkit.unpack(path, home=home)
+    assert not (folder / "deep").exists(), rest_of(home)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("number", range(FLIPS))
+@pytest.mark.parametrize("kind", ["plain", "compressed"])
+def test_a_pack_with_a_flipped_byte_is_refused(request, tmp_path, kind, number):
+    content = bytearray(request.getfixturevalue(kind).read_bytes())
+    drawn = random.Random(f"{kind}{number}")
+    # The first bytes and the last ones, where a format keeps what few readers look at; else anywhere.
+    size = len(content)
+    at = number if number < 12 else size - 1 - (number - 12) if number < 24 else drawn.randrange(size)
+    content[at] ^= drawn.randrange(1, 256)
+    path = tmp_path / "flipped.tar"
+    path.write_bytes(content)
+    assert "was not unpacked" in refused(path, tmp_path)
+
+
+PATHS = (
+    "../manifest.json", "../../../../etc/cron.d/x.json", "/etc/x.json", "a/../../x.json", "./x.json",
+    "a//x.json", "..", ".hidden.json", "a\\..\\x.json", "C:x.json", "con.json", "aux/x.json", "x.json.",
+    "x\n.json", "é.json",
+    "x" * 101 + ".json", "a/" * 9 + "x.json", "", " x.json", "a/ /x.json", "~/x.json", "x.json\0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_a_path_that_leads_elsewhere_is_refused_before_anything_is_written(archive, tmp_path, name):
+    archive.item("kb:toy")["files"][name] = {"size": 1, "sha256": hashlib.sha256(b"x").hexdigest()}
+    path = tmp_path / "pack.tar"
+    content = msgspec.json.encode(archive.manifest)
+    path.write_bytes(
+        tar_header(MANIFEST, len(content)) + content + bytes(-len(content) % BLOCK) + bytes(9999)
+    )
+    message = refused(path, tmp_path)
+    assert "not safe everywhere" in message or "lies too deep" in message or "ends in" in message
+
+
+@pytest.mark.parametrize(
+    "suffix", [".bin", ".pkl", ".pickle", ".pt", ".pth", ".py", ".so", ".sh", ".joblib", ""]
+)
+def test_files_that_could_execute_something_are_refused(archive, tmp_path, suffix):
+    archive.set_file("vectors:toy/plane", f"rest{suffix}", pickle.dumps(os.getcwd))
+    assert "ends in" in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["matrix.npy", "keys.npy"])
+def test_an_array_of_objects_is_refused_and_nothing_of_it_is_unpickled(archive, tmp_path, name):
+    import io
+
+    import numpy as np
+
+    content = io.BytesIO()
+    np.save(content, np.array([print], dtype=object), allow_pickle=True)
+    archive.set_file("vectors:toy/plane", name, content.getvalue())
+    files = archive.item("vectors:toy/plane")["files"]
+    others = {path: file for path, file in files.items() if path != "vectors.json"}
+    sizes = {path: file["size"] for path, file in others.items()}
+    digests = {path: file["sha256"] for path, file in others.items()}
+    archive.edit_json("vectors:toy/plane", "vectors.json", files=sizes, sha256=digests)
+    assert refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+@pytest.mark.parametrize("kind", [b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"L", b"K", b"x", b"g", b"S"])
+def test_links_devices_folders_and_extensions_are_refused(plain, tmp_path, kind):
+    content = bytearray(plain.read_bytes())
+    at = content.index(b"kb/toy/data.mdb")
+    header = bytearray(content[at : at + BLOCK])
+    header[156:157] = kind
+    header[157:168] = b"/etc/passwd"
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    content[at : at + BLOCK] = header
+    path = tmp_path / "link.tar"
+    path.write_bytes(content)
+    assert "not of a regular file" in refused(path, tmp_path)
+
+
+def bomb(archive, path, size):
+    """Write a compressed pack whose data.mdb is that many zeros, which its manifest declares."""
+    archive.item("kb:toy")["files"]["data.mdb"] = {"size": size, "sha256": "0" * 64}
+    start = archive.write(path).read_bytes()
+    start = start[: start.index(tar_header("kb/toy/data.mdb", 0)[:15])] + tar_header("kb/toy/data.mdb", size)
+    deflate = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    chunks = [GZIP_HEAD, deflate.compress(start)]
+    chunks += [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    path.write_bytes(b"".join([*chunks, deflate.flush()]))
+    return path
+
+
+def test_a_bomb_that_its_build_does_not_declare_is_refused_before_it_is_inflated(archive, tmp_path):
+    path = bomb(archive, tmp_path / "bomb.tar.gz", 200 << 20)
+    assert path.stat().st_size < 1_000_000
+    tracemalloc.start()
+    try:
+        assert "not those that its manifest names" in refused(path, tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_bomb_beyond_the_limit_is_refused_at_its_manifest(archive, tmp_path):
+    path = bomb(archive, tmp_path / "bomb.tar.gz", 3 << 20)
+    with pytest.raises(UsageError, match="are allowed"):
+        kgkit.unpack(path, home=tmp_path / "home", max_bytes=1 << 20)
+    archive.item("kb:toy")["files"]["data.mdb"]["size"] = 1 << 61
+    content = msgspec.json.encode(archive.manifest)
+    path.write_bytes(tar_header(MANIFEST, len(content)) + content + bytes(-len(content) % BLOCK))
+    assert "are allowed" in refused(path, tmp_path)
+
+
+def test_a_bomb_in_the_place_of_the_manifest_is_not_inflated(tmp_path):
+    deflate = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    head = deflate.compress(tar_header(MANIFEST, 8 << 30))
+    body = b"".join(deflate.compress(bytes(1 << 20)) for _ in range(64))
+    path = tmp_path / "bomb.tar.gz"
+    path.write_bytes(GZIP_HEAD + head + body + deflate.flush())
+    assert f"its first file is not a {MANIFEST}" in refused(path, tmp_path)
+
+
+@pytest.mark.parametrize("behind", [b"\0", b"x", bytes(1 << 20), b"x" * BLOCK])
+def test_what_stands_behind_the_end_is_refused(plain, compressed, tmp_path, behind):
+    for source in (plain, compressed):
+        path = tmp_path / "longer.tar"
+        path.write_bytes(source.read_bytes() + behind)
+        message = refused(path, tmp_path)
+        assert "there is more in it" in message or "its checksum does not match" in message
+    path.write_bytes(gzip.compress(plain.read_bytes() + behind, mtime=0))
+    assert refused(path, tmp_path)
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.6, 0.9, 0.999])
+def test_a_pack_that_ends_too_early_is_refused(plain, compressed, tmp_path, share):
+    for source in (plain, compressed):
+        content = source.read_bytes()
+        path = tmp_path / "short.tar"
+        path.write_bytes(content[: int(share * len(content))])
+        assert "was not unpacked" in refused(path, tmp_path)
+
+
+def test_files_in_another_order_or_under_another_name_are_refused(archive, tmp_path):
+    names = archive.names()
+    archive.names = lambda: [*names[:-2], names[-1], names[-2]]
+    assert "another file stands where" in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+def change_twice(archive):
+    archive.manifest["items"].append(archive.manifest["items"][0])
+
+
+def change_format(archive):
+    archive.manifest["format"] = 99
+
+
+def change_empty(archive):
+    archive.manifest["items"] = []
+
+
+def change_unrequested(archive):
+    for item in archive.manifest["items"]:
+        item["requested"] = False
+
+
+def change_field(archive):
+    archive.manifest["execute"] = "rm"
+
+
+def change_kind(archive):
+    archive.manifest["items"][0]["kind"] = "script"
+
+
+def change_name(archive):
+    archive.manifest["items"][0]["name"] = "../toy"
+
+
+def change_vectors_name(archive):
+    archive.item("vectors:toy/plane")["name"] = "toy/a/b"
+
+
+def change_version(archive):
+    archive.manifest["items"][0]["version"] = "../x"
+
+
+def change_first(archive):
+    files = archive.manifest["items"][0]["files"]
+    files["manifest.json"] = files.pop("manifest.json")
+
+
+def change_digest(archive):
+    archive.manifest["items"][0]["files"]["data.mdb"]["sha256"] = "zz"
+
+
+def change_size(archive):
+    archive.manifest["items"][0]["files"]["data.mdb"]["size"] = -1
+
+
+def change_number(archive):
+    archive.manifest["items"][0]["files"].update(
+        {f"f{number}.json": {"size": 0, "sha256": "0" * 64} for number in range(20_001)}
+    )
+
+
+def change_capitals(archive):
+    archive.manifest["items"][0]["files"]["DATA.mdb"] = {"size": 0, "sha256": "0" * 64}
+
+
+def change_into_folder(archive):
+    archive.manifest["items"][0]["files"]["data.mdb/x.json"] = {"size": 0, "sha256": "0" * 64}
+
+
+def change_long_manifest(archive):
+    archive.manifest["items"][0]["files"]["manifest.json"]["size"] = 64_000_001
+
+
+CHANGES = {
+    change_twice: "declares something twice", change_format: "has format 99", change_empty: "nothing in it",
+    change_unrequested: "nothing in it is what somebody asked for", change_field: "unknown field",
+    change_kind: "Invalid enum value", change_name: "is no name of a kb",
+    change_vectors_name: "is no name of a vectors", change_version: "is no version of kb:toy",
+    change_first: "first file of kb:toy is not its manifest.json", change_digest: "matching regex",
+    change_size: ">= 0", change_number: "declares more than 20,000 files", change_capitals: "have one path",
+    change_into_folder: "have one path", change_long_manifest: "is longer than",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_a_manifest_that_makes_no_sense_is_refused(archive, tmp_path, change):
+    change(archive)
+    path = tmp_path / "pack.tar"
+    content = msgspec.json.encode(archive.manifest)
+    path.write_bytes(
+        tar_header(MANIFEST, len(content)) + content + bytes(-len(content) % BLOCK) + bytes(9999)
+    )
+    assert CHANGES[change] in refused(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"null", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}']
+)
+def test_a_manifest_that_is_none_is_refused(tmp_path, content):
+    path = tmp_path / "pack.tar"
+    path.write_bytes(tar_header(MANIFEST, len(content)) + content + bytes(-len(content) % BLOCK))
+    assert f"{MANIFEST} cannot be read" in refused(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"PK\x03\x04" + bytes(600), bytes(2000), b"\x1f\x8b\x08\x00"]
+)
+def test_what_is_no_pack_is_refused(tmp_path, content):
+    path = tmp_path / "none.tar"
+    path.write_bytes(content)
+    assert "was not unpacked" in refused(path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("title", "path", "fields", "message"),
+    [
+        ("kb:toy", "manifest.json", {"format": 9}, "which this kgkit does not read"),
+        ("kb:toy", "manifest.json", {"entities": 999}, "and is not"),
+        ("kb:toy", "manifest.json", {"build": "../../x"}, "and is not"),
+        ("kb:toy", "manifest.json", {"files": {"data.mdb": 5}}, "not those that its manifest names"),
+        ("kb:toy", "manifest.json", {"sha256": {"data.mdb": "0" * 64}}, "other digests"),
+        ("kb:toy", "manifest.json", {"url_pattern": "javascript:{key}"}, "is build"),
+        ("vectors:toy/plane", "vectors.json", {"rows": 10**12}, "and is not"),
+        ("vectors:toy/plane", "vectors.json", {"name": "other"}, "says that it is toy/other"),
+        ("vectors:toy/plane", "vectors.json", {"kb": "../.."}, "says that it is ../../plane"),
+        ("vectors:toy/plane", "vectors.json", {"files": {}}, "not those that its manifest names"),
+    ],
+)
+def test_what_says_something_else_of_itself_than_the_pack_does_is_refused(
+    archive, tmp_path, title, path, fields, message
+):
+    archive.edit_json(title, path, **fields)
+    assert message in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+def test_a_format_that_is_not_read_says_which_are(archive, tmp_path):
+    archive.edit_json("kb:toy", "manifest.json", format=9)
+    with pytest.raises(FormatMismatch, match="it reads 2, 3: ask for a pack of another version"):
+        kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "home")
+
+
+def test_a_home_that_was_there_is_as_it_was(plain, tmp_path):
+    home = build_toy(tmp_path, name="other").path.parents[3]
+    before = rest_of(home)
+    content = bytearray(plain.read_bytes())
+    content[-2000] ^= 1
+    (tmp_path / "flipped.tar").write_bytes(content)
+    with pytest.raises(DamagedPack):
+        kgkit.unpack(tmp_path / "flipped.tar", home=home)
+    assert rest_of(home) == before
+
+
+def test_a_card_that_is_no_text_is_read_as_far_as_it_is(archive, tmp_path):
+    archive.files[CARD] = b"\xff\xfe# toy"
+    archive.manifest["card"] = {"size": 7, "sha256": hashlib.sha256(b"\xff\xfe# toy").hexdigest()}
+    assert kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "home").card.endswith("# toy")
+
+
+def test_a_pack_is_read_in_chunks_that_do_not_grow_with_it(tmp_path):
+    records = {"links": (), "pages": build_records(4000)}
+    (tmp_path / "x").mkdir()
+    home = build_toy(tmp_path / "x", **records).path.parents[3]
+    path = kgkit.pack("toy", tmp_path / "toy.tar.gz", home=home).path
+    with open_pack(str(path), 1 << 40) as reader:
+        assert isinstance(reader, PackReader) and reader.manifest.size > 8_000_000
+        tracemalloc.start()
+        try:
+            size = sum(len(chunk) for member in reader.members() for chunk in member.chunks)
+            assert tracemalloc.get_traced_memory()[1] < 6_000_000
+        finally:
+            tracemalloc.stop()
+    assert size == reader.manifest.size
+
+
+def build_records(count):
+    """Return entities with long descriptions."""
+    from tests.toys import entities
+
+    return entities(count, 3000)
