@@ -8,11 +8,16 @@ names are guessed by their headings:
     aliases      further names; `aliases|` splits a cell at each `|`
     description  sentence on the entity
     kind         its kind: `company`
+    count        how often the names of the row were seen with this meaning: priors are made of counts
+    fact         fact of the entity: the heading is its relation, the cell a key or label of a row; `owns|`
+                 splits cells
+    number       an attribute that is a number, as `--popularity` reads it, in CSV too
     attribute    whatever else is kept; unless some are named, every other column
 
 An empty name is no column: `--kind ""`.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -21,15 +26,17 @@ from typing import Any, Final, NamedTuple, Self
 
 from kb_builders.table_files import Table, open_table
 from kgkit.building import (
+    MAX_COUNT,
     Alias,
     Builder,
     Entity,
     Files,
     Record,
     SourceInfo,
+    Triple,
     check_attributes,
 )
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import SourceError, UsageError, abbreviate
 
 HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     "key": ("key", "id", "qid", "identifier", "uri", "iri", "code"),
@@ -46,14 +53,20 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     ),
     "description": ("description", "definition", "gloss", "summary", "abstract", "comment"),
     "kind": ("kind", "type", "category", "class"),
+    "count": ("count", "counts", "frequency"),
 }
 """Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`."""
 
-SEVERAL: Final = ("aliases", "attribute")
+SEVERAL: Final = ("aliases", "fact", "number", "attribute")
 """What several columns can be."""
+
+SPLIT: Final = ("aliases", "fact")
+"""Of what a cell may hold several, with a separator between them."""
 
 SEPARATORS: Final = ("|", ";")
 """Characters at which the cells of aliases are split, where nobody says so: the first that there is."""
+
+_NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
 
 _ROWS_TO_GUESS: Final = 1_000
 _ROWS_OF_PREVIEW: Final = 3
@@ -69,6 +82,9 @@ class TableLayout(NamedTuple):
         description: column of the descriptions, if there is one.
         kind: column of the kinds, if there is one.
         attributes: columns of attributes.
+        count: column of the counts of names, if there is one.
+        facts: columns of facts, each with the separator of a cell; "": a cell is one object.
+        numbers: columns of attributes that are numbers.
     """
 
     key: int
@@ -77,6 +93,25 @@ class TableLayout(NamedTuple):
     description: int | None = None
     kind: int | None = None
     attributes: tuple[int, ...] = ()
+    count: int | None = None
+    facts: tuple[tuple[int, str], ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+class TableRow(NamedTuple):
+    """What a row says.
+
+    Attributes:
+        entity: the entity.
+        surfaces: its aliases, the label first.
+        count: how often each of them was seen with this meaning.
+        facts: relation and object of each of its facts, the object as the cell has it.
+    """
+
+    entity: Entity
+    surfaces: list[str]
+    count: float = 0.0
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 class TableBuilder(Builder):
@@ -93,7 +128,7 @@ class TableBuilder(Builder):
         self.columns = {
             role: [names] if isinstance(names, str) else [*names] for role, names in (columns or {}).items()
         }
-        roles = (*HEADINGS, "attribute")
+        roles = (*HEADINGS, "fact", "number", "attribute")
         for role, names in self.columns.items():
             if role not in roles:
                 raise UsageError(f"a column of a table is one of {', '.join(roles)}, not {role!r}")
@@ -116,21 +151,27 @@ class TableBuilder(Builder):
             layout = self._layout(table, source)
             yield f"{source}: {_described(table.header, layout)}"
         with open_table(source) as table:
-            rows = islice(_records(table, layout, source), _ROWS_OF_PREVIEW)
-            for entity, surfaces in rows:
-                yield f"{entity.key}: {'; '.join([entity.label, *surfaces[1:]])}" + (
+            for row in islice(_records(table, layout, source), _ROWS_OF_PREVIEW):
+                entity = row.entity
+                yield f"{entity.key}: {'; '.join([entity.label, *row.surfaces[1:]])}" + (
                     f" ({entity.description})" if entity.description else ""
                 )
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
-        """Yield each row's entity and its aliases."""
+        """Yield each row's entity, its aliases, and its facts."""
         with open_table(source) as table:
             layout = self._layout(table, source)
+        keys = _RowNames()
+        if layout.facts:
+            with open_table(source) as table:
+                keys.read(_records(table, layout, source))
         with open_table(source) as table:
-            for entity, surfaces in _records(table, layout, source):
+            for entity, surfaces, count, facts in _records(table, layout, source):
                 yield entity
                 for surface in surfaces:
-                    yield Alias(surface, entity.key)
+                    yield Alias(surface, entity.key, count)
+                for relation, written in facts:
+                    yield Triple(entity.key, relation, keys.key_of(written, relation, source))
 
     def _layout(self, table: Table, path: Path) -> TableLayout:
         """Return what the columns are: those that were named, and the others by their headings."""
@@ -152,6 +193,7 @@ class TableBuilder(Builder):
                 path=path, line=1,
             )  # fmt: skip
         attributes = [index for index, _ in indices.get("attribute", [])]
+        numbers = tuple(index for index, _ in indices.get("number", []))
         if "attribute" not in indices:
             attributes = [index for index, name in enumerate(table.header) if name and index not in used]
         if repeated := [name for name, count in _counts(table.header, used, attributes).items() if count > 1]:
@@ -161,18 +203,54 @@ class TableBuilder(Builder):
             aliases = [(index, separator) for index, separator in _with_separators(table, aliases)]
         return TableLayout(
             key[0][0], label[0][0], tuple(aliases), _only(indices, "description"), _only(indices, "kind"),
-            tuple(attributes),
+            tuple(attributes), _only(indices, "count"), tuple(indices.get("fact", [])), numbers,
         )  # fmt: skip
 
 
-def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[tuple[Entity, list[str]]]:
-    """Yield the entity of each row, and its aliases, the label first; empty rows are passed over."""
+class _RowNames:
+    """The keys and labels of all rows: what the cells of facts may name.
+
+    What is neither is taken for a key, which may be that of an entity of the knowledge base that the table
+    is added to; a build says which keys it does not know.
+    """
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.labelled: dict[str, set[str]] = {}
+
+    def read(self, rows: Iterator[TableRow]) -> None:
+        """Take in the keys and labels of rows."""
+        for row in rows:
+            self.keys.add(row.entity.key)
+            self.labelled.setdefault(row.entity.label, set()).add(row.entity.key)
+
+    def key_of(self, written: str, relation: str, path: Path) -> str:
+        """Return the key that a cell of facts means.
+
+        Raises:
+            SourceError: if it is the label of several rows.
+        """
+        labelled = self.labelled.get(written, {written})
+        if written in self.keys:
+            return written
+        if len(labelled) > 1:
+            raise SourceError(
+                f"{written!r}, in column {relation!r}, is the label of {len(labelled)} rows "
+                f"({', '.join(sorted(labelled)[:_ROWS_OF_PREVIEW])}): write the key of the right row",
+                path=path,
+            )
+        return min(labelled)
+
+
+def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[TableRow]:
+    """Yield what each row says; empty rows are passed over."""
     lines: dict[str, int] = {}
     for number, cells in table.rows:
         if not any(map(_text, cells)):
             continue
         try:
-            entity, surfaces = _record(cells, layout, table.header)
+            row = _record(cells, layout, table.header)
+            entity = row.entity
             if entity.key in lines:
                 raise ValueError(
                     f"the key {entity.key!r} is that of {table.unit} {lines[entity.key]:,} too: "
@@ -184,14 +262,15 @@ def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[tuple[En
             message = str(error) if where else f"row {number:,}: {error}"
             raise SourceError(message, path=path, line=where, text=", ".join(map(_text, cells))) from None
         lines[entity.key] = number
-        yield entity, surfaces
+        yield row
 
 
-def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> tuple[Entity, list[str]]:
-    """Return the entity of a row, and its aliases.
+def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> TableRow:
+    """Return what a row says.
 
     Raises:
-        ValueError: if it has no key, or an attribute that the store cannot hold.
+        ValueError: if it has no key, a count or number that is none, or an attribute that the store
+            cannot hold.
     """
     key, label = _text(cells[layout.key]), _text(cells[layout.label])
     if not key:
@@ -200,11 +279,50 @@ def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) ->
     for index, separator in layout.aliases:
         surfaces += _surfaces(cells[index], separator)
     attributes = {header[index]: value for index in layout.attributes if (value := _value(cells[index]))}
+    for index in layout.numbers:
+        if _text(cells[index]):
+            attributes[header[index]] = _number(cells[index], header[index])
     check_attributes(attributes)
     description, kind = (
         "" if index is None else _text(cells[index]) for index in (layout.description, layout.kind)
     )
-    return Entity(key, label or key, description, kind, attributes=attributes), [*dict.fromkeys(surfaces)]
+    entity = Entity(key, label or key, description, kind, attributes=attributes)
+    facts = [
+        (header[index], name)
+        for index, separator in layout.facts
+        for name in _surfaces(cells[index], separator)
+    ]
+    return TableRow(entity, [*dict.fromkeys(surfaces)], _count(cells, layout, header), tuple(facts))
+
+
+def _count(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> float:
+    """Return the count of a row, 0 where there is none.
+
+    Raises:
+        ValueError: if it is no number from 0 on.
+    """
+    if layout.count is None or not _text(cells[layout.count]):
+        return 0.0
+    count = float(_number(cells[layout.count], header[layout.count]))
+    if not 0 <= count <= MAX_COUNT:
+        raise ValueError(
+            f"the count {count:g}, in column {header[layout.count]!r}, is not from 0 to {MAX_COUNT:g}"
+        )
+    return count
+
+
+def _number(cell: Any, column: str) -> int | float:
+    """Return a cell as a number.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return cell
+    text = _text(cell)
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{abbreviate(repr(text))}, in column {column!r}, is no number: write it as 1234.5")
+    return float(text) if "." in text or "e" in text.lower() else int(text)
 
 
 def _surfaces(cell: Any, separator: str) -> Iterator[str]:
@@ -230,14 +348,14 @@ def _value(cell: Any) -> Any:
 
 
 def _column(header: Sequence[str], name: str, role: str, path: Path) -> tuple[int, str]:
-    """Return the index of a column, and the separator behind its name; aliases have one, perhaps.
+    """Return the index of a column, and the separator behind its name; those of `SPLIT` may have one.
 
     Raises:
         SourceError: if there is no such column.
     """
     if name in header:
         return header.index(name), ""
-    for heading in sorted(filter(None, header), key=len, reverse=True) if role == "aliases" else ():
+    for heading in sorted(filter(None, header), key=len, reverse=True) if role in SPLIT else ():
         separator = name.removeprefix(heading)
         if separator != name and not any(letter.isalnum() for letter in separator):
             return header.index(heading), separator
@@ -281,9 +399,15 @@ def _described(header: Sequence[str], layout: TableLayout) -> str:
         phrases.append(
             f"aliases from {header[index]!r}" + (f" (split at {separator!r})" if separator else "")
         )
-    for role, column in (("description", layout.description), ("kind", layout.kind)):
+    for role, column in (
+        ("description", layout.description), ("kind", layout.kind), ("counts", layout.count),
+    ):  # fmt: skip
         if column is not None:
             phrases.append(f"{role} from {header[column]!r}")
     if layout.attributes:
         phrases.append(f"attributes from {', '.join(repr(header[index]) for index in layout.attributes)}")
+    for index, separator in layout.facts:
+        phrases.append(f"facts from {header[index]!r}" + (f" (split at {separator!r})" if separator else ""))
+    if layout.numbers:
+        phrases.append(f"numbers from {', '.join(repr(header[index]) for index in layout.numbers)}")
     return ", ".join(phrases)

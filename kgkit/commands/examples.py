@@ -31,7 +31,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit link": CommandExample("kgkit link letter.txt --kb wordnet", "linking.md"),
     "kgkit tag": CommandExample("kgkit tag letter.txt --model conll", "tagging.md"),
     "kgkit predict": CommandExample("kgkit predict reviews.txt --model opinions", "predict.md"),
-    "kgkit tree": CommandExample('kgkit tree "The dog barked." --kb wordnet --svg tree.svg', "kbert.md"),
+    "kgkit tree": CommandExample('kgkit tree "The dog barked at the bank clerk." --kb wordnet', "kbert.md"),
     "kgkit attention": CommandExample(
         'kgkit attention "The dog barked." --model grammar --svg attention.svg', "kambert.md"
     ),

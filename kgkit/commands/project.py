@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,11 +19,12 @@ if TYPE_CHECKING:
     from kgkit.types import Entity
     from kgkit.vectors import Vectors
     from kgkit.vectors.projection import Method
-    from kgkit.vectors.scan import Rows
+    from kgkit.vectors.scan import Matrix, Rows
 
 _PICTURED, _LISTED = 5_000, 10_000
 _MOST_TYPES: Final = 60
 _NAMED: Final = 60
+_COMPARED: Final = 5_000  # vectors whose neighbors say which field tells most
 
 
 def project(
@@ -52,7 +52,7 @@ def project(
         typer.Option(
             "--color-by",
             metavar="FIELD",
-            help="types, kind, pos, or an attribute (lexfile); by default the first that separates entities.",
+            help="types, kind, pos, or an attribute (lexfile); by default the one that tells most.",
         ),
     ] = None,
     kind: EntityKindOption = None,
@@ -83,7 +83,7 @@ def project(
         vectors = kb.vectors(last or None)
         if to is not None:
             rows = choose_rows(kb, vectors, _LISTED if limit is None else limit, kind, seed)
-            write_pair(kb, vectors, rows, to, color_by, tell)
+            write_pair(kb, vectors, rows, to, color_by, seed, tell)
             messages.write(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
         if picture is not None:
             rows = choose_rows(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
@@ -112,13 +112,14 @@ def write_pair(
     rows: "Rows",
     folder: Path,
     color_by: str | None,
+    seed: int,
     tell: ProgressCallback,
 ) -> None:
     """Write the projector's pair beside *folder* and rename it, so that it appears whole or not at all."""
     from kgkit.vectors.projection import write_projector
 
     entities = [kb[row] for row in rows.tolist()]
-    field = check_field(entities, color_by)
+    field = color_field(entities, vectors, rows, color_by, seed)
     columns = ("key", "label", field, "description")
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
@@ -156,7 +157,7 @@ def draw(
     from kgkit.vectors.projection import project_rows
 
     entities = [kb[row] for row in rows.tolist()]
-    field = check_field(entities, color_by)
+    field = color_field(entities, vectors, rows, color_by, seed)
     tell(f"laying out {len(rows):,} points")
     points = project_rows(vectors.matrix, rows, method, seed)
     degrees = [kb.degree(entity.id) for entity in entities]
@@ -174,26 +175,63 @@ def draw(
         write(drawn)
 
 
-def default_field(entities: Sequence["Entity"]) -> str:
-    """Return the field that separates entities best: types, an attribute of few values, else pos or kind."""
-    if 2 * sum(bool(entity.types) for entity in entities) >= len(entities):
-        return "types"
-    for name in dict.fromkeys(name for entity in entities for name in entity.attributes):
-        values = Counter(group_of(entity, name) for entity in entities)
-        empty = values.pop("", 0)
-        if 2 <= len(values) <= _MOST_TYPES and 2 * empty <= len(entities):
-            return name
-    return "pos" if len({entity.pos for entity in entities}) > 1 else "kind"
+def color_field(
+    entities: Sequence["Entity"], vectors: "Vectors", rows: "Rows", field: str | None, seed: int
+) -> str:
+    """Return *field*, or the one that tells most about vectors, if it is None.
 
-
-def check_field(entities: Sequence["Entity"], field: str | None) -> str:
-    """Return *field*, or the default one if it is None.
+    Args:
+        entities: P entities.
+        vectors: vectors of the knowledge base.
+        rows: (P,) rows of the entities.
+        field: field of entities; None: that of `default_field`, for 5,000 of them at most.
+        seed: seed of what is drawn where there are more.
 
     Raises:
         UsageError: if no entity has a word in this field; names the fields that there are.
     """
-    if field is None:
-        return default_field(entities)
+    import numpy as np
+
+    if field is not None:
+        return check_field(entities, field)
+    drawn = np.arange(len(entities))
+    if len(drawn) > _COMPARED:
+        drawn = np.sort(np.random.default_rng(seed).choice(drawn, _COMPARED, replace=False))
+    matrix = np.asarray(vectors.matrix).take(rows[drawn], axis=0)
+    return default_field([entities[index] for index in drawn.tolist()], matrix)
+
+
+def default_field(entities: Sequence["Entity"], vectors: "Matrix") -> str:
+    """Return the field whose groups tell most about which vectors lie beside each other.
+
+    Fields are the types, attributes of 2 to 60 words, the part of speech and the kind; the first of
+    them if none tells anything.
+
+    Args:
+        entities: P entities.
+        vectors: (P, D).
+    """
+    from kgkit.vectors.grouping import nearest_rows, shared_bits
+
+    attributes = dict.fromkeys(name for entity in entities for name in entity.attributes)
+    groups = {name: [group_of(entity, name) for entity in entities] for name in ("types", *attributes)}
+    chosen = {
+        name: words
+        for name, words in groups.items()
+        if name == "types" or 2 <= len({*words} - {""}) <= _MOST_TYPES
+    }
+    chosen |= {name: [group_of(entity, name) for entity in entities] for name in ("pos", "kind")}
+    nearest = nearest_rows(vectors)
+    bits = {name: shared_bits(words, nearest) for name, words in chosen.items()}
+    return max(bits, key=lambda name: (bits[name], bool(any(chosen[name]))))
+
+
+def check_field(entities: Sequence["Entity"], field: str) -> str:
+    """Return *field*.
+
+    Raises:
+        UsageError: if no entity has a word in this field; names the fields that there are.
+    """
     if not any(group_of(entity, field) for entity in entities):
         attributes = {name for entity in entities for name in entity.attributes if group_of(entity, name)}
         fields = ", ".join(("types", "kind", "pos", *sorted(attributes)))

@@ -98,6 +98,13 @@ def tree(
         linking_generators = linkers.generators if linker else generators
     flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
     Messages(quiet=quiet).write_omissions([generator.omissions for generator in linking_generators])
+    if not flat.branches.any():
+        names_of_kbs = ", ".join(opened.name for opened in kbs)
+        Messages(quiet=quiet).write(
+            f"no fact fits into {size} tokens beside the text: --size takes more"
+            if sentence_tree.hooks
+            else f"no fact found: {names_of_kbs} has none about a name in this text"
+        )
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
         Messages(quiet=quiet).write(f"drawn: {path}")

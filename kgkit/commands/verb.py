@@ -21,7 +21,10 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--kb", "--model", "--vectors", "--mentions", "--coherence", "--linker", "--encoder", "--senses",
         "--tagger", "--chunker", "--pmi",
     ),
-    "Columns of a table": ("--key", "--label", "--aliases", "--description", "--attribute", "--preview"),
+    "Columns of a table": (
+        "--key", "--label", "--aliases", "--description", "--count", "--fact", "--number", "--attribute",
+        "--preview",
+    ),
     "Input": ("--data", "--gold", "--dev", "--dev-gold", "--input-format", "--recursive", "--source"),
     "Output": (
         "--output", "--html", "--svg", "--json", "--jsonl", "--table", "--picture", "--predictions",

@@ -22,6 +22,8 @@ MAX_SCANNED: Final = 1_000_000
 """Of so many surfaces or entities, not all are read unless that is asked for."""
 
 _SUGGESTED: Final = 5
+_TYPED: Final = "abcdefghijklmnopqrstuvwxyz0123456789_"
+_LONGEST_TYPED: Final = 64  # letters: all that one error can make of a longer key takes long to look up
 _PIECES: Final = re.compile(r"[.%#:(/]")
 
 _Match = tuple[int, Literal["key", "surface", "label"], str, Literal["exact", "prefix", "part"]]
@@ -130,18 +132,40 @@ def _of_surface(kb: "KnowledgeBase", raw: bytes, how: Literal["prefix", "part"])
 
 
 def suggest_keys(kb: "KnowledgeBase", key: str) -> list[str]:
-    """Return keys that may have been meant by one that *kb* does not have."""
-    return list(dict.fromkeys(each.entity.key for each in kb.decode(_suggest_candidates(kb, key))))
+    """Return keys that may have been meant by one that *kb* does not have.
 
-
-def _suggest_candidates(kb: "KnowledgeBase", key: str) -> Candidates:
-    """Return what a name that is no key could stand for: as a word, as the word in a key, as one misspelt."""
+    They are those of what it stands for as a word, or as the word in a key; else the keys that differ by one
+    typing error; else those of the most similar surface.
+    """
     word = _PIECES.split(key.replace("_", " "))[0] or key
     for text in (key, word):
         candidates = kb.candidates(text, k=_SUGGESTED)
         if len(candidates):
-            return candidates
-    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MAX_SCANNED)
+            return _keys_of(kb, candidates)
+    with kb.store.reading():
+        similar = [edited for edited in _typing_errors(key) if kb.store.id_of(edited) is not None]
+    if similar:
+        return list(dict.fromkeys(similar))
+    return _keys_of(kb, kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MAX_SCANNED))
+
+
+def _keys_of(kb: "KnowledgeBase", candidates: Candidates) -> list[str]:
+    return list(dict.fromkeys(each.entity.key for each in kb.decode(candidates)))
+
+
+def _typing_errors(key: str) -> Iterator[str]:
+    """Yield what *key* is without one error: two letters in the wrong order, one extra, wrong or missing."""
+    if len(key) > _LONGEST_TYPED:
+        return
+    cuts = range(len(key))
+    for at in cuts[1:]:
+        yield key[: at - 1] + key[at] + key[at - 1] + key[at + 1 :]
+    for at in cuts:
+        yield key[:at] + key[at + 1 :]
+    for at in cuts:
+        yield from (key[:at] + letter + key[at + 1 :] for letter in _TYPED)
+    for at in range(len(key) + 1):
+        yield from (key[:at] + letter + key[at:] for letter in _TYPED)
 
 
 def key_hint(kb: "KnowledgeBase", entity: object) -> str:

@@ -2,10 +2,12 @@
 
 The commonest types have a colour, which people of any colour vision can tell apart (Paul Tol's twelve), the
 rest are grey. Each is named where its points are densest, and in a legend beside the picture; some points are
-named too, where there is room.
+named too, where there is room. Letters that matplotlib's own font lacks are drawn with an installed one that
+has them (`kgkit.vectors.fonts`).
 """
 
 import io
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.text import drawn_text
+from kgkit.vectors.fonts import choose_fonts, warn_of_missing
 from kgkit.vectors.projection import Points
 
 SUFFIXES: Final = (".png", ".svg", ".pdf")
@@ -67,15 +70,17 @@ def picture(
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra("matplotlib", "plot") from error
+    shown = _colours_of(groups)
+    fonts = choose_fonts([title, note, *map(_short, shown), *(_short(name) for _, name in names)])
+    warn_of_missing(fonts.missing)
     # Not pyplot, which would choose a screen. A fixed salt, no date: equal points give equal files.
-    with matplotlib.rc_context(
-        {"svg.hashsalt": "kgkit", "svg.fonttype": "none", "font.family": "DejaVu Sans"}
-    ):
+    settings = {"svg.hashsalt": "kgkit", "svg.fonttype": "none", "font.family": list(fonts.families)}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # they are named above
         figure = Figure(figsize=_SIZE, dpi=_DPI, facecolor="white")
         canvas: Any = FigureCanvasAgg(figure)
         axes = figure.add_axes((0.015, 0.04, 0.785, 0.90))
         axes.set_axis_off()
-        shown = _colours_of(groups)
         _scatter(axes, points, groups, shown)
         _legend(axes, groups, shown)
         axes.set_title(_plain(title), loc="left", fontsize=13, color=_INK)

@@ -180,3 +180,133 @@ def test_the_folder_of_neo4j_is_called_so(tmp_path):
     assert done.code == 2 and "it is called 'neo4j' now" in done.err
     table = run("kb", "import", write(tmp_path / "names.csv", NAMES), "--home", tmp_path)
     assert table.code == 2 and "`kgkit build-kb table" in table.err
+
+
+SHIPS = (
+    "id,name,also,seen,tons,owner,sails with\n"
+    "k,Kittiwake,Kitty,9,120,Ferry Company,a; b\n"
+    "a,Alcedo,Kitty,1,80.5,co,\n"
+    "b,Bittern,,,,,Kittiwake\n"
+    "co,Ferry Company,,0,,,\n"
+)
+SHIP_COLUMNS = {"aliases": "also", "count": "seen", "number": "tons", "fact": ["owner", "sails with; "]}
+
+
+def test_counts_make_priors(tmp_path):
+    with built(write(tmp_path / "ships.csv", SHIPS), tmp_path, **SHIP_COLUMNS) as kb:
+        assert keys_of(kb, "kitty") == ["k", "a"]
+        priors = [candidate.prior for candidate in kb.decode(kb.candidates("kitty"))]
+        assert priors == pytest.approx([10 / 12, 2 / 12])  # 9 and 1, each smoothed by 1
+
+
+def test_a_column_called_count_is_taken_for_counts_and_an_empty_name_for_none(tmp_path):
+    path = write(tmp_path / "names.csv", "id,name,frequency\na,Ann,3\nb,Ann,0\n")
+    with built(path, tmp_path) as kb:
+        assert [candidate.prior for candidate in kb.decode(kb.candidates("ann"))] == pytest.approx([0.8, 0.2])
+        assert kb["a"].attributes == {}
+    with built(path, tmp_path, count="", number="frequency") as kb:
+        assert kb["a"].attributes == {"frequency": 3} and kb["b"].attributes == {"frequency": 0}
+
+
+def test_numbers_are_attributes_that_popularity_reads(tmp_path):
+    from kgkit.linking.entity_features import check_numbers
+
+    with built(write(tmp_path / "ships.csv", SHIPS), tmp_path, **SHIP_COLUMNS) as kb:
+        assert [kb[key].attributes.get("tons") for key in "kab"] == [120, 80.5, None]
+        assert isinstance(kb["k"].attributes["tons"], int)
+        check_numbers(kb, ["tons"])
+    with built(write(tmp_path / "ships.csv", SHIPS), tmp_path) as kb:
+        assert kb["k"].attributes["tons"] == "120"
+        with pytest.raises(UnknownName):
+            check_numbers(kb, ["tons"])
+
+
+def test_a_column_may_be_counts_and_numbers(tmp_path):
+    path = write(tmp_path / "ships.csv", SHIPS)
+    with built(path, tmp_path, **{**SHIP_COLUMNS, "number": ["tons", "seen"]}) as kb:
+        assert kb["k"].attributes == {"tons": 120, "seen": 9}
+        assert keys_of(kb, "kitty") == ["k", "a"]
+
+
+def test_facts_name_rows_by_key_or_label(tmp_path):
+    with built(write(tmp_path / "ships.csv", SHIPS), tmp_path, **SHIP_COLUMNS) as kb:
+        facts = [
+            (key, relation, neighbor.key)
+            for key in ("k", "a", "b")
+            for relation in ("owner", "sails with")
+            for neighbor in kb.neighbors(key, relation)
+        ]
+        assert sorted(facts) == [
+            ("a", "owner", "co"), ("b", "sails with", "k"), ("k", "owner", "co"),
+            ("k", "sails with", "a"), ("k", "sails with", "b"),
+        ]  # fmt: skip
+        assert kb["k"].attributes == {"tons": 120}
+
+
+def test_a_fact_about_nothing_in_the_table_is_left_out_and_reported(tmp_path):
+    path = write(tmp_path / "ships.csv", "id,name,owner\na,Alcedo,nobody\nb,Bittern,Alcedo\n")
+    done = run("build-kb", "table", path, "--name", "ships", "--fact", "owner", "--home", tmp_path)
+    assert done.code == 0
+    assert "dropped: 1 × triple with an unknown end: a owner nobody" in done.err
+    assert "facts from 'owner'" in done.err
+
+
+def test_a_label_of_several_rows_is_no_object(tmp_path):
+    path = write(tmp_path / "names.csv", "id,name,boss\na,Ann,\nb,Ann,\nc,Cy,Ann\n")
+    message = str(refused(path, tmp_path, fact="boss"))
+    assert "'Ann', in column 'boss', is the label of 2 rows (a, b): write the key" in message
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ("many,1", "'many', in column 'seen', is no number: write it as 1234.5"),
+        ('"1,5",1', "'1,5', in column 'seen', is no number"),
+        ("-1,1", "the count -1, in column 'seen', is not from 0 to"),
+        ("1,nan", "'nan', in column 'tons', is no number"),
+        ("1,12 t", "'12 t', in column 'tons', is no number"),
+    ],
+)
+def test_what_is_no_number_is_refused_with_its_line(tmp_path, cells, message):
+    path = write(tmp_path / "names.csv", f"id,name,seen,tons\na,Ann,1,1\nb,Bob,{cells}\n")
+    error = refused(path, tmp_path, count="seen", number="tons")
+    assert error.line == 3 and message in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("12", 12), (" 0012 ", 12), ("-3", -3), ("2.50", 2.5), ("1e3", 1000.0), ("+4", 4)]
+)
+def test_numbers_as_people_write_them(tmp_path, text, number):
+    path = write(tmp_path / "names.csv", f"id,name,tons\na,Ann,{text}\n")
+    with built(path, tmp_path, number="tons") as kb:
+        assert kb["a"].attributes == {"tons": number}
+
+
+def test_counts_facts_and_numbers_are_options_of_the_command(tmp_path):
+    path = write(tmp_path / "ships.csv", SHIPS)
+    done = run(
+        "build-kb", "table", path, "--name", "ships", "--aliases", "also", "--count", "seen",
+        "--number", "tons",
+        "--fact", "owner", "--fact", "sails with; ", "--home", tmp_path,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "counts from 'seen', facts from 'owner', facts from 'sails with' (split at '; ')" in done.err
+    assert "numbers from 'tons'" in done.err and "4 entities, 5 triples" in done.out
+
+
+def test_parquet_gives_counts_and_numbers_as_they_are(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra scale is not installed")
+    from pyarrow import parquet
+
+    columns = {
+        "id": ["a", "b"],
+        "name": ["Ann", "Ann"],
+        "count": [3, 0],
+        "age": [3.5, None],
+        "boss": [["b"], []],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "names.parquet")
+    with built(tmp_path / "names.parquet", tmp_path, fact="boss", number="age") as kb:
+        assert kb["a"].attributes == {"age": 3.5} and kb["b"].attributes == {}
+        assert [neighbor.key for neighbor in kb.neighbors("a")] == ["b"]
+        assert keys_of(kb, "ann") == ["a", "b"]

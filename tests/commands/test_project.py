@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kgkit
-from kgkit.commands.project import default_field, group_of
+from kgkit.commands.project import color_field, default_field, group_of
 from kgkit.types import Entity
 from tests.cli_helpers import run
 from tests.vector_toys import DIRECTIONS, built, made
@@ -98,16 +98,59 @@ def entity(number, **settings):
     return Entity(key=str(number), id=number, **settings)
 
 
-def test_entities_are_coloured_by_their_types_if_most_have_some():
-    typed = [entity(0, types=("city", "place")), entity(1, types=("river",)), entity(2)]
-    assert default_field(typed) == "types"
-    assert [group_of(one, "types") for one in typed] == ["city", "river", ""]
+def lying_by(groups, seed=0):
+    """Return vectors that lie together where their groups are equal."""
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
+    centres = np.eye(len(numbers) + 1, 12)[[numbers[group] for group in groups]]
+    return centres + 0.02 * np.random.default_rng(seed).standard_normal(centres.shape)
 
 
-def test_else_by_an_attribute_of_few_values_else_by_part_of_speech_or_kind():
-    files = ("noun.animal", "noun.plant")
-    told = [entity(n, attributes={"gloss": str(n), "lexfile": files[n % 2], "n": n}) for n in range(200)]
-    assert default_field(told) == "lexfile"
+def test_entities_are_coloured_by_what_their_vectors_follow():
+    files, kinds = ("noun.animal", "noun.plant", "noun.food"), ("a", "b")
+    entities = [
+        entity(
+            n,
+            types=(kinds[n % 2],),
+            pos="nv"[n // 6 % 2],
+            attributes={"gloss": str(n), "lexfile": files[n % 3]},
+        )
+        for n in range(180)
+    ]
+    assert default_field(entities, lying_by([n % 3 for n in range(180)])) == "lexfile"
+    assert default_field(entities, lying_by([n % 2 for n in range(180)])) == "types"
+    assert default_field(entities, lying_by([n // 6 % 2 for n in range(180)])) == "pos"
+
+
+def test_of_two_fields_that_vectors_follow_the_finer_colors():
+    entities = [entity(n, pos="nv"[n % 2], attributes={"lexfile": "wxyz"[n % 4]}) for n in range(200)]
+    assert default_field(entities, lying_by([n % 4 for n in range(200)])) == "lexfile"
+
+
+def test_an_attribute_of_many_words_or_of_numbers_colors_nothing():
+    told = [entity(n, kind="page", attributes={"gloss": str(n), "n": n}) for n in range(200)]
     assert group_of(told[0], "n") == ""
-    assert default_field([entity(0, pos="n"), entity(1, pos="v")]) == "pos"
-    assert default_field([entity(0, kind="page"), entity(1, kind="page")]) == "kind"
+    assert default_field(told, lying_by([n % 3 for n in range(200)])) == "kind"
+
+
+def test_types_color_where_nothing_tells_anything():
+    typed = [entity(0, types=("city", "place")), entity(1, types=("river",)), entity(2)]
+    assert [group_of(one, "types") for one in typed] == ["city", "river", ""]
+    assert default_field(typed, np.eye(3)) == "types"
+
+
+def test_of_very_many_vectors_some_are_drawn_to_choose_the_color(home, monkeypatch):
+    sizes = []
+
+    def counted(entities, vectors):
+        sizes.append((len(entities), vectors.shape))
+        return "kind"
+
+    monkeypatch.setattr("kgkit.commands.project.default_field", counted)
+    monkeypatch.setattr("kgkit.commands.project._COMPARED", 3)
+    with kgkit.open_kb("toy", home=home) as kb:
+        vectors = kb.vectors("plane")
+        rows = np.array([0, 1, 2, 4, 5])
+        entities = [kb[row] for row in rows.tolist()]
+        assert color_field(entities, vectors, rows, None, 0) == "kind"
+        assert color_field(entities, vectors, rows, "kind", 0) == "kind"
+    assert sizes == [(3, (3, 2))]

@@ -51,6 +51,22 @@ def test_chinese_is_cut_into_characters_and_objects_alone_can_be_injected(home):
     assert "".join(one["token"] for one in few) == "[CLS]我喜欢新西兰花"
 
 
+def test_a_text_without_facts_says_so_and_is_shown_all_the_same(home, tmp_path):
+    done = told(home, "It rained", "--kb", "some")
+    assert "no fact found: some has none about a name in this text" in done.err
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["token", "[CLS]", "It", "rained"]
+    drawn = told(home, "It rained", "--kb", "some", "--svg", tmp_path / "tree.svg")
+    assert "no fact found" in drawn.err and "drawn: " in drawn.err
+    assert "no fact" not in told(home, "It rained", "--kb", "some", "--quiet").err
+    assert "no fact" not in told(home, "Tim Cook left", "--kb", "some").err
+
+
+def test_facts_without_room_are_not_called_missing(home):
+    done = told(home, "我喜欢新西兰花", "--size", 8)
+    assert "no fact fits into 8 tokens beside the text: --size takes more" in done.err
+    assert "no fact found" not in done.err
+
+
 def test_values_are_injected_where_they_are_asked_for(home):
     found = json.loads(told(home, "Tim Cook left", "--attributes", "--json").out)["tokens"]
     assert " ".join(one["token"] for one in found) == "[CLS] Tim Cook CEO Apple born 1960 left"

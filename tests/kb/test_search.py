@@ -4,7 +4,8 @@ import pytest
 
 import kgkit
 from kgkit.building import Alias, Entity, Redirect
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from kgkit.kb.search import suggest_keys
 from tests.small_kb import ENDLESS, build, surfaces_kb
 
 RECORDS = [
@@ -89,3 +90,40 @@ def test_what_is_no_text_is_refused(kb):
     for value in (None, 5, b"dog"):
         with pytest.raises(TypeError, match=r"a text is a str, not (NoneType|int|bytes)"):
             kb.search(value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("kestrle.n.01", "kestrel.n.01"),  # two letters in the wrong order
+        ("kestrell.n.01", "kestrel.n.01"),
+        ("kestral.n.01", "kestrel.n.01"),
+        ("kestrl.n.01", "kestrel.n.01"),
+        ("estrel.n.01", "kestrel.n.01"),
+        ("kestrel.n.02", "kestrel.n.01"),
+    ],
+)
+def test_a_key_with_one_typing_error_suggests_the_key_that_it_was(tmp_path, typed, meant):
+    records = [Entity("kestrel.n.01", "hawk"), Entity("wop.n.01", "wop"), Entity("falcon", "falcon")]
+    with build(tmp_path, records) as kb:
+        assert suggest_keys(kb, typed)[0] == meant
+        with pytest.raises(UnknownEntity, match=rf"did you mean {meant}\?"):
+            str(kb[typed])
+
+
+def test_typing_errors_suggest_swapped_letters_first_and_surfaces_before_all(tmp_path):
+    records = [Entity("dog.n.01", "hound"), Entity("go.n.01", "game"), Entity("a"), Alias("dgo", "a")]
+    with build(tmp_path, records) as kb:
+        assert suggest_keys(kb, "dgo.n.01") == ["a"]
+    with build(tmp_path / "other", records[:2]) as kb:
+        assert suggest_keys(kb, "dgo.n.01") == ["dog.n.01", "go.n.01"]
+
+
+def test_a_very_long_key_is_not_edited(kb, monkeypatch):
+    asked = []
+    known = kb.store.id_of
+    monkeypatch.setattr(kb.store, "id_of", lambda key: asked.append(key) or known(key))
+    suggest_keys(kb, "x" * 65)
+    assert asked == []
+    suggest_keys(kb, "x" * 10)
+    assert 0 < len(asked) < 1_000

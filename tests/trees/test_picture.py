@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from kgkit.errors import UsageError
 from kgkit.trees import Branch, Flattener, Frame, Hook, Tree, cutter, visible
 from kgkit.trees.picture import picture
+from tests.doc_pages import ROOT
 from tests.trees.test_trees import trees
 
 WORDS = cutter(r"\S+")
@@ -122,3 +123,11 @@ def test_equal_trees_give_equal_files_and_no_other_format_is_drawn():
 def test_an_empty_text_is_an_empty_picture():
     words, squares = drawing(flat(Tree(("",), ())))
     assert (words, squares) == ([], {})
+
+
+def test_the_picture_in_the_readme_is_a_tree_with_facts():
+    root = ElementTree.parse(ROOT / "docs" / "tree.svg").getroot()
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert texts[0] == "The dog barked at the bank clerk."
+    assert {"hypernym", "canine", "talk", "banker"} <= {*texts}
+    assert "(docs/tree.svg)" in (ROOT / "README.md").read_text(encoding="utf-8")

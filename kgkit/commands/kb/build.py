@@ -117,6 +117,25 @@ def build_kb(
             "--attribute", "Column that is kept as an attribute; by default all others. May be repeated."
         ),
     ] = None,
+    count: Annotated[
+        str | None, _column("--count", "Column that says how often the names of a row were seen.")
+    ] = None,
+    fact: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fact",
+            metavar="COLUMN",
+            help="table: Column of facts, headed by the relation; `owns|` splits its cells. May be repeated.",
+        ),
+    ] = None,
+    number: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--number",
+            metavar="COLUMN",
+            help="table: Column that is kept as an attribute with numbers. May be repeated.",
+        ),
+    ] = None,
     preview: Annotated[
         bool, flag("--preview", help="Show how the source is read, and build nothing.")
     ] = False,
@@ -138,7 +157,7 @@ def build_kb(
     source = [*(files or ()), *(source or ())]
     roles = {
         "key": key, "label": label, "aliases": aliases, "description": description, "kind": kind,
-        "attribute": attribute,
+        "count": count, "fact": fact, "number": number, "attribute": attribute,
     }  # fmt: skip
     columns = {role: names for role, names in roles.items() if names is not None}
     sentences = _preview(builder, source, columns)
