@@ -17,6 +17,7 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
+from kgkit.building.json_lines import LINE_ERRORS, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.store.urls import check_url_pattern
@@ -34,6 +35,7 @@ from kgkit.types import (
 )
 
 __all__ = [
+    "LINE_ERRORS",
     "MAX_COUNT",
     "Alias",
     "Aliases",
@@ -59,6 +61,7 @@ __all__ = [
     "check_url_pattern",
     "csv_rows",
     "find_builder",
+    "json_problem",
     "sniff_format",
     "text_lines",
 ]
