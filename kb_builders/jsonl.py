@@ -14,15 +14,14 @@ All in one file, or in a folder `entities.jsonl` and, as far as they are there,
 `aliases.jsonl`, `triples.jsonl`, `redirects.jsonl` and `forms.jsonl`.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from kgkit.building import (
+    LINE_ERRORS,
     MAX_COUNT,
     Alias,
     Builder,
@@ -38,6 +37,7 @@ from kgkit.building import (
     check_attributes,
     check_occurrences,
     check_url_pattern,
+    json_problem,
     text_lines,
 )
 from kgkit.errors import NotThere, SourceError
@@ -111,7 +111,6 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
 _FIELDS: Final = sorted({name for line in (_Line, Head, Surface) for name in line.__struct_fields__})
-_UNKNOWN: Final = re.compile("unknown field `([^`]*)`")
 
 
 class JSONLBuilder(Builder):
@@ -158,7 +157,7 @@ class JSONLBuilder(Builder):
                             )
                         keys.add(record.key)
                     yield record
-            except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as error:
+            except LINE_ERRORS as error:
                 raise SourceError(_sentence(error), path=path, line=number, text=text) from None
 
 
@@ -301,28 +300,5 @@ def _count(count: float) -> float:
 
 def _sentence(error: Exception) -> str:
     """Return what is wrong in a line, as a user would say it."""
-    text = str(error)
-    text = f"{text[:1].lower()}{text[1:]}"
-    match error:
-        case RecursionError():
-            return "nested too deeply"
-        case OverflowError():
-            return f"a number is too large: {text}"
-        case msgspec.ValidationError():
-            if unknown := _UNKNOWN.search(text):
-                return f"there is no field {unknown[1]!r}" + _hint(unknown[1])
-            if "enum value" in text:
-                return f"{text}; there are: alias, lemma"
-            return text.replace(" | null", "").replace("expected `object`", "expected `object`, as {…}")
-        case msgspec.DecodeError():
-            reason = str(error).removeprefix("JSON is malformed: ")
-            return f"not JSON: {reason[:1].lower()}{reason[1:]}. Each line holds one object, as {{…}}"
-    return text
-
-
-def _hint(unknown: str) -> str:
-    """Return which field may have been meant."""
-    near = get_close_matches(unknown, _FIELDS, n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return "; what kgkit has no field for belongs under the `attributes` of an entity"
+    text = json_problem(error, _FIELDS)
+    return f"{text}; there are: alias, lemma" if "enum value" in text else text

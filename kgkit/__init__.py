@@ -2,6 +2,7 @@
 
     build_kb("wordnet")                       build and publish a knowledge base
     add_to_kb("wordnet", "mine.jsonl")        add to it
+    edit_kb("wordnet", "corrections.jsonl")   change, correct and retire its entities
     import_kb("mine.ttl")                     build one from a file of another program
     kb = open_kb("wordnet")                   query it
     kb.export("wordnet.nt")                   write it for other programs
@@ -25,6 +26,7 @@ from kgkit.lazy import lazy_attributes
 if TYPE_CHECKING:
     from kgkit.building.add import add_to_kb
     from kgkit.building.build import Built, build_kb
+    from kgkit.building.edit import edit_kb
     from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator
     from kgkit.embedding.embed import embed
     from kgkit.errors import KgkitError
@@ -83,6 +85,7 @@ _WHERE = {
     "add_to_kb": "kgkit.building.add",
     "build_kb": "kgkit.building.build",
     "diff": "kgkit.kb.differences",
+    "edit_kb": "kgkit.building.edit",
     "embed": "kgkit.embedding.embed",
     "export_kb": "kgkit.exchange.exporting",
     "import_kb": "kgkit.exchange.exporting",
@@ -123,6 +126,7 @@ __all__ = [
     "add_to_kb",
     "build_kb",
     "diff",
+    "edit_kb",
     "embed",
     "export_kb",
     "import_kb",

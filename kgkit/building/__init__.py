@@ -17,6 +17,7 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
+from kgkit.building.json_lines import LINE_ERRORS, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.network import check_online
@@ -35,6 +36,7 @@ from kgkit.types import (
 )
 
 __all__ = [
+    "LINE_ERRORS",
     "MAX_COUNT",
     "Alias",
     "Aliases",
@@ -61,6 +63,7 @@ __all__ = [
     "check_url_pattern",
     "csv_rows",
     "find_builder",
+    "json_problem",
     "sniff_format",
     "text_lines",
 ]

@@ -7,16 +7,14 @@ from typing import Any
 import msgspec
 
 from kgkit.building.addition import Addition
-from kgkit.building.build import Built, no_garbage, silent, stamp
+from kgkit.building.build import Built, silent
 from kgkit.building.contract import Builder, SourceInfo, find_builder
+from kgkit.building.next_build import changing, publish_change
 from kgkit.building.registering import register
 from kgkit.building.sources import KB_SOURCE, batches, name_source, open_source
-from kgkit.errors import UsageError
 from kgkit.home import Home
-from kgkit.kb import open_kb
-from kgkit.store import Staging, StoreEditor, find_build
+from kgkit.store import Manifest, StoreEditor
 from kgkit.store.damage import report_damage
-from kgkit.store.manifest import read_manifest
 from kgkit.types import Progress
 
 __all__ = ["add_to_kb"]
@@ -61,13 +59,8 @@ def add_to_kb(
     ):
         builder = "jsonl"
     reader = find_builder(builder) if isinstance(builder, str) else builder
-    where = Home.find(home)
-    if "@" in name:
-        raise UsageError(
-            f"{name!r} names one build; records are added to the published one: name the KB alone"
-        )
-    find_build(where, name)
-    with Staging(where.kb(name)) as staging, no_garbage(), open_kb(name, where.path, verify=True) as base:
+    with changing(name, home, "records are added to") as (staging, base):
+        where = Home.find(home)
         with open_source(reader, source, where) as material:
             addition, read = Addition(base, material.properties.inverses), 0
             for batch in batches(material):
@@ -78,28 +71,20 @@ def add_to_kb(
             tell("writing", 0, 0)
             info = material.info()
         old = base.manifest
+        unchanged = Built(name, base.build, base.store.folder, old, {}, {})
         itself = {f"{KB_SOURCE}{name}@{build}" for build in (base.build, old.base)}
         if info.path in itself or any(_same(info, earlier) for earlier in (old.source, *old.added)):
-            return Built(name, base.build, base.store.folder, old, {}, {})
-        with (
-            StoreEditor(staging.folder, base.store.folder, old.tables) as store,
-            name_source(material.path),
-            report_damage(base.store.folder),
-        ):
-            manifest = addition.write(store)
-            if not store.has_changed:
-                unchanged = name, base.build, base.store.folder, old
-                return Built(*unchanged, addition.dropped, addition.examples)
-            tables = store.finish()
-        manifest = msgspec.structs.replace(
-            manifest, tables=tables, base=base.build, added=(*old.added, info), build=""
-        )
-        published = staging.publish(stamp(manifest, staging.folder))
-        # While nobody else can sweep it.
-        manifest = read_manifest(published.folder)
-        built = Built(*published, manifest, addition.dropped, addition.examples)
+            return unchanged
+
+        def change(store: StoreEditor) -> Manifest:
+            return msgspec.structs.replace(addition.write(store), added=(*old.added, info))
+
+        built = publish_change(staging, base, material.path, change)
+        dropped = {"dropped": addition.dropped, "examples": addition.examples}
+    if built is None:
+        return unchanged._replace(**dropped)
     register(where, built.name, built.build)
-    return built
+    return built._replace(**dropped)
 
 
 def _same(info: SourceInfo, other: SourceInfo) -> bool:

@@ -14,10 +14,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.building import aliases, facts
-from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, checked_counts
-from kgkit.building.numbers import NONE, numbering
+from kgkit.building import facts
+from kgkit.building.grouping import EXAMPLES
+from kgkit.building.numbers import numbering
 from kgkit.building.occurrences import checked_occurrences
+from kgkit.building.row_changes import (
+    AliasPair,
+    class_rows,
+    classes_of,
+    grouped_aliases,
+    joined_starts,
+    sum_counts,
+)
 from kgkit.errors import SourceError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import Counts, Manifest, StoreEditor, codec
@@ -98,7 +106,7 @@ class Addition:
             raise SourceError(f"two entities have the key {key!r}: keys must be unique")
         entity_of_base = self.base.get(key)
         if entity_of_base is None or entity_of_base.key != key:  # unknown, or so far another key of an entity
-            new = len(self.base) + len(self._entities)
+            new = self.base.id_count + len(self._entities)
             self._entities[key] = msgspec.structs.replace(entity, id=new)
             return
         unsaid = Entity(key), Entity(key, key), entity_of_base
@@ -110,7 +118,7 @@ class Addition:
         if other:
             raise SourceError(
                 f"knowledge base {self.base.name!r} has {key!r} already, with another {' and '.join(other)}: "
-                "leave out what it has already, or build the knowledge base anew to change it"
+                "leave out what it has already, or change it with `kgkit kb edit`"
             )
 
     def write(self, store: StoreEditor) -> Manifest:
@@ -122,7 +130,7 @@ class Addition:
         names, rows = self._write_aliases(store)
         self._write_occurrences(store)
         forms = self._write_forms(store)
-        self._write_starts(store)
+        store.put("starts", joined_starts(self._store, self._sought))
         store.put("entities", [(codec.pack_id(entity.id), codec.encode(entity)) for entity in new])
         if new:
             store.put("meta", self._classes())
@@ -133,11 +141,11 @@ class Addition:
             aliases=manifest.aliases + names,
             alias_rows=manifest.alias_rows + rows,
             counts=Counts(
-                entities=_sum(counts.entities, Counter(entity.kind for entity in new)),
-                relations=_sum(counts.relations, stored),
+                entities=sum_counts(counts.entities, Counter(entity.kind for entity in new)),
+                relations=sum_counts(counts.relations, stored),
                 redirects=counts.redirects + redirects,
                 forms=counts.forms + forms,
-                dropped=dict(sorted(_sum(counts.dropped, self._dropped).items())),
+                dropped=dict(sorted(sum_counts(counts.dropped, self._dropped).items())),
             ),
         )
 
@@ -274,12 +282,12 @@ class Addition:
 
     def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
         """Write `aliases` and `names`; return how many more aliases there are, and rows."""
-        by_name: dict[str, list[tuple[str, int, int, float]]] = {}
+        by_name: dict[str, list[AliasPair]] = {}
         for alias in self._aliases:
             if (row := self._resolve(alias)) is not None:
                 by_name.setdefault(fold(alias.surface), []).append(row)
         names, rows = len(by_name), 0
-        everything: list[tuple[str, int, int, float]] = []
+        everything: list[AliasPair] = []
         keys_of: dict[int, set[bytes]] = defaultdict(set)
         for folded, new in by_name.items():
             if (stored := self._store.alias_row(folded)) is not None:
@@ -292,7 +300,9 @@ class Addition:
             if stored is None or self._store.surfaces is None:  # else the tries have it
                 self._sought.extend(surface for surface, *_ in new)
         if everything:
-            joined, items = self._regroup(everything)
+            joined, items = grouped_aliases(
+                everything, self.base.manifest.smoothing, classes_of(self._classes())
+            )
             rows += joined
             store.put("aliases", items)
             if self._store.has_names:
@@ -317,7 +327,7 @@ class Addition:
                 items.append((codec.bounded_key(name), row))
         store.put("occurrences", sorted(items))
 
-    def _resolve(self, alias: Alias) -> tuple[str, int, int, float] | None:
+    def _resolve(self, alias: Alias) -> AliasPair | None:
         """Return surface, entity, sense and count of an alias that means something."""
         entity = self._id(alias.key)
         sense = None if alias.sense is None else self._id(alias.sense)
@@ -330,28 +340,6 @@ class Addition:
         else:
             return alias.surface, entity, NO_SENSE if sense is None else sense, alias.count
         return None
-
-    def _regroup(self, pairs: list[tuple[str, int, int, float]]) -> tuple[int, list[Item]]:
-        """Return how many rows *pairs* make, and the items of `aliases`."""
-        numbers = numbering()
-        surface = np.array([numbers[pair[0]] for pair in pairs], np.int64)
-        entity = np.array([pair[1] for pair in pairs], np.int64)
-        sense = np.array([NONE if pair[2] == NO_SENSE else pair[2] for pair in pairs], np.int64)
-        counts = checked_counts(np.array([pair[3] for pair in pairs]), lambda index: pairs[index][0])
-        names = aliases.Names([*numbers])
-        rows, spellings = aliases.add_up(
-            aliases.Columns(surface, entity, sense, counts), names, self.base.manifest.smoothing
-        )
-        class_of = np.frombuffer(dict(self._classes())[b"class_of_entity"], np.uint8)
-        bit_of = aliases.class_bits(class_of)
-        return len(rows.name), list(aliases.alias_rows(rows, spellings, names, bit_of))
-
-    def _write_starts(self, store: StoreEditor) -> None:
-        starts = aliases.starts(self._sought, {})
-        for first, after in starts.items():
-            for second, lengths in (self._store.starts(first) or {}).items():
-                after[second] = after.get(second, 0) | lengths
-        store.put("starts", aliases.start_rows(starts))
 
     def _write_forms(self, store: StoreEditor) -> int:
         """Write `forms`; return how many more there are."""
@@ -369,21 +357,10 @@ class Addition:
 
     def _classes(self) -> list[Item]:
         """Return the parts of speech, old and new, as the table `meta` has them."""
-        names = dict.fromkeys(["", *self._store.classes, *(entity.pos for entity in self._entities.values())])
-        numbers = {name: number if number <= MAX_CLASSES else 0 for number, name in enumerate(names)}
-        added = bytes(numbers[entity.pos] for entity in self._entities.values())
-        return [
-            (b"class_of_entity", self._store.class_of_entity().tobytes() + added),
-            (b"classes", codec.encode([*names][1 : MAX_CLASSES + 1])),
-        ]
+        return class_rows(self._store, [entity.pos for entity in self._entities.values()])
 
     def _drop(self, reason: str, count: int = 1, shown: str = "") -> None:
         if shown and len(examples := self.examples.setdefault(reason, [])) < EXAMPLES:
             examples.append(shown)
         if count:
             self._dropped[reason] += count
-
-
-def _sum(stored: Mapping[str, int], added: Mapping[str, int]) -> dict[str, int]:
-    """Return both added up, names in the order of *stored*, then of *added*."""
-    return {name: stored.get(name, 0) + added.get(name, 0) for name in {**stored, **added}}

@@ -200,7 +200,10 @@ class DenseGenerator:
         self, mention: Mention, scores: NDArray[np.float32], ids: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the cosines and ids of what a mention may mean by its part of speech."""
-        real = (ids >= 0) & (ids < len(self.base.kb))
+        store = self.base.kb.store
+        real = (ids >= 0) & (ids < store.id_count)
+        if store.retired:  # vectors that were opened by their folder do not hide these
+            real &= ~np.isin(ids, sorted(store.retired))
         scores, ids = scores[real], ids[real]
         if mention.pos:
             matches = self.base.kb.has_pos(ids.astype(np.uint32), mention.pos)

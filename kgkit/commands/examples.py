@@ -54,6 +54,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit kb info": CommandExample("kgkit kb info wordnet"),
     "kgkit kb default": CommandExample("kgkit kb default wordnet"),
     "kgkit kb add": CommandExample("kgkit kb add wordnet words.jsonl", "your-own-kb.md"),
+    "kgkit kb edit": CommandExample("kgkit kb edit wordnet corrections.jsonl", "editing.md"),
     "kgkit kb diff": CommandExample("kgkit kb diff wordnet --summary"),
     "kgkit kb export": CommandExample("kgkit kb export wordnet --output wordnet.ttl", "exchange.md"),
     "kgkit kb import": CommandExample("kgkit kb import wordnet.ttl --name wordnet-copy", "exchange.md"),

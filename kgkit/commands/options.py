@@ -280,6 +280,8 @@ def find_entity(kb: "KnowledgeBase", key: str) -> "Entity":
     entity = kb.get(check_text(key, "the name of an entity"))
     if entity is not None:
         return entity
+    if kb.store.is_retired(key):
+        kb[key]  # raises: says so
     from kgkit.kb.search import suggest_keys
 
     suggestions = suggest_keys(kb, key)

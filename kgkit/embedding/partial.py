@@ -68,7 +68,7 @@ class PartialTextVectors:
         settings = settings_of(config, encoder)
         self.manifest = VectorsManifest(
             format=FORMAT, kb=kb.name, build=kb.build, name=config.name, version="", method=METHOD,
-            rows=len(kb), covered=0, width=encoder.width, config=settings,
+            rows=kb.id_count, covered=0, width=encoder.width, config=settings,
         )  # fmt: skip
         self.folder = partial_path(kb.home, config.name, settings)
         self._template = Template(config.template)
@@ -148,7 +148,7 @@ class PartialTextVectors:
 
     def _read(self, ids: Sequence[int]) -> Iterator[tuple[int, str]]:
         """Yield digest and text of the entities that have a text, and remember the digests of all."""
-        inside = [number for number in dict.fromkeys(ids) if number < len(self.kb)]
+        inside = [number for number in dict.fromkeys(ids) if number in self.kb]
         self._digests.update(dict.fromkeys(ids, 0))
         for number, entity in zip(inside, self.kb.store.entities(inside), strict=True):
             text = self._template(entity) if self._has_text(entity) else ""

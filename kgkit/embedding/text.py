@@ -284,12 +284,13 @@ def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
         digests_on_disk: Digests = np.load(path)
         return digests_on_disk
     template = Template(config.template)
-    digests = np.zeros(len(kb), np.uint64)
-    kinds = np.zeros(len(kb), np.int32)
+    digests = np.zeros(kb.id_count, np.uint64)
+    kinds = np.zeros(kb.id_count, np.int32)
     codes: dict[str, int] = {}
-    labelled = np.zeros(len(kb), np.bool_)
+    labelled = np.zeros(kb.id_count, np.bool_)
     described: set[int] = set()
-    for row, entity in enumerate(kb):
+    for entity in kb:
+        row = entity.id
         code = kinds[row] = codes.setdefault(entity.kind, len(codes))
         labelled[row] = bool(entity.label)
         if entity.description:

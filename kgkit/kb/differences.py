@@ -120,12 +120,13 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     digests = new.manifest.tables
     same = {table for table, digest in old.manifest.tables.items() if digests.get(table) == digest}
     if {"entities", "keys"} <= same:
-        new_ids = np.arange(len(old), dtype=np.int64)
+        new_ids = np.arange(old.id_count, dtype=np.int64)
     else:
-        new_ids = np.full(len(old), _NONE, np.int64)
+        new_ids = np.full(old.id_count, _NONE, np.int64)
         yield from _keys(old, new, new_ids)
-    # Where the ids of the old are those of the new, equal rows say the same.
-    ids_alike = bool((new_ids == np.arange(len(old))).all())
+    # Where the ids of the old are those of the new, equal rows say the same: no row names a retired entity.
+    retired = np.fromiter(old.store.retired | new.store.retired, np.int64)
+    ids_alike = bool(((new_ids == np.arange(old.id_count)) | np.isin(np.arange(old.id_count), retired)).all())
     smoothed_alike = old.manifest.smoothing == new.manifest.smoothing
     if not ("aliases" in same and ids_alike and smoothed_alike):
         yield from _aliases(old, new, ids_alike and smoothed_alike)
@@ -217,7 +218,7 @@ def _equal(value: float, other: float) -> bool:
 
 def _facts(old: KnowledgeBase, new: KnowledgeBase, new_ids: Numbers, alike: bool) -> Iterator[Difference]:
     """Yield the triples that only one can tell, in the direction in which it stores them."""
-    back = np.full(len(new), _NONE, np.int64)
+    back = np.full(new.id_count, _NONE, np.int64)
     common = np.flatnonzero(new_ids != _NONE)
     back[new_ids[common]] = common
     for triple in _untold(old, new, new_ids, alike):

@@ -77,7 +77,7 @@ class Facts:
         """
         if direction not in ("out", "in", "both"):
             raise UsageError(f"direction is {direction!r}; it is one of 'out', 'in', 'both'")
-        if not 0 <= number < self.store.manifest.entities:
+        if not 0 <= number < self.store.id_count:
             raise UnknownEntity(number, self.kb)
         facts = self.store.facts(number) or _NO_EDGES
         code = None if relation is None else self.code(relation)
@@ -138,7 +138,7 @@ class Facts:
         key = self.store.key_of(number)
         if key is None:
             raise damage_error(
-                self.store.folder, f"a fact names entity {number:,} of {self.store.manifest.entities:,}"
+                self.store.folder, f"a fact names entity {number:,} of {self.store.id_count:,}"
             )
         return key
 

@@ -119,10 +119,22 @@ class KnowledgeBase(SurfaceQueries):
     def __contains__(self, entity: object) -> bool:
         if isinstance(entity, str | Entity):
             return self.store.id_of(entity if isinstance(entity, str) else entity.key) is not None
-        return isinstance(entity, Integral) and 0 <= int(entity) < len(self)
+        return (
+            isinstance(entity, Integral)
+            and 0 <= int(entity) < self.store.id_count
+            and int(entity) not in self.store.retired
+        )
 
     def __len__(self) -> int:
         return self.store.manifest.entities
+
+    @property
+    def id_count(self) -> int:
+        """Number of ids that were dealt out: as many rows has a matrix with a row for each id.
+
+        It is `len(kb)`, but for entities that were retired (`kgkit kb edit`): their ids stay taken.
+        """
+        return self.store.id_count
 
     def __iter__(self) -> Iterator[Entity]:
         """Yield every entity, in id order."""
@@ -155,7 +167,7 @@ class KnowledgeBase(SurfaceQueries):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
         number = index(entity)  # NumPy's integers are ids too, 1.5 is none
-        if not 0 <= number < len(self):
+        if not 0 <= number < self.store.id_count or number in self.store.retired:
             raise self._unknown(number)
         return number
 
@@ -166,7 +178,7 @@ class KnowledgeBase(SurfaceQueries):
             UnknownEntity: if the KB has no such id.
         """
         number = index(number)
-        key = self.store.key_of(number) if 0 <= number < len(self) else None
+        key = self.store.key_of(number) if 0 <= number < self.store.id_count else None
         if key is None:
             raise self._unknown(number)
         return key
@@ -209,7 +221,7 @@ class KnowledgeBase(SurfaceQueries):
             if isinstance(number, str | Entity):  # a string of NumPy's, an entity of any build
                 return self.store.entity_by_key(number if isinstance(number, str) else number.key)
             number = index(number)
-        return self.store.entity(number) if 0 <= number < self.store.manifest.entities else None
+        return self.store.entity(number) if 0 <= number < self.store.id_count else None
 
     # -- search -------------------------------------------------------------
 

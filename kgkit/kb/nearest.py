@@ -13,7 +13,7 @@ from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:
     from kgkit.home import KBHome
-    from kgkit.store import Manifest
+    from kgkit.store import Manifest, StoreReader
     from kgkit.vectors import Vectors
 
 _RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
@@ -23,6 +23,7 @@ class _KB(Protocol):
     """The part of a `KnowledgeBase` that is asked here."""
 
     name: str
+    store: "StoreReader"
 
     @property
     def build(self) -> str:
@@ -66,7 +67,9 @@ class Near:
             other, _, last = (name or "").rpartition("/")
             if other.partition("@")[0] not in ("", kb.name):
                 raise UsageError(f"{name} are vectors of another knowledge base than {kb.name!r}")
-            self._vectors[name] = open_vectors(kb.home, None if name is None else last, ancestry(kb))
+            self._vectors[name] = open_vectors(
+                kb.home, None if name is None else last, ancestry(kb), kb.store.retired
+            )
         return self._vectors[name]
 
     def reads_texts(self, kb: _KB, name: str | None) -> bool:

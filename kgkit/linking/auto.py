@@ -112,7 +112,7 @@ def reads_descriptions(kb: KnowledgeBase) -> bool:
     language = kb.manifest.language.lower()
     if not len(kb) or (language and language.split("-")[0] != "en"):
         return False
-    ids = np.unique(np.linspace(0, len(kb) - 1, _SAMPLE).astype(np.int64)).tolist()
+    ids = np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist()
     described = "".join(entity.description for entity in kb.store.entities(ids))
     letters = [character for character in described if character.isalpha()]
     return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)

@@ -49,6 +49,8 @@ def what_to_do(folder: Path) -> str:
         again = f"run `{rebuild_command(folder, manifest)}` to build it again"
         if manifest.added:
             again += " and then `kgkit kb add` for what was added to it"
+        if manifest.edited:
+            again += " and then `kgkit kb edit` for its edits"
     except (OSError, *GARBAGE):
         again = "build it again"
     if (home := home_of(folder)) is None:

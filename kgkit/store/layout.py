@@ -20,6 +20,8 @@ from kgkit.text import FOLDING
 from kgkit.types import CANDIDATE
 
 FORMAT: Final = 3
+EDITED_FORMAT: Final = 4
+"""Format of builds that `kgkit kb edit` has changed: the tables are the same, but for `EDITED`."""
 
 TABLES: Final = {
     "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
@@ -42,6 +44,13 @@ OPTIONAL: Final = {
     "occurrences": "folded surface -> count:f32 linked:f32; how often it occurs in texts, and as a link",
 }
 """Tables that a build may lack; its manifest lists the tables it has. Older kgkit reads past them."""
+
+EDITED: Final = {
+    "entities": "of a retired entity its key and id alone",
+    "meta": "retired: id:u32*; the retired entities, ascending",
+    "starts": "and the tries may tell of surfaces that are no aliases any more",
+}
+"""What builds of `EDITED_FORMAT` have besides, or otherwise."""
 
 SINCE: Final = {"names": 3}
 """Formats that first had a table; builds of older ones, which are read as well, lack it."""
@@ -70,15 +79,17 @@ SURFACES: Final = "surfaces.marisa"
 MANIFEST: Final = "manifest.json"
 
 
-def fingerprint() -> str:
-    """Return the digest of the format: eight hexadecimal digits."""
-    described = [FORMAT, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING]
+def fingerprint(number: int = FORMAT) -> str:
+    """Return the digest of format *number*, `FORMAT` or `EDITED_FORMAT`: eight hexadecimal digits."""
+    described = [number, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING]
+    if number == EDITED_FORMAT:
+        described.append(EDITED)
     return hashlib.blake2b(msgspec.json.encode(described), digest_size=4).hexdigest()
 
 
 def readable_formats() -> dict[int, str]:
     """Return the fingerprint of each format that this kgkit reads."""
-    return {2: "2960feb2", FORMAT: fingerprint()}
+    return {2: "2960feb2", FORMAT: fingerprint(), EDITED_FORMAT: fingerprint(EDITED_FORMAT)}
 
 
 class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +137,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What a build says of itself.
 
     Attributes:
-        entities: number of entities of all kinds; ids run from 0 to this less one.
+        entities: number of entities of all kinds, without those that were retired.
         triples: number of stored triples.
         aliases: distinct folded surfaces.
         alias_rows: pairs of a folded surface and an entity.
@@ -141,6 +152,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             `priors`.
         base: the BUILD whose ids are a prefix of this one's.
         added: sources that were added to the first of these bases since, in order.
+        retired: number of entities that were retired; their ids stay taken.
+        edited: files of changes that were applied to the first of these bases since, in order.
     """
 
     format: int
@@ -167,6 +180,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any] = {}
     base: str | None = None
     added: tuple[SourceInfo, ...] = ()
+    retired: int = 0
+    edited: tuple[SourceInfo, ...] = ()
+
+    @property
+    def id_count(self) -> int:
+        """Number of ids that were dealt out, retired ones included: they run from 0 to this less one."""
+        return self.entities + self.retired
 
 
 class SourcePath(msgspec.Struct):
@@ -200,10 +220,12 @@ def build_name(manifest: Manifest) -> str:
             files={},
             sha256={},
             added=tuple(map(_lasting, manifest.added)),
+            edited=tuple(map(_lasting, manifest.edited)),
         )
     )
     del content["options"]
-    for name in ("added", "url_pattern", "identifiers"):  # fields younger than the first builds
+    # Fields younger than the first builds.
+    for name in ("added", "url_pattern", "identifiers", "retired", "edited"):
         if not content[name]:
             del content[name]
     return hashlib.blake2b(msgspec.json.encode(content, order="sorted"), digest_size=6).hexdigest()

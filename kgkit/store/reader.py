@@ -46,6 +46,7 @@ class StoreReader:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
+        self.id_count = manifest.id_count
         self._environment: Environment | None = acquire(folder)
         self._local: Any = Gets(self._environment.lmdb)
         self._give_back = finalize(self, release, self._environment)
@@ -62,6 +63,7 @@ class StoreReader:
                 expected = listed if name in OPTIONAL else manifest.format >= SINCE[name]
                 if not listed == expected == (name in tables):
                     raise DamagedKB(f"its manifest and its tables disagree about {name!r}")
+            self.retired = self._retired_ids()
             self.relations = codec.decode_relations(self._meta("relations"))
             self.classes = codec.decode_names(self._meta("classes"))
             if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
@@ -103,6 +105,21 @@ class StoreReader:
             raise DamagedKB(f"it has no {name!r} in its table 'meta'")
         return bytes(value)
 
+    def _retired_ids(self) -> frozenset[int]:
+        """Return the ids of the retired entities.
+
+        Raises:
+            DamagedKB: if they are not as many as the manifest says.
+        """
+        if not self.manifest.retired:
+            return frozenset()
+        ids = np.frombuffer(self._meta("retired"), U32)
+        if len(ids) != self.manifest.retired:
+            raise DamagedKB(
+                f"it has {len(ids):,} retired entities, its manifest says {self.manifest.retired:,}"
+            )
+        return frozenset(ids.tolist())
+
     def _map_surfaces(self, shards: list[codec.Shard]) -> Surfaces:
         if SURFACES not in self.manifest.files or not shards:  # nobody has looked how long it is
             raise DamagedKB(f"its manifest does not list {SURFACES}, which it needs")
@@ -137,7 +154,9 @@ class StoreReader:
             raise self.damage(error) from error
 
     def entity(self, number: int) -> Entity | None:
-        """Return the entity of id *number*; None if there is none."""
+        """Return the entity of id *number*; None if there is none, or it was retired."""
+        if number in self.retired:
+            return None
         key = _pack_id(number)
         try:
             row = self._local.get(key, None, self._entities)
@@ -146,7 +165,7 @@ class StoreReader:
             raise self.damage(error) from error
 
     def entities(self, numbers: list[int]) -> list[Entity]:
-        """Return the entities of ids that are known to be there."""
+        """Return the entities of ids that were dealt out; of a retired one its key and id alone."""
         get, table = self._local.get, self._entities
         try:
             return [_decode_entity(get(_pack_id(number), None, table)) for number in numbers]
@@ -169,10 +188,11 @@ class StoreReader:
             raise self.damage(error) from error
 
     def key_of(self, number: int) -> str | None:
-        """Return the key of id *number*; None if there is none."""
-        key = _pack_id(number)
+        """Return the key of id *number*; None if there is none, or it was retired."""
+        if number in self.retired:
+            return None
         try:
-            row = self._local.get(key, None, self._entities)
+            row = self._local.get(_pack_id(number), None, self._entities)
             return None if row is None else _decode_key(row).key
         except DAMAGE as error:
             raise self.damage(error) from error
@@ -355,14 +375,29 @@ class StoreReader:
     # -- all rows -----------------------------------------------------------
 
     def iter_entities(self) -> Iterator[Entity]:
-        """Yield every entity, in id order."""
+        """Yield every entity that was not retired, in id order."""
+        rows = map(_decode_entity, (row for _, row in self.items("entities")))
         with self.reading():
-            yield from map(_decode_entity, (row for _, row in self.items("entities")))
+            yield from (entity for entity in rows if entity.id not in self.retired) if self.retired else rows
 
     def iter_keys(self) -> Iterator[str]:
-        """Yield the key of every entity, in id order."""
+        """Yield the key of every entity that was not retired, in id order."""
+        return (key for key in self.iter_id_keys() if key is not None)
+
+    def iter_id_keys(self) -> Iterator[str | None]:
+        """Yield for every id, in order, the key of its entity; None for one that was retired."""
         with self.reading():
-            yield from (_decode_key(row).key for _, row in self.items("entities"))
+            keys = (_decode_key(row).key for _, row in self.items("entities"))
+            if not self.retired:
+                yield from keys
+            else:
+                yield from (None if number in self.retired else key for number, key in enumerate(keys))
+
+    def is_retired(self, entity: object) -> bool:
+        """Say whether an entity was retired, named by its id, or by a key that no entity has now."""
+        if isinstance(entity, str):
+            return any(entity == retired.key for retired in self.entities(sorted(self.retired)))
+        return entity in self.retired
 
     def iter_facts(self) -> Iterator[tuple[int, Ids, Ids]]:
         """Yield `(id, others, relation codes)` of every entity of which something is said."""

@@ -182,6 +182,28 @@ class StoreEditor(StoreWriter):
                 self._write(table, new, append=False)
                 self._table_names.pop(table, None)
 
+    def remove(self, table: str, keys: Iterable[bytes]) -> None:
+        """Remove the rows of *keys* from *table*; a key without a row is passed over.
+
+        Raises:
+            WriteFailed: if the disk has no room for it.
+        """
+        database = self._tables[table]
+        with self._env.begin() as transaction:
+            present = [key for key in keys if transaction.get(key, db=database) is not None]
+        while present:
+            try:
+                with self._env.begin(write=True) as transaction:
+                    for key in present:
+                        transaction.delete(key, db=database)
+            except lmdb.MapFullError:
+                self._grow()  # the transaction is undone
+                continue
+            except (lmdb.Error, OSError) as error:
+                raise self._failure(error) from error
+            self._table_names.pop(table, None)
+            return
+
     @property
     def has_changed(self) -> bool:
         """Whether anything has been written over the copy."""

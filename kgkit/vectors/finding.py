@@ -1,8 +1,10 @@
 """Which vectors there are, and whether they are a build's."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
+
+import numpy as np
 
 from kgkit.errors import DamagedVectors, KgkitError, NotThere, StaleVectors, UsageError
 from kgkit.home import KBHome, is_name
@@ -47,13 +49,16 @@ def find_vectors(kb: KBHome, name: str | None = None) -> Path:
     )
 
 
-def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors:
+def open_vectors(
+    kb: KBHome, name: str | None, builds: Sequence[str], retired: Collection[int] = ()
+) -> Vectors:
     """Open KB/*name* for a build.
 
     Args:
         kb: home of the KB whose vectors they are.
         name: name of the vectors; None for the only ones.
         builds: the build, then those that it extends, whose ids are therefore its own.
+        retired: ids of the entities that the build has retired: their rows are hidden.
 
     Raises:
         NotThere, UsageError: as `find_vectors` does.
@@ -67,6 +72,7 @@ def open_vectors(kb: KBHome, name: str | None, builds: Sequence[str]) -> Vectors
             f"{builds[0]}: `kgkit embed {kb.name} --name {vectors.manifest.name} --update` takes over "
             "what fits"
         )
+    vectors.hidden = np.array(sorted(retired), np.int64)
     return vectors
 
 

@@ -123,9 +123,9 @@ def key_digest(key: str) -> int:
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def key_digests(keys: Iterable[str], rows: int) -> Digests:
-    """Return (rows,) uint64, the digests of the first *rows* of *keys*."""
-    numbers = (key_digest(key) for _, key in zip(range(rows), keys, strict=False))
+def key_digests(keys: Iterable[str | None], rows: int) -> Digests:
+    """Return (rows,) uint64, the digests of the first *rows* of *keys*; 0 for None, a retired entity."""
+    numbers = (0 if key is None else key_digest(key) for _, key in zip(range(rows), keys, strict=False))
     return np.fromiter(numbers, np.uint64, rows)
 
 

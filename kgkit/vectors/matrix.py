@@ -52,6 +52,7 @@ class Vectors:
         matrix: (R, D) float32, read-only, not normalised.
         manifest: record of how they were made.
         folder: folder of the files.
+        hidden: (H,) int64, ascending: ids whose rows count as zeros, as those of retired entities.
 
     Example:
         >>> vectors = kgkit.open_kb("wordnet").vectors("text")
@@ -61,6 +62,7 @@ class Vectors:
 
     def __init__(self, folder: Path, manifest: VectorsManifest) -> None:
         self.folder, self.manifest = folder, manifest
+        self.hidden: NDArray[np.int64] = np.empty(0, np.int64)
         self.matrix: Matrix = _map_file(folder / MATRIX)
         if self.matrix.shape != (manifest.rows, manifest.width) or self.matrix.dtype != np.float32:
             raise DamagedVectors(
@@ -97,7 +99,7 @@ class Vectors:
         return f"<Vectors {self.name} of build {self.manifest.build}: {len(self):,} × {self.width}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (str(self.folder.absolute()), self.manifest.version)
+        return _reopen, (str(self.folder.absolute()), self.manifest.version, self.hidden)
 
     @property
     def keys(self) -> Digests:
@@ -113,6 +115,8 @@ class Vectors:
         """
         numbers = check_ids(ids)
         inside = numbers < len(self)  # before the cast, which makes some of uint64 negative
+        if len(self.hidden):
+            inside = inside & ~np.isin(numbers, self.hidden)
         numbers = np.where(inside, numbers, 0).astype(np.int64)
         rows: Matrix = self.matrix[numbers] if len(self) else np.zeros(0, np.float32)
         if inside.all():
@@ -152,11 +156,29 @@ class Vectors:
             return Neighbours(np.empty((0, k), np.float32), np.empty((0, k), np.int64))
         if among is not None:
             return self._nearest_among(vectors, k, np.asarray(among, np.int64))
+        if not len(self.hidden):
+            return self._search(vectors, k)
+        for extra in sorted({min(len(self.hidden), k), len(self.hidden)}):  # most often none of them is near
+            neighbours = self._visible(self._search(vectors, k + extra), k)
+            if (neighbours.ids >= 0).all():
+                break
+        return neighbours
+
+    def _search(self, queries: Matrix, k: int) -> Neighbours:
+        """Return the k rows nearest to each query, hidden ones too."""
         index = self.index
-        return Neighbours(*(scan(self.matrix, vectors, k) if index is None else index.search(vectors, k)))
+        return Neighbours(*(scan(self.matrix, queries, k) if index is None else index.search(queries, k)))
+
+    def _visible(self, neighbours: Neighbours, k: int) -> Neighbours:
+        """Return the first k of each query that are not hidden."""
+        scores, ids = neighbours
+        hidden = np.isin(ids, self.hidden)
+        order = np.argsort(hidden, axis=1, kind="stable")[:, :k]
+        scores, ids = np.where(hidden, -np.inf, scores).astype(np.float32), np.where(hidden, -1, ids)
+        return Neighbours(np.take_along_axis(scores, order, 1), np.take_along_axis(ids, order, 1))
 
     def _nearest_among(self, queries: Matrix, k: int, ids: NDArray[np.int64]) -> Neighbours:
-        rows = ids[ids < len(self)][None]
+        rows = ids[(ids < len(self)) & ~np.isin(ids, self.hidden)][None]
         none = np.full((1, 1), -1, np.int64)
         results = [
             rescore(self.matrix, query[None], rows if query.any() else none, k) for query in unit(queries)
@@ -230,7 +252,7 @@ def _map_file(path: Path) -> Any:
         ) from error
 
 
-def _reopen(folder: str, version: str) -> Vectors:
+def _reopen(folder: str, version: str, hidden: NDArray[np.int64]) -> Vectors:
     try:
         vectors = Vectors.open(Path(folder))
     except NotThere:
@@ -240,4 +262,5 @@ def _reopen(folder: str, version: str) -> Vectors:
     if vectors.manifest.version != version:
         current = vectors.manifest.version
         raise StaleVectors(f"{folder} now holds version {current}, the handle was opened on {version}")
+    vectors.hidden = hidden
     return vectors

@@ -162,13 +162,13 @@ class Work:
         staged = target / f"{NEW}{secrets.token_hex(6)}"
         try:
             matrix: Matrix = np.load(self.folder / MATRIX, mmap_mode="r")
-            if len(matrix) > len(self.kb):
+            if len(matrix) > self.kb.id_count:
                 raise UsageError(
-                    f"the matrix has {len(matrix):,} rows, {self.kb.name!r} has {len(self.kb):,} entities: "
-                    "row i is entity i"
+                    f"the matrix has {len(matrix):,} rows, {self.kb.name!r} has {self.kb.id_count:,} "
+                    "entities: row i is entity i"
                 )
             (self.folder / KEYS).unlink(missing_ok=True)  # it may be linked to what has been published
-            np.save(self.folder / KEYS, key_digests(self.kb.keys(), len(matrix)))
+            np.save(self.folder / KEYS, key_digests(self.kb.store.iter_id_keys(), len(matrix)))
             names = (MATRIX, KEYS, *files)
             manifest = VectorsManifest(
                 format=FORMAT,

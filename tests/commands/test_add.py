@@ -2,8 +2,6 @@
 
 import json
 import os
-import shutil
-import signal
 import sys
 from pathlib import Path
 
@@ -12,10 +10,11 @@ import pytest
 import kgkit
 from kb_builders.jsonl import JSONLBuilder
 from kgkit.building.add import add_to_kb
+from kgkit.building.build import Built
 from kgkit.home import Home
 from kgkit.store import verify
 from tests.cli_helpers import install_builder, on_terminal, run
-from tests.store.test_killed import kill_before
+from tests.store.test_killed import die_at_every_step_of
 from tests.toys import REPOSITORY, listing, run_python
 
 TOWN = """\
@@ -354,33 +353,23 @@ def test_a_builder_makes_a_kb_of_another_one(tmp_path, monkeypatch):
 
 def die_at_every_step(folder: str) -> None:
     """Print, for every step of an addition, what is left when it dies there; this process forks."""
-    where = Path(folder)
-    os.chdir(where)
-    base, reports, moment, ended = where / "base", [], 0, False
+    os.chdir(folder)
+    base = Path("base").absolute()
     first = kgkit.build_kb(JSONLBuilder(), write("town.jsonl", TOWN), name="town", home=base).build
     write("more.jsonl", MORE)
-    while not ended:
-        moment += 1
-        home = where / "dead"
-        shutil.copytree(base, home, symlinks=True)
-        sys.stdout.flush()
-        child = os.fork()
-        if child == 0:
-            kill_before(moment)
-            add_to_kb("town", "more.jsonl", builder=JSONLBuilder(), home=home)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        ended = status == 0
-        assert status in (0, signal.SIGKILL), status
+
+    def change(home: Path) -> Built:
+        return add_to_kb("town", "more.jsonl", builder=JSONLBuilder(), home=home)
+
+    def report(home: Path) -> dict[str, object]:
         with kgkit.open_kb("town", home=home) as kb:
-            report = {"new": kb.build != first, "keys": [entity.key for entity in kb]}
-            report["wrong"] = verify(kb.store.folder)
-        again = add_to_kb("town", "more.jsonl", builder=JSONLBuilder(), home=home)
+            new, keys, wrong = kb.build != first, [*kb.keys()], verify(kb.store.folder)
+        again = change(home)
         left = sorted(path.name for path in Home(home).kb("town").builds.iterdir())
-        report["after"] = again.manifest.entities, left == sorted([first, again.build]), verify(again.path)
-        reports.append(report)
-        shutil.rmtree(home)
-    print(json.dumps(reports))
+        after = again.manifest.entities, left == sorted([first, again.build]), verify(again.path)
+        return {"new": new, "keys": keys, "wrong": wrong, "after": after}
+
+    print(json.dumps(die_at_every_step_of(change, base, report)))
 
 
 def test_an_addition_that_is_killed_is_published_wholly_or_not_at_all(tmp_path):

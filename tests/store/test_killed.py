@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,32 @@ def kill_before(moment: int) -> None:
         setattr(os, step, dies(getattr(os, step)))
     for step in ("_write", "finish"):
         setattr(writer.StoreWriter, step, dies(getattr(writer.StoreWriter, step)))
+    writer.StoreEditor.remove = dies(writer.StoreEditor.remove)
+
+
+def die_at_every_step_of(
+    change: Callable[[Path], object], base: Path, report: Callable[[Path], dict[str, object]]
+) -> list[dict[str, object]]:
+    """Return what *report* says of a copy of the home *base* after a child died at each step of *change*.
+
+    The last report is of a change that came to its end. This process forks.
+    """
+    reports: list[dict[str, object]] = []
+    status = signal.SIGKILL
+    while status:
+        home = base.parent / "dead"
+        shutil.copytree(base, home, symlinks=True)
+        sys.stdout.flush()
+        child = os.fork()
+        if child == 0:
+            kill_before(len(reports) + 1)
+            change(home)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        assert status in (0, signal.SIGKILL), status
+        reports.append(report(home))
+        shutil.rmtree(home)
+    return reports
 
 
 def build_until(moment: int, folder: Path, home: Path) -> bool:

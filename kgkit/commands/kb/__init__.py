@@ -6,6 +6,7 @@ from kgkit.commands.kb import (
     add,
     default,
     diff,
+    edit,
     export,
     import_kb,
     info,
@@ -23,6 +24,7 @@ app.command("list")(list_kbs.list_kbs)
 app.command("info")(info.info)
 app.command("add")(add.add)
 app.command("default")(default.default)
+app.command("edit")(edit.edit)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("import")(import_kb.import_kb)

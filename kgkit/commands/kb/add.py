@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.kb.info import write_change
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
-from kgkit.commands.output import write_json, write_line
 
 
 def add(
@@ -33,7 +33,6 @@ def add(
     stay, so vectors and models made for the old build still fit.
     """
     from kgkit.building.add import add_to_kb
-    from kgkit.commands.kb.info import describe_build
     from kgkit.exchange import builder_by_name
     from kgkit.home import Home
     from kgkit.store import read_build
@@ -58,12 +57,4 @@ def add(
     else:
         messages.write(f"{name} has all of {source} already: nothing was changed")
     messages.write_dropped(built.dropped, built.examples)
-    if as_json:
-        write_json(describe_build(built.name, built.path, built.manifest))
-    else:
-        new = built.manifest
-        figures = ", ".join(
-            f"{getattr(new, what):,} {what} (+{getattr(new, what) - getattr(before, what):,})"
-            for what in ("entities", "triples", "aliases")
-        )
-        write_line(f"{built.name}@{built.build}: {figures}")
+    write_change(built, before, as_json=as_json)

@@ -202,8 +202,9 @@ def build_kb(
     messages.write_dropped(built.dropped, built.examples)
     if additions and built.build != before:
         messages.write(
-            f"warning: what was added to {built.name}@{before} is not in this build: {', '.join(additions)}. "
-            f"Add it again, or go back with `kgkit kb publish {built.name}@{before}`"
+            f"warning: what `kgkit kb add` and `kgkit kb edit` did to {built.name}@{before} is not in this "
+            f"build: {', '.join(additions)}. Do it again, or go back with "
+            f"`kgkit kb publish {built.name}@{before}`"
         )
     if as_json:
         write_json(describe_build(built.name, built.path, built.manifest))
@@ -226,11 +227,12 @@ def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | S
 
 
 def _additions(kb: "KBHome", build: str | None) -> list[str]:
-    """Return the names of the sources added to a build."""
+    """Return the names of the sources added to a build, and of the files of its edits."""
     from kgkit.errors import KgkitError
     from kgkit.store.manifest import read_manifest
 
     try:
-        return [source.name for source in read_manifest(kb.builds / str(build)).added]
+        manifest = read_manifest(kb.builds / str(build))
     except KgkitError:
         return []
+    return [source.name for source in (*manifest.added, *manifest.edited)]

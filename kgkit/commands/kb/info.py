@@ -7,6 +7,7 @@ from kgkit.commands.options import HomeOption, JSONOption, KBArgument, open_chos
 from kgkit.commands.output import Column, number, plain, size, write_json, write_line, write_table
 
 if TYPE_CHECKING:
+    from kgkit.building.build import Built
     from kgkit.kb import KnowledgeBase
     from kgkit.store import Manifest
 
@@ -28,6 +29,25 @@ def describe_build(name: str, folder: Path, manifest: "Manifest") -> dict[str, A
 
     facts = {"name": name, "path": str(folder), "size": sum(manifest.files.values())}
     return {**facts, **msgspec.structs.asdict(manifest)}
+
+
+def write_change(built: "Built", before: "Manifest", *, as_json: bool) -> None:
+    """Write what a KB holds after a change, and how much more or less that is; as JSON its manifest.
+
+    Args:
+        built: build after the change.
+        before: manifest of the build before.
+        as_json: whether to write JSON.
+    """
+    if as_json:
+        write_json(describe_build(built.name, built.path, built.manifest))
+        return
+    new = built.manifest
+    figures = ", ".join(
+        f"{getattr(new, what):,} {what} ({getattr(new, what) - getattr(before, what):+,})"
+        for what in ("entities", "triples", "aliases")
+    )
+    write_line(f"{built.name}@{built.build}: {figures}")
 
 
 def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
@@ -56,6 +76,8 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
         "irregular forms": number(manifest.counts.forms),
         "extends": manifest.base or "",
         "added": ", ".join(source.name for source in manifest.added),
+        "edited": ", ".join(source.name for source in manifest.edited),
+        "retired": number(manifest.retired) if manifest.retired else "",
     }
     write_line(f"{kb.name}@{kb.build}")
     for heading, text in lines.items():

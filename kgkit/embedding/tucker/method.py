@@ -115,12 +115,12 @@ def embed_tucker(
     used = np.unique(triples[:, 1])
     triples[:, 1] = np.searchsorted(used, triples[:, 1])
     decides = {key: value for key, value in asdict(config).items() if key not in _NOT_NUMBERS}
-    decides["scores_all"] = config.scores_all(len(kb), total_bytes(device))
+    decides["scores_all"] = config.scores_all(kb.id_count, total_bytes(device))
     with Work(kb, config.name, {"method": METHOD, **decides}, resume=resume) as work:
         count = min(round(config.held_out * len(triples)), config.held_out_at_most)
-        parts = split(triples, count, len(kb), np.random.default_rng([config.seed, 1]))
+        parts = split(triples, count, kb.id_count, np.random.default_rng([config.seed, 1]))
         trained = train(
-            parts, len(kb), len(used), config, work.folder, device,
+            parts, kb.id_count, len(used), config, work.folder, device,
             scores_all=decides["scores_all"], progress=progress,
         )  # fmt: skip
         _write(trained.model, triples, work)
@@ -135,7 +135,7 @@ def embed_tucker(
             results={
                 **(trained.best or {"epoch": len(trained.curve)}), "epochs": len(trained.curve),
                 "seconds": round(trained.seconds, 1),
-                "random_mrr": _random_mrr(config, len(kb)),
+                "random_mrr": _random_mrr(config, kb.id_count),
             },
         )  # fmt: skip
 

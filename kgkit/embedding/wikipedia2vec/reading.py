@@ -185,7 +185,7 @@ def _publish(
     first = next(batches, None)
     if first is None:
         raise SourceError("a file of vectors holds none", path=config.source)
-    matrix = work.matrix(len(kb), first.rows.shape[1])
+    matrix = work.matrix(kb.id_count, first.rows.shape[1])
     entities = _Entities(kb, matrix)
     mark = _Mark(config.entity)
     with _word_table(work.folder, first.rows.shape[1]) as words:
@@ -247,7 +247,7 @@ class _Entities:
 
     def __init__(self, kb: KnowledgeBase, matrix: NDArray[np.float32]) -> None:
         self.kb, self.matrix = kb, matrix
-        self.owner = np.zeros(len(kb), np.uint8)  # by what the row was found; 0: it has none yet
+        self.owner = np.zeros(kb.id_count, np.uint8)  # by what the row was found; 0: it has none yet
         self.coverage = Coverage(examples=[], without=len(kb))
 
     def take(self, batch: RowBatch) -> None:

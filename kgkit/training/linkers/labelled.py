@@ -337,6 +337,6 @@ class _Names:
     def _name(self, sense: int) -> str:
         name = self._names.get(sense)
         if name is None:
-            name = plain_key(self._kb.key(sense)) if sense < len(self._kb) else ""
+            name = plain_key(self._kb.key(sense)) if sense in self._kb else ""
             self._names[sense] = name
         return name

@@ -1,0 +1,45 @@
+"""`kgkit kb edit`: entities of a knowledge base changed, corrected and retired."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kgkit.commands.kb.info import write_change
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+
+
+def edit(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to edit.")],
+    edits: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Edits as JSON lines, an entity a line; see the manual.")
+    ],
+    home: HomeOption = None,
+    as_json: JSONOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Change, correct and retire entities of a knowledge base.
+
+    Labels, descriptions and attributes are changed, aliases and facts withdrawn, entities
+    retired, in its next build. Ids stay, so vectors and models made before still fit; the id
+    of a retired entity is never dealt out again.
+    """
+    from kgkit.building.edit import edit_kb
+    from kgkit.home import Home
+    from kgkit.store import read_build
+    from kgkit.store.manifest import read_manifest
+
+    messages = Messages(quiet=quiet, bars=False)
+    began = time.monotonic()
+    where = Home.find(home)
+    _, before = read_build(where, name, read_manifest)
+    built = edit_kb(name, edits, home=where.path)
+    if built.build == before.build:
+        messages.write(f"{name} is as {edits} says already: nothing was changed")
+    else:
+        messages.write(f"edited {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
+        if retired := built.manifest.retired - before.retired:
+            messages.write(f"retired: {retired:,} entities, whose ids stay taken")
+    write_change(built, before, as_json=as_json)
