@@ -49,14 +49,10 @@ def gold_format(path: Path) -> GoldFormat:
     """
     if path.exists() and not path.is_file():
         return "kgkit"
-    with opened(path) as stream:
-        line = stream.readline(_HEAD_BYTES)
-        while line and not line.strip() and len(line) < _HEAD_BYTES:
-            line = stream.readline(_HEAD_BYTES)
+    text = _first_line(path)
     # 0x78 begins a zlib stream; as a letter, x, it begins none of the others.
-    if line[:1] == b"\x78":
+    if text.startswith(b"\x78"):
         return "docbin"
-    text = line.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
         return _json_format(text, path)
     start = text[:40].decode("utf-8", "replace")
@@ -69,6 +65,15 @@ def gold_format(path: Path) -> GoldFormat:
         "--format",
         path=path, line=1, text=start,
     )  # fmt: skip
+
+
+def _first_line(path: Path) -> bytes:
+    """Return the first line that is not blank, without a byte order mark."""
+    with opened(path) as stream:
+        while line := stream.readline(_HEAD_BYTES):
+            if text := line.removeprefix(b"\xef\xbb\xbf").lstrip():
+                return text
+    return b""
 
 
 def _json_format(line: bytes, path: Path) -> GoldFormat:
@@ -128,8 +133,7 @@ def read_predictions(path: Path, prefix: str = "") -> dict[str, list[Labelled]]:
         NotThere: if there is no such file.
         SourceError: if it is neither.
     """
-    with opened(path) as stream:
-        start = stream.readline(_HEAD_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()[:40]
+    start = _first_line(path)[:40]
     if b"\t" not in start and start.decode("utf-8", "replace").lower().startswith(_TURTLE):
         return {gold.document.id: gold.gold for gold in read_nif(path, prefix)}
     return read_links(path)

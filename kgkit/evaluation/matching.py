@@ -136,6 +136,8 @@ def ratios(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 def _precision_recall_f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     precision = counts[..., 0] / np.maximum(counts[..., 1], 1)
     recall = counts[..., 2] / np.maximum(counts[..., 3], 1)
-    both = precision + recall
-    f1 = np.where(both > 0, 2 * precision * recall / np.where(both > 0, both, 1), 0)
+    # 2 P R / (P + R) with a single division: what `LinkScore.f1` gives, to the last digit.
+    matches = counts[..., 0] * counts[..., 2]
+    total = counts[..., 0] * counts[..., 3] + counts[..., 2] * counts[..., 1]
+    f1 = 2 * matches / np.where(total > 0, total, 1)
     return np.stack([precision, recall, f1], -1)

@@ -187,8 +187,10 @@ def el(
         )
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
+            names = "elevant" in sets.formats.values() and entities == "id"
+            hint = "; --entities name compares the names of ELEVANT's labels" if names else ""
             raise UsageError(
-                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
+                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?{hint}"
             )
         unscored = None if compared is None else compared.check(together.documents)
     measures = _with_names(shown, [measures_as_dict(each) for each in _with_sum(counts)])
