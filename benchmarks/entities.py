@@ -3,6 +3,7 @@
     python -m benchmarks.entities documents OUT_DIR
     python -m benchmarks.entities held-out OUT_DIR
     python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
+                                        [--versus NAME]
     python -m benchmarks.entities end-to-end --home HOME --kb aida --tagger conll --model prior --model NAME
 
 The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
@@ -15,22 +16,26 @@ it gets in a document that nobody has prepared. HOME holds the KB of
 
 import argparse
 import json
+import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 import kgkit
 from benchmarks import aida_kb
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
+from benchmarks.significance import f1_of
 from kgkit.candidates import with_candidates
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import Labelled, Redirects, read_gold_documents, read_redirects
+from kgkit.evaluation.significance import Interval, bootstrap_intervals, difference_interval, paired_test
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.text import fold
@@ -47,7 +52,14 @@ over all spans, those that mean nothing in the KB too: a link on one of them is 
 below the threshold is none; the threshold is the best of a hundred on testa. `ECE` is the expected
 calibration error of the scores of the best candidates, in 15 bins, over the mentions that have an entity.
 Candidates, where `given`: those published for each mention, which always hold the right one, so that it is an
-upper bound.
+upper bound. In brackets the interval of 95 % over documents (bootstrap), of these models: what other seeds
+would bring is not in it.
+"""
+
+PAIRED: Final = """
+Models whose names differ in a number at their end are seeds of a model; one without is compared with all.
+The difference in the mean F1 of all seeds, its interval over documents, and p of the paired test over
+documents, in which all seeds change sides together.
 """
 
 END_TO_END: Final = """
@@ -158,13 +170,14 @@ def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
     return linked, covered
 
 
-def answered(linker: Linker, data: Path, page: Pages) -> Iterator[Answered]:
-    """Link the spans of a set, and say of each what became of it."""
+def answered(linker: Linker, data: Path, page: Pages) -> Iterator[list[Answered]]:
+    """Link the spans of a set, and yield for each document what became of them."""
     sets = [*read_gold_documents(data)]
     wanted = [with_candidates(linker.kb, gold.document, gold.candidates) for gold in sets]
     for gold, linked in zip(sets, linker(wanted), strict=True):
         ids = [mention.id for mention in gold.document.mentions or ()]
         meant = dict(zip(ids, gold.entities, strict=True))
+        answers = []
         for link in linked.links:
             title, best = meant[link.id], next(iter(link.candidates), None)
             likely = max(link.candidates, key=lambda one: one.prior, default=None)
@@ -172,7 +185,8 @@ def answered(linker: Linker, data: Path, page: Pages) -> Iterator[Answered]:
                 None not in (title, one) and page(one.entity) == page(title)  # type: ignore[arg-type,union-attr]
                 for one in (best, likely)
             )
-            yield Answered(0.0 if best is None else best.score, right, title is not None, first)
+            answers.append(Answered(0.0 if best is None else best.score, right, title is not None, first))
+        yield answers
 
 
 def f1(answers: list[Answered], threshold: float) -> float:
@@ -180,6 +194,38 @@ def f1(answers: list[Answered], threshold: float) -> float:
     links = sum(one.score >= threshold and one.score > 0 for one in answers)
     right = sum(one.right for one in answers if one.score >= threshold)
     return 2 * right / max(1, links + sum(one.entity for one in answers))
+
+
+def columns_at(documents: list[list[Answered]], threshold: float) -> NDArray[np.float64]:
+    """Return (D, 4): of each document correct links, links, mentions with an entity, and correct of these.
+
+    Links score *threshold* at least; the last column counts all best candidates.
+    """
+    return np.array(
+        [
+            [
+                sum(each.right for each in answers if each.score >= threshold),
+                sum(each.score >= threshold and each.score > 0 for each in answers),
+                sum(each.entity for each in answers),
+                sum(each.right for each in answers if each.entity),
+            ]
+            for answers in documents
+        ],
+        float,
+    )
+
+
+def accuracy_and_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (…, 2) of sums (…, 4) of columns."""
+    scores: NDArray[np.float64] = np.stack(
+        [sums[..., 3] / np.maximum(sums[..., 2], 1), f1_of(sums[..., :3])], -1
+    )
+    return scores
+
+
+def with_interval(score: float, interval: Interval) -> str:
+    """Return a score and its interval, in hundredths."""
+    return f"{100 * score:.2f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def error(answers: list[Answered]) -> float:
@@ -190,21 +236,73 @@ def error(answers: list[Answered]) -> float:
     return float(np.abs(gaps).sum() / max(1, len(answers)))
 
 
-def row(model: str, sets: dict[str, list[Answered]], seconds: float) -> list[str]:
+def best_threshold(documents: list[list[Answered]]) -> float:
+    """Return the threshold of the best F1."""
+    answers = [answer for of_document in documents for answer in of_document]
+    return max((step / STEPS for step in range(STEPS)), key=lambda threshold: f1(answers, threshold))
+
+
+def row(model: str, sets: dict[str, list[list[Answered]]], seconds: float) -> list[str]:
     """Return the row of a model."""
-    tried = [step / STEPS for step in range(STEPS)]
-    threshold = max(tried, key=lambda one: f1(sets["testa"], one))
+    threshold = best_threshold(sets["testa"])
     cells = []
     for split in SETS:
-        named = [one for one in sets[split] if one.entity]
-        hard = [one for one in named if not one.first]
+        named = [answer for of_document in sets[split] for answer in of_document if answer.entity]
+        hard = [answer for answer in named if not answer.first]
+        columns = columns_at(sets[split], threshold)
+        accuracy, f1_score = accuracy_and_f1(columns.sum(0)).tolist()
+        of_accuracy, of_f1 = bootstrap_intervals(columns, accuracy_and_f1)
         cells += [
-            f"{100 * np.mean([one.right for one in named]):.2f}",
-            f"{100 * np.mean([one.right for one in hard]):.1f}",
-            f"{100 * f1(sets[split], threshold):.2f}",
+            with_interval(accuracy, of_accuracy),
+            f"{100 * np.mean([answer.right for answer in hard]):.1f}",
+            with_interval(f1_score, of_f1),
             f"{error(named):.3f}",
         ]
     return [model, *cells, f"{threshold:.2f}", f"{seconds:.0f}"]
+
+
+def seeds_of(models: Sequence[str]) -> dict[str, list[str]]:
+    """Return the models by their names without the number of a seed at their end."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for model in models:
+        groups[re.sub(r"-[0-9]+$", "", model)].append(model)
+    return groups
+
+
+def paired_rows(answers: dict[str, dict[str, list[list[Answered]]]], versus: str) -> list[list[str]]:
+    """Return, for each group of seeds and each set, a row of how it compares with the group *versus*.
+
+    Args:
+        answers: by model, by set, by document.
+        versus: name of the group that the others are compared with.
+    """
+    thresholds = {model: best_threshold(sets["testa"]) for model, sets in answers.items()}
+    columns = {
+        (group, split): np.stack([columns_at(answers[model][split], thresholds[model]) for model in models])
+        for group, models in seeds_of([*answers]).items()
+        for split in SETS
+    }  # (S, D, 4)
+    rows = []
+    for (group, split), second in columns.items():
+        first = columns[versus, split]
+        if group == versus:
+            continue
+        if 1 in (len(first), len(second)):
+            seeds = max(len(first), len(second))
+            first, second = (np.broadcast_to(side, (seeds, *side.shape[1:])) for side in (first, second))
+        difference = [(f1_of(side[..., :3].sum(1)).mean()) for side in (second, first)]
+        wide = [np.concatenate([*side[..., :3]], -1) for side in (first, second)]  # (D, 3 S)
+        [interval] = difference_interval(wide[0], wide[1], mean_f1)
+        p = paired_test(first[..., :3], second[..., :3], f1_of)
+        gap = with_interval(difference[0] - difference[1], interval)
+        rows.append([split, group, versus, *(f"{100 * mean:.2f}" for mean in difference), gap, f"{p:.4f}"])
+    return rows
+
+
+def mean_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (…, 1), the mean F1 of seeds whose columns stand side by side, (…, 3 S)."""
+    scores: NDArray[np.float64] = f1_of(sums.reshape(*sums.shape[:-1], -1, 3)).mean(-1, keepdims=True)
+    return scores
 
 
 def linked_sets(linker: Linker) -> dict[str, list[tuple[list[Labelled], list[tuple[Labelled, float]]]]]:
@@ -274,6 +372,9 @@ def main() -> None:
         parsed.add_argument("--model", action="append", required=True)
         parsed.add_argument("--coherence", choices=["graph"])
     end_to_end.add_argument("--tagger", required=True, help="whose names are linked")
+    table.add_argument(
+        "--versus", metavar="NAME", help="model, without the number of a seed, to compare with"
+    )
     table.add_argument("--given", type=Path, metavar="OUT_DIR", help="with the published candidates")
     chosen = parser.parse_args()
     if chosen.verb == "documents":
@@ -288,7 +389,7 @@ def main() -> None:
     if chosen.verb == "end-to-end":
         print_end_to_end(chosen)
         return
-    rows = []
+    rows, answers = [], {}
     with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
         page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
         for model in chosen.model:
@@ -296,12 +397,17 @@ def main() -> None:
             linker = Linker.open(kb, model=model, coherence=chosen.coherence, nil="mark", top_k=30)
             where, suffix = (chosen.given, "jsonl") if chosen.given else (DATA, "jsonl.xz")
             sets = {split: [*answered(linker, where / f"aida_{split}.{suffix}", page)] for split in SETS}
+            answers[model] = sets
             rows.append(row(linker.model, sets, time.process_time() - began))
     columns = ["model"]
     for split in SETS:
         columns += [split, f"{split}, not first", f"{split}, F1 with NIL", f"{split}, ECE"]
     title = f"AIDA, spans given, candidates {'given' if chosen.given else f'of {chosen.kb}'}"
     print(Table(title=title, notes=NOTES, columns=(*columns, "threshold", "CPU s"), rows=rows).markdown())
+    if chosen.versus:
+        paired = ("set", "model", "versus", "F1", "F1 versus", "difference", "p")
+        compared = paired_rows(answers, chosen.versus)
+        print(Table(title=f"{title}, paired", notes=PAIRED, columns=paired, rows=compared).markdown())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import permutation_test
+
+from kgkit.evaluation.significance import paired_test
 
 DRAWS: Final = 10_000
 _AT_ONCE: Final = 100
@@ -26,28 +27,7 @@ def chance(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         first, second: (S, N, 3), for S seeds and N examples how many of a model's answers are right, how many
             it gave, and how many there are to give. Where each is answered once, F1 is accuracy.
     """
-    apart = (first != second).any((0, 2))  # the others can change places unnoticed
-    if not apart.any():
-        return 1.0
-    counts = np.concatenate([first[:, apart], second[:, apart]], 1)  # (S, 2 M, 3)
-    same = first[:, ~apart].sum(1)  # (S, 3)
-
-    def difference(
-        first_side: NDArray[np.int64], second_side: NDArray[np.int64], **_: object
-    ) -> NDArray[np.float64]:
-        found = []
-        for places in (first_side, second_side):  # (…, M)
-            totals = [each[places].sum(-2) + rest for each, rest in zip(counts, same, strict=True)]
-            found.append(f1_of(np.stack(totals)).mean(0))
-        second_minus_first: NDArray[np.float64] = found[1] - found[0]
-        return second_minus_first
-
-    places = np.arange(counts.shape[1]).reshape(2, -1)
-    tested: Any = permutation_test(
-        (places[0], places[1]), difference, permutation_type="samples", vectorized=True,
-        n_resamples=DRAWS, batch=_AT_ONCE, axis=-1, rng=np.random.default_rng(0),
-    )  # fmt: skip
-    return float(tested.pvalue)
+    return paired_test(first, second, f1_of)
 
 
 Score = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
@@ -102,7 +82,7 @@ def counted(right: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.stack([right, np.ones_like(right), np.ones_like(right)], -1).astype(np.int64)
 
 
-def f1_of(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def f1_of(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return (…) F1 of (…, 3) counts."""
     right, told, meant = np.moveaxis(counts, -1, 0)
     f1: NDArray[np.float64] = 2 * right / np.maximum(told + meant, 1)

@@ -59,6 +59,18 @@ def import_pandas() -> Any:
         raise MissingExtra("pandas", "pandas") from None
 
 
+def import_oxigraph() -> Any:
+    """Return the package that parses and writes RDF.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+    try:
+        return import_module("pyoxigraph")
+    except ImportError:
+        raise MissingExtra("pyoxigraph", "formats") from None
+
+
 def lazy_attributes(
     package: str, modules: Mapping[str, str], hints: Mapping[str, str] = _NO_HINTS
 ) -> Callable[[str], Any]:

@@ -8,36 +8,10 @@ from msgspec import structs
 
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
+from kgkit.text import mention_problem
+from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document
 
 _UNKNOWN: Final = 1.0  # of a surface of which the KB knows nothing, all candidates are equally likely
-_SHOWN: Final = 40  # code points of a mention in a message
-
-
-def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return what is wrong with the first mention whose span is not one of *text*, or has another text there.
-
-    Args:
-        text: text of the document.
-        mentions: mentions that somebody else has found in it.
-
-    Returns:
-        A sentence that counts mentions from 1; None if all are as they should be.
-    """
-    size = len(text)
-    for number, mention in enumerate(mentions, start=1):
-        start, end = mention.start, mention.end
-        if not 0 <= start < end <= size:
-            return (
-                f"mention {number} spans {start} to {end}: expected a start and a greater end in the text, "
-                f"0 to {size}"
-            )
-        if text[start:end] != mention.text:
-            return (
-                f"mention {number} spans {start} to {end}, which is {_excerpt(text[start:end])} in the text, "
-                f"not {_excerpt(mention.text)}: offsets count Unicode code points, from 0"
-            )
-    return None
 
 
 def check_mentions(document: Document) -> None:
@@ -52,10 +26,6 @@ def check_mentions(document: Document) -> None:
     problem = mention_problem(document.text, document.mentions or ())
     if problem is not None:
         raise UsageError(f"document {document.id!r}: {problem}")
-
-
-def _excerpt(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
 
 
 def with_candidates(kb: KnowledgeBase, document: Document, keys: Sequence[Sequence[str] | None]) -> Document:

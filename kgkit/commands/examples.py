@@ -85,7 +85,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
         "kambert.md",
     ),
     "kgkit evaluate el": CommandExample(
-        "kgkit evaluate el --data testa.jsonl --kb names --model mine", "linking.md"
+        "kgkit evaluate el --data testa.jsonl --kb names --model mine --report errors.html", "evaluation.md"
     ),
     "kgkit evaluate ner": CommandExample("kgkit evaluate ner --data eng.testb --model conll", "tagging.md"),
     "kgkit evaluate wsd": CommandExample(

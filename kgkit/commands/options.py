@@ -55,7 +55,7 @@ KBArgument = Annotated[
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],
-    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines; ner: as CoNLL-2003. May be compressed"),
+    repeated("--data", "FILE", "wsd: X.data.xml; el: any --format; ner: as CoNLL-2003. May be compressed"),
 ]
 PlainTextsOption = Annotated[
     list[Path],

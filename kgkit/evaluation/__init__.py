@@ -12,6 +12,9 @@ from kgkit.evaluation.el_files import (
     write_links,
     writing_links,
 )
+from kgkit.evaluation.el_formats import read_gold_data, read_predictions
+from kgkit.evaluation.nif import write_nif
+from kgkit.evaluation.significance import bootstrap_intervals, difference_interval, paired_test
 from kgkit.evaluation.wsd import Score, Scores, read_documents, read_gold, score, write_keys
 
 __all__ = [
@@ -21,16 +24,22 @@ __all__ = [
     "Redirects",
     "Score",
     "Scores",
+    "bootstrap_intervals",
+    "difference_interval",
     "links_of",
+    "paired_test",
     "read_documents",
     "read_gold",
+    "read_gold_data",
     "read_gold_documents",
     "read_links",
+    "read_predictions",
     "read_redirects",
     "score",
     "score_document",
     "score_links",
     "write_keys",
     "write_links",
+    "write_nif",
     "writing_links",
 ]

@@ -7,9 +7,10 @@ its entity is of the same page.
 
 import logging
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 
@@ -140,10 +141,24 @@ class LinkScore(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def score_document(
+class LinkOutcome(NamedTuple):
+    """What became of a gold mention, or of a link: a count of `LinkScore`, or `nil` for a gold NIL.
+
+    Attributes:
+        kind: name of the count.
+        gold: the gold mention; None for a link that is on the span of none.
+        link: the link or NIL on the same span; None if there is none.
+    """
+
+    kind: str
+    gold: Labelled | None
+    link: Labelled | None
+
+
+def document_outcomes(
     gold: Sequence[Labelled], links: Sequence[Labelled], page: PageOf | None = None
-) -> LinkScore:
-    """Score the links of one document.
+) -> Iterator[LinkOutcome]:
+    """Yield the outcome of each gold mention of a document, then that of each link that is not correct.
 
     Args:
         gold: its mentions; those without an entity are NIL.
@@ -155,27 +170,34 @@ def score_document(
     """
     page = page or plain_title
     gold_by_span, answers = _by_span(gold, "gold mentions"), _by_span(links, "links")
-    near_gold, near_links = _Ranges(gold_by_span), _Ranges(answers)
-    counts = dict.fromkeys(LinkScore.__struct_fields__, 0)
+    near_gold, near_links = SpanRanges(gold_by_span), SpanRanges(answers)
     for span, mention in gold_by_span.items():
+        answer = answers.get(span)
         if mention.entity is None:
-            counts["nil"] += 1
+            kind = "nil"
+        elif answer is None:
+            kind = "misplaced" if near_links.overlap(span) else "missed"
         else:
-            answer = answers.get(span)
-            if answer is None:
-                counts["misplaced" if near_links.overlap(span) else "missed"] += 1
-            else:
-                counts[_verdict(mention.entity, answer, page)] += 1
+            kind = _verdict(mention.entity, answer, page)
+        yield LinkOutcome(kind, mention, answer)
     for span, answer in answers.items():
         if answer.entity is None:
             continue
         gold_mention = gold_by_span.get(span)
         if gold_mention is None:
-            counts["link_misplaced" if near_gold.overlap(span) else "link_nowhere"] += 1
+            kind = "link_misplaced" if near_gold.overlap(span) else "link_nowhere"
+            yield LinkOutcome(kind, None, answer)
         elif gold_mention.entity is None:
-            counts["link_on_nil"] += 1
+            yield LinkOutcome("link_on_nil", gold_mention, answer)
         elif page(answer.entity) != page(gold_mention.entity):
-            counts["link_wrong"] += 1
+            yield LinkOutcome("link_wrong", gold_mention, answer)
+
+
+def score_outcomes(outcomes: Iterable[LinkOutcome]) -> LinkScore:
+    """Return the score of a document, by the outcomes of its mentions and links."""
+    counts = dict.fromkeys(LinkScore.__struct_fields__, 0)
+    for outcome in outcomes:
+        counts[outcome.kind] += 1
     score = LinkScore(**counts)  # type: ignore[arg-type]  # its sums are still 0
     return msgspec.structs.replace(
         score,
@@ -184,6 +206,13 @@ def score_document(
         recalls=_ratio(score.right, score.mentions, score.links),
         f1s=_ratio(2 * score.right, score.links + score.mentions, 0),
     )
+
+
+def score_document(
+    gold: Sequence[Labelled], links: Sequence[Labelled], page: PageOf | None = None
+) -> LinkScore:
+    """Score the links of one document; arguments and errors are those of `document_outcomes`."""
+    return score_outcomes(document_outcomes(gold, links, page))
 
 
 def score_links(
@@ -230,8 +259,12 @@ def _ratio(part: int, total: int, remainder: int) -> Fraction:
     return Fraction(part, total) if total else Fraction(0 if remainder else 1)
 
 
-class _Ranges:
-    """Tells whether any of many ranges overlaps one."""
+class SpanRanges:
+    """Tells whether any of many ranges overlaps another.
+
+    Args:
+        spans: ranges, (start, end).
+    """
 
     def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
         ordered = sorted(spans)

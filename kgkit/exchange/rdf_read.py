@@ -23,7 +23,7 @@ from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.exchange.rdf_write import oxigraph
+from kgkit.lazy import import_oxigraph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["NTriplesBuilder", "TurtleBuilder"]
@@ -63,7 +63,7 @@ class _RDFBuilder(Builder):
 
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
-        ox = oxigraph()
+        ox = import_oxigraph()
         with open_bytes(source) as file:
             try:
                 # What stands in no entity's place is told apart below, so labels need not be made unique.

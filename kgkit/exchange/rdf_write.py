@@ -13,28 +13,15 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from kgkit.building.contract import KBRecords
-from kgkit.errors import MissingExtra
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import Format, head_of
+from kgkit.lazy import import_oxigraph
 from kgkit.types import Alias, Entity
 
-__all__ = ["NTriples", "Turtle", "oxigraph"]
+__all__ = ["NTriples", "Turtle"]
 
 _AT_ONCE: Final = 20_000
 _PREFIX: Final = b"@prefix "
-
-
-def oxigraph() -> Any:
-    """Return the package that parses and writes RDF.
-
-    Raises:
-        MissingExtra: if it is not installed.
-    """
-    try:
-        import pyoxigraph
-    except ImportError:
-        raise MissingExtra("pyoxigraph", "formats") from None
-    return pyoxigraph
 
 
 class _RDFFormat(Format):
@@ -45,7 +32,7 @@ class _RDFFormat(Format):
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         """Return the content of the file."""
-        ox = oxigraph()
+        ox = import_oxigraph()
         form = getattr(ox.RdfFormat, self.syntax)
         return {"": _serialize(ox, _Writer(ox).triples(records), form, self.prefixes)}
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from kgkit.store.urls import is_web_address
 from kgkit.text import escape_xml
-from kgkit.types import Link, LinkedDocument
+from kgkit.types import Link, LinkCandidate, LinkedDocument
 
 _MAX_TYPES: Final = 12  # more hues cannot be told apart
 _STYLE = """
@@ -43,10 +43,15 @@ Describe = Callable[[str], str]
 """Says something of an entity, by its key: what it means, or its type."""
 
 
-def page_head(title: str) -> str:
-    """Return what a page begins with, before its sections."""
+def page_head(title: str, style: str = "") -> str:
+    """Return what a page begins with, before its sections.
+
+    Args:
+        title: title of the page.
+        style: further rules, in CSS.
+    """
     head = f'<meta charset="utf-8">\n<title>{escape_xml(title)}</title>\n'
-    view = f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}\n</style>\n'
+    view = f'<meta name="viewport" content="width=device-width">\n<style>\n{_STYLE}{style}\n</style>\n'
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}{view}</head>\n<body>\n'
 
 
@@ -145,12 +150,22 @@ def named_mention(link: Link) -> str:
 def _card(link: Link, describe: Describe) -> str:
     title = "nothing in the KB" if link.entity is None else link.entity
     sense = "" if link.sense is None else f"<small>{escape_xml(link.sense)}</small>"
+    table = candidate_table(link.candidates, describe)
+    scored = f"<small>{escape_xml(link.kb)} · score {link.score:.2f}</small>"
+    return f"<b>{escape_xml(title)}</b> {scored}{sense}{table}"
+
+
+def candidate_table(candidates: Iterable[LinkCandidate], describe: Describe) -> str:
+    """Return a table of candidates with their scores and priors; nothing if there are none.
+
+    Args:
+        candidates: rows, in their order.
+        describe: function that tells what a candidate means; where it says nothing, its label is shown.
+    """
     rows = "".join(
         f'<tr><td class="n">{row.score:.2f}</td><td class="n">{row.prior:.2f}</td>'
         f"<td>{escape_xml(row.entity)}</td><td>{escape_xml(describe(row.entity) or row.label)}</td></tr>"
-        for row in link.candidates
+        for row in candidates
     )
     head = '<tr><td class="n">score</td><td class="n">prior</td><td>candidate</td><td>meaning</td></tr>'
-    table = f"<table>{head}{rows}</table>" if rows else ""
-    scored = f"<small>{escape_xml(link.kb)} · score {link.score:.2f}</small>"
-    return f"<b>{escape_xml(title)}</b> {scored}{sense}{table}"
+    return f"<table>{head}{rows}</table>" if rows else ""

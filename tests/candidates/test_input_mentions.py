@@ -6,13 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity
-from kgkit.candidates.input_mentions import (
-    candidates_of_keys,
-    check_mentions,
-    mention_problem,
-    with_candidates,
-)
+from kgkit.candidates.input_mentions import candidates_of_keys, check_mentions, with_candidates
 from kgkit.errors import UsageError
+from kgkit.text import mention_problem
 from kgkit.types import NO_SENSE, Document, Mention
 from tests.small_kb import build
 

@@ -127,7 +127,7 @@ def test_the_tables_have_a_line_for_each_set_and_each_kind_of_error(evaluate, pu
     done = evaluate(put("one.jsonl", ONE), put("two.jsonl", TWO))
     lines = [line.split("\t") for line in done.out.splitlines()]
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
-    assert lines[:2] == [["model prior, mentions found"], ["data", *headings]]
+    assert lines[:2] == [["model prior, mentions found (A2KB)"], ["data", *headings]]
     assert lines[2] == ["one", "5", "16.67", "20.00", "18.18", "18.18", "33.33"]
     assert [line[0] for line in lines[2:5]] == ["one", "two", "together"]
     assert lines[5:7] == [[""], ["data", "of", "what became of them", "count", "%"]]

@@ -1,11 +1,10 @@
 """`kgkit evaluate el`: score a linker on entity linking."""
 
 import sys
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,7 +14,17 @@ from kgkit.commands.confidence import (
     check_reliability,
     report_confidence,
 )
-from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate.el_data import GoldSets, LinkVerdict, link_documents
+from kgkit.commands.evaluate.el_measures import (
+    ComparedSystem,
+    VersusOption,
+    measures_as_dict,
+    versus_as_dict,
+    write_measures,
+    write_versus,
+)
+from kgkit.commands.evaluate.el_outputs import LinkOutputs, NifOption, PrefixOption, ReportOption
+from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     AllSurfacesOption,
@@ -38,10 +47,8 @@ from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation import GoldDocument, Labelled, LinkScore
-    from kgkit.kb import KnowledgeBase
-    from kgkit.linking.page_titles import PageTitles
-    from kgkit.types import Document, Link
+    from kgkit.evaluation import LinkScore
+    from kgkit.evaluation.matching import DocumentCounts
 
 NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
@@ -49,6 +56,20 @@ NamedScores = list[tuple[str, "LinkScore"]]
 
 def el(
     data: DataOption,
+    data_format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Format of the data: kgkit, elevant, kilt, aida, nif or docbin; by default as it begins.",
+        ),
+    ] = None,
+    entities: Annotated[
+        Literal["id", "name"],
+        typer.Option(
+            "--entities", help="What of ELEVANT's labels is compared with keys of the KB: id or name."
+        ),
+    ] = "id",
     kb: KBOption = None,
     model: ModelOption = "prior",
     vectors: VectorsOption = None,
@@ -76,25 +97,35 @@ def el(
         ),
     ] = None,
     predictions: PredictionsOption = None,
+    versus: VersusOption = None,
+    report: ReportOption = None,
+    nif: NifOption = None,
+    iri_prefix: PrefixOption = "http://en.wikipedia.org/wiki/",
     reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score a model on entity linking, by strong matching, and count its kinds of errors.
+    """Score a model on entity linking, with intervals, and count its kinds of errors.
 
-    Reads JSON lines: doc_id, tokens, sentences, and mentions with their tokens and
-    entity, null for NIL. Entities are titles of pages, as are the keys of the KB.
+    Reads JSON lines (doc_id, tokens, sentences, and mentions with their tokens and
+    entity, null for NIL), ELEVANT, KILT, AIDA's columns, NIF and DocBin. Entities are
+    titles of pages, as are the keys of the KB.
     """
     from kgkit.catalog.runs import recorded
-    from kgkit.evaluation import LinkScore, Redirects, read_redirects, score_document, writing_links
+    from kgkit.evaluation import LinkScore, Redirects, read_redirects
+    from kgkit.evaluation.el import document_outcomes, score_outcomes
+    from kgkit.evaluation.matching import DocumentCounts
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.linking.models import KB_MENTIONS
     from kgkit.linking.page_titles import PageTitles
     from kgkit.models.registering import trained_model_name
 
-    check_sets(data if redirects is None else [*data, redirects], predictions)
+    files = [*data, *(path for path in (redirects, versus) if path is not None)]
+    check_sets(files, None)
+    outputs = LinkOutputs(predictions=predictions, nif=nif, report=report, prefix=iri_prefix)
+    outputs.check(files)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     if mentions == "given" and overlaps != "longest":
@@ -102,6 +133,8 @@ def el(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
             f"--overlaps {overlaps}"
         )
+    sets = GoldSets(data, data_format, entities, iri_prefix)
+    compared = None if versus is None else ComparedSystem(versus, iri_prefix)
     redirect_map = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
@@ -115,7 +148,7 @@ def el(
         mentions = "found" if linker.tagger is None else linker.tagger.name
     scores: NamedScores = []
     recorder = ConfidenceRecorder(linker)
-    page, sets, links = PageTitles(linker.kb, redirect_map), _Sets(data), 0
+    page, counts = PageTitles(linker.kb, redirect_map), list[DocumentCounts]()
     where = Home.find(home)
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
@@ -124,20 +157,26 @@ def el(
                 "redirects": str(redirects), "all_surfaces": all_surfaces, "max_candidates": max_candidates},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
-        write = None if predictions is None else stack.enter_context(writing_links(predictions))
+        writers = outputs.open(stack, linker, page)
         for name, documents in sets:
             total = LinkScore()
-            for gold, answers in _link_documents(
+            counts.append(DocumentCounts())
+            if compared is not None:
+                compared.begin_set()
+            for gold, answers in link_documents(
                 recorder, documents, linker.kb if mentions == "given" else None
             ):
                 page.look_for(gold)
-                total += score_document(gold.gold, answers, page)
-                recorder.observe(_Verdict(gold, page))
-                if write is not None:
-                    write(gold.document.id, answers)
+                outcomes = [*document_outcomes(gold.gold, answers, page)]
+                total += score_outcomes(outcomes)
+                counts[-1].add(gold.gold, answers, page)
+                if compared is not None:
+                    compared.add(gold.document.id, gold.gold, page, gold.document.text)
+                recorder.observe(LinkVerdict(gold, page))
+                for write in writers:
+                    write(gold, recorder.linked, answers, outcomes)
                 tell(f"{name}, {total.documents:,} documents", total.documents)
             scores.append((name, total))
-            links += total.links
         together = sum((score for _, score in scores), LinkScore())
         shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
         for name, score in shown:
@@ -148,27 +187,56 @@ def el(
         )
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         if page.mentions == together.mentions > 0:
+            names = "elevant" in sets.formats.values() and entities == "id"
+            hint = "; --entities name compares the names of ELEVANT's labels" if names else ""
             raise UsageError(
-                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
+                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?{hint}"
             )
+        unscored = None if compared is None else compared.check(together.documents)
+    measures = _with_names(shown, [measures_as_dict(each) for each in _with_sum(counts)])
+    versus_measures: list[tuple[str, dict[str, Any]]] = []
+    if compared is not None:
+        pairs = zip(_with_sum(compared.sets), _with_sum(counts), strict=True)
+        versus_measures = _with_names(shown, [versus_as_dict(*pair) for pair in pairs])
     if as_json:
         write_json(
             {
                 "kb": kb_name,
                 "model": linker.model,
                 "mentions": mentions,
+                "experiment": _experiment(mentions),
                 "overlaps": overlaps,
                 "sets": [
-                    {"name": name, "data": str(path), **score.as_dict()}
-                    for (name, score), path in zip(scores, data, strict=True)
+                    {
+                        "name": name,
+                        "data": str(path),
+                        "format": sets.formats[path],
+                        **score.as_dict(),
+                        "measures": own,
+                        **_versus_field(versus_measures, index),
+                    }
+                    for index, ((name, score), path, (_, own)) in enumerate(
+                        zip(scores, data, measures, strict=False)
+                    )
                 ],
-                "together": together.as_dict(),
+                "together": {
+                    **together.as_dict(),
+                    "measures": measures[-1][1],
+                    **_versus_field(versus_measures, -1),
+                },
                 "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
         )
     else:
         _write(shown, linker.model, mentions)
+        write_line()
+        write_measures(measures)
+        if compared is not None:
+            write_line()
+            write_versus(versus_measures)
+    if unscored is not None:
+        messages.write(unscored)
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.write(f"{lost}, are not in the knowledge base")
@@ -176,73 +244,36 @@ def el(
     if reliability is not None:
         messages.write(f"how sure the links are: {reliability}")
     if predictions is not None:
-        messages.write(f"{links:,} links in {together.documents:,} documents: {predictions}")
+        messages.write(f"{together.links:,} links in {together.documents:,} documents: {predictions}")
+    if nif is not None:
+        messages.write(f"{together.documents:,} documents with gold: {nif}")
+    if report is not None:
+        messages.write(f"report: {report}")
 
 
-class _Sets:
-    """The data sets, by name, as streams of documents.
-
-    Raises (while they are read):
-        UsageError: if two have a document in common: scored together it would count twice.
-    """
-
-    def __init__(self, data: Iterable[Path]) -> None:
-        self.data = list(data)
-        self._document_ids: set[str] = set()
-
-    def __iter__(self) -> Iterator[tuple[str, Iterator["GoldDocument"]]]:
-        names = set_names(self.data, ".jsonl", ".ndjson", ".json")
-        for name, path in zip(names, self.data, strict=True):
-            yield name, self._documents(path)
-
-    def _documents(self, path: Path) -> Iterator["GoldDocument"]:
-        from kgkit.evaluation import read_gold_documents
-
-        for gold in read_gold_documents(path):
-            name = gold.document.id
-            if name in self._document_ids:
-                raise UsageError(f"two of the data sets have the document {name!r}: score them one at a time")
-            self._document_ids.add(name)
-            yield gold
+def _experiment(mentions: str) -> str:
+    """Return what GERBIL calls a run: D2KB where mentions are given, else A2KB."""
+    return "D2KB" if mentions == "given" else "A2KB"
 
 
-class _Verdict:
-    """Checks whether a link is right."""
+def _with_sum(counts: "list[DocumentCounts]") -> "list[DocumentCounts]":
+    """Return the counts of each set and, where there are several, of all."""
+    from kgkit.evaluation.matching import DocumentCounts
 
-    def __init__(self, gold: "GoldDocument", page: "PageTitles") -> None:
-        self.page = page
-        self.gold = {(label.start, label.end): label.entity for label in gold.gold}
+    if len(counts) == 1:
+        return counts
+    total = DocumentCounts()
+    for each in counts:
+        total.extend(each)
+    return [*counts, total]
 
-    def __call__(self, link: "Link") -> bool:
-        entity = self.gold.get((link.start, link.end))
-        return None not in (entity, link.entity) and self.page(entity or "") == self.page(link.entity or "")
+
+def _with_names(scores: NamedScores, measures: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    return [(name, own) for (name, _), own in zip(scores, measures, strict=True)]
 
 
-def _link_documents(
-    linker: ConfidenceRecorder, documents: Iterable["GoldDocument"], kb: "KnowledgeBase | None"
-) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
-    """Yield each document with its links, as the linker gets to them.
-
-    With a *kb*, spans are those of the data, and candidates too where the data have some.
-    """
-    from msgspec import structs
-
-    from kgkit.candidates import with_candidates
-    from kgkit.evaluation import links_of
-
-    waiting: deque[GoldDocument] = deque()
-
-    def inputs() -> Iterator["Document"]:
-        """Yield documents without their gold mentions, or with these and their candidates in *kb*."""
-        for gold in documents:
-            waiting.append(gold)
-            if kb is None:
-                yield structs.replace(gold.document, mentions=None)
-            else:
-                yield with_candidates(kb, gold.document, gold.candidates)
-
-    for linked in linker(inputs()):
-        yield waiting.popleft(), links_of(linked)
+def _versus_field(measures: list[tuple[str, dict[str, Any]]], index: int) -> dict[str, Any]:
+    return {"versus": measures[index][1]} if measures else {}
 
 
 def _write(scores: NamedScores, model: str, mentions: str) -> None:
@@ -255,7 +286,7 @@ def _write(scores: NamedScores, model: str, mentions: str) -> None:
         for of, what, count, total in _outcome_counts(score):
             yield of, what, number(count), "".join(percents(count / total) if total else ())
 
-    write_line(f"model {model}, mentions {mentions}")
+    write_line(f"model {model}, mentions {mentions} ({_experiment(mentions)})")
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
     write_scores([], headings, ((name, [ratios(score)]) for name, score in scores))
     write_line()

@@ -1,0 +1,269 @@
+"""Entity linking: NIF 2.0, the RDF vocabulary of texts and annotations that GERBIL reads and writes.
+
+    context    nif:isString, the text of a document; its IRI without the fragment is the id
+    phrase     nif:referenceContext, the context; nif:beginIndex and nif:endIndex, code points of the text;
+               nif:anchorOf, the text there; itsrdf:taIdentRef, the entity
+
+An entity is what `kgkit.evaluation.entity_iris` makes of its IRI. A phrase is a mention if it has an entity,
+or the type nif:Phrase; without one, or with an IRI of `http://aksw.org/notInWiki/`, it is NIL. Phrases may
+stand anywhere in a graph, so that texts and annotations of the whole file are in memory.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+from urllib.parse import quote, unquote
+
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.el_files import GoldDocument, Labelled
+from kgkit.evaluation.entity_iris import NOT_IN_KB, WIKIPEDIA, entity_of_iri, iri_of_entity
+from kgkit.evaluation.files import opened, written
+from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.lazy import import_oxigraph
+from kgkit.types import Document
+
+MAX_BYTES: Final = 1 << 30
+"""Bytes of a file, decompressed, that are read at most."""
+
+MAX_RESOURCES: Final = 5_000_000
+"""Contexts and phrases of a file that are read at most."""
+
+_NIF: Final = "http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#"
+_ITSRDF: Final = "http://www.w3.org/2005/11/its/rdf#"
+_TYPE: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_FIELDS: Final = {
+    f"{_NIF}isString": "text", f"{_NIF}anchorOf": "surface", f"{_NIF}beginIndex": "start",
+    f"{_NIF}endIndex": "end", f"{_NIF}referenceContext": "context", f"{_ITSRDF}taIdentRef": "entity",
+    f"{_ITSRDF}taClassRef": "type",
+}  # fmt: skip
+_PHRASE: Final = f"{_NIF}Phrase"
+_DOCUMENT: Final = "urn:kgkit:document:"
+_OFFSET: Final = re.compile(r"[0-9]{1,18}")
+_POSITION: Final = re.compile(r"^Parser error at .*?: (?=\D)")
+_ESCAPED: Final = re.compile(r'["\\\x00-\x1f\x7f]')
+_HEAD: Final = f"""@prefix nif: <{_NIF}> .
+@prefix itsrdf: <{_ITSRDF}> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+
+
+@dataclass
+class _Resource:
+    """A context or a phrase, as far as it has been read.
+
+    Attributes:
+        values: first value of each field; of entities, the first that is not NIL.
+        is_phrase: whether the graph calls it a phrase.
+    """
+
+    values: dict[str, str] = field(default_factory=dict)
+    is_phrase: bool = False
+
+
+def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
+    """Yield the documents of a NIF file in Turtle or N-Triples, in the order of their contexts.
+
+    Args:
+        path: the file, which may be compressed.
+        prefix: beginning of the IRIs of entities, whose remainder is the entity.
+
+    Raises:
+        NotThere: if there is no such file.
+        MissingExtra: if pyoxigraph is not installed.
+        SourceError: if it is no such graph, a phrase has no text to stand in, its offsets do not fit that,
+            or it is too large for what is read into memory.
+    """
+    resources = _read_resources(path)
+    phrases: dict[str, list[tuple[str, _Resource]]] = {
+        iri: [] for iri, resource in resources.items() if "text" in resource.values
+    }
+    for iri, resource in resources.items():
+        values = resource.values
+        if "context" not in values or not (resource.is_phrase or "entity" in values):
+            continue
+        if values["context"] not in phrases:
+            message = f"the phrase <{iri}> is of <{values['context']}>, which has no nif:isString"
+            raise SourceError(message, path=path)
+        phrases[values["context"]].append((iri, resource))
+    if not phrases:
+        raise SourceError("no nif:Context with a nif:isString in it: this graph is no NIF", path=path)
+    names = set[str]()
+    for iri, own in phrases.items():
+        name = _document_id(iri)
+        if name in names:
+            raise SourceError(f"two contexts are of the document {name!r}", path=path)
+        names.add(name)
+        try:
+            mentions = [_gold_mention(phrase, resource, prefix) for phrase, resource in own]
+            mentions.sort(key=lambda mention: (mention.start, mention.end))
+            yield make_gold_document(name, resources[iri].values["text"], mentions)
+        except GoldError as error:
+            raise SourceError(str(error), path=path) from None
+
+
+def _read_resources(path: Path) -> dict[str, _Resource]:
+    """Return contexts and phrases by their IRIs, in the order of the file."""
+    ox, resources = import_oxigraph(), dict[str, _Resource]()
+    with opened(path) as stream:
+        try:
+            # Turtle without a base: an IRI must stand for itself, wherever the file lies.
+            for quad in ox.parse(_BoundedStream(stream, path), format=ox.RdfFormat.TURTLE):
+                name, value = quad.predicate.value, quad.object.value
+                if name not in _FIELDS and value != _PHRASE:
+                    continue
+                resource = resources.get(quad.subject.value)
+                if resource is None:
+                    if len(resources) >= MAX_RESOURCES:
+                        raise SourceError(f"more than {MAX_RESOURCES:,} texts and annotations", path=path)
+                    resource = resources[quad.subject.value] = _Resource()
+                if name == _TYPE:
+                    resource.is_phrase = True
+                elif name in _FIELDS:
+                    _set_value(resource.values, _FIELDS[name], value)
+        except SyntaxError as error:
+            message = _POSITION.sub("", str(error.msg))
+            raise SourceError(f"no Turtle: {message}", path=path, line=error.lineno) from None
+    return resources
+
+
+def _set_value(values: dict[str, str], name: str, value: str) -> None:
+    if name not in values or (name == "entity" and values[name].startswith(NOT_IN_KB)):
+        values[name] = value
+
+
+class _BoundedStream:
+    """A stream that ends with an error where it is longer than a file may be."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._path, self._size = stream, path, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            SourceError: if there are more than `MAX_BYTES` in all.
+        """
+        content = self._stream.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
+        self._size += len(content)
+        if self._size > MAX_BYTES:
+            raise SourceError(
+                f"more than {MAX_BYTES >> 20} MiB of NIF, which is read into memory: split it",
+                path=self._path,
+            )
+        return content
+
+
+def _document_id(iri: str) -> str:
+    """Return the id of the document of a context: its IRI without what says that it is all of a text."""
+    base = iri.partition("#")[0] or iri
+    return unquote(base.removeprefix(_DOCUMENT)) if base.startswith(_DOCUMENT) else base
+
+
+def _gold_mention(iri: str, resource: _Resource, prefix: str) -> GoldMention:
+    values = resource.values
+    start, end = (values.get(name, "") for name in ("start", "end"))
+    if not (_OFFSET.fullmatch(start) and _OFFSET.fullmatch(end)):
+        raise GoldError(f"the phrase <{iri}> has no nif:beginIndex and nif:endIndex that count")
+    entity = entity_of_iri(values["entity"], prefix) if "entity" in values else None
+    return GoldMention(int(start), int(end), entity, values.get("surface"), values.get("type", ""))
+
+
+# -- writing ----------------------------------------------------------------
+
+
+class NifWriter(NamedTuple):
+    """Writes documents to a stream as NIF in Turtle.
+
+    Attributes:
+        stream: where they go.
+        prefix: what the IRIs of titles begin with.
+    """
+
+    stream: BinaryIO
+    prefix: str
+
+    def __call__(
+        self, document: Document, links: Iterable[Labelled], scores: Sequence[float] | None = None
+    ) -> None:
+        """Write a document with its links, or its gold mentions.
+
+        Args:
+            document: text.
+            links: spans and their entities.
+            scores: confidence of each.
+
+        Raises:
+            UsageError: if a text or an entity cannot be written as UTF-8.
+        """
+        try:
+            for part in _statements(document, [*links], scores, self.prefix):
+                self.stream.write(part.encode())
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"document {document.id!r} has half of a surrogate pair: {error.reason}"
+            ) from None
+
+
+@contextmanager
+def writing_nif(path: Path, prefix: str = WIKIPEDIA) -> Iterator[NifWriter]:
+    """Give what writes documents to *path* as NIF, one after the other.
+
+    The file appears, whole, when the block ends without an error. An entity is written as
+    `iri_of_entity` says, NIL as an IRI of `http://aksw.org/notInWiki/`.
+
+    Args:
+        path: file to write; its suffix may ask for compression.
+        prefix: what the IRIs of titles begin with.
+
+    Raises:
+        UsageError: if the prefix is no beginning of an IRI.
+        NotThere: if there is no folder to put it in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*", prefix):
+        raise UsageError(f"{prefix!r} is no beginning of an IRI, as {WIKIPEDIA} is")
+    with written(path) as stream:
+        stream.write(_HEAD.encode())
+        yield NifWriter(stream, prefix)
+
+
+def write_nif(path: Path, documents: Iterable[GoldDocument], prefix: str = WIKIPEDIA) -> None:
+    """Write the documents of a data set with their gold mentions, as `writing_nif` does."""
+    with writing_nif(path, prefix) as write:
+        for gold in documents:
+            write(gold.document, gold.gold)
+
+
+def _statements(
+    document: Document, links: Sequence[Labelled], scores: Sequence[float] | None, prefix: str
+) -> Iterator[str]:
+    base, size = _DOCUMENT + quote(document.id, safe=""), len(document.text)
+    context = f"<{base}#offset_0_{size}>"
+    yield f"\n{context} a nif:Context , nif:OffsetBasedString ;\n{_indices(0, size)}"
+    yield f"    nif:isString {_literal(document.text)} .\n"
+    for number, link in enumerate(links):
+        # The number tells a mention of the whole text from the context.
+        yield f"<{base}#offset_{link.start}_{link.end}_{number}> a nif:Phrase , nif:OffsetBasedString ;\n"
+        yield f"{_indices(link.start, link.end)}    nif:anchorOf "
+        yield f"{_literal(document.text[link.start : link.end])} ;\n    nif:referenceContext {context} ;\n"
+        if scores is not None:
+            yield f'    itsrdf:taConfidence "{scores[number]:.6g}"^^xsd:double ;\n'
+        nil = NOT_IN_KB + quote(document.text[link.start : link.end].replace(" ", "_"), safe="")
+        entity = nil if link.entity is None else iri_of_entity(link.entity, prefix)
+        yield f"    itsrdf:taIdentRef <{entity}> .\n"
+
+
+def _indices(start: int, end: int) -> str:
+    number = "xsd:nonNegativeInteger"
+    return f'    nif:beginIndex "{start}"^^{number} ;\n    nif:endIndex "{end}"^^{number} ;\n'
+
+
+def _literal(text: str) -> str:
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def _escape(match: re.Match[str]) -> Any:
+    return "\\" + match[0] if match[0] in '"\\' else f"\\u{ord(match[0]):04X}"

@@ -1,0 +1,271 @@
+"""`kgkit evaluate el`: formats of data, measures with intervals, a second system, NIF and the report."""
+
+import json
+import lzma
+import re
+
+import pytest
+
+from benchmarks.linking_formats import write_doc_bin, write_kilt
+from kgkit.evaluation import read_gold_documents, read_links
+from kgkit.evaluation.el_formats import read_gold_data
+from kgkit.evaluation.nif import write_nif
+from tests.cli_helpers import run
+from tests.commands.test_evaluate_el import ONE, TWO, told
+
+TEXT = "York gives Apple to Nowhere"
+LABELS = [(0, 4, "Q42462", "York"), (11, 16, "Q312", "Apple Inc."), (20, 27, "<NIL>", "Nowhere")]
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(name, *documents):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def evaluate(toy_home):
+    """Return what runs the command on a data set, with options."""
+
+    def call(path, *options):
+        return run("evaluate", "el", "--data", path, "--home", toy_home, *options)
+
+    return call
+
+
+def elevant(**changes):
+    labels = [
+        {"id": number, "span": [start, end], "entity_id": entity, "name": name, "type": "T"}
+        for number, (start, end, entity, name) in enumerate(LABELS)
+    ]
+    return {"id": 5, "title": "", "text": TEXT, "evaluation_span": [0, 27], "labels": labels, **changes}
+
+
+# -- formats
+
+
+def test_every_format_of_the_same_documents_has_one_score(evaluate, put, tmp_path):
+    pytest.importorskip("pyoxigraph")
+    pytest.importorskip("spacy")
+    own = put("own.jsonl", ONE, TWO)
+    write_nif(tmp_path / "a.ttl", read_gold_documents(own))
+    write_kilt(tmp_path / "a.kilt.jsonl", read_gold_documents(own))
+    write_doc_bin(tmp_path / "a.spacy", read_gold_documents(own))
+    scores = {}
+    for path in (own, *(tmp_path / f"a.{suffix}" for suffix in ("ttl", "kilt.jsonl", "spacy"))):
+        [scored] = told(evaluate(path, "--json", "--mentions", "given"))["sets"]
+        scores[scored["format"]] = {
+            name: score for name, score in scored.items() if name not in ("name", "data", "format")
+        }
+    assert list(scores) == ["kgkit", "nif", "kilt", "docbin"]
+    for name in ("nif", "kilt", "docbin"):
+        assert scores[name] == scores["kgkit"], name
+    assert scores["kgkit"]["right"] == 3
+
+
+def test_labels_of_elevant_are_compared_by_name_where_that_is_asked_for(evaluate, put):
+    path = put("elevant.jsonl", elevant())
+    scored = told(evaluate(path, "--json", "--entities", "name", "--mentions", "given"))
+    assert scored["sets"][0]["format"] == "elevant"
+    assert (scored["together"]["right"], scored["together"]["nil"]) == (2, 1)
+    assert scored["not_in_kb"] == {"entities": 0, "mentions": 0}
+    done = evaluate(path, "--mentions", "given")
+    assert done.code == 2 and "--entities name compares the names of ELEVANT's labels" in done.err
+
+
+def test_names_that_the_kb_lacks_are_counted(evaluate, put):
+    labels = [{"id": 1, "span": [0, 4], "entity_id": "Q1", "name": "Elsewhere"},
+              {"id": 2, "span": [11, 16], "entity_id": "Q312", "name": "Apple Inc."}]  # fmt: skip
+    scored = told(evaluate(put("a.jsonl", elevant(labels=labels)), "--json", "--entities", "name"))
+    assert scored["not_in_kb"] == {"entities": 1, "mentions": 1}
+
+
+def test_a_compressed_file_is_recognised_by_its_content(evaluate, put):
+    path = put("elevant.txt", elevant())
+    packed = path.with_name("elevant.jsonl.xz")
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    [scored] = told(evaluate(packed, "--json", "--entities", "name"))["sets"]
+    assert (scored["name"], scored["format"]) == ("elevant", "elevant")
+
+
+def test_the_format_can_be_named_and_is_one_of_those_there_are(evaluate, put):
+    done = evaluate(put("one.jsonl", ONE), "--format", "kilt")
+    assert done.code == 1 and "one.jsonl:1: no mention of KILT" in done.err
+    done = evaluate(put("one.jsonl", ONE), "--format", "conll")
+    assert done.code == 2 and "docbin" in done.err
+    done = evaluate(put("bad.txt"), "--mentions", "given")
+    assert done.code == 1 and "not recognised as a data set of entity linking" in done.err
+
+
+# -- measures
+
+
+def test_measures_are_of_every_matching_and_scope(evaluate, put):
+    scored = told(evaluate(put("one.jsonl", ONE), "--json"))
+    assert scored["experiment"] == "A2KB"
+    measures = scored["sets"][0]["measures"]
+    assert {name: list(scopes) for name, scopes in measures.items()} == {
+        "strong": ["inkb", "nil"], "weak": ["inkb", "nil"],
+    }  # fmt: skip
+    strong, weak = measures["strong"]["inkb"], measures["weak"]["inkb"]
+    assert strong["f1"] == scored["together"]["micro"]["f1"] == pytest.approx(2 / 11)
+    # "the Big Apple" overlaps "Big Apple", and both mean the city.
+    assert (weak["precision"], weak["recall"]) == (pytest.approx(2 / 6), pytest.approx(2 / 5))
+    assert strong["intervals"]["f1"] == [0.0, 1.0], "a single document says nothing of others"
+
+
+def test_given_mentions_are_the_experiment_d2kb(evaluate, put):
+    assert told(evaluate(put("one.jsonl", ONE), "--json", "--mentions", "given"))["experiment"] == "D2KB"
+
+
+def test_an_interval_holds_its_score_and_comes_again(evaluate, put):
+    documents = [{**ONE, "doc_id": n} for n in range(6)] + [{**TWO, "doc_id": n} for n in range(6, 12)]
+    path = put("a.jsonl", *documents)
+    first, second = (told(evaluate(path, "--json", "--mentions", "given")) for _ in range(2))
+    assert first == second
+    for scopes in first["sets"][0]["measures"].values():
+        for score in scopes.values():
+            for name, (low, high) in score["intervals"].items():
+                assert low <= score[name] <= high and low < high
+
+
+def test_several_sets_have_measures_each_and_together(evaluate, put, toy_home):
+    one, two = put("one.jsonl", ONE), put("two.jsonl", TWO)
+    done = run("evaluate", "el", "--data", one, "--data", two, "--home", toy_home)
+    lines = [line.split("\t") for line in done.out.splitlines()]
+    head = ["data", "matching", "entities", "P", "R", "F1", "95 %", "macro F1", "95 %"]
+    rows = lines[lines.index(head) + 1 :]
+    assert [row[:3] for row in rows[:4]] == [
+        ["one", "strong", "InKB"], ["one", "strong", "with NIL"],
+        ["one", "weak", "InKB"], ["one", "weak", "with NIL"],
+    ]  # fmt: skip
+    assert [row[0] for row in rows[4::4]] == ["two", "together"]
+    assert rows[0][3:7] == ["16.67", "20.00", "18.18", "0.00 to 100.00"]
+
+
+# -- a second system
+
+
+def predictions(evaluate, put, path, *options):
+    out = path.with_name("links.tsv")
+    assert evaluate(path, "--predictions", out, *options).code == 0
+    return out
+
+
+def test_a_system_beside_itself_has_no_difference(evaluate, put):
+    path = put("a.jsonl", ONE, TWO)
+    links = predictions(evaluate, put, path, "--mentions", "given")
+    compared = told(evaluate(path, "--json", "--mentions", "given", "--versus", links))["together"]["versus"]
+    for scopes in compared.values():
+        for score in (each["f1"] for each in scopes.values()):
+            assert score["score"] == score["versus"]
+            assert (score["difference"], score["interval"], score["p"]) == (0, [0, 0], 1.0)
+
+
+def test_a_better_system_has_the_sign_of_its_difference_and_a_small_p(evaluate, put):
+    documents = [{**TWO, "doc_id": number} for number in range(12)]
+    path = put("a.jsonl", *documents)
+    worse = put("worse.tsv")
+    worse.write_text("".join(f"{number}\t0\t4\tApple\n" for number in range(12)))
+    done = evaluate(path, "--json", "--versus", worse)
+    score = told(done)["sets"][0]["versus"]["strong"]["inkb"]["f1"]
+    assert (score["versus"], score["score"], score["difference"]) == (0, 1, 1)
+    assert score["interval"] == [1, 1] and 0 < score["p"] < 0.001
+    lines = [line.split("\t") for line in evaluate(path, "--versus", worse).out.splitlines()]
+    assert lines[-4][:7] == ["a", "strong", "InKB", "0.00", "100.00", "100.00", "100.00 to 100.00"]
+
+
+def test_predictions_for_other_data_are_refused(evaluate, put):
+    path, links = put("a.jsonl", ONE, TWO), put("links.tsv")
+    links.write_text("7\t0\t4\tYork\n8\t0\t4\tYork\n")
+    done = evaluate(path, "--versus", links)
+    assert (
+        done.code == 2 and "none of the 2 documents of" in done.err and "ids have to be the same" in done.err
+    )
+    links.write_text("2\t0\t4\tYork\n8\t0\t4\tYork\n")
+    done = evaluate(path, "--versus", links)
+    assert done.code == 0 and "1 documents of" in done.err and "are not scored" in done.err
+    links.write_text("2\t0\t400\tYork\n")
+    done = evaluate(path, "--versus", links)
+    assert done.code == 2 and "has a link of 0 to 400 in the document '2', which ends at 6" in done.err
+    assert evaluate(path, "--versus", path.with_name("none.tsv")).code == 3
+
+
+# -- files that are written
+
+
+def test_predictions_are_nif_where_their_name_says_so(evaluate, put, tmp_path):
+    pytest.importorskip("pyoxigraph")
+    path = put("a.jsonl", ONE, TWO)
+    assert evaluate(path, "--predictions", tmp_path / "links.tsv").code == 0
+    options = ["--predictions", tmp_path / "links.ttl.gz", "--iri-prefix", "http://kb.example/"]
+    assert evaluate(path, *options).code == 0
+    read = {
+        gold.document.id: gold.gold for gold in read_gold_data(tmp_path / "links.ttl.gz", prefix=options[-1])
+    }
+    written = read_links(tmp_path / "links.tsv")
+    spaced = {
+        name: [(link.start, link.end, link.entity and link.entity.replace("_", " ")) for link in links]
+        for name, links in written.items()
+    }
+    assert {
+        name: [(link.start, link.end, link.entity) for link in links] for name, links in read.items()
+    } == spaced
+    compared = told(evaluate(path, "--json", "--versus", tmp_path / "links.ttl.gz", *options[2:]))
+    assert compared["together"]["versus"]["strong"]["nil"]["f1"]["p"] == 1.0
+
+
+def test_the_data_are_written_as_nif_with_their_gold(evaluate, put, tmp_path):
+    pytest.importorskip("pyoxigraph")
+    path = put("a.jsonl", ONE, TWO)
+    done = evaluate(path, "--nif", tmp_path / "gold.ttl")
+    assert f"2 documents with gold: {tmp_path / 'gold.ttl'}" in done.err
+    read, own = ([*read_gold_data(each)] for each in (tmp_path / "gold.ttl", path))
+    assert [(gold.document.id, gold.document.text, gold.gold) for gold in read] == [
+        (gold.document.id, gold.document.text, gold.gold) for gold in own
+    ]
+
+
+def test_a_report_has_a_section_for_each_document_and_a_row_for_each_error(evaluate, put, tmp_path):
+    path = put("a.jsonl", ONE, TWO)
+    done = evaluate(path, "--report", tmp_path / "report.html", "--json")
+    assert f"report: {tmp_path / 'report.html'}" in done.err
+    html = (tmp_path / "report.html").read_text()
+    assert html.count("<section>") == 2 and html.rstrip().endswith("</html>")
+    kinds = re.findall(r'<tr data-kind="(\w+)"', html)
+    total = told(done)["together"]
+    assert len(kinds) - kinds.count("link_on_nil") - kinds.count("link_nowhere") - (
+        kinds.count("link_misplaced")
+    ) == sum(total["mention_errors"].values())
+    for name in ("on_nil", "misplaced", "nowhere"):
+        assert kinds.count(f"link_{name}") == total["link_errors"][name]
+
+
+def test_a_report_that_fails_leaves_no_file(evaluate, put, tmp_path):
+    path = put("a.jsonl", ONE, {"doc_id": 2})
+    done = evaluate(path, "--report", tmp_path / "report.html", "--nif", tmp_path / "gold.ttl")
+    assert done.code == 1 and [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--report", "report.txt"], "its name ends in .html"),
+        (["--report", "a.jsonl"], "is one of the files to read"),
+        (["--nif", "x.ttl", "--predictions", "x.ttl"], "is one of the files to read"),
+        (["--nif", "."], "is a folder"),
+        (["--nif", "x.ttl", "--iri-prefix", "no iri"], "no beginning of an IRI"),
+    ],
+)
+def test_outputs_that_cannot_be_are_refused_before_anything_is_linked(
+    evaluate, put, tmp_path, monkeypatch, options, message
+):
+    put("a.jsonl", ONE)
+    monkeypatch.chdir(tmp_path)
+    done = evaluate("a.jsonl", *options)
+    assert done.code == 2 and message in done.err
+    assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]

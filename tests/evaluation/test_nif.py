@@ -1,0 +1,280 @@
+"""NIF: what is written, what is read of it and of graphs that others have written, what is refused."""
+
+import gzip
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.evaluation import Labelled, nif
+from kgkit.evaluation.entity_iris import WIKIPEDIA, entity_of_iri, iri_of_entity
+from kgkit.evaluation.gold import GoldMention, make_gold_document
+from kgkit.evaluation.nif import NifWriter, read_nif, write_nif, writing_nif
+from kgkit.types import Document
+
+pytest.importorskip("pyoxigraph")
+
+PREFIXES = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
+@prefix itsrdf: <http://www.w3.org/2005/11/its/rdf#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+"""
+CONTEXT = '<http://a/1#char=0,12> a nif:Context ; nif:isString "Rhone is ok." .\n'
+
+
+def phrase(begin, end, *, iri="http://a/1#p", context="http://a/1#char=0,12", anchor=None, more=""):
+    anchored = f'nif:anchorOf "{anchor}" ; ' if anchor is not None else ""
+    return (
+        f'<{iri}{begin}> a nif:Phrase ; nif:beginIndex "{begin}"^^xsd:nonNegativeInteger ; {anchored}'
+        f'nif:endIndex "{end}"^^xsd:nonNegativeInteger ; nif:referenceContext <{context}> {more}.\n'
+    )
+
+
+def linked(iri):
+    return f"; itsrdf:taIdentRef <{iri}> "
+
+
+@pytest.fixture
+def put(tmp_path):
+    def write(body, name="data.ttl"):
+        path = tmp_path / name
+        path.write_text(PREFIXES + body, encoding="utf-8")
+        return path
+
+    return write
+
+
+def gold(name="d 1", text="The Rhône\n“𝒟”", rows=((4, 9, "Rhône"), (11, 12, None))):
+    return make_gold_document(name, text, [GoldMention(*row) for row in rows])
+
+
+# -- there and back
+
+
+def test_documents_are_read_as_they_were_written(tmp_path):
+    documents = [gold(), gold("2/é#x", "𝒟", [(0, 1, "C++ (50 % off)/B&W?")]), gold("3", "", [])]
+    write_nif(tmp_path / "a.ttl", documents)
+    read = [*read_nif(tmp_path / "a.ttl")]
+    assert [(each.document.id, each.document.text) for each in read] == [
+        (each.document.id, each.document.text) for each in documents
+    ]
+    assert [each.gold for each in read] == [each.gold for each in documents]
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+@given(texts, texts, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="_ "), min_size=1))
+def test_any_text_and_title_comes_back(tmp_path_factory, name, text, title):
+    if not text.strip() or not title.strip():
+        return
+    path = tmp_path_factory.mktemp("nif") / "a.ttl"
+    write_nif(path, [gold(name, text, [(0, len(text), title)])])
+    [read] = read_nif(path)
+    assert (read.document.id, read.document.text) == (name, text)
+    assert read.entities == [entity_of_iri(iri_of_entity(title))]
+
+
+def test_a_mention_of_the_whole_text_is_another_resource_than_the_context(tmp_path):
+    write_nif(tmp_path / "a.ttl", [gold("1", "Rhône", [(0, 5, "Rhône")])])
+    [read] = read_nif(tmp_path / "a.ttl")
+    assert read.gold == [Labelled(0, 5, "Rhône")]
+
+
+def test_a_compressed_file_is_written_and_read(tmp_path):
+    write_nif(tmp_path / "a.ttl.gz", [gold()])
+    assert gzip.decompress((tmp_path / "a.ttl.gz").read_bytes()).startswith(b"@prefix nif:")
+    assert [each.gold for each in read_nif(tmp_path / "a.ttl.gz")] == [gold().gold]
+
+
+def test_scores_are_confidences_of_phrases():
+    stream = io.BytesIO()
+    NifWriter(stream, WIKIPEDIA)(Document("1", "ab"), [Labelled(0, 1, "A")], [0.25])
+    assert b'itsrdf:taConfidence "0.25"^^xsd:double' in stream.getvalue()
+
+
+def test_nothing_is_written_where_a_text_cannot_be_encoded(tmp_path):
+    with pytest.raises(UsageError, match="document '1' has half of a surrogate pair"):
+        write_nif(tmp_path / "a.ttl", [gold("1", "a\ud800", [])])
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_prefix_that_begins_no_iri_is_refused(tmp_path):
+    for prefix in ("", "wiki/", "http://a b/", "http://a/<"):
+        with (
+            pytest.raises(UsageError, match="no beginning of an IRI"),
+            writing_nif(tmp_path / "a.ttl", prefix),
+        ):
+            pass
+    assert not [*tmp_path.iterdir()]
+
+
+def test_entities_under_another_prefix_come_back_with_it(tmp_path):
+    write_nif(tmp_path / "a.ttl", [gold()], "https://kb.example/")
+    [plain], [own] = read_nif(tmp_path / "a.ttl"), read_nif(tmp_path / "a.ttl", "https://kb.example/")
+    assert plain.entities == ["https://kb.example/Rh%C3%B4ne", None]
+    assert own.entities == ["Rhône", None]
+
+
+# -- entities and their IRIs
+
+
+@pytest.mark.parametrize(
+    ("iri", "entity"),
+    [
+        ("http://en.wikipedia.org/wiki/New_York_City", "New York City"),
+        ("https://de.wikipedia.org/wiki/M%C3%BCnchen", "München"),
+        ("http://dbpedia.org/resource/AC/DC", "AC/DC"),
+        ("http://fr.dbpedia.org/resource/Rh%C3%B4ne", "Rhône"),
+        ("http://dbpedia.org/page/Rhone", "Rhone"),
+        ("http://www.wikidata.org/entity/Q602", "Q602"),
+        ("https://www.wikidata.org/wiki/Q602", "Q602"),
+        ("http://aksw.org/notInWiki/Smith", None),
+        ("https://aksw.org/notInWiki/Smith", None),
+        ("urn:kb:Rhone", "urn:kb:Rhone"),
+        ("http://en.wikipedia.org/wiki/", "http://en.wikipedia.org/wiki/"),
+        ("http://notwikipedia.org/wiki/A", "http://notwikipedia.org/wiki/A"),
+    ],
+)
+def test_an_iri_stands_for_a_title_an_item_nil_or_itself(iri, entity):
+    assert entity_of_iri(iri) == entity
+
+
+@pytest.mark.parametrize(
+    ("entity", "iri"),
+    [
+        ("New York City", "http://en.wikipedia.org/wiki/New_York_City"),
+        ("Q602", "http://www.wikidata.org/entity/Q602"),
+        ("Q6.02", "http://en.wikipedia.org/wiki/Q6.02"),
+        ("http://a/b", "http://a/b"),
+        ("urn:kb:1", "urn:kb:1"),
+        ("http://a/ b", "http://en.wikipedia.org/wiki/http://a/_b"),
+        ("50 % <b>", "http://en.wikipedia.org/wiki/50_%25_%3Cb%3E"),
+    ],
+)
+def test_an_entity_has_an_iri(entity, iri):
+    assert iri_of_entity(entity) == iri
+
+
+# -- graphs of others
+
+
+def test_phrases_stand_anywhere_and_come_in_the_order_of_the_text(put):
+    late = phrase(9, 11, more=linked("http://dbpedia.org/resource/OK"))
+    early = phrase(0, 5, anchor="Rhone", more=linked("http://www.wikidata.org/entity/Q602"))
+    [read] = read_nif(put(late + CONTEXT + early))
+    assert (read.document.id, read.document.text) == ("http://a/1", "Rhone is ok.")
+    assert read.gold == [Labelled(0, 5, "Q602"), Labelled(9, 11, "OK")]
+
+
+def test_a_phrase_without_an_entity_or_of_no_wiki_is_nil_and_words_are_no_mentions(put):
+    word = phrase(6, 8).replace("nif:Phrase", "nif:Word")
+    nil = phrase(9, 11, more=linked("http://aksw.org/notInWiki/ok"))
+    [read] = read_nif(put(CONTEXT + phrase(0, 5) + nil + word))
+    assert read.gold == [Labelled(0, 5, None), Labelled(9, 11, None)]
+
+
+def test_of_several_entities_the_first_that_is_not_nil_counts(put):
+    more = linked("http://aksw.org/notInWiki/R") + linked("http://dbpedia.org/resource/A") + linked("urn:b")
+    classed = "; itsrdf:taClassRef <http://dbpedia.org/ontology/River> "
+    [read] = read_nif(put(CONTEXT + phrase(0, 5, more=more + classed)))
+    assert (read.entities, read.types) == (["A"], ["http://dbpedia.org/ontology/River"])
+
+
+def test_triples_of_other_vocabularies_do_not_matter(put):
+    own = "<http://a/1> <http://purl.org/dc/terms/title> 'x' ; a <http://a/Thing> .\n"
+    [read] = read_nif(put(own + CONTEXT))
+    assert read.gold == []
+
+
+def test_triples_without_prefixes_are_read_too(tmp_path):
+    base = "http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#"
+    (tmp_path / "a.nt").write_text(f'<urn:a> <{base}isString> "x\\u00e9" .\n')
+    assert [each.document.text for each in read_nif(tmp_path / "a.nt")] == ["xé"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (CONTEXT + phrase(0, 99), "mention 1 spans 0 to 99"),
+        (CONTEXT + phrase(0, 5, anchor="Rhine"), "which is 'Rhone' in the text, not 'Rhine'"),
+        (CONTEXT + phrase(0, 5) + phrase(0, 5, iri="http://a/1#q"), "have one span"),
+        (CONTEXT + phrase("x", 5), "no nif:beginIndex and nif:endIndex that count"),
+        (CONTEXT + phrase("-1", 5), "no nif:beginIndex"),
+        (CONTEXT + phrase("9" * 30, 5), "no nif:beginIndex"),
+        (CONTEXT + phrase(0, 5, context="http://a/2"), "of <http://a/2>, which has no nif:isString"),
+        (phrase(0, 5), "which has no nif:isString"),
+        (CONTEXT + CONTEXT.replace("char=0,12", "offset_0_12"), "two contexts are of the document"),
+        ("<urn:a> <urn:b> <urn:c> .\n", "no nif:Context with a nif:isString in it"),
+        ("", "no nif:Context"),
+        ("<urn:a> <urn:b> .\n", "no Turtle: "),
+        (CONTEXT + '<urn:a> a "', "no Turtle: "),
+        ("<relative> a nif:Context .\n", "no Turtle: "),
+    ],
+)
+def test_a_graph_that_contradicts_itself_is_refused(put, body, message):
+    path = put(body)
+    with pytest.raises(SourceError, match=message) as caught:
+        [*read_nif(path)]
+    assert caught.value.path == path
+
+
+def test_an_error_of_syntax_has_its_line(put):
+    with pytest.raises(SourceError, match="no Turtle") as caught:
+        [*read_nif(put(CONTEXT + "<urn:a> urn:b .\n"))]
+    assert caught.value.line == 5
+
+
+def test_offsets_that_count_otherwise_are_refused_with_the_reason(put):
+    text = '<http://a/1#char=0,12> a nif:Context ; nif:isString "𝒟 Rhone" .\n'
+    with pytest.raises(SourceError, match="offsets count Unicode code points"):
+        [*read_nif(put(text + phrase(3, 7, anchor="Rhone")))]
+
+
+def test_a_file_that_is_no_utf8_or_not_there_is_refused(tmp_path):
+    (tmp_path / "a.ttl").write_bytes(b'<urn:a> <urn:b> "\xff" .')
+    with pytest.raises(SourceError, match="no Turtle"):
+        [*read_nif(tmp_path / "a.ttl")]
+    with pytest.raises(NotThere):
+        [*read_nif(tmp_path / "none.ttl")]
+
+
+def test_more_than_may_be_in_memory_is_refused(tmp_path, monkeypatch):
+    write_nif(tmp_path / "a.ttl", [gold(str(number)) for number in range(100)])
+    monkeypatch.setattr(nif, "MAX_RESOURCES", 50)
+    with pytest.raises(SourceError, match="more than 50 texts and annotations"):
+        [*read_nif(tmp_path / "a.ttl")]
+    monkeypatch.setattr(nif, "MAX_BYTES", 5000)
+    with pytest.raises(SourceError, match="MiB of NIF, which is read into memory: split it"):
+        [*read_nif(tmp_path / "a.ttl")]
+
+
+def test_a_compressed_file_that_swells_is_refused_before_it_is_in_memory(tmp_path, monkeypatch):
+    body = PREFIXES + CONTEXT + '<urn:a> <urn:b> "' + "x" * 8_000_000 + '" .\n'
+    (tmp_path / "a.ttl.gz").write_bytes(gzip.compress(body.encode()))
+    monkeypatch.setattr(nif, "MAX_BYTES", 3 << 20)
+    with pytest.raises(SourceError, match="more than 3 MiB of NIF"):
+        [*read_nif(tmp_path / "a.ttl.gz")]
+
+
+def test_the_package_that_parses_is_named_where_it_is_missing():
+    code = "import sys; sys.modules['pyoxigraph'] = None\nfrom kgkit.evaluation.nif import read_nif\n"
+    code += "from pathlib import Path\nprint([*read_nif(Path('x'))])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert "MissingExtra: this needs the package 'pyoxigraph': pip install 'kgkit[formats]'" in done.stderr
+
+
+def test_literals_are_escaped_as_turtle_wants_it(tmp_path):
+    text = 'a "quote" \\ and\ttab\r\n\x00\x7f'
+    write_nif(tmp_path / "a.ttl", [gold("1", text, [])])
+    raw = (tmp_path / "a.ttl").read_text()
+    assert re.search(r'nif:isString "a \\"quote\\" \\\\ and\\u0009tab\\u000D\\u000A\\u0000\\u007F" \.', raw)
+    assert next(read_nif(tmp_path / "a.ttl")).document.text == text
+    assert json.loads(json.dumps(text)) == text
