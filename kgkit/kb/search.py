@@ -141,7 +141,9 @@ def _suggest_candidates(kb: "KnowledgeBase", key: str) -> Candidates:
         candidates = kb.candidates(text, k=_SUGGESTED)
         if len(candidates):
             return candidates
-    return kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MAX_SCANNED)
+    return kb.candidates(
+        word, k=_SUGGESTED, fuzzy=kb.store.trigrams is not None or kb.manifest.aliases < MAX_SCANNED
+    )
 
 
 def key_hint(kb: "KnowledgeBase", entity: object) -> str:

@@ -8,6 +8,7 @@ from kgkit.commands.kb import (
     diff,
     export,
     import_kb,
+    index,
     info,
     list_kbs,
     prune,
@@ -26,6 +27,7 @@ app.command("default")(default.default)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("import")(import_kb.import_kb)
+app.command("index")(index.index)
 app.command("verify")(verify.verify)
 app.command("rm")(rm.rm)
 app.command("prune")(prune.prune)
