@@ -18,6 +18,7 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.lines import check_regular_file, text_lines
+from kgkit.building.parquet import open_parquet, parquet_batches
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.store.urls import check_url_pattern
 from kgkit.types import (
@@ -59,6 +60,8 @@ __all__ = [
     "check_url_pattern",
     "csv_rows",
     "find_builder",
+    "open_parquet",
+    "parquet_batches",
     "sniff_format",
     "text_lines",
 ]
