@@ -5,17 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kgkit.building import check_regular_file, csv_rows, sniff_format
-from kgkit.errors import MissingExtra, SourceError
+from kgkit.building import check_regular_file, csv_rows, open_parquet, parquet_batches, sniff_format
+from kgkit.errors import SourceError
 
 WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 """So the files of spreadsheet programs begin."""
 
-MAX_ROW_GROUP: Final = 4 << 30
-"""Bytes of a row group of Parquet, uncompressed, at most: some of them are in memory at once."""
-
 _PARQUET: Final = b"PAR1"
-_ROWS_OF_BATCH: Final = 1_000
 
 
 class Table(NamedTuple):
@@ -54,32 +50,14 @@ def open_table(path: Path) -> Iterator[Table]:
 
 
 def _parquet_table(path: Path) -> Table:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "pyarrow", "scale", "or save the table as CSV") from error
+    file = open_parquet(path)
 
     def rows() -> Iterator[tuple[int, list[Any]]]:
         number = 0
-        try:
-            for batch in file.iter_batches(batch_size=_ROWS_OF_BATCH):
-                columns = [column.to_pylist() for column in batch.columns]
-                for cells in zip(*columns, strict=True):
-                    number += 1
-                    yield number, [*cells]
-        except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise SourceError(f"cannot be read on after row {number}: {error}", path=path) from None
+        for batch in parquet_batches(file, path):
+            columns = [column.to_pylist() for column in batch.columns]
+            for cells in zip(*columns, strict=True):
+                number += 1
+                yield number, [*cells]
 
-    try:
-        file = parquet.ParquetFile(path)
-        groups = [file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)]
-        if max(groups, default=0) > MAX_ROW_GROUP:
-            raise SourceError(
-                f"has a row group of {max(groups):,} bytes, and {MAX_ROW_GROUP:,} are the most: write "
-                "it with smaller ones",
-                path=path,
-            )
-        return Table([str(name).strip() for name in file.schema_arrow.names], rows(), "row")
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise SourceError(f"is no Parquet file: {error}", path=path) from None
+    return Table([str(name).strip() for name in file.schema_arrow.names], rows(), "row")

@@ -8,6 +8,7 @@
     kb.export("wordnet.nt")                   write it for other programs
     diff("wordnet")                           compare its builds
     link("The dog barked.", kb="wordnet")     link a text to it, or several
+    reconcile(names, kb="wordnet")            find the entities that names in a table mean
     embed("wordnet", TextConfig())            make vectors of its entities: see `kgkit.embedding`
     EBertEncoder.open(ENCODER, kb="wordnet")  read texts with entities among their word pieces
     kbs(), models()                           list what is on this machine
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from kgkit.kb.listing import kbs
     from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
     from kgkit.linking.ebert_encoder import EBertEncoder
+    from kgkit.linking.name_columns import reconcile
+    from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
     from kgkit.models import models
     from kgkit.models.opening import open_model
     from kgkit.sharing.unpacking import unpack
@@ -79,7 +82,10 @@ _WHERE = {
     "Linker": "kgkit.linking",
     "LinkerConfig": "kgkit.linking",
     "Mention": "kgkit.types",
+    "NameMatch": "kgkit.linking.reconciler",
     "Neighbour": "kgkit.types",
+    "ReconcileConfig": "kgkit.linking.reconciler",
+    "Reconciler": "kgkit.linking.reconciler",
     "Triple": "kgkit.types",
     "Vectors": "kgkit.vectors",
     "add_to_kb": "kgkit.building.add",
@@ -95,6 +101,7 @@ _WHERE = {
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
     "pack": "kgkit.sharing.writing",
+    "reconcile": "kgkit.linking.name_columns",
     "train": "kgkit.training.methods",
     "unpack": "kgkit.sharing.unpacking",
 }
@@ -120,7 +127,10 @@ __all__ = [
     "Linker",
     "LinkerConfig",
     "Mention",
+    "NameMatch",
     "Neighbour",
+    "ReconcileConfig",
+    "Reconciler",
     "Triple",
     "Vectors",
     "add_to_kb",
@@ -136,6 +146,7 @@ __all__ = [
     "open_kb",
     "open_model",
     "pack",
+    "reconcile",
     "train",
     "unpack",
 ]

@@ -19,6 +19,7 @@ from kgkit.building.contract import (
 )
 from kgkit.building.json_lines import LINE_ERRORS, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
+from kgkit.building.parquet import open_parquet, parquet_batches
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.network import check_online
 from kgkit.store.urls import check_url_pattern
@@ -64,6 +65,8 @@ __all__ = [
     "csv_rows",
     "find_builder",
     "json_problem",
+    "open_parquet",
+    "parquet_batches",
     "sniff_format",
     "text_lines",
 ]

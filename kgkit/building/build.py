@@ -30,6 +30,7 @@ from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import build_name, fingerprint
 from kgkit.store.manifest import read_manifest
+from kgkit.store.surface_index import write_index
 from kgkit.store.writer import checksums
 from kgkit.types import Occurrences, Progress
 
@@ -291,7 +292,11 @@ def _manifest(
 
 
 def stamp(manifest: Manifest, folder: Path) -> Manifest:
-    """Return *manifest* with what is known once the data lie in *folder*: when, how large, its name."""
+    """Index the surfaces of the data in *folder*; return *manifest* with what is known then.
+
+    That is when it was built, how large its files are, and its name.
+    """
+    write_index(folder, folder)
     files, checked = checksums(folder, manifest.sha256)
     manifest = msgspec.structs.replace(
         manifest,

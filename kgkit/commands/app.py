@@ -30,6 +30,7 @@ from kgkit.commands import (
     path,
     predict,
     project,
+    reconcile,
     show,
     storage,
     tag,
@@ -167,8 +168,8 @@ _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
         "candidates": candidates.candidates,
     },
     "Texts": {
-        "link": link.link, "tag": tag.tag, "predict": predict.predict, "tree": tree.tree,
-        "attention": attention.attention,
+        "link": link.link, "tag": tag.tag, "reconcile": reconcile.reconcile, "predict": predict.predict,
+        "tree": tree.tree, "attention": attention.attention,
     },
     "Vectors": {
         "embed": embed.embed, "index": index.index, "nearest": nearest.nearest, "align": align.align,

@@ -30,6 +30,9 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit candidates": CommandExample("kgkit candidates bank --pos n -k 3"),
     "kgkit link": CommandExample("kgkit link letter.txt --kb wordnet", "linking.md"),
     "kgkit tag": CommandExample("kgkit tag letter.txt --model conll", "tagging.md"),
+    "kgkit reconcile": CommandExample(
+        "kgkit reconcile cities.csv --column city --kb names -o linked.csv", "reconcile.md"
+    ),
     "kgkit predict": CommandExample("kgkit predict reviews.txt --model opinions", "predict.md"),
     "kgkit tree": CommandExample('kgkit tree "The dog barked at the bank clerk." --kb wordnet', "kbert.md"),
     "kgkit attention": CommandExample(
@@ -58,6 +61,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit kb diff": CommandExample("kgkit kb diff wordnet --summary"),
     "kgkit kb export": CommandExample("kgkit kb export wordnet --output wordnet.ttl", "exchange.md"),
     "kgkit kb import": CommandExample("kgkit kb import wordnet.ttl --name wordnet-copy", "exchange.md"),
+    "kgkit kb index": CommandExample("kgkit kb index wordnet", "reconcile.md"),
     "kgkit kb verify": CommandExample("kgkit kb verify wordnet --quick"),
     "kgkit kb rm": CommandExample("kgkit kb rm wordnet-copy"),
     "kgkit kb prune": CommandExample("kgkit kb prune wordnet"),

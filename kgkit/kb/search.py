@@ -146,7 +146,8 @@ def suggest_keys(kb: "KnowledgeBase", key: str) -> list[str]:
         similar = [edited for edited in _typing_errors(key) if kb.store.id_of(edited) is not None]
     if similar:
         return list(dict.fromkeys(similar))
-    return _keys_of(kb, kb.candidates(word, k=_SUGGESTED, fuzzy=kb.manifest.aliases < MAX_SCANNED))
+    fuzzy = kb.store.trigrams is not None or kb.manifest.aliases < MAX_SCANNED
+    return _keys_of(kb, kb.candidates(word, k=_SUGGESTED, fuzzy=fuzzy))
 
 
 def _keys_of(kb: "KnowledgeBase", candidates: Candidates) -> list[str]:

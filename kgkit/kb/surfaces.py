@@ -2,14 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.kb.parts_of_speech import PartsOfSpeech
+from kgkit.store.trigrams import TrigramIndex
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity
+
+if TYPE_CHECKING:
+    from kgkit.kb.similar import SimilarSurface
 
 __all__ = ["EntitySurface", "Node", "SurfaceQueries"]
 
@@ -70,7 +74,8 @@ class SurfaceQueries(PartsOfSpeech, ABC):
                 universal name (`NOUN`). Priors then sum to 1 over what is left.
             prefer_case: whether the exact spelling counts more; False takes all spellings alike.
             fuzzy: whether, if there is no such surface, to take the most similar one (at least
-                80 of 100 by RapidFuzz's ratio); reads every surface of the KB.
+                80 of 100 by RapidFuzz's ratio); without the index that `similar_surfaces` needs, every
+                surface of the KB is read.
 
         Returns:
             The candidates; none, if the surface is not known. `decode` gives entities.
@@ -113,6 +118,40 @@ class SurfaceQueries(PartsOfSpeech, ABC):
         """Yield every folded surface, in order."""
         return self.store.iter_surfaces()
 
+    def similar_surfaces(self, text: str, k: int = 10) -> "list[SimilarSurface]":
+        """Return the surfaces that are most similar to a text, the most similar first.
+
+        Case and white space are folded. Typing errors and words in another order make a surface less
+        similar, see `kgkit.kb.similar`.
+
+        Args:
+            text: text that need be no surface.
+            k: largest number of surfaces.
+
+        Raises:
+            NotThere: if the build has no index of its surfaces; names the command that adds it.
+            UsageError: if *k* is negative.
+
+        Example:
+            >>> kgkit.open_kb("wordnet").similar_surfaces("hipopotamus", k=1)
+            [SimilarSurface(surface='hippopotamus', similarity=0.916…)]
+        """
+        from kgkit.kb.similar import similar_surfaces
+
+        _check_size(k)
+        return similar_surfaces(self.surface_index(), fold(text), k) if k else []
+
+    def surface_index(self) -> TrigramIndex:
+        """Return the index of the surfaces.
+
+        Raises:
+            NotThere: if the build has none; names the command that adds it.
+            ClosedKB: if the handle has been closed.
+        """
+        if (index := self.store.trigrams) is None:
+            raise self.store.without_index()
+        return index
+
     def surfaces_of(self, entity: Node, k: int | None = None) -> list[EntitySurface]:
         """Return the surfaces that can mean an entity, as they are spelled, the most frequent first.
 
@@ -144,7 +183,11 @@ class SurfaceQueries(PartsOfSpeech, ABC):
     def _nearest_surface(self, folded: str) -> str | None:
         from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
 
-        match = process.extractOne(folded, self.surfaces(), scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
+        from kgkit.kb.similar import proposed_surfaces
+
+        index = self.store.trigrams
+        surfaces = self.surfaces() if index is None else sorted(proposed_surfaces(index, folded))
+        match = process.extractOne(folded, surfaces, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
         return None if match is None else match[0]
 
 

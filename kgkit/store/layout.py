@@ -1,7 +1,7 @@
 """What a build looks like on disk.
 
 A build is a folder with `data.mdb`, one LMDB environment, and `manifest.json`; where
-aliases are very many, also `surfaces.marisa`.
+aliases are very many, also `surfaces.marisa`; and `surfaces.trigrams`, an index that a build may lack.
 The environment holds the tables below; `docs/on-disk-format.md` explains them
 to people. Integers are little-endian, so NumPy reads them where they lie, and an
 id in a value is, as it stands, a key of the tables that are kept by id.
@@ -76,6 +76,7 @@ U32: Final = np.dtype("<u4")
 
 DATA: Final = "data.mdb"
 SURFACES: Final = "surfaces.marisa"
+TRIGRAMS: Final = "surfaces.trigrams"
 MANIFEST: Final = "manifest.json"
 
 

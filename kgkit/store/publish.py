@@ -24,12 +24,14 @@ import msgspec
 
 from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed, did_you_mean
 from kgkit.home import Home, KBHome
-from kgkit.store.layout import MANIFEST, Manifest
+from kgkit.store.layout import MANIFEST, TRIGRAMS, Manifest
+from kgkit.store.manifest import read_manifest
 from kgkit.store.reader import StoreReader
 from kgkit.store.validate import damages, require_undamaged
 from kgkit.versions import (
     COPIED,
     acquire_lock,
+    file_sha256,
     free_space,
     link_current,
     path_aside,
@@ -128,6 +130,8 @@ class Staging:
                 self.folder.rename(final)
                 arrived = True
                 sync_folder(kb.builds)
+            elif TRIGRAMS in manifest.files:
+                self.add_index(manifest.build)
             if previous != manifest.build or arrived:
                 link_current(kb.path, Path("builds") / manifest.build)
         except OSError as error:
@@ -141,6 +145,32 @@ class Staging:
             keep.update(_were_published(kb)[-2:])
         _sweep(kb, keep)
         return PublishedBuild(kb.name, manifest.build, final)
+
+    def add_index(self, build: str) -> None:
+        """Give a build that lacks it the index of surfaces that lies in the staged folder.
+
+        Its data stay as they are. The index is in its place before the manifest that lists it; that is
+        replaced at once, so a process that is killed leaves the build without the index or with it.
+
+        Args:
+            build: name of the build.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        kb, final, staged = self.kb, self.kb.builds / build, self.folder / TRIGRAMS
+        manifest = read_manifest(final)
+        if TRIGRAMS in manifest.files:
+            return
+        sizes = {**manifest.files, TRIGRAMS: staged.stat().st_size}
+        sums = {**manifest.sha256, TRIGRAMS: file_sha256(staged)}
+        if build == kb.published() and not kb.current.is_symlink():
+            link_current(kb.path, Path("builds") / build)  # a copy is identified by its manifest
+        staged.replace(final / TRIGRAMS)
+        sync_folder(final)
+        self._write(msgspec.structs.replace(manifest, files=sizes, sha256=sums))
+        (self.folder / MANIFEST).replace(final / MANIFEST)
+        sync_folder(final)
 
     def _write(self, manifest: Manifest) -> None:
         with (self.folder / MANIFEST).open("wb") as file:

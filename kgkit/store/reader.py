@@ -1,25 +1,29 @@
 """Reading one published build."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from weakref import finalize
 
 import lmdb
 import numpy as np
 
-from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
+from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, KgkitError, NotThere, StaleKB, StoreError
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
-from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, U32, Manifest
+from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
 from kgkit.store.manifest import full_name, read_manifest, rebuild_command
 from kgkit.store.surfaces import Surfaces
+from kgkit.store.trigrams import TrigramIndex
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
+
+T = TypeVar("T")
 
 _pack_id = codec.pack_id
 _decode_entity = codec.decode_entity
@@ -57,6 +61,7 @@ class StoreReader:
         self._facts, self._incoming = tables["facts"], tables["incoming"]
         self._occurrences, self._names = tables.get("occurrences"), tables.get("names")
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
+        self.trigrams: TrigramIndex | None = None  # of a build that has the index
         try:
             for name in (*OPTIONAL, *SINCE):
                 listed = name in manifest.tables
@@ -68,6 +73,8 @@ class StoreReader:
             self.classes = codec.decode_names(self._meta("classes"))
             if (shards := self._local.get(b"surfaces", None, tables["meta"])) is not None:
                 self.surfaces = self._map_surfaces(codec.decode_shards(shards))
+            if TRIGRAMS in manifest.files:
+                self.trigrams = self._map(TRIGRAMS, TrigramIndex)
         except NotThere:
             self.close()
             raise
@@ -88,7 +95,7 @@ class StoreReader:
 
     def close(self) -> None:
         """Let go of the build; a second call does nothing."""
-        self.surfaces = None
+        self.surfaces = self.trigrams = None
         self._environment = None
         self._local = _Closed(self.folder)
         self._give_back()
@@ -123,12 +130,15 @@ class StoreReader:
     def _map_surfaces(self, shards: list[codec.Shard]) -> Surfaces:
         if SURFACES not in self.manifest.files or not shards:  # nobody has looked how long it is
             raise DamagedKB(f"its manifest does not list {SURFACES}, which it needs")
+        return self._map(SURFACES, partial(Surfaces, shards=shards))
+
+    def _map(self, name: str, map_file: Callable[[Path], T]) -> T:
         try:
-            return Surfaces(self.folder / SURFACES, shards)
+            return map_file(self.folder / name)
         except (OSError, ValueError) as error:
             if not self.folder.exists():
                 raise NotThere(f"no knowledge base in {self.folder}: it was removed a moment ago") from None
-            raise DamagedKB(f"{SURFACES} cannot be mapped: {error}") from error
+            raise DamagedKB(f"{name} cannot be mapped: {error}") from error
 
     # -- one row ------------------------------------------------------------
     # These are called hundreds of thousands of times a second: the few keys that
@@ -425,6 +435,16 @@ class StoreReader:
             if self._environment is environment:
                 raise self.damage(error, f"table {table!r}") from error
             raise ClosedKB(f"the handle on {self.folder} was closed in the middle of an iteration") from None
+
+    def without_index(self) -> KgkitError:
+        """Return the error to raise where the index of surfaces is needed, and the build has none."""
+        if self._environment is None:
+            return ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
+        name = full_name(self.folder)
+        return NotThere(
+            f"{name} has no index of its surfaces, which finds names through typing errors: "
+            f"`kgkit kb index {name}` adds it"
+        )
 
     def class_of_entity(self) -> np.ndarray:
         """Return (N,) uint8: 0 for an entity without a part of speech, else 1 + its place in `classes`."""

@@ -10,6 +10,7 @@
     alias      a row names no entity, or its priors are not those of a distribution
     name       the aliases of an entity are not those that can mean it
     surface    the tries are not of the aliases, or the occurrences of none
+    index      the index of similar surfaces is not that of the aliases
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
 Files come first, and a damaged one ends the check: walking the pages of a
@@ -32,6 +33,8 @@ from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
 from kgkit.store.manifest import read_manifest
 from kgkit.store.reader import StoreReader
+from kgkit.store.surface_index import missing_surfaces
+from kgkit.store.trigrams import postings_of
 from kgkit.store.writer import Item, TableDigest
 from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE, Ids, Rows
@@ -39,6 +42,7 @@ from kgkit.versions import file_sha256
 
 _BATCH = 8192
 _HASHES = 1 << 64
+_GRAMS = 512
 
 
 def verify(folder: Path, *, quick: bool = False) -> list[str]:
@@ -58,7 +62,16 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     if not problems and not quick:
         reader = StoreReader(folder, manifest)
         try:
-            for check in (_entities, _keys, _aliases, _surfaces, _occurrences, _facts, _counts_and_meta):
+            for check in (
+                _entities,
+                _keys,
+                _aliases,
+                _surfaces,
+                _trigrams,
+                _occurrences,
+                _facts,
+                _counts_and_meta,
+            ):
                 problems.extend(check(reader))
         finally:
             reader.close()
@@ -320,6 +333,39 @@ def _surfaces(reader: StoreReader) -> list[str]:
     if matches != len(tries) and not (reader.manifest.edited and matches < len(tries)):
         problems.append(f"surface: the tries have {len(tries)} surfaces, of which {matches} are aliases")
     return problems
+
+
+def _trigrams(reader: StoreReader) -> list[str]:
+    """Compare the index of surfaces with the aliases, and with the grams of its own surfaces."""
+    index = reader.trigrams
+    if index is None:
+        return []
+    counts: NDArray[np.int64] = np.diff(index.starts.astype(np.int64)).astype(np.int64)
+    if index.starts[0] or (counts < 0).any() or int(index.starts[-1]) != len(index.postings):
+        return ["index: its grams and its postings do not fit each other"]
+    problems: list[str] = []
+    with _decoding("aliases", problems):
+        keys = (key for key, _ in reader.items("aliases") if not key.startswith(codec.DIGEST))
+        if missing_surfaces(keys, index) != []:
+            problems.append("index: the surfaces in it are not the aliases")
+    expected = stored = 0
+    surfaces, begin = index.surfaces(), 0
+    while batch := list(islice(surfaces, _BATCH)):
+        postings = postings_of(batch)
+        numbers = (postings & np.uint64(NO_SENSE)).astype(np.int64) + begin
+        expected += _hash_sum((postings >> np.uint64(32)).astype(np.int64), numbers)
+        begin += len(batch)
+    for row in range(0, len(counts), _GRAMS):
+        grams = np.repeat(index.grams[row : row + _GRAMS].astype(np.int64), counts[row : row + _GRAMS])
+        first = int(index.starts[row])
+        stored += _hash_sum(grams, index.postings[first : first + len(grams)].astype(np.int64))
+    if (expected - stored) % _HASHES:
+        problems.append("index: the grams in it are not those of its surfaces")
+    return problems
+
+
+def _hash_sum(grams: NDArray[np.int64], numbers: NDArray[np.int64]) -> int:
+    return int(_hash(grams, np.zeros_like(grams), numbers).sum(dtype=np.uint64))
 
 
 def _occurrences(reader: StoreReader) -> list[str]:

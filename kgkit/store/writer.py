@@ -14,7 +14,7 @@ import lmdb
 import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
-from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES
+from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES, TRIGRAMS
 from kgkit.versions import file_sha256, free_space, link_file
 
 Item = tuple[bytes, bytes]
@@ -159,8 +159,9 @@ class StoreEditor(StoreWriter):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base / DATA, folder / DATA)
-            if (base / SURFACES).exists():
-                link_file(base / SURFACES, folder / SURFACES)
+            for name in (SURFACES, TRIGRAMS):
+                if (base / name).exists():
+                    link_file(base / name, folder / name)
         except OSError as error:
             raise self._failure(error) from error
         super().__init__(folder, (table for table in TABLES if table in tables))
@@ -228,12 +229,12 @@ def checksums(folder: Path, earlier: Mapping[str, str]) -> tuple[dict[str, int],
     """
     sizes: dict[str, int] = {}
     sums: dict[str, str] = {}
-    for name in (DATA, SURFACES):
+    for name in (DATA, SURFACES, TRIGRAMS):
         path = folder / name
         if name != DATA and not path.exists():
             continue
         sizes[name] = path.stat().st_size
-        if name != DATA and name in earlier:
+        if name == SURFACES and name in earlier:
             sums[name] = earlier[name]
         else:
             sums[name] = file_sha256(path)

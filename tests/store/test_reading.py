@@ -367,7 +367,8 @@ def test_reading_leaves_nothing_on_the_disk_and_needs_no_leave_to_write(tmp_path
         done = run_python(code, home)
         assert (done.stdout, done.stderr) == ("7 [0, 1] []\n", "")
         assert listing(home) == before
-        assert {path.name for path in built.path.iterdir()} == {"data.mdb", "manifest.json"}
+        names = {"data.mdb", "manifest.json", "surfaces.trigrams"}
+        assert {path.name for path in built.path.iterdir()} == names
     finally:
         for path in [home, *home.rglob("*")]:
             if not path.is_symlink():

@@ -9,6 +9,7 @@ from kgkit.commands.kb import (
     edit,
     export,
     import_kb,
+    index,
     info,
     list_kbs,
     prune,
@@ -28,6 +29,7 @@ app.command("edit")(edit.edit)
 app.command("diff")(diff.diff)
 app.command("export")(export.export)
 app.command("import")(import_kb.import_kb)
+app.command("index")(index.index)
 app.command("verify")(verify.verify)
 app.command("rm")(rm.rm)
 app.command("prune")(prune.prune)

@@ -1,0 +1,259 @@
+"""Tables in files, batch by batch: CSV, TSV, JSON lines and Parquet, with columns added on the way.
+
+A table is written in the format that it was read in: rows in their order, columns that are not asked for as
+they are, and the new ones behind them. Of the rows a batch is in memory at a time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kgkit.building.lines import checked_file, text_lines
+from kgkit.building.parquet import open_parquet, parquet_batches
+from kgkit.building.tables import csv_rows, sniff_format
+from kgkit.commands.output import open_output, write_bytes
+from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.files import written
+from kgkit.exchange.tables import csv_line
+
+__all__ = ["ColumnFile", "check_format", "open_columns"]
+
+Cells = list[list[Any]]
+"""For each row the cells that are added to it."""
+
+WriteRows = Callable[[Any, Cells], None]
+"""Writes rows with the cells that are added to them."""
+
+_JSON_LINES: Final = (".jsonl", ".ndjson")
+_PARQUET: Final = (".parquet", ".pq")
+_COMPRESSED: Final = (".gz", ".bz2", ".xz")
+_BATCH: Final = 1_000
+
+
+class ColumnFile(ABC):
+    """A table in a file.
+
+    Args:
+        path: path of the file.
+
+    Attributes:
+        columns: names of its columns; of JSON lines those of the first record.
+    """
+
+    columns: Sequence[str]
+    format: str
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @abstractmethod
+    def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
+        """Yield rows, and of each of them the cell of a column.
+
+        Raises:
+            SourceError: where the file is not as its first rows say.
+        """
+
+    @abstractmethod
+    def writer(self, output: Path | None, added: Mapping[str, type]) -> Any:
+        """Give, in a `with`, what writes rows with the cells that are added to them.
+
+        Args:
+            output: file to write; None: standard output.
+            added: columns that are added, with the types of their cells.
+
+        Raises:
+            UsageError: if the format cannot be written there.
+        """
+
+
+def open_columns(path: Path) -> ColumnFile:
+    """Open a table; its format goes by the name of the file, and CSV is what has another name.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it is empty, or not of that format.
+        MissingExtra: if it is Parquet, and pyarrow is not installed.
+    """
+    checked_file(path)
+    return _kind_of(path)(path)
+
+
+def check_format(output: Path, table: ColumnFile) -> None:
+    """Make sure that the name of an output file says the format of the table.
+
+    Raises:
+        UsageError: if it says another one.
+    """
+    kind = _kind_of(output)
+    if kind is not type(table):
+        raise UsageError(
+            f"{output} would be {kind.format}, and {table.path} is {table.format}: a table is written in the "
+            "format that it was read in; name a file of that format"
+        )
+
+
+def _kind_of(path: Path) -> type[ColumnFile]:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
+    suffix = suffixes[-1] if suffixes else ""
+    return _JSONLines if suffix in _JSON_LINES else _Parquet if suffix in _PARQUET else _Delimited
+
+
+class _Delimited(ColumnFile):
+    """CSV or TSV, with the delimiter that its first line has most of."""
+
+    format = "CSV or TSV"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._form = sniff_format(path)
+        self._rows = csv_rows(path, self._form)
+        line, self.columns = next(self._rows, (1, []))
+        if not any(name.strip() for name in self.columns):
+            raise SourceError("the first row names the columns, and this one is empty", path=path, line=line)
+
+    def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
+        position = self.columns.index(column)
+        while batch := [row for _, row in islice(self._rows, _BATCH)]:
+            yield batch, [row[position] or None for row in batch]
+
+    @contextmanager
+    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+        def line(row: Sequence[str], cells: Sequence[Any]) -> str:
+            return csv_line([*row, *map(_csv_cell, cells)], self._form.delimiter)
+
+        with _text_output(output) as write:
+            write(line(self.columns, [*added]).encode())
+            yield lambda rows, cells: write("".join(map(line, rows, cells)).encode())
+
+
+class _JSONLines(ColumnFile):
+    """JSON lines: an object a line."""
+
+    format = "JSON lines"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._first = self._record(*next(text_lines(path)))
+        self.columns = [*self._first]
+
+    def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
+        lines = text_lines(self.path)
+        while numbered := [*islice(lines, _BATCH)]:
+            records = [self._record(*line) for line in numbered]
+            for (number, _), record in zip(numbered, records, strict=True):
+                if not isinstance(record.get(column), str | None):
+                    raise SourceError(
+                        f"expected a string as {column!r}, found {record[column]!r}",
+                        path=self.path, line=number,
+                    )  # fmt: skip
+            yield list(zip(numbered, records, strict=True)), [record.get(column) for record in records]
+
+    @contextmanager
+    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+        encode = msgspec.json.Encoder().encode
+
+        with _text_output(output) as write:
+
+            def write_rows(rows: Any, cells: Cells) -> None:
+                """Write records with their new fields."""
+                for ((number, _), record), new in zip(rows, cells, strict=True):
+                    if clash := [name for name in added if name in record]:
+                        raise SourceError(
+                            f"it has a field {clash[0]!r} already, and one of that name is to be added: "
+                            "--prefix begins the names of new ones",
+                            path=self.path, line=number,
+                        )  # fmt: skip
+                    record.update(zip(added, map(_rounded, new), strict=True))
+                    write(encode(record) + b"\n")
+
+            yield write_rows
+
+    def _record(self, number: int, line: str) -> dict[str, Any]:
+        try:
+            record: dict[str, Any] = msgspec.json.decode(line, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            reason = "a field is nested too deeply" if isinstance(error, RecursionError) else error
+            raise SourceError(
+                f"expected an object of JSON: {reason}", path=self.path, line=number, text=line
+            ) from None
+        return record
+
+
+class _Parquet(ColumnFile):
+    """Parquet, whose columns keep their types."""
+
+    format = "Parquet"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._file = open_parquet(path)
+        self.columns = [str(name) for name in self._file.schema_arrow.names]
+
+    def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
+        number = 0
+        for batch in parquet_batches(self._file, self.path):
+            names = batch.column(self.columns.index(column)).to_pylist()
+            for row, name in enumerate(names, start=number + 1):
+                if not isinstance(name, str | None):
+                    raise SourceError(
+                        f"expected a string as {column!r} in row {row:,}, found {name!r}", path=self.path
+                    )
+            number += len(names)
+            yield batch, names
+
+    @contextmanager
+    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+        import pyarrow
+        from pyarrow import parquet
+
+        if output is None:
+            raise UsageError("Parquet is not written to standard output: name a file by --output")
+        of_arrow = {str: pyarrow.string(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+        types = [of_arrow[cell_type] for cell_type in added.values()]
+        fields = [pyarrow.field(name, kind) for name, kind in zip(added, types, strict=True)]
+        schema = self._file.schema_arrow
+        schema = pyarrow.schema([*schema, *fields], metadata=schema.metadata)
+        with ExitStack() as stack:
+            stream = stack.enter_context(written(output))
+            rows = stack.enter_context(parquet.ParquetWriter(stream, schema))
+
+            def write_rows(batch: Any, cells: Cells) -> None:
+                """Write a batch with its new columns."""
+                columns = zip(*cells, strict=True)
+                new = [pyarrow.array(values, kind) for values, kind in zip(columns, types, strict=True)]
+                rows.write_batch(pyarrow.RecordBatch.from_arrays([*batch.columns, *new], schema=schema))
+
+            yield write_rows
+
+
+@contextmanager
+def _text_output(output: Path | None) -> Iterator[Callable[[bytes], None]]:
+    with ExitStack() as stack:
+        if output is None:
+            yield write_bytes
+        elif output.suffix.lower() in _COMPRESSED:
+            stream = stack.enter_context(written(output))
+
+            def write(content: bytes) -> None:
+                """Write to the compressed file."""
+                stream.write(content)
+
+            yield write
+        else:
+            yield stack.enter_context(open_output(output))
+
+
+def _csv_cell(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return str(cell).lower() if isinstance(cell, bool) else str(_rounded(cell))
+
+
+def _rounded(cell: Any) -> Any:
+    return round(cell, 4) if isinstance(cell, float) else cell

@@ -1,0 +1,99 @@
+"""The index of similar surfaces of a build: made with it, from its table `aliases`.
+
+A build that begins as another one has that one's index linked beside its data: what was added follows there,
+and an index of surfaces that are gone is made anew. A build without the index is as good as any; the command
+`kgkit kb index` puts one beside its data, which stay as they are.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kgkit.errors import WriteFailed
+from kgkit.store import codec
+from kgkit.store.environments import acquire, release
+from kgkit.store.layout import TRIGRAMS
+from kgkit.store.trigrams import TrigramIndex, TrigramWriter
+from kgkit.versions import free_space
+
+__all__ = ["missing_surfaces", "write_index"]
+
+_NEW = TRIGRAMS + ".new"
+
+
+def write_index(data: Path, folder: Path) -> Path:
+    """Write the index of the build whose data lie in *data* to *folder*, and return its path.
+
+    An index that is there is taken for that of the build that this one began as.
+
+    Raises:
+        WriteFailed: if the disk refuses.
+        DamagedKB: if the data cannot be opened.
+        lmdb.Error: if they cannot be read.
+    """
+    path, base = folder / TRIGRAMS, None
+    environment = acquire(data)
+    try:
+        with environment.lmdb.begin() as transaction:
+            aliases = environment.tables["aliases"]
+            additions = _keys(transaction, aliases)
+            if path.exists():
+                base = TrigramIndex(path)
+                new = missing_surfaces(_keys(transaction, aliases), base)
+                if new == []:
+                    return path
+                base, additions = (None, additions) if new is None else (base, iter(new))
+            with TrigramWriter(folder / _NEW, base) as index:
+                index.add(additions)
+                index.finish()
+    finally:
+        release(environment)
+    try:
+        (folder / _NEW).replace(path)
+    except OSError as error:
+        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
+    return path
+
+
+def _keys(transaction: Any, aliases: Any) -> Iterator[bytes]:
+    """Yield the surfaces, as they are in the table; not those that are too long for a key."""
+    with transaction.cursor(aliases) as cursor:
+        for key in cursor.iternext(values=False):
+            if not key.startswith(codec.DIGEST):
+                yield key
+
+
+def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] | None:
+    """Return the keys that an index does not have; None if it has surfaces that are not among them.
+
+    Args:
+        keys: surfaces, ascending.
+        index: index whose first surfaces ascend; what was added to these follows.
+    """
+    appended: list[bytes] = []
+    ascending = _ascending(index.surfaces(), appended)
+    following, missing = next(ascending, None), []
+    for key in keys:
+        if following is not None and following < key:
+            return None
+        if following == key:
+            following = next(ascending, None)
+        else:
+            missing.append(key)
+    if following is not None:
+        return None
+    indexed = set(appended)
+    new = [key for key in missing if key not in indexed]
+    return new if len(missing) - len(new) == len(appended) else None
+
+
+def _ascending(surfaces: Iterator[bytes], appended: list[bytes]) -> Iterator[bytes]:
+    """Yield surfaces for as long as they ascend; then put all others into *appended*."""
+    last = b""
+    for surface in surfaces:
+        if surface <= last:
+            appended.append(surface)
+            appended.extend(surfaces)
+            return
+        yield surface
+        last = surface

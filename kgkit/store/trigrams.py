@@ -1,0 +1,278 @@
+"""Which surfaces are like a text: the index of the trigrams of a build's surfaces, `surfaces.trigrams`.
+
+The trigrams of a surface are all three bytes in a row of its folded UTF-8, with a space before and behind
+it. A surface of at most `SHORT` bytes is also listed by its bigrams: after one typing error it may have no
+trigram left. The file holds, little-endian and each part at a multiple of 8 bytes:
+
+    header      magic (8 bytes); numbers of surfaces N, bytes of text B, grams G and postings P (u64 each)
+    text        (B,) the surfaces as the table `aliases` has them, one behind the other
+    ends        (N + 1,) u64, where each surface begins and the last one ends
+    grams       (G,) u32, ascending: a trigram as b0 << 16 | b1 << 8 | b2, a bigram as b0 << 8 | b1
+    starts      (G + 1,) u64, where the postings of each gram begin
+    postings    (P,) u32, the numbers of the surfaces that have the gram, ascending
+
+Surfaces are numbered in the order of the file: those of a build ascend, those that were added to it follow.
+What is in the file follows from the table `aliases`, but for that order. Surfaces whose key is a digest, as
+they are too long for one, are not in it.
+"""
+
+import os
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import DamagedKB, WriteFailed
+from kgkit.versions import free_space
+
+__all__ = ["SHORT", "TrigramIndex", "TrigramWriter", "grams_of", "postings_of"]
+
+Codes = NDArray[np.uint32]
+
+SHORT: Final = 8
+"""A surface of so many bytes, at most, is listed by its bigrams too."""
+
+_MAGIC: Final = b"KGTRIG1\n"
+_HEADER: Final = struct.Struct("<8s4Q")
+_ALIGNED: Final = 8
+_BATCH: Final = 32_768
+_U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
+
+
+def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return (P,) postings of *surfaces*, ascending and each once: gram << 32 | number of the surface.
+
+    The numbers are those of the sequence.
+    """
+    if not surfaces:
+        return np.empty(0, np.uint64)
+    lengths = np.fromiter(map(len, surfaces), np.int64, len(surfaces))
+    # Each is followed by a NUL, and no gram has one.
+    text = np.frombuffer(b" " + b" \0 ".join(surfaces) + b" \0", np.uint8).astype(np.uint64)
+    sizes = lengths + 3
+    numbers = np.repeat(np.arange(len(surfaces), dtype=np.uint64), sizes)
+    is_short = np.repeat(lengths <= SHORT, sizes)
+    pairs = text[:-1] << np.uint64(8) | text[1:]
+    has_no_end = (text[:-1] != 0) & (text[1:] != 0)
+    trigrams = pairs[:-1] << np.uint64(8) | text[2:]
+    is_trigram = has_no_end[:-1] & (text[2:] != 0)
+    is_bigram = has_no_end & is_short[:-1]
+    postings = np.concatenate(
+        [
+            trigrams[is_trigram] << np.uint64(32) | numbers[:-2][is_trigram],
+            pairs[is_bigram] << np.uint64(32) | numbers[:-1][is_bigram],
+        ]
+    )
+    postings.sort()
+    return postings[_firsts(postings)]
+
+
+def _firsts(ascending: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each value of an ascending array comes first; faster than `np.unique`, which hashes."""
+    return np.flatnonzero(np.append(len(ascending) > 0, ascending[1:] != ascending[:-1]))
+
+
+def grams_of(text: bytes, *, bigrams: bool) -> Codes:
+    """Return (G,) distinct grams of a folded text, ascending."""
+    padded = np.frombuffer(b" " + text + b" ", np.uint8).astype(np.uint32)
+    pairs = padded[:-1] << 8 | padded[1:]
+    trigrams = pairs[:-1] << 8 | padded[2:]
+    codes: Codes = np.sort(np.concatenate([trigrams, pairs]) if bigrams else trigrams)
+    return codes[_firsts(codes)]
+
+
+class _Run(NamedTuple):
+    """Postings of some surfaces: grams, how many postings each has, and where the temporary file has them."""
+
+    grams: Codes
+    counts: NDArray[np.int64]
+    begin: int
+
+
+class TrigramWriter:
+    """Writes the index of a build; of the surfaces a batch is in memory at a time.
+
+    Args:
+        path: path of the file.
+        base: index whose surfaces this one begins with; None for none.
+
+    Raises:
+        WriteFailed: if the disk refuses, from any method.
+
+    Example:
+        with TrigramWriter(folder / TRIGRAMS) as index:
+            index.add(keys_of_aliases)
+            index.finish()
+    """
+
+    def __init__(self, path: Path, base: "TrigramIndex | None" = None) -> None:
+        self._path = path
+        self._runs: list[_Run] = []
+        self._ends = [np.zeros(1, _U64)]
+        self._count = self._size = self._spilled = 0
+        try:
+            self._file = path.open("w+b")
+            self._spill = tempfile.TemporaryFile(dir=path.parent)  # noqa: SIM115
+        except OSError as error:
+            raise self._failure(error) from error
+        self._write(bytes(_HEADER.size))
+        if base is not None:
+            self._take_over(base)
+
+    def __enter__(self) -> "TrigramWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spill.close()
+        self._file.close()
+
+    def add(self, surfaces: Iterable[bytes]) -> None:
+        """Take in surfaces, which have not come before."""
+        remaining = iter(surfaces)
+        while batch := list(islice(remaining, _BATCH)):
+            postings = postings_of(batch)
+            codes = (postings >> np.uint64(32)).astype(np.uint32)
+            firsts = _firsts(codes)
+            counts = np.diff(np.append(firsts, len(codes)))
+            numbers = (postings & np.uint64(0xFFFFFFFF)).astype(_U32) + np.uint32(self._count)
+            lengths = np.fromiter(map(len, batch), _U64, len(batch))
+            self._add_run(b"".join(batch), lengths, codes[firsts], counts, numbers)
+
+    def finish(self) -> None:
+        """Write all but the surfaces, and bring the file to the disk."""
+        grams = np.unique(np.concatenate([run.grams for run in self._runs] or [np.empty(0, np.uint32)]))
+        totals = np.zeros(len(grams), np.int64)
+        for run in self._runs:
+            totals[np.searchsorted(grams, run.grams)] += run.counts
+        starts = np.append(0, np.cumsum(totals)).astype(_U64)
+        self._align(self._size)
+        for array in (np.concatenate(self._ends), grams.astype(_U32), starts):
+            self._write(array.tobytes())
+            self._align(array.nbytes)
+        try:
+            self._file.flush()
+            begin = self._file.tell()
+            self._file.truncate(begin + int(starts[-1]) * _U32.itemsize)
+            if len(grams):
+                self._scatter(grams, starts[:-1].astype(np.int64), begin)
+            self._file.seek(0)
+            self._file.write(_HEADER.pack(_MAGIC, self._count, self._size, len(grams), int(starts[-1])))
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _scatter(self, grams: Codes, following: NDArray[np.int64], begin: int) -> None:
+        """Write the postings of all runs, gram by gram; *following* is where the next one of each goes."""
+        postings = np.memmap(self._file, _U32, "r+", begin)
+        for run in self._runs:
+            self._spill.seek(run.begin)
+            numbers = np.frombuffer(self._spill.read(int(run.counts.sum()) * _U32.itemsize), _U32)
+            rows = np.searchsorted(grams, run.grams)
+            first = np.cumsum(run.counts) - run.counts
+            postings[np.repeat(following[rows] - first, run.counts) + np.arange(len(numbers))] = numbers
+            following[rows] += run.counts
+        postings.flush()
+
+    def _take_over(self, base: "TrigramIndex") -> None:
+        for begin in range(0, len(base), _BATCH):
+            ends = base.ends[begin : begin + _BATCH + 1]
+            empty = np.empty(0, np.uint32)
+            text = base.text[int(ends[0]) : int(ends[-1])].tobytes()
+            self._add_run(text, np.diff(ends), empty, empty.astype(np.int64), empty)
+        counts = np.diff(base.starts).astype(np.int64)
+        # In parts of the grams, so that no more than some of the postings are in memory at once.
+        bounds = np.unique(np.searchsorted(base.starts, np.arange(0, len(base.postings), _BATCH * 64)))
+        for first, last in pairwise([*bounds.tolist(), len(counts)]):
+            numbers = base.postings[int(base.starts[first]) : int(base.starts[last])]
+            self._add_run(b"", np.empty(0, _U64), base.grams[first:last], counts[first:last], numbers)
+
+    def _add_run(
+        self,
+        text: bytes,
+        lengths: NDArray[np.uint64],
+        grams: Codes,
+        counts: NDArray[np.int64],
+        numbers: NDArray[np.uint32],
+    ) -> None:
+        self._write(text)
+        self._ends.append((np.cumsum(lengths) + np.uint64(self._size)).astype(_U64))
+        self._size += len(text)
+        self._count += len(lengths)
+        if len(grams):
+            self._runs.append(_Run(np.array(grams), np.array(counts), self._spilled))
+            try:
+                self._spilled += self._spill.write(numbers.astype(_U32).tobytes())
+            except OSError as error:
+                raise self._failure(error) from error
+
+    def _align(self, size: int) -> None:
+        self._write(bytes(-size % _ALIGNED))
+
+    def _write(self, content: bytes) -> None:
+        try:
+            self._file.write(content)
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> WriteFailed:
+        folder = self._path.parent
+        return WriteFailed(str(error), written=self._size, free=free_space(folder), where=folder)
+
+
+class TrigramIndex:
+    """The index of a build, mapped into memory.
+
+    Use it from any number of threads, and in forked children. What it has mapped stays when the build is
+    removed.
+
+    Args:
+        path: path of the file.
+
+    Attributes:
+        text, ends, grams, starts, postings: the parts of the file, as the module describes them.
+
+    Raises:
+        DamagedKB: if it is no such file, or not as long as its header says.
+        OSError: if it cannot be mapped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            content = mmap(file.fileno(), 0, access=ACCESS_READ)
+        if len(content) < _HEADER.size:
+            raise DamagedKB(f"{path} is too short for an index of surfaces")
+        magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
+        if magic != _MAGIC:
+            raise DamagedKB(f"{path} is no index of surfaces that this kgkit reads")
+        begins = [_HEADER.size]
+        for length in (size, 8 * (surfaces + 1), 4 * grams, 8 * (grams + 1)):
+            begins.append(begins[-1] + length + -length % _ALIGNED)
+        if (end := begins[-1] + 4 * postings) != len(content):
+            raise DamagedKB(f"{path} has {len(content):,} bytes, its header says {end:,}")
+        self.text = np.frombuffer(content, np.uint8, size, begins[0])
+        self.ends = np.frombuffer(content, _U64, surfaces + 1, begins[1])
+        self.grams = np.frombuffer(content, _U32, grams, begins[2])
+        self.starts = np.frombuffer(content, _U64, grams + 1, begins[3])
+        self.postings = np.frombuffer(content, _U32, postings, begins[4])
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def surface(self, number: int) -> str:
+        """Return the surface of a number."""
+        return str(self.text[int(self.ends[number]) : int(self.ends[number + 1])].tobytes(), errors="replace")
+
+    def surfaces(self) -> Iterator[bytes]:
+        """Yield every surface, as the key of the table `aliases`, in the order of their numbers."""
+        for begin in range(0, len(self), _BATCH):
+            ends = self.ends[begin : begin + _BATCH + 1].tolist()
+            text = self.text[ends[0] : ends[-1]].tobytes()
+            yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))

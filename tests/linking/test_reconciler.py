@@ -1,0 +1,254 @@
+"""Names to entities: which come first, what their scores are, and how kinds restrict them."""
+
+import random
+
+import pytest
+
+import kgkit
+from kgkit.building import Alias, Entity
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.kb.similar import SimilarSurface
+from kgkit.linking import reconciler as module
+from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler, surface_probabilities
+from tests.old_format import publish_as_format_2
+from tests.small_kb import build
+
+RECORDS = [
+    Entity("Q64", "Berlin", kind="city", types=("capital",), attributes={"country": "Germany"}),
+    Entity("Q821", "Berlin, New Hampshire", kind="city", attributes={"country": ["USA"]}),
+    Entity("Q1", "Berlin (band)", kind="band", attributes={"founded": 1978}),
+    Entity("Q2", "Bern", kind="city", types=("capital",)),
+    Entity("Q3", "New York City", kind="city"),
+    Entity("Q4", "Mississippi", kind="river"),
+    Alias("Berlin", "Q64", 80),
+    Alias("Berlin", "Q821", 15),
+    Alias("Berlin", "Q1", 5),
+    Alias("Berlin, New Hampshire", "Q821", 5),
+    Alias("Bern", "Q2", 10),
+    Alias("New York City", "Q3", 10),
+    Alias("Mississippi", "Q4", 10),
+]
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with build(tmp_path_factory.mktemp("places"), RECORDS, name="places") as kb:
+        yield kb
+
+
+def reconciler(kb, **settings) -> Reconciler:
+    return Reconciler(kb, ReconcileConfig(**settings))
+
+
+def keys(match: NameMatch) -> list[str]:
+    return [candidate.key for candidate in match.candidates]
+
+
+# -- which entity ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, key",
+    [
+        ("Berlin", "Q64"),
+        ("  BERLIN ", "Q64"),
+        ("Missisippi", "Q4"),
+        ("Mississipi", "Q4"),
+        ("York City, New", "Q3"),
+        ("City New York", "Q3"),
+        ("new yrok city", "Q3"),
+        ("Berlin New Hampshire", "Q821"),
+    ],
+)
+def test_a_name_means_its_entity_through_case_errors_and_word_order(kb, name, key):
+    match = reconciler(kb)(name)
+    assert (match.name, match.key, match.match) == (name, key, True)
+
+
+def test_a_name_without_an_entity_has_a_low_score_and_is_no_match(kb):
+    for name in ("Paris", "Berwick", "Jerusalem Post"):
+        match = reconciler(kb)(name)
+        assert not match.match
+        assert match.score < 0.5
+
+
+@pytest.mark.parametrize("name", [None, "", "  ", "qqqq", "\0", "\ud800", "😀"])
+def test_a_name_that_is_nothing_or_like_nothing_has_no_candidates(kb, name):
+    assert reconciler(kb)(name) == NameMatch(name, (), False)
+    assert (reconciler(kb)(name).key, reconciler(kb)(name).label, reconciler(kb)(name).score) == (
+        None,
+        None,
+        0,
+    )
+
+
+def test_a_name_that_is_no_string_is_refused(kb):
+    with pytest.raises(TypeError, match="a name is a str, not int"):
+        reconciler(kb)(7)
+
+
+def test_many_names_come_in_their_order(kb):
+    matches = reconciler(kb).pipe(iter(["Bern", None, "Berlin"]))
+    assert [match.key for match in matches] == ["Q2", None, "Q64"]
+
+
+def test_a_label_comes_with_the_key(kb):
+    assert reconciler(kb)("Missisippi").label == "Mississippi"
+
+
+# -- scores ------------------------------------------------------------------------------
+
+
+def test_scores_of_a_surface_are_its_priors_and_a_rest_for_none_of_them(kb):
+    candidates = reconciler(kb, top=5)("Berlin").candidates
+    assert [candidate.key for candidate in candidates] == ["Q64", "Q821", "Q1"]
+    assert [candidate.score for candidate in candidates] == pytest.approx([0.784, 0.147, 0.049], abs=1e-3)
+
+
+def test_scores_descend_and_sum_to_less_than_1(kb):
+    for name in ("Berlin", "Berlim", "Bernn", "York"):
+        scores = [candidate.score for candidate in reconciler(kb, top=10)(name).candidates]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 < sum(scores) < 1
+
+
+def test_the_number_of_candidates_changes_no_score(kb):
+    for name in ("Berlin", "Berlim", "New York"):
+        few, more = reconciler(kb)(name), reconciler(kb, top=5)(name)
+        assert few.candidates == more.candidates[:1]
+
+
+def test_more_errors_make_a_score_lower(kb):
+    reconcile = reconciler(kb)
+    scores = [reconcile(name).score for name in ("Mississippi", "Mississipi", "Misisipi", "Msisipi", "Msspi")]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_surface_among_several_that_are_as_similar_is_less_sure():
+    alone = surface_probabilities("xerlin", [SimilarSurface("berlin", 0.83)])
+    two = surface_probabilities("xerlin", [SimilarSurface("berlin", 0.83), SimilarSurface("merlin", 0.83)])
+    assert two[0] == two[1] < alone[0]
+    assert sum(two) < 1
+
+
+def test_a_long_name_with_an_error_is_surer_than_a_short_one():
+    short = surface_probabilities("xat", [SimilarSurface("bat", 2 / 3)])
+    long = surface_probabilities("xississippi", [SimilarSurface("mississippi", 10 / 11)])
+    assert long[0] > 0.9 > 0.5 > short[0]
+
+
+@pytest.mark.parametrize("length", [1, 2, 60, 500])
+def test_probabilities_are_probabilities_for_names_of_any_length(length):
+    for similarity in (0.01, 0.5, 0.99):
+        [probability] = surface_probabilities("a" * length, [SimilarSurface("a" * length, similarity)])
+        assert 0 <= probability <= 1
+    assert surface_probabilities("a" * length, []) == []
+
+
+@pytest.mark.parametrize("threshold, is_match", [(0, True), (0.7, True), (0.8, False), (1, False)])
+def test_a_match_is_what_has_the_least_score(kb, threshold, is_match):
+    assert reconciler(kb, threshold=threshold)("Berlin").match is is_match
+
+
+def test_scores_are_calibrated_on_random_edits(tmp_path):
+    """Names of two words with an edit: among those of like scores, so many are correct."""
+    choice = random.Random(3)
+    words = ["".join(choice.choices("abcdefghijklmnoprstuvw", k=choice.randint(3, 6))) for _ in range(150)]
+    surfaces = sorted({" ".join(choice.sample(words, 2)) for _ in range(600)})
+    records = [Entity(surface) for surface in surfaces] + [Alias(surface, surface) for surface in surfaces]
+    with build(tmp_path, records) as kb:
+        reconcile, scores, correct = reconciler(kb), [], []
+        for surface in choice.sample(surfaces, 200):
+            at = choice.randrange(len(surface) - 1)
+            match = reconcile(surface[:at] + choice.choice("xyzq") + surface[at + 1 :])
+            scores.append(match.score)
+            correct.append(match.key == surface)
+    assert sum(correct) / len(correct) == pytest.approx(sum(scores) / len(scores), abs=0.08)
+
+
+# -- kinds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind, expected",
+    [
+        ("city", ["Q64", "Q821"]),
+        ("band", ["Q1"]),
+        ("capital", ["Q64"]),
+        ("country=USA", ["Q821"]),
+        ("country=Germany", ["Q64"]),
+        ("founded=1978", ["Q1"]),
+    ],
+)
+def test_only_entities_of_a_kind_a_type_or_an_attribute_are_candidates(kb, kind, expected):
+    assert keys(reconciler(kb, kind=kind, top=5)("Berlin")) == expected
+
+
+def test_what_is_not_of_the_kind_leaves_its_share_to_the_others(kb):
+    of_all, of_kind = reconciler(kb, top=3)("Berlin"), reconciler(kb, kind="band")("Berlin")
+    [score] = [each.score for each in of_all.candidates if each.key == "Q1"]
+    assert of_kind.score > score
+
+
+def test_a_name_whose_own_meanings_are_of_another_kind_is_sought_among_similar_ones(kb):
+    assert keys(reconciler(kb, kind="river")("Berlin")) in ([], ["Q4"])
+    assert keys(reconciler(kb, kind="capital")("Bernn")) == ["Q2"]
+
+
+def test_a_kind_that_no_entity_has_is_refused_with_the_kinds(kb):
+    with pytest.raises(UnknownName, match=r"no kind of entity.*'cities'.*there are: band, city, river"):
+        reconciler(kb, kind="cities")
+    with pytest.raises(UnknownName, match="'country=Spain'"):
+        reconciler(kb, kind="country=Spain")
+
+
+def test_what_was_remembered_is_forgotten_when_it_is_too_much(kb, monkeypatch):
+    monkeypatch.setattr(module, "_REMEMBERED", 2)
+    reconcile = reconciler(kb, kind="city")
+    names = ["Berlin", "Bern", "Berlin", "New York City", "Bernn", "Berlin"]
+    assert [reconcile(name).key for name in names] == ["Q64", "Q2", "Q64", "Q3", "Q2", "Q64"]
+    assert len(reconcile._remembered) <= 2
+
+
+# -- what it needs -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"top": 0}, "top is 0; it is 1 or more"),
+        ({"threshold": 1.5}, "threshold is 1.5; it is from 0 to 1"),
+        ({"threshold": -1}, "threshold is -1"),
+        ({"kind": " "}, "kind is empty"),
+    ],
+)
+def test_a_setting_that_is_out_of_range_is_refused(kb, settings, message):
+    with pytest.raises(UsageError, match=message):
+        reconciler(kb, **settings)
+
+
+def test_a_build_without_an_index_is_refused_with_the_command_that_adds_it(kb, tmp_path):
+    build = publish_as_format_2(kb.store.folder, tmp_path, "old").build
+    with (
+        kgkit.open_kb("old", tmp_path) as old,
+        pytest.raises(NotThere, match=f"`kgkit kb index old@{build}`"),
+    ):
+        Reconciler(old)
+
+
+def test_a_surface_that_the_index_has_and_the_table_has_not_is_no_candidate(kb, monkeypatch):
+    candidates = type(kb.store).candidates
+
+    def withdrawn(self, surface, *, prefer_case):
+        return None if surface == "bern" else candidates(self, surface, prefer_case=prefer_case)
+
+    monkeypatch.setattr(type(kb.store), "candidates", withdrawn)
+    assert "Q2" not in keys(reconciler(kb, top=10)("Bernn"))
+
+
+def test_what_was_added_to_a_kb_is_a_candidate(tmp_path):
+    build(tmp_path, RECORDS, name="places").close()
+    kgkit.add_to_kb(
+        "places", [{"key": "Q9", "label": "Ouagadougou", "aliases": ["Ouagadougou"]}], home=tmp_path
+    )
+    assert kgkit.reconcile("Ouagadugu", "places", home=tmp_path).key == "Q9"

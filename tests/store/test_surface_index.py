@@ -1,0 +1,338 @@
+"""The index of surfaces of a build: made with it, kept by additions, verified, and added to older builds."""
+
+import errno
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import kgkit
+from kgkit.building import Alias, Entity
+from kgkit.building.indexing import index_kb
+from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
+from kgkit.home import Home
+from kgkit.store import Staging, verify
+from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
+from kgkit.store.manifest import read_manifest
+from kgkit.store.surface_index import missing_surfaces, write_index
+from kgkit.store.trigrams import TrigramIndex, TrigramWriter
+from kgkit.versions import file_sha256
+from tests.cli_helpers import run
+from tests.old_format import publish_as_format_2
+from tests.small_kb import ENDLESS, build, surfaces_kb
+from tests.store.test_killed import kill_before
+
+MORE = [{"key": "Mercury", "aliases": ["Mercury", "an element"]}]
+
+
+def indexed(folder) -> list[str]:
+    return [surface.decode() for surface in TrigramIndex(folder / TRIGRAMS).surfaces()]
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A home with the KB `old`, whose build has no index, and the folder of that build."""
+    with surfaces_kb(tmp_path) as kb:
+        return publish_as_format_2(kb.store.folder, tmp_path, "old").folder
+
+
+# -- with the build ------------------------------------------------------------------------
+
+
+def test_a_build_has_the_index_of_its_surfaces_but_for_those_that_are_too_long(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder, surfaces = kb.store.folder, list(kb.surfaces())
+        assert indexed(folder) == surfaces
+        assert ENDLESS not in surfaces
+        assert kb.manifest.files[TRIGRAMS] == (folder / TRIGRAMS).stat().st_size
+        assert verify(folder) == []
+
+
+def test_two_builds_of_the_same_records_have_the_same_index(tmp_path):
+    contents = []
+    for name in ("a", "b"):
+        with surfaces_kb(tmp_path / name) as kb:
+            contents.append((kb.store.folder / TRIGRAMS).read_bytes())
+    assert contents[0] == contents[1]
+
+
+def test_the_index_is_no_part_of_the_name_of_a_build(tmp_path, old):
+    manifest = read_manifest(old)
+    assert TRIGRAMS not in manifest.files
+    index_kb("old", tmp_path)
+    assert read_manifest(old).build == manifest.build
+    assert verify(old) == []
+
+
+def test_a_kb_without_surfaces_is_built_and_has_an_empty_index(tmp_path):
+    with build(tmp_path, [Entity("a")]) as kb:
+        assert len(kb.surface_index()) == 0
+        assert kb.similar_surfaces("a") == []
+        assert verify(kb.store.folder) == []
+
+
+# -- additions -----------------------------------------------------------------------------
+
+
+def test_an_addition_puts_its_surfaces_behind_those_of_the_base(tmp_path):
+    surfaces_kb(tmp_path).close()
+    with kgkit.open_kb("surfaces", tmp_path) as base:
+        before = indexed(base.store.folder)
+        built = kgkit.add_to_kb("surfaces", MORE, home=tmp_path)
+        assert indexed(built.path) == [*before, "an element", "mercury"]
+        assert indexed(base.store.folder) == before
+    assert verify(built.path) == []
+    built = kgkit.add_to_kb("surfaces", [{"key": "Abba", "aliases": ["abba"]}], home=tmp_path)
+    assert indexed(built.path)[-3:] == ["an element", "mercury", "abba"]
+    assert verify(built.path) == []
+
+
+def test_an_addition_without_a_new_surface_keeps_the_file(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        built = kgkit.add_to_kb("surfaces", [{"alias": "york", "key": "York", "count": 5}], home=tmp_path)
+        assert (built.path / TRIGRAMS).samefile(kb.store.folder / TRIGRAMS)
+        assert built.path != kb.store.folder
+
+
+def test_an_addition_to_a_build_without_an_index_has_one_of_all_surfaces(tmp_path, old):
+    built = kgkit.add_to_kb("old", MORE, home=tmp_path)
+    with kgkit.open_kb("old", tmp_path) as kb:
+        assert sorted(indexed(built.path)) == list(kb.surfaces())
+        assert [each.surface for each in kb.similar_surfaces("mercry", k=1)] == ["mercury"]
+    assert not (old / TRIGRAMS).exists()
+
+
+def test_an_index_with_surfaces_that_are_gone_is_made_anew(tmp_path):
+    with surfaces_kb(tmp_path / "home") as kb:
+        data, surfaces = kb.store.folder, [surface.encode() for surface in kb.surfaces()]
+    with TrigramWriter(tmp_path / TRIGRAMS) as index:
+        index.add(sorted([*surfaces, b"withdrawn"]))
+        index.finish()
+    write_index(data, tmp_path)
+    assert (tmp_path / TRIGRAMS).read_bytes() == (data / TRIGRAMS).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "stored, keys, expected",
+    [
+        ("a b c", "a b c", []),
+        ("a c", "a b c d", ["b", "d"]),
+        ("b d a", "a b c d", ["c"]),
+        ("b d a", "b d", None),
+        ("b d a c", "a b d", None),
+        ("a b", "b", None),
+        ("a b", "a", None),
+        ("", "a", ["a"]),
+        ("a", "", None),
+        ("b c a d", "a b c d e", ["e"]),
+    ],
+)
+def test_what_an_index_lacks_is_known_unless_it_has_more_than_the_table(tmp_path, stored, keys, expected):
+    with TrigramWriter(tmp_path / "index") as index:
+        index.add(stored.encode().split())
+        index.finish()
+    missing = missing_surfaces(iter(keys.encode().split()), TrigramIndex(tmp_path / "index"))
+    assert missing == (None if expected is None else [text.encode() for text in expected])
+
+
+# -- verify --------------------------------------------------------------------------------
+
+
+def stamp(folder):
+    """Let the manifest list the index as it is now."""
+    manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+    content = (folder / TRIGRAMS).read_bytes()
+    files = {**manifest.files, TRIGRAMS: len(content)}
+    sums = {**manifest.sha256, TRIGRAMS: file_sha256(folder / TRIGRAMS)}
+    changed = msgspec.structs.replace(manifest, files=files, sha256=sums)
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(changed))
+
+
+def replace_index(folder, surfaces):
+    (folder / TRIGRAMS).unlink()
+    with TrigramWriter(folder / TRIGRAMS) as index:
+        index.add(surfaces)
+        index.finish()
+    stamp(folder)
+
+
+def test_verify_finds_an_index_of_other_surfaces(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    replace_index(folder, [b"apple", b"pear"])
+    assert verify(folder) == ["index: the surfaces in it are not the aliases"]
+
+
+def test_verify_finds_grams_that_are_not_those_of_the_surfaces(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder, index = kb.store.folder, kb.surface_index()
+        size, last = index.path.stat().st_size, int(index.postings[-1])
+    content = bytearray((folder / TRIGRAMS).read_bytes())
+    content[size - 4 :] = (last - 1).to_bytes(4, "little")
+    (folder / TRIGRAMS).write_bytes(content)
+    stamp(folder)
+    assert verify(folder) == ["index: the grams in it are not those of its surfaces"]
+
+
+def test_verify_finds_postings_that_do_not_fit_their_grams(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder, index = kb.store.folder, kb.surface_index()
+        begin = index.path.stat().st_size - index.postings.nbytes - 8
+    content = bytearray((folder / TRIGRAMS).read_bytes())
+    content[begin : begin + 8] = bytes(8)
+    (folder / TRIGRAMS).write_bytes(content)
+    stamp(folder)
+    assert verify(folder) == ["index: its grams and its postings do not fit each other"]
+
+
+def test_a_flipped_byte_of_the_index_is_found_by_its_checksum(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    content = bytearray((folder / TRIGRAMS).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / TRIGRAMS).write_bytes(content)
+    assert "surfaces.trigrams is damaged" in verify(folder, quick=True)[0]
+    with pytest.raises(DamagedKB, match=r"surfaces\.trigrams is damaged"):
+        kgkit.add_to_kb("surfaces", MORE, home=tmp_path)
+
+
+def test_a_build_whose_index_is_missing_is_refused(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    (folder / TRIGRAMS).unlink()
+    with pytest.raises(DamagedKB, match=r"surfaces\.trigrams is missing"):
+        kgkit.open_kb("surfaces", tmp_path)
+
+
+# -- builds of an older kgkit ------------------------------------------------------------------
+
+
+def test_a_build_without_an_index_opens_and_names_the_command_that_adds_it(tmp_path, old):
+    with kgkit.open_kb("old", tmp_path) as kb:
+        assert kb.candidates("New York")
+        expected = f"old@{old.name} has no index of its surfaces.*`kgkit kb index old@{old.name}` adds it"
+        with pytest.raises(NotThere, match=expected):
+            kb.similar_surfaces("York")
+
+
+def test_the_index_is_added_beside_data_that_stay_as_they_are(tmp_path, old):
+    with kgkit.open_kb("old", tmp_path) as kb:
+        data = (old / DATA).stat()
+        build, is_new = index_kb("old", tmp_path)
+        assert (build.folder, is_new) == (old, True)
+        assert kb.candidates("New York")
+        assert kb.store.trigrams is None
+    after = (old / DATA).stat()
+    assert (data.st_ino, data.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    with kgkit.open_kb("old", tmp_path) as kb:
+        assert indexed(old) == list(kb.surfaces())
+    assert index_kb("old", tmp_path) == (build, False)
+    assert [path.name for path in old.parent.iterdir()] == [old.name]
+
+
+def test_the_command_adds_the_index_and_says_so(tmp_path, old):
+    done = run("kb", "index", "old", "--home", tmp_path)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"old@{old.name} has an index of its surfaces now\n"
+    done = run("kb", "index", "old", "--home", tmp_path)
+    assert (done.code, "has an index of its surfaces already" in done.err) == (0, True)
+    done = run("kb", "verify", "old", "--home", tmp_path)
+    assert (done.code, done.out) == (0, f"old@{old.name}: sound\n")
+
+
+def test_an_earlier_build_can_be_indexed_too(tmp_path, old):
+    kgkit.add_to_kb("old", MORE, home=tmp_path)
+    assert run("kb", "index", f"old@{old.name}", "--home", tmp_path).code == 0
+    assert TRIGRAMS in read_manifest(old).files
+
+
+def test_a_build_that_is_made_again_gets_the_index(tmp_path):
+    with surfaces_kb(tmp_path) as kb:
+        folder = kb.store.folder
+    manifest = read_manifest(folder)
+    without = msgspec.structs.replace(manifest, files={DATA: manifest.files[DATA]})
+    (folder / MANIFEST).write_bytes(msgspec.json.encode(without))
+    (folder / TRIGRAMS).unlink()
+    with surfaces_kb(tmp_path) as kb:
+        assert kb.store.folder == folder
+        assert indexed(folder) == list(kb.surfaces())
+
+
+def test_a_kb_whose_current_build_is_a_copy_can_be_indexed_and_is_opened_after(tmp_path, old):
+    current = Home(tmp_path).kb("old").current
+    current.unlink()
+    shutil.copytree(old, current)
+    index_kb("old", tmp_path)
+    with kgkit.open_kb("old", tmp_path) as kb:
+        assert kb.store.trigrams is not None
+
+
+def test_a_damaged_build_is_not_indexed(tmp_path, old):
+    content = bytearray((old / DATA).read_bytes())
+    content[len(content) // 2] ^= 1
+    (old / DATA).write_bytes(content)
+    with pytest.raises(DamagedKB, match=r"data\.mdb is damaged"):
+        index_kb("old", tmp_path)
+    assert not (old / TRIGRAMS).exists()
+
+
+def test_a_kb_that_is_being_built_is_not_indexed(tmp_path, old):
+    with Staging(Home(tmp_path).kb("old")), pytest.raises(KBBusy):
+        index_kb("old", tmp_path)
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_disk_that_fails_at_any_step_leaves_the_build_without_the_index_or_with_it(
+    tmp_path, old, monkeypatch, at
+):
+    calls = 0
+
+    def fails(function):
+        def call(*args, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return function(*args, **kwargs)
+
+        return call
+
+    monkeypatch.setattr(os, "fsync", fails(os.fsync))
+    monkeypatch.setattr(os, "replace", fails(os.replace))
+    with suppress(WriteFailed):
+        index_kb("old", tmp_path)
+    monkeypatch.undo()
+    assert verify(old) == []
+    with kgkit.open_kb("old", tmp_path) as kb:
+        assert kb.candidates("New York")
+    assert index_kb("old", tmp_path)[0].folder == old
+    assert verify(old) == []
+
+
+def index_until(moment: int, home: Path) -> bool:
+    """Index the KB `old` in a child that dies at a step; return whether it came to its end."""
+    child = os.fork()
+    if not child:
+        kill_before(moment)
+        index_kb("old", home)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_process_that_is_killed_leaves_the_build_without_the_index_or_with_it(tmp_path, old):
+    moment = 1
+    while not index_until(moment, tmp_path):
+        assert verify(old) == []
+        moment += 1
+        assert moment < 50
+    assert moment > 5
+    assert TRIGRAMS in read_manifest(old).files
+    assert verify(old) == []
+
+
+def test_an_alias_that_comes_again_is_indexed_once(tmp_path):
+    with build(tmp_path, [Entity("a"), Alias("Dog", "a"), Alias("dog", "a"), Alias("DOG  ", "a")]) as kb:
+        assert indexed(kb.store.folder) == ["dog"]

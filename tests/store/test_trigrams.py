@@ -1,0 +1,176 @@
+"""The index of the trigrams of surfaces: what is in it, how it grows, and what is no such file."""
+
+import os
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgkit.errors import DamagedKB, WriteFailed
+from kgkit.store import trigrams
+from kgkit.store.trigrams import SHORT, TrigramIndex, TrigramWriter, grams_of, postings_of
+
+SURFACES = [b"dog", b"hot dog", b"hot dog stand", "苹果".encode(), b"x", "naïveté".encode()]
+TEXTS = st.lists(
+    st.text("ab 苹é", min_size=1, max_size=12).map(lambda text: text.encode()), unique=True, max_size=12
+)
+
+
+def write(path, *batches, base=None):
+    with TrigramWriter(path, base) as index:
+        for batch in batches:
+            index.add(batch)
+        index.finish()
+    return TrigramIndex(path)
+
+
+def grams_by_definition(surface: bytes) -> set[int]:
+    padded = b" " + surface + b" "
+    grams = {int.from_bytes(padded[begin : begin + 3], "big") for begin in range(len(padded) - 2)}
+    if len(surface) <= SHORT:
+        grams |= {int.from_bytes(padded[begin : begin + 2], "big") for begin in range(len(padded) - 1)}
+    return grams
+
+
+def content(index: TrigramIndex) -> dict[int, list[bytes]]:
+    """Return of each gram the surfaces that the index lists."""
+    surfaces = list(index.surfaces())
+    return {
+        int(gram): [surfaces[number] for number in index.postings[int(begin) : int(end)]]
+        for gram, (begin, end) in zip(index.grams, pairwise(index.starts), strict=True)
+    }
+
+
+def content_by_definition(surfaces: list[bytes]) -> dict[int, list[bytes]]:
+    lists: dict[int, list[bytes]] = {}
+    for surface in surfaces:
+        for gram in grams_by_definition(surface):
+            lists.setdefault(gram, []).append(surface)
+    return lists
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+def test_the_grams_of_a_text_are_those_of_the_definition(surface):
+    grams = grams_of(surface, bigrams=len(surface) <= SHORT)
+    assert set(grams.tolist()) == grams_by_definition(surface)
+    assert (np.diff(grams.astype(np.int64)) > 0).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(surfaces=TEXTS)
+def test_postings_are_each_once_and_ascend(surfaces):
+    postings = postings_of(surfaces).tolist()
+    expected = {gram << 32 | n for n, surface in enumerate(surfaces) for gram in grams_by_definition(surface)}
+    assert postings == sorted(expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(surfaces=TEXTS, split=st.integers(0, 12))
+def test_an_index_lists_for_each_gram_its_surfaces_however_they_came(tmp_path_factory, surfaces, split):
+    folder = tmp_path_factory.mktemp("index")
+    at_once = write(folder / "once", surfaces)
+    in_parts = write(folder / "parts", surfaces[:split], surfaces[split:])
+    extended = write(folder / "more", surfaces[split:], base=write(folder / "base", surfaces[:split]))
+    assert content(at_once) == content_by_definition(surfaces)
+    for other in (in_parts, extended):
+        assert other.path.read_bytes() == at_once.path.read_bytes()
+
+
+def test_batches_and_parts_of_a_base_change_no_byte(tmp_path, monkeypatch):
+    surfaces = [f"surface {number} of many".encode() for number in range(500)]
+    expected = write(tmp_path / "expected", surfaces).path.read_bytes()
+    monkeypatch.setattr(trigrams, "_BATCH", 7)
+    base = write(tmp_path / "base", surfaces[:300])
+    assert write(tmp_path / "small", surfaces).path.read_bytes() == expected
+    assert write(tmp_path / "grown", surfaces[300:], base=base).path.read_bytes() == expected
+
+
+def test_surfaces_are_numbered_in_the_order_in_which_they_came(tmp_path):
+    index = write(tmp_path / "index", SURFACES)
+    assert list(index.surfaces()) == SURFACES
+    assert [index.surface(number) for number in range(len(index))] == [text.decode() for text in SURFACES]
+    assert len(index) == len(SURFACES)
+
+
+def test_no_gram_reaches_from_a_surface_into_the_next(tmp_path):
+    index = write(tmp_path / "index", [b"ab", b"cd"])
+    assert int.from_bytes(b"b c", "big") not in content(index)
+
+
+def test_a_surface_with_a_nul_has_no_gram_over_it_and_disturbs_no_other(tmp_path):
+    index = write(tmp_path / "index", [b"a\0bcdefghij", b"other"])
+    assert int.from_bytes(b"a\0b", "big") not in content(index)
+    assert content(index)[int.from_bytes(b"bcd", "big")] == [b"a\0bcdefghij"]
+    assert content(index)[int.from_bytes(b"oth", "big")] == [b"other"]
+
+
+def test_an_index_of_nothing_can_be_read(tmp_path):
+    index = write(tmp_path / "index", [])
+    assert (len(index), list(index.surfaces()), len(index.postings)) == (0, [], 0)
+
+
+def test_only_short_surfaces_are_listed_by_their_bigrams(tmp_path):
+    index = write(tmp_path / "index", [b"a" * SHORT, b"a" * (SHORT + 1)])
+    assert content(index)[int.from_bytes(b"aa", "big")] == [b"a" * SHORT]
+    assert len(content(index)[int.from_bytes(b"aaa", "big")]) == 2
+
+
+def test_an_index_can_be_read_after_its_file_was_removed(tmp_path):
+    index = write(tmp_path / "index", SURFACES)
+    index.path.unlink()
+    assert index.surface(1) == "hot dog"
+
+
+# -- what is no index ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1, 39, 40, 100])
+def test_a_file_that_was_cut_is_refused(tmp_path, length):
+    path = write(tmp_path / "index", SURFACES).path
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DamagedKB, match=r"too short|its header says"):
+        TrigramIndex(path)
+
+
+def test_a_file_that_is_longer_than_its_header_says_is_refused(tmp_path):
+    path = write(tmp_path / "index", SURFACES).path
+    path.write_bytes(path.read_bytes() + b"\0" * 8)
+    with pytest.raises(DamagedKB, match="bytes, its header says"):
+        TrigramIndex(path)
+
+
+def test_another_file_is_refused(tmp_path):
+    path = tmp_path / "index"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    with pytest.raises(DamagedKB, match="no index of surfaces that this kgkit reads"):
+        TrigramIndex(path)
+
+
+@pytest.mark.parametrize("field", range(4))
+def test_a_header_that_asks_for_more_than_there_is_allocates_nothing(tmp_path, field):
+    path = write(tmp_path / "index", SURFACES).path
+    changed = bytearray(path.read_bytes())
+    struct.pack_into("<Q", changed, 8 + 8 * field, 1 << 60)
+    path.write_bytes(changed)
+    with pytest.raises(DamagedKB, match="its header says"):
+        TrigramIndex(path)
+
+
+# -- a disk that refuses -----------------------------------------------------------------
+
+
+def test_an_index_that_cannot_be_written_is_a_failure_of_the_disk(tmp_path):
+    with pytest.raises(WriteFailed):
+        TrigramWriter(tmp_path / "no folder" / "index")
+
+
+def test_an_index_that_cannot_be_brought_to_the_disk_is_a_failure_of_the_disk(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(WriteFailed, match="No space left"):
+        write(tmp_path / "index", SURFACES)
