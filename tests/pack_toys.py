@@ -89,6 +89,6 @@ class Archive:
         return path
 
 
-def rest_of(home: Path) -> list[str]:
+def contents_of(home: Path) -> list[str]:
     """Return the paths of all that lies in a home; none if there is none."""
     return sorted(str(path.relative_to(home)) for path in home.rglob("*")) if home.exists() else []

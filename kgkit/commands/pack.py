@@ -12,6 +12,14 @@ from kgkit.commands.output import size, write_json, write_line
 if TYPE_CHECKING:
     from kgkit.sharing.layout import PackItem
 
+PackOption = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="File to write; .gz or .tgz at its end compresses it."
+    ),
+]
+AloneOption = Annotated[bool, flag("--alone", help="Leave out what they need.")]
+
 
 def pack(
     names: Annotated[
@@ -21,16 +29,8 @@ def pack(
             help="What to pack: kb:NAME, kb:NAME@BUILD, vectors:KB/NAME, model:NAME; or the name alone.",
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write; compressed if it ends in .gz or .tgz.",
-        ),
-    ],
-    alone: Annotated[bool, flag("--alone", help="Leave out what they need.")] = False,
+    output: PackOption,
+    alone: AloneOption = False,
     licence: Annotated[
         str, typer.Option("--licence", metavar="TEXT", help="Licence of the models, for the card.")
     ] = "",

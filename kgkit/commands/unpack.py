@@ -9,7 +9,7 @@ from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import size, write_json, write_line
 from kgkit.commands.pack import describe_item
 
-_DONE: Final = {"add": "added", "replace": "replaced", "keep": "is here already"}
+_RESULTS: Final = {"add": "added", "replace": "replaced", "keep": "is here already"}
 _PLANNED: Final = {"add": "would be added", "replace": "would be replaced", "keep": "is here already"}
 
 
@@ -60,6 +60,6 @@ def unpack(
             }
         )
         return
-    words = _PLANNED if dry_run else _DONE
+    words = _PLANNED if dry_run else _RESULTS
     for item, action in unpacked.items:
         write_line(f"{item.title}\t{words[action]}\t{size(item.size)}")

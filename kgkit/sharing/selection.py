@@ -171,9 +171,9 @@ class _Plan:
         item = PackItem(kind="model", name=name, version=version, files=files, requested=requested)
         # After what it needs.
         if not self.alone:
-            for other in (header.needs.linker, *header.needs.models):
-                if other and other not in BUILT_IN:
-                    self._add_model(other, requested=False)
+            for needed in (header.needs.linker, *header.needs.models):
+                if needed and needed not in BUILT_IN:
+                    self._add_model(needed, requested=False)
         self._add_needs(header)
         if header.encoder and not _has_encoder(header, folder):
             self._add_encoder(header.encoder)

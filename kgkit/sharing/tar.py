@@ -32,10 +32,10 @@ def tar_header(name: str, size: int) -> bytes:
     length = b"%011o\0" % size if size <= _LARGEST_OCTAL else b"\x80" + size.to_bytes(11, "big")
     owner = b"%07o\0" % 0
     before = base.encode("ascii").ljust(100, b"\0") + b"%07o\0" % 0o644 + owner * 2 + length + b"%011o\0" % 0
-    behind = b"0" + bytes(100) + b"ustar\x0000" + bytes(64) + owner * 2
-    behind += prefix.encode("ascii").ljust(155, b"\0") + bytes(12)
-    checksum = sum(before) + sum(b" " * 8) + sum(behind)
-    return before + b"%06o\0 " % checksum + behind
+    tail = b"0" + bytes(100) + b"ustar\x0000" + bytes(64) + owner * 2
+    tail += prefix.encode("ascii").ljust(155, b"\0") + bytes(12)
+    checksum = sum(before) + sum(b" " * 8) + sum(tail)
+    return before + b"%06o\0 " % checksum + tail
 
 
 def parse_header(block: bytes) -> tuple[str, int]:

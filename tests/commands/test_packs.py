@@ -42,12 +42,12 @@ def test_in_json_are_the_versions_of_all_items(home, tmp_path):
 
 
 def test_what_is_unpacked_is_listed_and_what_is_there_is_kept(pack, tmp_path):
-    other = tmp_path / "other"
-    planned = run("unpack", pack, "--home", other, "--dry-run")
-    assert planned.out.count("would be added") == 2 and not other.exists()
-    assert run("unpack", pack, "--home", other).out.count("\tadded\t") == 2
-    assert run("unpack", pack, "--home", other).out.count("\tis here already\t") == 2
-    assert run("show", "Apple", "--kb", "toy", "--home", other).code == 0
+    target = tmp_path / "other"
+    planned = run("unpack", pack, "--home", target, "--dry-run")
+    assert planned.out.count("would be added") == 2 and not target.exists()
+    assert run("unpack", pack, "--home", target).out.count("\tadded\t") == 2
+    assert run("unpack", pack, "--home", target).out.count("\tis here already\t") == 2
+    assert run("show", "Apple", "--kb", "toy", "--home", target).code == 0
 
 
 def test_a_name_of_two_things_is_a_wrong_command_line_with_the_choices(tmp_path):
@@ -59,11 +59,11 @@ def test_a_name_of_two_things_is_a_wrong_command_line_with_the_choices(tmp_path)
 
 def test_a_name_that_is_taken_is_refused_with_the_options_that_help(pack, tmp_path):
     (tmp_path / "x").mkdir()
-    other = build_toy(tmp_path / "x", pages=(), links=(), more=build_records()).path.parents[3]
-    done = run("unpack", pack, "--home", other)
+    target = build_toy(tmp_path / "x", pages=(), links=(), more=build_records()).path.parents[3]
+    done = run("unpack", pack, "--home", target)
     assert done.code == 2 and "--as NAME" in " ".join(done.err.split())
-    assert run("unpack", pack, "--home", other, "--as", "plan").code == 2  # its knowledge base has the name
-    assert "replaced" in run("unpack", pack, "--home", other, "--replace").out
+    assert run("unpack", pack, "--home", target, "--as", "plan").code == 2  # its knowledge base has the name
+    assert "replaced" in run("unpack", pack, "--home", target, "--replace").out
 
 
 def build_records():

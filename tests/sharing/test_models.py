@@ -27,7 +27,7 @@ from kgkit.models.publishing import stage_model, write_manifest
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import build_mini, run
-from tests.pack_toys import Archive, rest_of
+from tests.pack_toys import Archive, contents_of
 from tests.small_kb import build
 from tests.tiny_encoder import MINILM, tiny_encoder
 
@@ -96,8 +96,8 @@ def write_tagger(home, name, encoder, **fields):
 def sent(home, tmp_path, *names, **settings):
     """Return what a pack of *names* becomes in an empty home, and that home."""
     path = kgkit.pack(names, tmp_path / "pack.tar.gz", home=home.path, **settings).path
-    other = Home(tmp_path / "other")
-    return kgkit.unpack(path, home=other.path), other
+    target = Home(tmp_path / "other")
+    return kgkit.unpack(path, home=target.path), target
 
 
 def links(home, kb, model):
@@ -110,33 +110,33 @@ def titles(unpacked):
 
 
 def test_the_links_of_prior_are_the_same(home, tmp_path):
-    _, other = sent(home, tmp_path, "kb:words")
-    assert links(other, "words", "prior") == links(home, "words", "prior")
+    _, target = sent(home, tmp_path, "kb:words")
+    assert links(target, "words", "prior") == links(home, "words", "prior")
 
 
 def test_the_links_of_a_ridge_are_the_same_with_all_that_it_needs(home, tmp_path, encoder):
-    unpacked, other = sent(home, tmp_path, "means")
+    unpacked, target = sent(home, tmp_path, "means")
     assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:means"]
     assert unpacked.encoders == (str(encoder),) and unpacked.missing == ()
-    assert links(other, "words", "means") == links(home, "words", "means")
-    assert describe_model("means", other)["needs"] == describe_model("means", home)["needs"]
+    assert links(target, "words", "means") == links(home, "words", "means")
+    assert describe_model("means", target)["needs"] == describe_model("means", home)["needs"]
 
 
 def test_the_names_of_a_tagger_are_the_same_and_its_encoder_is_packed(home, tmp_path):
-    unpacked, other = sent(home, tmp_path, "model:names")
+    unpacked, target = sent(home, tmp_path, "model:names")
     assert titles(unpacked) == ["model:names"] and unpacked.encoders == ()
     ours, theirs = (
-        [*kgkit.open_model("names", "tagger", home=where, device="cpu")(TEXTS)] for where in (home, other)
+        [*kgkit.open_model("names", "tagger", home=where, device="cpu")(TEXTS)] for where in (home, target)
     )
     assert msgspec.json.encode(ours) == msgspec.json.encode(theirs)
 
 
 def test_the_answers_of_a_kbert_are_the_same_and_its_linker_comes_with_it(home, tmp_path):
-    unpacked, other = sent(home, tmp_path, "opinions")
+    unpacked, target = sent(home, tmp_path, "opinions")
     assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:means", "model:opinions"]
     assert [item.requested for item, _ in unpacked.items] == [False, False, False, True]
     answers = []
-    for where in (home, other):
+    for where in (home, target):
         with kgkit.open_model("opinions", home=where, device="cpu") as model:
             answers.append(msgspec.json.encode([*map(repr, model(TEXTS))]))
     assert answers[0] == answers[1]
@@ -159,44 +159,44 @@ def test_a_linker_that_comes_with_kgkit_links_the_same_and_is_kept_as_it_is(tmp_
         pytest.skip(f"{MINILM} is not installed")
     home = Home(build_mini(tmp_path / "a"))
     kgkit.embed("mini", TextConfig(device="cpu"), home=home.path)
-    unpacked, other = sent(home, tmp_path, "model:wsd-minilm", "kb:mini", "mini/text")
+    unpacked, target = sent(home, tmp_path, "model:wsd-minilm", "kb:mini", "mini/text")
     assert dict(zip(titles(unpacked), (action for _, action in unpacked.items), strict=True)) == {
         "kb:mini": "add", "vectors:mini/text": "add", "model:wsd-minilm": "keep",
     }  # fmt: skip
     assert unpacked.encoders == (MINILM,)
-    assert links(other, "mini", "wsd-minilm") == links(home, "mini", "wsd-minilm")
+    assert links(target, "mini", "wsd-minilm") == links(home, "mini", "wsd-minilm")
 
 
 def test_a_model_alone_says_what_it_lacks(home, tmp_path):
-    unpacked, other = sent(home, tmp_path, "means", alone=True)
+    unpacked, target = sent(home, tmp_path, "means", alone=True)
     assert titles(unpacked) == ["model:means"]
     build_name = home.kb("words").published()
     assert unpacked.missing == (f"words@{build_name}", "words/text")
-    done = run("unpack", tmp_path / "pack.tar.gz", "--home", other.path)
+    done = run("unpack", tmp_path / "pack.tar.gz", "--home", target.path)
     assert "it needs words@" in " ".join(done.err.split())
 
 
 def test_a_model_gets_another_name(home, tmp_path):
     path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
     kgkit.unpack(path, home=home.path)  # the same is there: nothing is to be done
-    other = Home(tmp_path / "other")
-    kgkit.unpack(path, home=other.path, name="persons")
-    assert describe_model("persons", other)["name"] == "persons"
-    assert run("models", "verify", "persons", "--home", other.path).code == 0
-    kgkit.open_model("persons", "tagger", home=other, device="cpu")
+    target = Home(tmp_path / "other")
+    kgkit.unpack(path, home=target.path, name="persons")
+    assert describe_model("persons", target)["name"] == "persons"
+    assert run("models", "verify", "persons", "--home", target.path).code == 0
+    kgkit.open_model("persons", "tagger", home=target, device="cpu")
     for name in ("prior", "auto", "wsd-minilm"):
         with pytest.raises(NameConflict, match="--as NAME"):
-            kgkit.unpack(path, home=other.path, name=name)
+            kgkit.unpack(path, home=target.path, name=name)
 
 
 def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder):
     path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
-    other = Home(tmp_path / "other")
-    write_tagger(other, "names", encoder, task="other")
+    target = Home(tmp_path / "other")
+    write_tagger(target, "names", encoder, task="other")
     with pytest.raises(NameConflict, match="model:names is here already"):
-        kgkit.unpack(path, home=other.path)
-    kgkit.unpack(path, home=other.path, replace=True)
-    assert describe_model("names", other)["task"] == ""
+        kgkit.unpack(path, home=target.path)
+    kgkit.unpack(path, home=target.path, replace=True)
+    assert describe_model("names", target)["task"] == ""
 
 
 def test_a_knowledge_base_that_a_model_needs_keeps_its_name(home, tmp_path):
@@ -266,7 +266,7 @@ def test_a_model_that_says_something_else_of_itself_is_refused(archive, tmp_path
     item["version"] = item["files"][MANIFEST]["sha256"]
     with pytest.raises((DamagedModel, DamagedPack), match=message):
         kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "other")
-    assert rest_of(tmp_path / "other") == []
+    assert contents_of(tmp_path / "other") == []
 
 
 def test_a_model_of_another_version_than_its_digest_is_refused(archive, tmp_path):
@@ -280,13 +280,15 @@ def test_weights_whose_header_promises_more_than_there_is_are_refused(archive, t
     content = (10**9).to_bytes(8, "little") + archive.files[f"model/names/{path}"][8:]
     archive.set_file("model:names", path, content)
     entry = archive.item("model:names")["files"]
-    others = {name: file for name, file in entry.items() if name != MANIFEST}
-    archive.edit_json("model:names", MANIFEST, sha256={name: file["sha256"] for name, file in others.items()})
+    remaining = {name: file for name, file in entry.items() if name != MANIFEST}
+    archive.edit_json(
+        "model:names", MANIFEST, sha256={name: file["sha256"] for name, file in remaining.items()}
+    )
     item = archive.item("model:names")
     item["version"] = item["files"][MANIFEST]["sha256"]
     with pytest.raises(DamagedPack, match="its header is to be"):
         kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "other")
-    assert rest_of(tmp_path / "other") == []
+    assert contents_of(tmp_path / "other") == []
 
 
 # -- cards ------------------------------------------------------------------
@@ -321,6 +323,6 @@ def test_a_card_that_somebody_added_to_goes_along_and_damages_nothing(home, tmp_
     card = find_trained(copied, "opinions") / "README.md"
     card.write_text(card.read_text() + "\nF1 on my data: 90\n")
     assert run("models", "verify", "opinions", "--home", copied.path).code == 0
-    unpacked, other = sent(copied, tmp_path, "opinions")
+    unpacked, target = sent(copied, tmp_path, "opinions")
     assert "F1 on my data: 90" in unpacked.card
-    assert (find_trained(other, "opinions") / "README.md").read_text() == card.read_text()
+    assert (find_trained(target, "opinions") / "README.md").read_text() == card.read_text()

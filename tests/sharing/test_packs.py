@@ -20,7 +20,7 @@ from kgkit.errors import (
 from kgkit.home import Home
 from kgkit.models.storage import leftovers
 from kgkit.sharing.layout import MANIFEST
-from tests.pack_toys import rest_of, toy_home, toy_pack
+from tests.pack_toys import contents_of, toy_home, toy_pack
 from tests.toys import LINKS, PAGES, build_toy
 from tests.vector_toys import made
 
@@ -37,7 +37,7 @@ def pack(home, tmp_path):
     return kgkit.pack("toy/plane", tmp_path / "toy.tar", home=home).path
 
 
-def other_toy(folder):
+def second_toy(folder):
     """Return a home with another toy."""
     folder.mkdir()
     return build_toy(folder, pages=PAGES[:3], links=()).path.parents[3]
@@ -103,35 +103,35 @@ def test_vectors_bring_their_knowledge_base_unless_they_are_packed_alone(home, t
 
 def test_what_is_there_already_is_left_as_it_is(pack, tmp_path):
     kgkit.unpack(pack, home=tmp_path / "other")
-    before = rest_of(tmp_path / "other")
+    before = contents_of(tmp_path / "other")
     again = kgkit.unpack(pack, home=tmp_path / "other")
-    assert set(actions(again).values()) == {"keep"} and rest_of(tmp_path / "other") == before
+    assert set(actions(again).values()) == {"keep"} and contents_of(tmp_path / "other") == before
 
 
 @pytest.mark.parametrize("file", ["kbs/toy/current/data.mdb", "kbs/toy/vectors/plane/current/matrix.npy"])
 def test_what_is_damaged_here_is_replaced_by_what_is_in_the_pack(pack, tmp_path, file):
-    other = tmp_path / "other"
-    kgkit.unpack(pack, home=other)
-    path = other / file
+    target = tmp_path / "other"
+    kgkit.unpack(pack, home=target)
+    path = target / file
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with pytest.raises(NameConflict, match="is here already, and is another one than that of the pack"):
-        kgkit.unpack(pack, home=other)
-    assert "replace" in actions(kgkit.unpack(pack, home=other, replace=True)).values()
-    assert (other / file).read_bytes() == content
+        kgkit.unpack(pack, home=target)
+    assert "replace" in actions(kgkit.unpack(pack, home=target, replace=True)).values()
+    assert (target / file).read_bytes() == content
 
 
 def test_a_name_that_is_taken_is_refused_replaced_or_changed(pack, tmp_path):
-    other = other_toy(tmp_path / "x")
-    with kgkit.open_kb("toy", home=other) as kb:
+    target = second_toy(tmp_path / "x")
+    with kgkit.open_kb("toy", home=target) as kb:
         before = kb.build
     with pytest.raises(NameConflict, match=r"kb:toy is here already.*--as NAME.*--replace"):
-        kgkit.unpack(pack, home=other)
-    with kgkit.open_kb("toy", home=other) as kb:
+        kgkit.unpack(pack, home=target)
+    with kgkit.open_kb("toy", home=target) as kb:
         assert kb.build == before
-    assert actions(kgkit.unpack(pack, home=other, replace=True))["kb:toy"] == "replace"
-    with kgkit.open_kb("toy", home=other) as kb:
-        assert kb.build != before and before in Home(other).kb("toy").build_names()
+    assert actions(kgkit.unpack(pack, home=target, replace=True))["kb:toy"] == "replace"
+    with kgkit.open_kb("toy", home=target) as kb:
+        assert kb.build != before and before in Home(target).kb("toy").build_names()
 
 
 def test_another_name_is_that_of_the_knowledge_base_and_its_vectors(home, tmp_path):
@@ -144,15 +144,15 @@ def test_another_name_is_that_of_the_knowledge_base_and_its_vectors(home, tmp_pa
 
 
 def test_vectors_get_another_name_beside_their_knowledge_base_and_can_be_packed_again(pack, home, tmp_path):
-    other = tmp_path / "other"
-    assert actions(kgkit.unpack(pack, home=other, name="flat")) == {
+    target = tmp_path / "other"
+    assert actions(kgkit.unpack(pack, home=target, name="flat")) == {
         "kb:toy": "add",
         "vectors:toy/flat": "add",
     }
-    with kgkit.open_kb("toy", home=other) as kb:
+    with kgkit.open_kb("toy", home=target) as kb:
         vectors = kb.vectors("flat")
         assert vectors.name == "toy/flat" and len(vectors) == 6
-    again = kgkit.pack("vectors:toy/flat", tmp_path / "again.tar", home=other)
+    again = kgkit.pack("vectors:toy/flat", tmp_path / "again.tar", home=target)
     assert actions(kgkit.unpack(again.path, home=tmp_path / "third")) == {
         "kb:toy": "add", "vectors:toy/flat": "add",
     }  # fmt: skip
@@ -217,11 +217,11 @@ def test_vectors_of_a_build_that_is_gone_are_not_packed(tmp_path):
 
 def test_vectors_of_another_build_than_the_one_here_are_refused_before_anything_is_published(home, tmp_path):
     alone = kgkit.pack("toy/plane", tmp_path / "a.tar", home=home, alone=True).path
-    other = other_toy(tmp_path / "x")
-    before = rest_of(other)
+    target = second_toy(tmp_path / "x")
+    before = contents_of(target)
     with pytest.raises(StaleVectors, match="was made for build"):
-        kgkit.unpack(alone, home=other)
-    assert rest_of(other) == before
+        kgkit.unpack(alone, home=target)
+    assert contents_of(target) == before
 
 
 def test_a_name_alone_is_enough_where_one_thing_has_it(home, tmp_path):

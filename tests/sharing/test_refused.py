@@ -17,11 +17,11 @@ from kgkit.sharing.layout import CARD, MANIFEST
 from kgkit.sharing.reading import PackReader, open_pack
 from kgkit.sharing.tar import BLOCK, tar_header
 from kgkit.sharing.writing import GZIP_HEAD
-from tests.pack_toys import Archive, rest_of, toy_pack
+from tests.pack_toys import Archive, contents_of, toy_pack
 from tests.toys import build_toy
 
 FLIPS = 70
-"""Flipped bytes of each of a plain and a compressed pack; with 60 others they make 200 archives."""
+"""Flipped bytes of each of a plain and a compressed pack; with 60 remaining they make 200 archives."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def refused(path, folder):
     home = folder / "deep" / "home"
     with pytest.raises(KgkitError) as error:
         kgkit.unpack(path, home=home)
-    assert not (folder / "deep").exists(), rest_of(home)
+    assert not (folder / "deep").exists(), contents_of(home)
     return str(error.value)
 
 
@@ -103,9 +103,9 @@ def test_an_array_of_objects_is_refused_and_nothing_of_it_is_unpickled(archive, 
     np.save(content, np.array([print], dtype=object), allow_pickle=True)
     archive.set_file("vectors:toy/plane", name, content.getvalue())
     files = archive.item("vectors:toy/plane")["files"]
-    others = {path: file for path, file in files.items() if path != "vectors.json"}
-    sizes = {path: file["size"] for path, file in others.items()}
-    digests = {path: file["sha256"] for path, file in others.items()}
+    remaining = {path: file for path, file in files.items() if path != "vectors.json"}
+    sizes = {path: file["size"] for path, file in remaining.items()}
+    digests = {path: file["sha256"] for path, file in remaining.items()}
     archive.edit_json("vectors:toy/plane", "vectors.json", files=sizes, sha256=digests)
     assert refused(archive.write(tmp_path / "pack.tar"), tmp_path)
 
@@ -331,13 +331,13 @@ def test_a_format_that_is_not_read_says_which_are(archive, tmp_path):
 
 def test_a_home_that_was_there_is_as_it_was(plain, tmp_path):
     home = build_toy(tmp_path, name="other").path.parents[3]
-    before = rest_of(home)
+    before = contents_of(home)
     content = bytearray(plain.read_bytes())
     content[-2000] ^= 1
     (tmp_path / "flipped.tar").write_bytes(content)
     with pytest.raises(DamagedPack):
         kgkit.unpack(tmp_path / "flipped.tar", home=home)
-    assert rest_of(home) == before
+    assert contents_of(home) == before
 
 
 def test_a_card_that_is_no_text_is_read_as_far_as_it_is(archive, tmp_path):

@@ -131,7 +131,7 @@ def hub(monkeypatch, pack):
 
 
 @pytest.mark.parametrize(
-    ("address", "request_made"),
+    ("address", "expected"),
     [
         ("hf:me/fruit", ("me/fruit", "toy.tar.gz", "abc")),
         ("hf:me/fruit@v1.0", ("me/fruit", "toy.tar.gz", "v1.0")),
@@ -139,9 +139,9 @@ def hub(monkeypatch, pack):
         ("hf:me/two/b.tar", ("me/two", "b.tar", "abc")),
     ],
 )
-def test_a_pack_is_unpacked_from_the_hub_at_a_revision(hub, tmp_path, address, request_made):
+def test_a_pack_is_unpacked_from_the_hub_at_a_revision(hub, tmp_path, address, expected):
     assert len(kgkit.unpack(address, home=tmp_path / "home").items) == 2
-    assert hub == [request_made]
+    assert hub == [expected]
 
 
 @pytest.mark.parametrize(
