@@ -4,6 +4,7 @@ No more memory is taken than a chunk and the manifest, and nothing is believed b
 with the manifest: names, order, sizes, digests, and that nothing stands behind the end.
 """
 
+import hashlib
 import re
 import zlib
 from collections.abc import Iterator
@@ -131,13 +132,23 @@ class _Inflater:
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self._pending = b""
-        while len(self._pending) < len(GZIP_HEAD) and (more := stream.read(CHUNK)):
-            self._pending += more
+        self._digest, self._expected = hashlib.sha256(), b""
         self._inflate: zlib._Decompress | None = None
-        if self._pending.startswith(GZIP_HEAD):
-            self._pending = self._pending[len(GZIP_HEAD) :]
-            self._inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
         self._checksum = self._size = 0
+        start = len(GZIP_HEAD) + self._digest.digest_size
+        while len(self._pending) < start and (more := stream.read(CHUNK)):
+            self._pending += more
+        if self._pending.startswith(GZIP_HEAD):
+            self._expected = self._pending[len(GZIP_HEAD) : start]
+            self._pending = self._pending[start:]
+            self._digest.update(self._pending)
+            self._inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+
+    def _fill(self) -> bytes:
+        """Return the next bytes of a compressed pack; none at the end."""
+        more = self._stream.read(CHUNK)
+        self._digest.update(more)
+        return more
 
     def read(self, size: int) -> bytes:
         """Return up to *size* bytes; none at the end.
@@ -151,7 +162,7 @@ class _Inflater:
             self._pending = content[size:]
             return content[:size]
         while not inflate.eof:
-            self._pending = self._pending or self._stream.read(CHUNK)
+            self._pending = self._pending or self._fill()
             ended = not self._pending
             try:
                 content = inflate.decompress(self._pending, min(size, CHUNK))
@@ -168,10 +179,10 @@ class _Inflater:
 
     def _check_end(self, trailer: bytes) -> None:
         """Compare what stands behind the compressed bytes with their checksum and their length."""
-        while len(trailer) <= 8 and (more := self._stream.read(CHUNK)):
+        while len(trailer) <= 8 and (more := self._fill()):
             trailer += more
         expected = self._checksum.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
-        if trailer != expected:
+        if trailer != expected or self._digest.digest() != self._expected:
             raise DamagedPack("its checksum does not match what is in it")
 
 

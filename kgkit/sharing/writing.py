@@ -5,7 +5,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 import msgspec
 
@@ -19,8 +19,12 @@ from kgkit.sharing.tar import END, padding, tar_header
 from kgkit.types import Progress
 from kgkit.versions import replace_file
 
-GZIP_HEAD: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""What a compressed pack begins with: neither a time nor a name nor a system."""
+GZIP_HEAD: Final = b"\x1f\x8b\x08\x04\x00\x00\x00\x00\x00\xff\x24\x00KG\x20\x00"
+"""What a compressed pack begins with: no time, no name, and a field of 32 bytes.
+
+The field has the SHA-256 of all that follows it. gzip's own checksum is one of the content: bits that no
+content comes from, as those between the last block and the next byte, it does not see.
+"""
 
 CHUNK: Final = 1 << 20
 """Bytes that are read at once."""
@@ -96,8 +100,10 @@ def pack(
         try:
             with path.open("wb") as file:
                 chunks = _chunks([(MANIFEST, described), (CARD, card)], chosen.contents, progress)
-                for chunk in _compress(chunks) if compressed else chunks:
-                    file.write(chunk)
+                if compressed:
+                    _write_compressed(file, chunks)
+                else:
+                    file.writelines(chunks)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -154,10 +160,20 @@ def checked_chunks(read: Callable[[int], bytes], file: PackedFile, title: str) -
         raise DamagedPack(f"{title} has another content than was written down (SHA-256): it is damaged")
 
 
+def _write_compressed(file: IO[bytes], chunks: Iterable[bytes]) -> None:
+    """Write a gzip file, and its digest into the field of its header."""
+    digest = hashlib.sha256()
+    file.write(GZIP_HEAD + bytes(digest.digest_size))
+    for chunk in _compress(chunks):
+        digest.update(chunk)
+        file.write(chunk)
+    file.seek(len(GZIP_HEAD))
+    file.write(digest.digest())
+
+
 def _compress(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the bytes of a gzip file."""
+    """Yield the bytes of a gzip file behind its header."""
     deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    yield GZIP_HEAD
     checksum = size = 0
     for chunk in chunks:
         checksum, size = zlib.crc32(chunk, checksum), size + len(chunk)

@@ -65,6 +65,23 @@ def test_a_pack_with_a_flipped_byte_is_refused(request, tmp_path, kind, number):
     assert "was not unpacked" in refused(path, tmp_path)
 
 
+@pytest.mark.parametrize("bit", range(8))
+@pytest.mark.parametrize("at", range(9, 12))
+def test_bits_of_a_compressed_pack_that_no_content_comes_from_are_not_free(compressed, tmp_path, at, bit):
+    content = bytearray(compressed.read_bytes())
+    content[-at] ^= 1 << bit  # the end of the last block, and what fills its last byte
+    path = tmp_path / "flipped.tar.gz"
+    path.write_bytes(content)
+    assert "was not unpacked" in refused(path, tmp_path)
+
+
+def test_a_digest_in_the_header_is_that_of_what_follows(compressed):
+    content = compressed.read_bytes()
+    start = len(GZIP_HEAD) + 32
+    assert content[len(GZIP_HEAD) : start] == hashlib.sha256(content[start:]).digest()
+    assert gzip.decompress(content)[:15] == MANIFEST.encode()[:15]
+
+
 PATHS = (
     "../manifest.json", "../../../../etc/cron.d/x.json", "/etc/x.json", "a/../../x.json", "./x.json",
     "a//x.json", "..", ".hidden.json", "a\\..\\x.json", "C:x.json", "con.json", "aux/x.json", "x.json.",
@@ -131,7 +148,7 @@ def bomb(archive, path, size):
     start = archive.write(path).read_bytes()
     start = start[: start.index(tar_header("kb/toy/data.mdb", 0)[:15])] + tar_header("kb/toy/data.mdb", size)
     deflate = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
-    chunks = [GZIP_HEAD, deflate.compress(start)]
+    chunks = [GZIP_HEAD + bytes(32), deflate.compress(start)]
     chunks += [deflate.compress(bytes(1 << 20)) for _ in range(size >> 20)]
     path.write_bytes(b"".join([*chunks, deflate.flush()]))
     return path
@@ -163,18 +180,18 @@ def test_a_bomb_in_the_place_of_the_manifest_is_not_inflated(tmp_path):
     head = deflate.compress(tar_header(MANIFEST, 8 << 30))
     body = b"".join(deflate.compress(bytes(1 << 20)) for _ in range(64))
     path = tmp_path / "bomb.tar.gz"
-    path.write_bytes(GZIP_HEAD + head + body + deflate.flush())
+    path.write_bytes(GZIP_HEAD + bytes(32) + head + body + deflate.flush())
     assert f"its first file is not a {MANIFEST}" in refused(path, tmp_path)
 
 
-@pytest.mark.parametrize("behind", [b"\0", b"x", bytes(1 << 20), b"x" * BLOCK])
-def test_what_stands_behind_the_end_is_refused(plain, compressed, tmp_path, behind):
+@pytest.mark.parametrize("trailer", [b"\0", b"x", bytes(1 << 20), b"x" * BLOCK])
+def test_what_stands_behind_the_end_is_refused(plain, compressed, tmp_path, trailer):
     for source in (plain, compressed):
         path = tmp_path / "longer.tar"
-        path.write_bytes(source.read_bytes() + behind)
+        path.write_bytes(source.read_bytes() + trailer)
         message = refused(path, tmp_path)
         assert "there is more in it" in message or "its checksum does not match" in message
-    path.write_bytes(gzip.compress(plain.read_bytes() + behind, mtime=0))
+    path.write_bytes(gzip.compress(plain.read_bytes() + trailer, mtime=0))
     assert refused(path, tmp_path)
 
 
