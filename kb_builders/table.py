@@ -82,7 +82,7 @@ class TableLayout(NamedTuple):
         description: column of the descriptions, if there is one.
         kind: column of the kinds, if there is one.
         attributes: columns of attributes.
-        count: column of the counts of names, if there is one.
+        counts: column of the counts of names, if there is one.
         facts: columns of facts, each with the separator of a cell; "": a cell is one object.
         numbers: columns of attributes that are numbers.
     """
@@ -93,7 +93,7 @@ class TableLayout(NamedTuple):
     description: int | None = None
     kind: int | None = None
     attributes: tuple[int, ...] = ()
-    count: int | None = None
+    counts: int | None = None
     facts: tuple[tuple[int, str], ...] = ()
     numbers: tuple[int, ...] = ()
 
@@ -104,13 +104,13 @@ class TableRow(NamedTuple):
     Attributes:
         entity: the entity.
         surfaces: its aliases, the label first.
-        count: how often each of them was seen with this meaning.
+        frequency: how often each of them was seen with this meaning.
         facts: relation and object of each of its facts, the object as the cell has it.
     """
 
     entity: Entity
     surfaces: list[str]
-    count: float = 0.0
+    frequency: float = 0.0
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -166,10 +166,10 @@ class TableBuilder(Builder):
             with open_table(source) as table:
                 keys.read(_records(table, layout, source))
         with open_table(source) as table:
-            for entity, surfaces, count, facts in _records(table, layout, source):
+            for entity, surfaces, frequency, facts in _records(table, layout, source):
                 yield entity
                 for surface in surfaces:
-                    yield Alias(surface, entity.key, count)
+                    yield Alias(surface, entity.key, frequency)
                 for relation, written in facts:
                     yield Triple(entity.key, relation, keys.key_of(written, relation, source))
 
@@ -301,12 +301,12 @@ def _count(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> 
     Raises:
         ValueError: if it is no number from 0 on.
     """
-    if layout.count is None or not _text(cells[layout.count]):
+    if layout.counts is None or not _text(cells[layout.counts]):
         return 0.0
-    count = float(_number(cells[layout.count], header[layout.count]))
+    count = float(_number(cells[layout.counts], header[layout.counts]))
     if not 0 <= count <= MAX_COUNT:
         raise ValueError(
-            f"the count {count:g}, in column {header[layout.count]!r}, is not from 0 to {MAX_COUNT:g}"
+            f"the count {count:g}, in column {header[layout.counts]!r}, is not from 0 to {MAX_COUNT:g}"
         )
     return count
 
@@ -400,7 +400,7 @@ def _described(header: Sequence[str], layout: TableLayout) -> str:
             f"aliases from {header[index]!r}" + (f" (split at {separator!r})" if separator else "")
         )
     for role, column in (
-        ("description", layout.description), ("kind", layout.kind), ("counts", layout.count),
+        ("description", layout.description), ("kind", layout.kind), ("counts", layout.counts),
     ):  # fmt: skip
         if column is not None:
             phrases.append(f"{role} from {header[column]!r}")

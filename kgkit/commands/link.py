@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.messages import Messages
+from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import (
     AllSurfacesOption,
     CoherenceOption,
@@ -46,6 +46,7 @@ from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
+    from kgkit.linking import Linker
     from kgkit.types import Document, Link, LinkedDocument
 
 Take = Callable[["LinkedDocument"], None]
@@ -146,6 +147,7 @@ def link(
             takes.append(stack.enter_context(writing_page(html, "Links", draw)))
         with messages.progress("linking") as tell:
             count, links = 0, 0
+            _tell_of_encoding(linker, tell)
             for linked in linker(_with_candidates(linker.kb, documents)):
                 for take in takes:
                     take(linked)
@@ -155,6 +157,15 @@ def link(
     if written:
         paths = ", ".join(map(str, written))
         messages.write(f"{counted(links, 'link')} in {counted(count, 'document')}: {paths}")
+
+
+def _tell_of_encoding(linker: "Linker", tell: ProgressCallback) -> None:
+    """Show how many texts of entities are encoded, where a model's vectors are filled as they are used."""
+    vectors: Any = getattr(linker.scorer, "vectors", None)
+    if hasattr(vectors, "progress"):
+        vectors.progress = lambda stage, count, total: tell(
+            f"{stage}, {count:,} of {counted(total, 'text')}", count, total
+        )
 
 
 def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":

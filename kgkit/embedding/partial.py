@@ -23,7 +23,7 @@ from kgkit.embedding.text import METHOD, SETTINGS, TextConfig, check_kinds, enco
 from kgkit.encoder import Encoder
 from kgkit.errors import MissingExtra, NotThere
 from kgkit.kb import KnowledgeBase
-from kgkit.types import Entity
+from kgkit.types import Entity, Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.layout import FORMAT, Matrix, VectorsManifest
 from kgkit.vectors.matrix import check_ids
@@ -55,6 +55,7 @@ class PartialTextVectors:
     Attributes:
         encoder: encoder of the texts.
         manifest: description of the vectors, with as many rows as there are entities.
+        progress: callback that is told how many texts have been encoded, of how many that were lacking.
 
     Example:
         >>> vectors = PartialTextVectors.open(kgkit.open_kb("wordnet"))
@@ -75,6 +76,7 @@ class PartialTextVectors:
         self._digests: dict[int, int] = {}
         self._in_memory: dict[int, Matrix] = {}
         self._writable = True
+        self.progress: Progress | None = None
         self._rows = self._open_rows({**settings, "width": encoder.width})
 
     @classmethod
@@ -159,12 +161,15 @@ class PartialTextVectors:
     def _encode(self, texts: dict[int, str]) -> None:
         """Encode texts, by their digests, and keep the rows."""
         digests, count = np.fromiter(texts, np.uint64, len(texts)), 0
+        tell = self.progress or (lambda *_: None)
+        tell("encoding texts", 0, len(texts))
         for rows, _ in self.encoder.encode_chunks(
             texts.values(), normalize=self._config.normalize, batch_tokens=self._config.batch_tokens,
             chunk=_CHUNK,
         ):  # fmt: skip
             self._keep(digests[count : count + len(rows)], rows)
             count += len(rows)
+            tell("encoding texts", count, len(texts))
 
     def _keep(self, digests: "np.ndarray[Any, np.dtype[np.uint64]]", rows: Matrix) -> None:
         if self._rows is not None and self._writable:

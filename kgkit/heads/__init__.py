@@ -10,6 +10,7 @@
     attention_mixing  what KAM-BERT computes between the code of an encoder's layers
     kbert             K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger            names in a text, by a label for each word
+    frozen_tagger     the same, over an encoder that stays as it is
     classifier        the label of a text, or of names in it
     parts             layers and checks that several heads have
     folder            heads on disk
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
+    from kgkit.heads.frozen_tagger import FrozenTaggerConfig, FrozenWordTagger
     from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
     from kgkit.heads.kambert import KamBert, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
@@ -44,6 +46,8 @@ _WHERE = {
     "EBertLinkerInputs": ".ebert_linker",
     "EntityLinker": ".entity_linker",
     "EntityLinkerConfig": ".entity_linker",
+    "FrozenTaggerConfig": ".frozen_tagger",
+    "FrozenWordTagger": ".frozen_tagger",
     "KALM": ".kalm",
     "KALMConfig": ".kalm",
     "KALMOutput": ".kalm",
@@ -78,6 +82,8 @@ __all__ = [
     "EBertLinkerInputs",
     "EntityLinker",
     "EntityLinkerConfig",
+    "FrozenTaggerConfig",
+    "FrozenWordTagger",
     "KALMConfig",
     "KALMOutput",
     "KARConfig",

@@ -141,7 +141,7 @@ class WordTagger(SavedHead):
         Raises:
             UsageError: if the shapes do not fit each other, or the configuration.
         """
-        _check(inputs, self.config)
+        check_inputs(inputs, self.config)
         arguments = {"input_ids": inputs.ids}
         if self.shape is not None and inputs.shapes is not None:
             pieces = self.encoder.get_input_embeddings()(inputs.ids)  # (B, T, H)
@@ -303,7 +303,7 @@ def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return before[:, :-1], after, before[:, -1]
 
 
-def _check(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
+def check_inputs(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
     """Make sure that the shapes are those of the legend.
 
     Raises:

@@ -20,9 +20,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.encoder import Encoder
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
-from kgkit.errors import UsageError
+from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
@@ -34,6 +35,7 @@ from kgkit.text import token_spans
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:
+    from kgkit.heads.frozen_tagger import FrozenWordTagger
     from kgkit.heads.tagger import TaggedSpan, WordTagger
     from kgkit.models.opening import Opening
 
@@ -181,7 +183,9 @@ class Tagger(MentionTagger):
         [('EU', 'ORG'), ('German', 'MISC')]
     """
 
-    def __init__(self, head: "WordTagger", reader: WordReader, *, name: str = "tagger") -> None:
+    def __init__(
+        self, head: "WordTagger | FrozenWordTagger", reader: WordReader, *, name: str = "tagger"
+    ) -> None:
         super().__init__(name)
         self.head, self.reader = head, reader
 
@@ -189,9 +193,14 @@ class Tagger(MentionTagger):
     def open_folder(cls, folder: Path, manifest: TaggerManifest, *, device: str = "auto") -> "Tagger":
         """Open the tagger in *folder*, of which *manifest* tells; the rest is as in `open`."""
         check_installed()
-        from kgkit.heads.tagger import WordTagger  # now that torch is known to be there
+        from kgkit.heads.frozen_tagger import FrozenWordTagger  # now that torch is known to be there
+        from kgkit.heads.tagger import WordTagger
 
-        head = WordTagger.from_pretrained(folder / HEAD, device=device)
+        head: WordTagger | FrozenWordTagger
+        if manifest.frozen:
+            head = FrozenWordTagger.beside(_encoder_of(manifest, device), folder / HEAD)
+        else:
+            head = WordTagger.from_pretrained(folder / HEAD, device=device)
         with checking_settings(folder):
             reader = reader_of(head, reading_of(manifest))
         return cls(head, reader, name=manifest.name)
@@ -302,7 +311,23 @@ def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> T
     return Tagger.open_folder(folder, manifest, device=opening.device)
 
 
-def reader_of(head: "WordTagger", config: TaggingConfig) -> WordReader:
+def _encoder_of(manifest: TaggerManifest, device: str) -> Encoder:
+    """Return the encoder that a tagger reads which left it as it is.
+
+    Raises:
+        NotThere: if it is not installed.
+        StaleModel: if it is another one of that name.
+    """
+    encoder = Encoder.load(manifest.encoder, device=device)
+    if encoder.fingerprint != manifest.fingerprint:
+        raise StaleModel(
+            f"the tagger {manifest.name} reads the encoder {manifest.encoder} of the fingerprint "
+            f"{manifest.fingerprint}; the one that is here has {encoder.fingerprint}"
+        )
+    return encoder
+
+
+def reader_of(head: "WordTagger | FrozenWordTagger", config: TaggingConfig) -> WordReader:
     """Return what reads documents for a head."""
     return WordReader(head.reads, config, lowercase=head.config.lowercase)
 

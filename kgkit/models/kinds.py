@@ -274,11 +274,13 @@ class TaggerManifest(ModelManifest, frozen=True, kw_only=True):
         types: of names, as its data have them.
         fingerprint: of the encoder that was fine-tuned.
         reader: the fields of `TaggingConfig`.
+        frozen: whether the encoder was left as it is: it is then the one called `encoder`, not in the folder.
     """
 
     types: tuple[str, ...]
     fingerprint: str
     reader: dict[str, Any]
+    frozen: bool = False
 
 
 class KnownKB(msgspec.Struct, frozen=True, kw_only=True):

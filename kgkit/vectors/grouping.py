@@ -8,6 +8,7 @@ grouping that has nothing to do with the vectors is worth nothing, however many 
 vectors follow, the finer is worth more.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -58,5 +59,5 @@ def shared_bits(groups: Sequence[str], nearest: Rows) -> float:
     occurs = counts > 0
     bits = float((counts[occurs] * np.log2(counts[occurs] / expected[occurs])).sum()) / len(rows)
     cells = int((own > 0).sum() - 1) * int((other > 0).sum() - 1)
-    by_chance = cells / (2 * len(rows) * np.log(2))
+    by_chance = cells / (2 * len(rows) * math.log(2))
     return max(0.0, bits - by_chance) * len(rows) / len(groups)

@@ -74,7 +74,7 @@ def picture(
     fonts = choose_fonts([title, note, *map(_short, shown), *(_short(name) for _, name in names)])
     warn_of_missing(fonts.missing)
     # Not pyplot, which would choose a screen. A fixed salt, no date: equal points give equal files.
-    settings = {"svg.hashsalt": "kgkit", "svg.fonttype": "none", "font.family": list(fonts.families)}
+    settings: Any = {"svg.hashsalt": "kgkit", "svg.fonttype": "none", "font.family": list(fonts.families)}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # they are named above
         figure = Figure(figsize=_SIZE, dpi=_DPI, facecolor="white")

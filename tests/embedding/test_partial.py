@@ -215,3 +215,38 @@ def test_processes_fill_them_at_once_and_may_be_killed(kb, config, encoder, comp
     vectors = PartialTextVectors(kb, config, encoder)
     np.testing.assert_array_equal(vectors.gather(range(len(kb))), complete)
     assert len({*vectors._rows.keys.tolist()}) == partial_folders(kb.home, "text")[0].rows
+
+
+def test_progress_counts_the_texts_that_are_lacking(kb, config, encoder, monkeypatch):
+    monkeypatch.setattr(module, "_CHUNK", 20)
+    vectors = PartialTextVectors(kb, config, encoder)
+    calls = []
+    vectors.progress = lambda *call: calls.append(call)
+    vectors.gather(np.arange(50))
+    assert calls[0] == ("encoding texts", 0, calls[-1][2])
+    counts = [count for _, count, _ in calls]
+    assert counts == sorted(counts) and len(counts) > 2 and counts[-1] == calls[-1][2] > 20
+    del calls[:]
+    vectors.gather(np.arange(50))
+    assert calls == []  # all are there
+
+
+def test_a_command_shows_the_texts_that_it_encodes(kb, config, encoder):
+    from kgkit.commands.link import _tell_of_encoding
+
+    class Scorer:
+        """Scorer with vectors that are filled as they are used."""
+
+        vectors = PartialTextVectors(kb, config, encoder)
+
+    class Linker:
+        """Linker with that scorer."""
+
+        scorer = Scorer()
+
+    lines = []
+    _tell_of_encoding(Linker(), lambda *line: lines.append(line))
+    Scorer.vectors.gather([0, 1])
+    assert lines[0][0].startswith("encoding texts, 0 of ") and lines[-1][1] == lines[-1][2] > 0
+    Linker.scorer = object()
+    _tell_of_encoding(Linker(), lambda *line: lines.append(line))  # priors have no vectors

@@ -74,13 +74,14 @@ def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked
         UnknownName, match=r"no model named 'nope'; there are: prior, gloss, tuned, wsd-minilm$"
     ):
         find_model_folder("nope", Home(tmp_path), "linker")
-    with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names$"):
+    with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names, names-minilm$"):
         find_model_folder("nope", Home(tmp_path), "tagger")
 
 
-@pytest.mark.parametrize("name", ["prior", "wsd-minilm"])
+@pytest.mark.parametrize("name", ["prior", "wsd-minilm", "names-minilm"])
 def test_no_model_is_trained_under_the_name_of_one_that_all_have(tmp_path, name):
-    with pytest.raises(UsageError, match=f"'{name}' cannot name a model: .* prior, gloss, wsd-minilm, which"):
+    shipped = "prior, gloss, names-minilm, wsd-minilm"
+    with pytest.raises(UsageError, match=f"'{name}' cannot name a model: .* {shipped}, which"):
         model_folder(Home(tmp_path), name)
 
 
@@ -109,7 +110,7 @@ for act in (
     missing = "this needs the package 'torch': pip install 'kgkit[embed]'"
     assert said.stdout.splitlines() == [
         missing,
-        "no tagger named 'nmaes'; there are: names; did you mean 'names'?",
+        "no tagger named 'nmaes'; there are: names, names-minilm; did you mean 'names'?",
         *[missing] * 3,
     ]
 

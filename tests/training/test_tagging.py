@@ -423,7 +423,7 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["tag", "--model", "none"], 2, "no tagger named 'none'; there are: none"),
+        (["tag", "--model", "none"], 2, "no tagger named 'none'; there are: names-minilm"),
         (["tag", "x.txt", "--model", "none"], 3, "no file x.txt"),
         (["evaluate", "ner", "--data", "x.txt", "--model", "none"], 3, "no file x.txt"),
         (["evaluate", "ner", "--data", __file__, "--model", "none"], 2, "no tagger named 'none'"),
