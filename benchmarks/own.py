@@ -121,6 +121,19 @@ def add(home: str, source: str, out: str) -> dict[str, float]:
     return {"seconds": seconds, "linked": sum(str(link.entity).startswith("zorb_") for link in found)}
 
 
+def edit(home: str, edits: str, out: str) -> dict[str, float]:
+    """Edit a copy of WordNet in the home *out*, and count the retired entities that are gone."""
+    import shutil
+
+    import kgkit
+
+    edit_kb = kgkit.edit_kb  # loads what it needs
+    shutil.copytree(home, out, symlinks=True)
+    start = time.process_time()
+    manifest = edit_kb("wordnet", edits, home=out).manifest
+    return {"seconds": time.process_time() - start, "retired": manifest.retired}
+
+
 def rebuild(wordnet: str, out: str) -> dict[str, float]:
     """Build WordNet into the home *out*."""
     from kgkit import build_kb

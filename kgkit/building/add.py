@@ -79,12 +79,10 @@ def add_to_kb(
         def change(store: StoreEditor) -> Manifest:
             return msgspec.structs.replace(addition.write(store), added=(*old.added, info))
 
-        built = publish_change(staging, base, material.path, change)
-        dropped = {"dropped": addition.dropped, "examples": addition.examples}
-    if built is None:
-        return unchanged._replace(**dropped)
-    register(where, built.name, built.build)
-    return built._replace(**dropped)
+        built = publish_change(staging, base, material.path, change) or unchanged
+    if built is not unchanged:
+        register(where, built.name, built.build)
+    return built._replace(dropped=addition.dropped, examples=addition.examples)
 
 
 def _same(info: SourceInfo, other: SourceInfo) -> bool:

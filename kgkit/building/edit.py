@@ -69,11 +69,11 @@ def edit_kb(
         def change(store: StoreEditor) -> Manifest:
             return msgspec.structs.replace(revision.write(store), edited=(*old.edited, info))
 
-        built = publish_change(staging, base, path, change)
         unchanged = Built(name, base.build, base.store.folder, old, {}, {})
-    if built is not None:
+        built = publish_change(staging, base, path, change) or unchanged
+    if built is not unchanged:
         register(Home.find(home), built.name, built.build)
-    return built or unchanged
+    return built
 
 
 def _written(edits: Sequence[Mapping[str, Any]]) -> AbstractContextManager[Path]:

@@ -7,6 +7,7 @@ again. Of the other rows, only those that an edit touches are read and written.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -32,6 +33,7 @@ from kgkit.types import NO_SENSE, Entity, Ids
 
 __all__ = ["Revision"]
 
+_BATCH: Final = 8192  # rows that are read at once
 _SHOWN: Final = 5  # aliases and objects that an error lists
 
 _Ends = dict[int, set[tuple[int, int]]]  # an entity -> (other end, code) of facts in its row
@@ -181,16 +183,13 @@ class Revision:
         """Yield the keys of the aliases of which a retired entity is a sense; all rows are read."""
         if not self._retired:
             return
-        retired = np.fromiter(sorted(self._retired), U32)
-        packed = {codec.pack_id(number) for number in self._retired}
-        sense = slice(codec.alias_head.size + U32.itemsize, codec.alias_head.size + 2 * U32.itemsize)
+        retired = np.array(sorted(self._retired), U32)
+        items = self._store.items("aliases")
         with self._store.reading():
-            for key, row in self._store.items("aliases"):
-                if len(row) == codec.SINGLE:
-                    if row[sense] in packed:
-                        yield key
-                elif np.isin(codec.decode_alias(row).senses, retired).any():
-                    yield key
+            while batch := list(islice(items, _BATCH)):
+                senses, row = codec.senses_of_rows([row for _, row in batch])
+                for index in np.unique(row[np.isin(senses, retired)]).tolist():
+                    yield batch[index][0]
 
     def _write_names(
         self, store: StoreEditor, lost: Mapping[int, set[bytes]], gained: Mapping[int, set[bytes]]

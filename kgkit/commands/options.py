@@ -280,12 +280,12 @@ def find_entity(kb: "KnowledgeBase", key: str) -> "Entity":
     entity = kb.get(check_text(key, "the name of an entity"))
     if entity is not None:
         return entity
-    if kb.store.is_retired(key):
-        kb[key]  # raises: says so
-    from kgkit.kb.search import suggest_keys
+    from kgkit.kb.search import key_hint, suggest_keys
 
     suggestions = suggest_keys(kb, key)
-    if not suggestions:
+    if kb.store.is_retired(key):
+        hint = key_hint(kb, key)
+    elif not suggestions:
         hint = f"`kgkit candidates TEXT --kb {kb.name}` lists what a word can mean"
     else:
         listed = ", ".join(suggestions)

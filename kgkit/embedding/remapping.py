@@ -70,7 +70,7 @@ def old_vectors(kb: KnowledgeBase, name: str) -> Vectors:
 
 def row_mapping(kb: KnowledgeBase, old: Vectors) -> RowMapping:
     """Say which entities of *kb* have a row in *old*, by the digest of their key."""
-    digests, had = key_digests(kb.store.iter_id_keys(), kb.id_count), np.asarray(old.keys)
+    digests, had = key_digests(kb.id_keys(), kb.id_count), np.asarray(old.keys)
     order = np.argsort(had, kind="stable")
     at = np.searchsorted(had[order], digests)
     mask = (at < len(had)) & (digests != 0)  # 0: retired

@@ -187,6 +187,10 @@ class KnowledgeBase(SurfaceQueries):
         """Yield the key of every entity, in id order; those of redirects are not among them."""
         return self.store.iter_keys()
 
+    def id_keys(self) -> Iterator[str | None]:
+        """Yield for every id, in order, the key of its entity; None for one that was retired."""
+        return self.store.iter_id_keys()
+
     def identifiers(self, entity: Node) -> dict[str, Any]:
         """Return what names an entity elsewhere: the values of the attributes that are identifiers.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.store.layout import MAX_KEY, MAX_ROWS, U32
 from kgkit.types import CANDIDATE, Candidates, Entity, Ids, Rows
@@ -63,6 +64,7 @@ DIGEST = b"\xff"  # a key begins so if it is the digest of one that LMDB would n
 SHORT = MAX_KEY // 4  # a key of so many characters fits LMDB, whatever they are
 _HEAD = alias_head.size
 SINGLE = _HEAD + CANDIDATE.itemsize  # the length of a row of one candidate, spelled as it is folded
+_SENSE = _HEAD + U32.itemsize  # where the sense of the first candidate begins
 _PRECISION = 1e-5  # of a count that was taken from a prior
 _frombuffer, _add = np.frombuffer, np.add.reduce
 
@@ -101,6 +103,21 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     if spelled is not None and count > 1 and len(row) > _HEAD + CANDIDATE.itemsize * count:
         return _prefer(rows, spellings(row), spelled)
     return Candidates(rows)
+
+
+def senses_of_rows(rows: Sequence[bytes]) -> tuple[Ids, NDArray[np.int64]]:
+    """Return `(senses, indexes)`, each (C,): the sense of every candidate, and which of *rows* it is in.
+
+    Args:
+        rows: values of `aliases`.
+    """
+    joined = np.frombuffer(b"".join(rows), np.uint8)
+    begins = np.cumsum([0, *map(len, rows)])[: len(rows)]
+    counts = (joined[begins[:, None] + np.arange(4)].view(U32)[:, 0] & MAX_ROWS).astype(np.int64)
+    indexes = np.repeat(np.arange(len(rows)), counts)
+    within = np.arange(len(indexes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    positions = begins[indexes] + _SENSE + CANDIDATE.itemsize * within
+    return joined[positions[:, None] + np.arange(U32.itemsize)].view(U32)[:, 0], indexes
 
 
 def pack_occurrences(count: float, linked: float) -> bytes:

@@ -93,9 +93,12 @@ class Owner(Protocol):
     def home(self) -> KBHome:
         """The folder of the KB."""
 
-    def __len__(self) -> int: ...
-    def keys(self) -> Iterable[str]:
-        """Return the keys of the entities, in the order of their ids."""
+    @property
+    def id_count(self) -> int:
+        """Number of ids that were dealt out: the most rows there can be."""
+
+    def id_keys(self) -> Iterable[str | None]:
+        """Return the key of the entity of every id, in their order; None for a retired one."""
 
 
 class VectorRows(Protocol):

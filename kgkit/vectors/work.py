@@ -168,7 +168,7 @@ class Work:
                     "entities: row i is entity i"
                 )
             (self.folder / KEYS).unlink(missing_ok=True)  # it may be linked to what has been published
-            np.save(self.folder / KEYS, key_digests(self.kb.store.iter_id_keys(), len(matrix)))
+            np.save(self.folder / KEYS, key_digests(self.kb.id_keys(), len(matrix)))
             names = (MATRIX, KEYS, *files)
             manifest = VectorsManifest(
                 format=FORMAT,

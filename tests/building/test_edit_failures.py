@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -97,7 +98,7 @@ def test_an_entity_without_aliases_has_none_to_withdraw(home):
         ("rivers", [{"key": "avon", "label": "\ud800"}], SourceError, "Unicode|surrogate|utf-8"),
     ],
 )
-def test_what_cannot_be_edited_is_said(home, name, edits, error, message):
+def test_what_cannot_be_edited_is_said(home, name, edits: Any, error, message):
     with pytest.raises(error, match=message):
         edit_kb(name, edits, home=home)
 
@@ -116,7 +117,7 @@ def test_damage_is_not_copied_into_a_build_with_checksums_of_its_own(home):
         edit_kb("rivers", [{"key": "avon", "label": "A"}], home=home)
 
 
-CHANGE = [
+CHANGE: list[dict[str, Any]] = [
     {"key": "avon", "label": "Afon", "remove_aliases": ["River Avon"]},
     {"key": "bath", "aliases": ["Spa"], "remove_facts": [{"relation": "near", "object": "bath"}]},
     {"key": "severn", "retire": True},

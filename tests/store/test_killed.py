@@ -44,7 +44,8 @@ def kill_before(moment: int) -> None:
         setattr(os, step, dies(getattr(os, step)))
     for step in ("_write", "finish"):
         setattr(writer.StoreWriter, step, dies(getattr(writer.StoreWriter, step)))
-    writer.StoreEditor.remove = dies(writer.StoreEditor.remove)
+    for step in ("remove",):
+        setattr(writer.StoreEditor, step, dies(getattr(writer.StoreEditor, step)))
 
 
 def die_at_every_step_of(
@@ -55,7 +56,7 @@ def die_at_every_step_of(
     The last report is of a change that came to its end. This process forks.
     """
     reports: list[dict[str, object]] = []
-    status = signal.SIGKILL
+    status: int = signal.SIGKILL
     while status:
         home = base.parent / "dead"
         shutil.copytree(base, home, symlinks=True)
