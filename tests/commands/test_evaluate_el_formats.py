@@ -1,6 +1,5 @@
 """`kgkit evaluate el`: formats of data, measures with intervals, a second system, NIF and the report."""
 
-import json
 import lzma
 import re
 
@@ -15,16 +14,6 @@ from tests.commands.test_evaluate_el import ONE, TWO, told
 
 TEXT = "York gives Apple to Nowhere"
 LABELS = [(0, 4, "Q42462", "York"), (11, 16, "Q312", "Apple Inc."), (20, 27, "<NIL>", "Nowhere")]
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(name, *documents):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(document) + "\n" for document in documents))
-        return path
-
-    return write
 
 
 @pytest.fixture
