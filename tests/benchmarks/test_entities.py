@@ -40,7 +40,7 @@ def test_the_threshold_is_that_of_the_best_f1():
 
 
 def test_a_row_has_scores_with_intervals_of_each_set():
-    sets = {"testa": [[CORRECT], [CORRECT, WRONG], [UNSURE]], "testb": [[CORRECT], [UNSURE]]}
+    sets = {"testa": [[CORRECT], [CORRECT, WRONG], [UNSURE]], "testb": [[CORRECT, UNSURE]]}
     model, *cells = row("m", sets, 2.4)
     assert model == "m" and cells[-2:] == ["0.00", "2"]
     assert cells[0].startswith("75.00 [") and cells[2].startswith("75.00 [")

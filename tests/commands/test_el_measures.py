@@ -70,7 +70,7 @@ def test_a_comparison_has_both_scores_their_difference_and_p():
         assert score["p"] == pytest.approx(2 / 2**8)
 
 
-def test_a_comparison_the_other_way_round_has_the_other_sign():
+def test_a_comparison_in_reverse_has_the_opposite_sign():
     first, second = counts(ALL, HALF, ALL), counts(HALF, ALL, HALF)
     forward = versus_as_dict(first, second)["strong"]["nil"]["macro_f1"]
     opposite = versus_as_dict(second, first)["strong"]["nil"]["macro_f1"]

@@ -24,7 +24,7 @@ TITLES = st.lists(WORDS, min_size=1, max_size=3).map(" ".join).filter(lambda tit
 
 @st.composite
 def records(draw):
-    """A document of our own format whose mentions do not overlap, as neither columns nor DocBin allow that."""
+    """A document whose mentions do not overlap, as neither columns nor DocBin allow that."""
     tokens = draw(st.lists(WORDS, min_size=1, max_size=12))
     cuts = sorted(draw(st.sets(st.integers(0, len(tokens)), max_size=8)))
     breaks = sorted({0, len(tokens), *draw(st.sets(st.integers(0, len(tokens)), max_size=3))})
@@ -115,7 +115,7 @@ def texts_and_gold(documents):
 @pytest.mark.parametrize("name", list(WRITERS))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(documents=st.lists(records(), min_size=1, max_size=3))
-def test_any_documents_come_back_from_every_format(tmp_path, name, documents):
+def test_any_documents_survive_every_format(tmp_path, name, documents):
     own = tmp_path / "own.jsonl"
     write_own(own, [{"doc_id": number, **document} for number, document in enumerate(documents, start=1)])
     gold = [*read_gold_documents(own)]
