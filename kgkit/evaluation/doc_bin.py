@@ -101,7 +101,7 @@ def _decode(path: Path) -> _Bin:
     if not inflater.eof:
         raise SourceError("a DocBin that is cut short", path=path)
     try:
-        return msgspec.msgpack.decode(bytes(content), type=_Bin)
+        return msgspec.msgpack.decode(content, type=_Bin)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise SourceError(f"no DocBin of spaCy: {error}", path=path) from None
 

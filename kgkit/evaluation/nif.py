@@ -111,8 +111,9 @@ def _read_resources(path: Path) -> dict[str, _Resource]:
         try:
             # Turtle without a base: an IRI must stand for itself, wherever the file lies.
             for quad in ox.parse(_BoundedStream(stream, path), format=ox.RdfFormat.TURTLE):
-                name, value = quad.predicate.value, quad.object.value
-                if name not in _FIELDS and value != _PHRASE:
+                # The object may be a triple itself, of which NIF knows nothing.
+                name, value = quad.predicate.value, getattr(quad.object, "value", None)
+                if value is None or (name not in _FIELDS and value != _PHRASE):
                     continue
                 resource = resources.get(quad.subject.value)
                 if resource is None:

@@ -192,6 +192,25 @@ def test_triples_of_foreign_vocabularies_do_not_matter(put):
     assert read.gold == []
 
 
+def test_triples_about_triples_do_not_matter(put):
+    own = "<http://a/1> itsrdf:taIdentRef <<( <urn:a> <urn:b> <urn:c> )>> .\n"
+    [read] = read_nif(put(own + CONTEXT))
+    assert (read.document.text, read.gold) == ("Rhone is ok.", [])
+
+
+@pytest.mark.parametrize("nested", ["[ <urn:p> ", "( "])
+def test_nodes_that_are_nested_deeply_are_refused_and_nothing_crashes(put, nested):
+    with pytest.raises(SourceError, match="no Turtle: "):
+        [*read_nif(put("<urn:a> <urn:b> " + nested * 20_000))]
+
+
+def test_addresses_in_a_graph_are_not_opened(put, tmp_path):
+    (tmp_path / "other.ttl").write_text(PREFIXES + CONTEXT)
+    own = f"<file://{tmp_path}/other.ttl> a nif:Context ; nif:sourceUrl <http://localhost:1/x> .\n"
+    with pytest.raises(SourceError, match="no nif:Context with a nif:isString"):
+        [*read_nif(put(own))]
+
+
 def test_triples_without_prefixes_are_read_too(tmp_path):
     base = "http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#"
     (tmp_path / "a.nt").write_text(f'<urn:a> <{base}isString> "x\\u00e9" .\n')
