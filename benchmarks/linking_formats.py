@@ -49,10 +49,10 @@ def write_kilt(path: Path, documents: Iterable[GoldDocument]) -> None:
 
 def write_doc_bin(path: Path, documents: Iterable[GoldDocument]) -> None:
     """Write documents with tokens as a `DocBin`, whose entities are the mentions."""
-    import spacy
     from spacy.tokens import Doc, DocBin, Span
+    from spacy.vocab import Vocab
 
-    vocab, doc_bin = spacy.blank("en").vocab, DocBin()
+    vocab, doc_bin = Vocab(), DocBin()
     for gold in documents:
         text, end, words, spaces = gold.document.text, 0, list[str](), list[bool]()
         for start, stop in gold.document.tokens or ():

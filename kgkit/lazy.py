@@ -47,28 +47,29 @@ def drawing(name: str) -> Callable[[object], str]:
     return draw
 
 
+def import_extra(package: str, extra: str) -> Any:
+    """Return a package that an extra of kgkit brings.
+
+    Args:
+        package: name of the package.
+        extra: name of the extra.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError:
+        raise MissingExtra(package, extra) from None
+
+
 def import_pandas() -> Any:
     """Return the package pandas.
 
     Raises:
         MissingExtra: if it is not installed.
     """
-    try:
-        return import_module("pandas")
-    except ImportError:
-        raise MissingExtra("pandas", "pandas") from None
-
-
-def import_oxigraph() -> Any:
-    """Return the package that parses and writes RDF.
-
-    Raises:
-        MissingExtra: if it is not installed.
-    """
-    try:
-        return import_module("pyoxigraph")
-    except ImportError:
-        raise MissingExtra("pyoxigraph", "formats") from None
+    return import_extra("pandas", "pandas")
 
 
 def lazy_attributes(

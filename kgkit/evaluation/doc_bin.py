@@ -15,10 +15,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import MissingExtra, SourceError
+from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.files import opened
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.lazy import import_extra
 
 MAX_BYTES: Final = 1 << 30
 """Bytes of a file, compressed or not, that are read at most."""
@@ -54,11 +55,10 @@ def read_doc_bin(path: Path) -> Iterator[GoldDocument]:
         MissingExtra: if spaCy is not installed.
         SourceError: if it is no `DocBin`, is too large for what is read into memory, or has no entities.
     """
-    try:
-        from spacy.attrs import IDS
-        from spacy.strings import StringStore
-    except ImportError:
-        raise MissingExtra("spacy", "spacy") from None
+    import_extra("spacy", "spacy")
+    from spacy.attrs import IDS
+    from spacy.strings import StringStore
+
     doc_bin = _decode(path)
     columns = {name: doc_bin.attrs.index(IDS[name]) for name in _NEEDED if IDS[name] in doc_bin.attrs}
     if len(columns) < len(_NEEDED):
@@ -101,7 +101,7 @@ def _decode(path: Path) -> _Bin:
     if not inflater.eof:
         raise SourceError("a DocBin that is cut short", path=path)
     try:
-        return msgspec.msgpack.decode(bytes(content), type=_Bin)
+        return msgspec.msgpack.decode(content, type=_Bin)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         raise SourceError(f"no DocBin of spaCy: {error}", path=path) from None
 

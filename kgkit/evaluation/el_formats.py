@@ -11,7 +11,8 @@ A file's first bytes tell its format. What cannot be read twice, a pipe, has the
 named.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
@@ -105,21 +106,18 @@ def read_gold_data(
         UnknownName: if there is no such format.
         SourceError: if the file is not of that format, or contradicts itself.
     """
-    match format or gold_format(path):
-        case "kgkit":
-            yield from read_gold_documents(path)
-        case "elevant":
-            yield from read_elevant(path, entities)
-        case "kilt":
-            yield from read_kilt(path)
-        case "aida":
-            yield from read_aida(path)
-        case "nif":
-            yield from read_nif(path, prefix)
-        case "docbin":
-            yield from read_doc_bin(path)
-        case name:
-            raise UnknownName("format of data", name, GOLD_FORMATS)
+    name = format or gold_format(path)
+    if name not in GOLD_FORMATS:
+        raise UnknownName("format of data", name, GOLD_FORMATS)
+    readers: dict[GoldFormat, Callable[[Path], Iterator[GoldDocument]]] = {
+        "kgkit": read_gold_documents,
+        "elevant": partial(read_elevant, entities=entities),
+        "kilt": read_kilt,
+        "aida": read_aida,
+        "nif": partial(read_nif, prefix=prefix),
+        "docbin": read_doc_bin,
+    }
+    yield from readers[name](path)
 
 
 def read_predictions(path: Path, prefix: str = "") -> dict[str, list[Labelled]]:

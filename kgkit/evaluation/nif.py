@@ -22,7 +22,7 @@ from kgkit.evaluation.el_files import GoldDocument, Labelled
 from kgkit.evaluation.entity_iris import NOT_IN_KB, WIKIPEDIA, entity_of_iri, iri_of_entity
 from kgkit.evaluation.files import opened, written
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
-from kgkit.lazy import import_oxigraph
+from kgkit.lazy import import_extra
 from kgkit.types import Document
 
 MAX_BYTES: Final = 1 << 30
@@ -106,13 +106,14 @@ def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
 
 def _read_resources(path: Path) -> dict[str, _Resource]:
     """Return contexts and phrases by their IRIs, in the order of the file."""
-    ox, resources = import_oxigraph(), dict[str, _Resource]()
+    ox, resources = import_extra("pyoxigraph", "formats"), dict[str, _Resource]()
     with opened(path) as stream:
         try:
             # Turtle without a base: an IRI must stand for itself, wherever the file lies.
             for quad in ox.parse(_BoundedStream(stream, path), format=ox.RdfFormat.TURTLE):
-                name, value = quad.predicate.value, quad.object.value
-                if name not in _FIELDS and value != _PHRASE:
+                # The object may be a triple itself, of which NIF knows nothing.
+                name, value = quad.predicate.value, getattr(quad.object, "value", None)
+                if value is None or (name not in _FIELDS and value != _PHRASE):
                     continue
                 resource = resources.get(quad.subject.value)
                 if resource is None:

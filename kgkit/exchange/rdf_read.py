@@ -23,7 +23,7 @@ from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.lazy import import_oxigraph
+from kgkit.lazy import import_extra
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["NTriplesBuilder", "TurtleBuilder"]
@@ -63,7 +63,7 @@ class _RDFBuilder(Builder):
 
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
-        ox = import_oxigraph()
+        ox = import_extra("pyoxigraph", "formats")
         with open_bytes(source) as file:
             try:
                 # What stands in no entity's place is told apart below, so labels need not be made unique.

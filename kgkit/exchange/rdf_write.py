@@ -15,7 +15,7 @@ import msgspec
 from kgkit.building.contract import KBRecords
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import Format, head_of
-from kgkit.lazy import import_oxigraph
+from kgkit.lazy import import_extra
 from kgkit.types import Alias, Entity
 
 __all__ = ["NTriples", "Turtle"]
@@ -32,7 +32,7 @@ class _RDFFormat(Format):
 
     def files(self, records: KBRecords) -> Mapping[str, Iterator[bytes]]:
         """Return the content of the file."""
-        ox = import_oxigraph()
+        ox = import_extra("pyoxigraph", "formats")
         form = getattr(ox.RdfFormat, self.syntax)
         return {"": _serialize(ox, _Writer(ox).triples(records), form, self.prefixes)}
 

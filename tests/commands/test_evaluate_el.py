@@ -32,16 +32,6 @@ TWO = {
 
 
 @pytest.fixture
-def put(tmp_path):
-    def write(name, *documents):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(document) + "\n" for document in documents))
-        return path
-
-    return write
-
-
-@pytest.fixture
 def evaluate(toy_home):
     """Return what runs the command on data sets, in order, with options."""
 

@@ -1,6 +1,5 @@
 """`kgkit evaluate el`: formats of data, measures with intervals, a second system, NIF and the report."""
 
-import json
 import lzma
 import re
 
@@ -11,20 +10,11 @@ from kgkit.evaluation import read_gold_documents, read_links
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.nif import write_nif
 from tests.cli_helpers import run
-from tests.commands.test_evaluate_el import ONE, TWO, told
+from tests.commands.test_evaluate_el import ONE, TWO
+from tests.commands.test_evaluate_el import told as json_of
 
 TEXT = "York gives Apple to Nowhere"
 LABELS = [(0, 4, "Q42462", "York"), (11, 16, "Q312", "Apple Inc."), (20, 27, "<NIL>", "Nowhere")]
-
-
-@pytest.fixture
-def put(tmp_path):
-    def write(name, *documents):
-        path = tmp_path / name
-        path.write_text("".join(json.dumps(document) + "\n" for document in documents))
-        return path
-
-    return write
 
 
 @pytest.fixture
@@ -48,7 +38,7 @@ def elevant(**changes):
 # -- formats
 
 
-def test_every_format_of_the_same_documents_has_one_score(evaluate, put, tmp_path):
+def test_every_format_of_the_same_documents_has_the_same_score(evaluate, put, tmp_path):
     pytest.importorskip("pyoxigraph")
     pytest.importorskip("spacy")
     own = put("own.jsonl", ONE, TWO)
@@ -57,7 +47,7 @@ def test_every_format_of_the_same_documents_has_one_score(evaluate, put, tmp_pat
     write_doc_bin(tmp_path / "a.spacy", read_gold_documents(own))
     scores = {}
     for path in (own, *(tmp_path / f"a.{suffix}" for suffix in ("ttl", "kilt.jsonl", "spacy"))):
-        [scored] = told(evaluate(path, "--json", "--mentions", "given"))["sets"]
+        [scored] = json_of(evaluate(path, "--json", "--mentions", "given"))["sets"]
         scores[scored["format"]] = {
             name: score for name, score in scored.items() if name not in ("name", "data", "format")
         }
@@ -67,9 +57,9 @@ def test_every_format_of_the_same_documents_has_one_score(evaluate, put, tmp_pat
     assert scores["kgkit"]["right"] == 3
 
 
-def test_labels_of_elevant_are_compared_by_name_where_that_is_asked_for(evaluate, put):
+def test_labels_of_elevant_are_compared_by_name_with_the_option(evaluate, put):
     path = put("elevant.jsonl", elevant())
-    scored = told(evaluate(path, "--json", "--entities", "name", "--mentions", "given"))
+    scored = json_of(evaluate(path, "--json", "--entities", "name", "--mentions", "given"))
     assert scored["sets"][0]["format"] == "elevant"
     assert (scored["together"]["right"], scored["together"]["nil"]) == (2, 1)
     assert scored["not_in_kb"] == {"entities": 0, "mentions": 0}
@@ -80,7 +70,7 @@ def test_labels_of_elevant_are_compared_by_name_where_that_is_asked_for(evaluate
 def test_names_that_the_kb_lacks_are_counted(evaluate, put):
     labels = [{"id": 1, "span": [0, 4], "entity_id": "Q1", "name": "Elsewhere"},
               {"id": 2, "span": [11, 16], "entity_id": "Q312", "name": "Apple Inc."}]  # fmt: skip
-    scored = told(evaluate(put("a.jsonl", elevant(labels=labels)), "--json", "--entities", "name"))
+    scored = json_of(evaluate(put("a.jsonl", elevant(labels=labels)), "--json", "--entities", "name"))
     assert scored["not_in_kb"] == {"entities": 1, "mentions": 1}
 
 
@@ -88,11 +78,11 @@ def test_a_compressed_file_is_recognised_by_its_content(evaluate, put):
     path = put("elevant.txt", elevant())
     packed = path.with_name("elevant.jsonl.xz")
     packed.write_bytes(lzma.compress(path.read_bytes()))
-    [scored] = told(evaluate(packed, "--json", "--entities", "name"))["sets"]
+    [scored] = json_of(evaluate(packed, "--json", "--entities", "name"))["sets"]
     assert (scored["name"], scored["format"]) == ("elevant", "elevant")
 
 
-def test_the_format_can_be_named_and_is_one_of_those_there_are(evaluate, put):
+def test_the_format_can_be_named_and_unknown_formats_are_refused(evaluate, put):
     done = evaluate(put("one.jsonl", ONE), "--format", "kilt")
     assert done.code == 1 and "one.jsonl:1: no mention of KILT" in done.err
     done = evaluate(put("one.jsonl", ONE), "--format", "conll")
@@ -105,7 +95,7 @@ def test_the_format_can_be_named_and_is_one_of_those_there_are(evaluate, put):
 
 
 def test_measures_are_of_every_matching_and_scope(evaluate, put):
-    scored = told(evaluate(put("one.jsonl", ONE), "--json"))
+    scored = json_of(evaluate(put("one.jsonl", ONE), "--json"))
     assert scored["experiment"] == "A2KB"
     measures = scored["sets"][0]["measures"]
     assert {name: list(scopes) for name, scopes in measures.items()} == {
@@ -118,14 +108,14 @@ def test_measures_are_of_every_matching_and_scope(evaluate, put):
     assert strong["intervals"]["f1"] == [0.0, 1.0], "a single document says nothing of others"
 
 
-def test_given_mentions_are_the_experiment_d2kb(evaluate, put):
-    assert told(evaluate(put("one.jsonl", ONE), "--json", "--mentions", "given"))["experiment"] == "D2KB"
+def test_mentions_of_the_data_are_the_experiment_d2kb(evaluate, put):
+    assert json_of(evaluate(put("one.jsonl", ONE), "--json", "--mentions", "given"))["experiment"] == "D2KB"
 
 
 def test_an_interval_holds_its_score_and_comes_again(evaluate, put):
     documents = [{**ONE, "doc_id": n} for n in range(6)] + [{**TWO, "doc_id": n} for n in range(6, 12)]
     path = put("a.jsonl", *documents)
-    first, second = (told(evaluate(path, "--json", "--mentions", "given")) for _ in range(2))
+    first, second = (json_of(evaluate(path, "--json", "--mentions", "given")) for _ in range(2))
     assert first == second
     for scopes in first["sets"][0]["measures"].values():
         for score in scopes.values():
@@ -159,7 +149,9 @@ def predictions(evaluate, put, path, *options):
 def test_a_system_beside_itself_has_no_difference(evaluate, put):
     path = put("a.jsonl", ONE, TWO)
     links = predictions(evaluate, put, path, "--mentions", "given")
-    compared = told(evaluate(path, "--json", "--mentions", "given", "--versus", links))["together"]["versus"]
+    compared = json_of(evaluate(path, "--json", "--mentions", "given", "--versus", links))["together"][
+        "versus"
+    ]
     for scopes in compared.values():
         for score in (each["f1"] for each in scopes.values()):
             assert score["score"] == score["versus"]
@@ -172,14 +164,14 @@ def test_a_better_system_has_the_sign_of_its_difference_and_a_small_p(evaluate, 
     worse = put("worse.tsv")
     worse.write_text("".join(f"{number}\t0\t4\tApple\n" for number in range(12)))
     done = evaluate(path, "--json", "--versus", worse)
-    score = told(done)["sets"][0]["versus"]["strong"]["inkb"]["f1"]
+    score = json_of(done)["sets"][0]["versus"]["strong"]["inkb"]["f1"]
     assert (score["versus"], score["score"], score["difference"]) == (0, 1, 1)
     assert score["interval"] == [1, 1] and 0 < score["p"] < 0.001
     lines = [line.split("\t") for line in evaluate(path, "--versus", worse).out.splitlines()]
     assert lines[-4][:7] == ["a", "strong", "InKB", "0.00", "100.00", "100.00", "100.00 to 100.00"]
 
 
-def test_predictions_for_other_data_are_refused(evaluate, put):
+def test_predictions_for_foreign_data_are_refused(evaluate, put):
     path, links = put("a.jsonl", ONE, TWO), put("links.tsv")
     links.write_text("7\t0\t4\tYork\n8\t0\t4\tYork\n")
     done = evaluate(path, "--versus", links)
@@ -215,7 +207,7 @@ def test_predictions_are_nif_where_their_name_says_so(evaluate, put, tmp_path):
     assert {
         name: [(link.start, link.end, link.entity) for link in links] for name, links in read.items()
     } == spaced
-    compared = told(evaluate(path, "--json", "--versus", tmp_path / "links.ttl.gz", *options[2:]))
+    compared = json_of(evaluate(path, "--json", "--versus", tmp_path / "links.ttl.gz", *options[2:]))
     assert compared["together"]["versus"]["strong"]["nil"]["f1"]["p"] == 1.0
 
 
@@ -237,7 +229,7 @@ def test_a_report_has_a_section_for_each_document_and_a_row_for_each_error(evalu
     html = (tmp_path / "report.html").read_text()
     assert html.count("<section>") == 2 and html.rstrip().endswith("</html>")
     kinds = re.findall(r'<tr data-kind="(\w+)"', html)
-    total = told(done)["together"]
+    total = json_of(done)["together"]
     assert len(kinds) - kinds.count("link_on_nil") - kinds.count("link_nowhere") - (
         kinds.count("link_misplaced")
     ) == sum(total["mention_errors"].values())

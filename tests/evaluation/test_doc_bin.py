@@ -79,7 +79,7 @@ def test_user_data_and_parses_are_not_read(put):
     assert read.entities == ["A"]
 
 
-def test_what_is_written_reads_like_the_data(tmp_path):
+def test_written_documents_read_like_the_data(tmp_path):
     record = (
         b'{"doc_id": 1, "tokens": ["A", "b", ".", "C"], "sentences": [[0, 3], [3, 4]], "mentions": '
         b'[{"start": 0, "end": 2, "entity": "E", "type": "T"}, {"start": 3, "end": 4, "entity": null}]}\n'
@@ -124,7 +124,7 @@ def test_a_damaged_file_is_refused(tmp_path, content, problem):
     assert caught.value.path == tmp_path / "a.spacy"
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(NotThere, match=r"none\.spacy"):
         [*read_doc_bin(tmp_path / "none.spacy")]
 

@@ -32,13 +32,13 @@ def cause(kind, surface="Name", entity="Gold", answer="Answer", *, type="", **pr
 
 
 @pytest.mark.parametrize("kind", ["missed", "link_nowhere"])
-def test_what_begins_in_lower_case_is_a_class_of_what_was_not_found_or_is_no_name(kind):
+def test_a_lower_case_letter_is_a_class_of_missed_mentions_and_superfluous_links(kind):
     assert cause(kind, "river") == "lower case"
     assert cause(kind, "River") == cause(kind, "42") == "other"
 
 
 @pytest.mark.parametrize("kind", ["misplaced", "link_misplaced"])
-def test_other_boundaries_are_overlap_whatever_the_case(kind):
+def test_differing_boundaries_are_overlap_in_any_case(kind):
     assert cause(kind, "river") == "overlap"
 
 
@@ -47,7 +47,7 @@ def test_a_wrong_entity_of_a_word_for_people_is_a_demonym(kind):
     assert cause(kind, "German", "Germany", "German language") == "demonym"
 
 
-def test_a_location_in_the_place_of_something_else_is_a_metonym():
+def test_a_location_instead_of_something_else_is_a_metonym():
     assert cause("wrong_choice", "England", "England team", "England") == "metonym"
     assert cause("wrong_choice", "England", "Unknown team", "England", type="ORG") == "metonym"
     # A location that is another location, and an entity whose type nobody knows, are none.
@@ -65,7 +65,7 @@ def test_a_part_of_the_gold_name_is_a_class_of_its_own_even_without_a_link():
     assert cause("no_candidate", "Ford", "Ford Motor", None) == "part of a name"
 
 
-def test_a_rare_sense_is_a_candidate_that_a_likelier_one_has_beaten():
+def test_a_rare_sense_is_a_candidate_that_a_likelier_candidate_has_beaten():
     assert cause("wrong_choice", Gold=0.1, Answer=0.8) == "rare sense"
     assert cause("wrong_choice", Gold=0.8, Answer=0.1) == "other"
     assert cause("no_candidate", Answer=0.8) == "other"
@@ -85,7 +85,7 @@ def test_every_class_is_listed_and_tried_in_the_order_of_the_list():
 
 
 @pytest.mark.parametrize("surface", ["German", "germans", "SWISS", "West Indian", "Dutch", "Yugoslavs"])
-def test_words_for_people_are_seen_in_every_case_and_number(surface):
+def test_words_for_people_are_recognised_in_every_case_and_number(surface):
     assert is_demonym(surface)
 
 

@@ -117,7 +117,7 @@ def test_unknown_entities_of_elevant_are_nil(put, entity):
     assert gold.entities == [None]
 
 
-def test_optional_labels_and_labels_within_another_are_left_out_and_counted(put, caplog):
+def test_optional_labels_and_labels_within_another_are_skipped_and_counted(put, caplog):
     labels = [label(4, 9), label(4, 8, parent=0), label(19, 23, optional=True)]
     [gold] = read_elevant(put([article(labels=labels)]))
     assert gold.gold == [Labelled(4, 9, "Q1")]
@@ -153,7 +153,7 @@ def test_a_label_without_a_name_is_refused_where_names_are_compared(put):
     assert [*read_elevant(path)]
 
 
-def test_two_articles_of_one_id_are_refused(put):
+def test_two_articles_with_the_same_id_are_refused(put):
     with pytest.raises(SourceError, match="two examples have the id '7', those of line 1 and 2"):
         [*read_elevant(put([ARTICLE, ARTICLE]))]
 
@@ -169,7 +169,7 @@ def answer(title):
     return {"answer": title, "provenance": [{"title": title, "wikipedia_id": "1"}]}
 
 
-def test_mentions_of_one_text_in_a_row_are_one_document(put):
+def test_mentions_of_the_same_text_in_a_row_are_a_document(put):
     path = put(
         [
             kilt("1", "The [START_ENT] Rhône [END_ENT] leaves Geneva", [answer("Rhône")]),
@@ -229,7 +229,7 @@ def test_a_mention_of_nothing_is_reported_with_the_line_of_its_document(put):
     assert caught.value.line == 1
 
 
-def test_what_is_written_as_kilt_reads_like_the_data(put, tmp_path):
+def test_documents_written_as_kilt_read_like_the_data(put, tmp_path):
     gold = make_gold_document("7", TEXT, [GoldMention(*label) for label in GOLD_ROWS])
     write_kilt(tmp_path / "kilt.jsonl.gz", [gold])
     [read] = read_kilt(tmp_path / "kilt.jsonl.gz")
@@ -353,7 +353,7 @@ def test_a_file_of_no_format_is_refused_with_the_formats(put, content):
         gold_format(put(content))
 
 
-def test_json_of_no_format_is_left_to_the_reader_of_the_first(put):
+def test_json_of_no_format_goes_to_the_first_reader(put):
     with pytest.raises(SourceError, match="not a document: "):
         [*read_gold_data(put([{"sentence": "x"}]))]
     assert gold_format(put(b'{"text": "x", ')) == "kgkit"
@@ -364,7 +364,7 @@ def test_a_pipe_is_not_read_twice(tmp_path):
     assert gold_format(tmp_path / "pipe") == "kgkit"
 
 
-def test_what_is_no_file_or_no_format_is_refused(tmp_path, put):
+def test_missing_files_and_unknown_formats_are_refused(tmp_path, put):
     with pytest.raises(NotThere, match="no file"):
         gold_format(tmp_path / "none")
     with pytest.raises(UnknownName, match="format of data") as caught:
@@ -391,7 +391,7 @@ def test_predictions_whose_first_id_looks_like_turtle_are_lines(tmp_path):
     assert read_predictions(tmp_path / "none.tsv") == {}
 
 
-def test_documents_are_read_one_at_a_time(put):
+def test_documents_are_read_lazily(put):
     path = put([article(id=number) for number in range(3)] + [article(id=3, text=4)])
     assert [
         isinstance(gold, GoldDocument) for _, gold in zip(range(3), read_elevant(path), strict=False)

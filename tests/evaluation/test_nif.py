@@ -70,7 +70,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @given(texts, texts, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="_ "), min_size=1))
-def test_any_text_and_title_comes_back(tmp_path_factory, name, text, title):
+def test_any_text_and_title_survive(tmp_path_factory, name, text, title):
     if not text.strip() or not title.strip():
         return
     path = tmp_path_factory.mktemp("nif") / "a.ttl"
@@ -80,7 +80,7 @@ def test_any_text_and_title_comes_back(tmp_path_factory, name, text, title):
     assert read.entities == [entity_of_iri(iri_of_entity(title))]
 
 
-def test_a_mention_of_the_whole_text_is_another_resource_than_the_context(tmp_path):
+def test_a_mention_of_all_the_text_is_another_resource_than_the_context(tmp_path):
     write_nif(tmp_path / "a.ttl", [gold("1", "Rhône", [(0, 5, "Rhône")])])
     [read] = read_nif(tmp_path / "a.ttl")
     assert read.gold == [Labelled(0, 5, "Rhône")]
@@ -114,7 +114,7 @@ def test_a_prefix_that_begins_no_iri_is_refused(tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
-def test_entities_under_another_prefix_come_back_with_it(tmp_path):
+def test_entities_under_another_prefix_survive_with_it(tmp_path):
     write_nif(tmp_path / "a.ttl", [gold()], "https://kb.example/")
     [plain], [own] = read_nif(tmp_path / "a.ttl"), read_nif(tmp_path / "a.ttl", "https://kb.example/")
     assert plain.entities == ["https://kb.example/Rh%C3%B4ne", None]
@@ -186,10 +186,29 @@ def test_of_several_entities_the_first_that_is_not_nil_counts(put):
     assert (read.entities, read.types) == (["A"], ["http://dbpedia.org/ontology/River"])
 
 
-def test_triples_of_other_vocabularies_do_not_matter(put):
+def test_triples_of_foreign_vocabularies_do_not_matter(put):
     own = "<http://a/1> <http://purl.org/dc/terms/title> 'x' ; a <http://a/Thing> .\n"
     [read] = read_nif(put(own + CONTEXT))
     assert read.gold == []
+
+
+def test_triples_about_triples_do_not_matter(put):
+    own = "<http://a/1> itsrdf:taIdentRef <<( <urn:a> <urn:b> <urn:c> )>> .\n"
+    [read] = read_nif(put(own + CONTEXT))
+    assert (read.document.text, read.gold) == ("Rhone is ok.", [])
+
+
+@pytest.mark.parametrize("nested", ["[ <urn:p> ", "( "])
+def test_nodes_that_are_nested_deeply_are_refused_and_nothing_crashes(put, nested):
+    with pytest.raises(SourceError, match="no Turtle: "):
+        [*read_nif(put("<urn:a> <urn:b> " + nested * 20_000))]
+
+
+def test_addresses_in_a_graph_are_not_opened(put, tmp_path):
+    (tmp_path / "other.ttl").write_text(PREFIXES + CONTEXT)
+    own = f"<file://{tmp_path}/other.ttl> a nif:Context ; nif:sourceUrl <http://localhost:1/x> .\n"
+    with pytest.raises(SourceError, match="no nif:Context with a nif:isString"):
+        [*read_nif(put(own))]
 
 
 def test_triples_without_prefixes_are_read_too(tmp_path):
@@ -236,7 +255,7 @@ def test_offsets_that_count_otherwise_are_refused_with_the_reason(put):
         [*read_nif(put(text + phrase(3, 7, anchor="Rhone")))]
 
 
-def test_a_file_that_is_no_utf8_or_not_there_is_refused(tmp_path):
+def test_a_missing_file_and_a_file_that_is_no_utf8_are_refused(tmp_path):
     (tmp_path / "a.ttl").write_bytes(b'<urn:a> <urn:b> "\xff" .')
     with pytest.raises(SourceError, match="no Turtle"):
         [*read_nif(tmp_path / "a.ttl")]

@@ -131,7 +131,7 @@ def small(generator, size=7):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_of_few_documents_all_swaps_are_tried(seed):
+def test_all_swaps_of_seven_documents_are_tried(seed):
     generator = np.random.default_rng(seed)
     first = small(generator)
     second = np.stack([small(generator)[:, 0], first[:, 1], first[:, 2]], 1)

@@ -87,7 +87,7 @@ def test_every_outcome_counts_once_with_its_class_and_type():
     ]
 
 
-def test_the_text_is_all_there_whatever_is_marked():
+def test_the_text_is_complete_between_marks():
     html = page(MENTIONS, LINKS)
     marked = re.search(r'<div class="text">(.*?)</div>', html, re.DOTALL)[1]
     assert re.sub("<[^>]+>", "", marked) == TEXT
@@ -156,7 +156,7 @@ def test_marks_of_a_long_document_do_not_take_the_square_of_its_length():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser is installed")
-def test_filters_show_what_they_say(tmp_path):
+def test_filters_hide_rows_that_do_not_match(tmp_path):
     """Slow: a browser is started."""
     (tmp_path / "report.html").write_text(report_head("m") + page(MENTIONS, LINKS) + REPORT_FOOT)
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]

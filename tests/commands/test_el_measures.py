@@ -1,0 +1,192 @@
+"""What `kgkit evaluate el` computes of counts: measures, comparisons, and a second system's predictions."""
+
+import pytest
+
+from kgkit.commands.evaluate.el_data import GoldSets
+from kgkit.commands.evaluate.el_measures import (
+    ColumnRatio,
+    ComparedSystem,
+    measures_as_dict,
+    versus_as_dict,
+    write_measures,
+    write_versus,
+)
+from kgkit.commands.evaluate.el_outputs import LinkOutputs
+from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
+from kgkit.evaluation import Labelled, write_links
+from kgkit.evaluation.el_files import plain_title
+from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts
+
+GOLD = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
+ALL = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
+HALF = [Labelled(0, 2, "A"), Labelled(3, 4, "B"), Labelled(6, 8, "C")]
+
+
+def counts(*systems):
+    """Return counts of documents, each linked as it is said."""
+    result = DocumentCounts()
+    for links in systems:
+        result.add(GOLD, links, plain_title)
+    return result
+
+
+def test_a_perfect_system_has_every_ratio_and_interval_at_1():
+    for scopes in measures_as_dict(counts(ALL, ALL, ALL)).values():
+        for score in scopes.values():
+            assert all(score[name] == 1 and score["intervals"][name] == [1, 1] for name in RATIOS)
+
+
+def test_measures_are_those_of_the_counts():
+    measures = measures_as_dict(counts(HALF, HALF))
+    shares = {
+        (matching, scope): tuple(measures[matching][scope][name] for name in ("precision", "recall"))
+        for matching, scope in MEASURES
+    }
+    assert shares == {
+        ("strong", "inkb"): (pytest.approx(1 / 3), pytest.approx(1 / 2)),
+        ("strong", "nil"): (pytest.approx(1 / 3), pytest.approx(1 / 3)),
+        ("weak", "inkb"): (pytest.approx(2 / 3), 1),
+        ("weak", "nil"): (pytest.approx(2 / 3), pytest.approx(2 / 3)),
+    }
+
+
+def test_each_interval_is_of_its_own_measure_and_ratio():
+    measures = measures_as_dict(counts(ALL, HALF, ALL, HALF, [], ALL))
+    for matching, scope in MEASURES:
+        score = measures[matching][scope]
+        for name in RATIOS:
+            low, high = score["intervals"][name]
+            assert low < score[name] < high or low <= score[name] == high == 1, (matching, scope, name)
+    assert measures["strong"]["inkb"]["intervals"]["f1"] != measures["weak"]["inkb"]["intervals"]["f1"]
+
+
+def test_a_comparison_has_both_scores_their_difference_and_p():
+    compared = versus_as_dict(counts(*[HALF] * 8), counts(*[ALL] * 8))
+    for matching, scope in MEASURES:
+        score = compared[matching][scope]["f1"]
+        assert score["score"] == 1 and score["versus"] < 1
+        assert score["difference"] == pytest.approx(1 - score["versus"])
+        assert score["interval"] == pytest.approx([score["difference"]] * 2)
+        assert score["p"] == pytest.approx(2 / 2**8)
+
+
+def test_a_comparison_in_reverse_has_the_opposite_sign():
+    first, second = counts(ALL, HALF, ALL), counts(HALF, ALL, HALF)
+    forward = versus_as_dict(first, second)["strong"]["nil"]["macro_f1"]
+    opposite = versus_as_dict(second, first)["strong"]["nil"]["macro_f1"]
+    assert forward["difference"] == -opposite["difference"]
+    assert forward["interval"] == pytest.approx([-opposite["interval"][1], -opposite["interval"][0]])
+    assert forward["p"] == opposite["p"]
+
+
+def test_a_ratio_is_a_column_of_the_ratios():
+    sums = counts(HALF).columns("weak", "inkb").sum(0)
+    assert ColumnRatio(0)(sums) == pytest.approx(2 / 3)
+    assert ColumnRatio(1)(sums) == 1
+
+
+def test_tables_have_a_line_for_each_measure(capsys):
+    write_measures([("set", measures_as_dict(counts(ALL, HALF)))])
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert len(lines) == 1 + len(MEASURES) and all(len(line) == 9 for line in lines)
+    assert lines[1][:4] == ["set", "strong", "InKB", "60.00"]
+    write_versus([("set", versus_as_dict(counts(ALL, HALF), counts(ALL, ALL)))])
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[1:3] for line in lines[1:]] == [
+        ["strong", "InKB"], ["strong", "with NIL"], ["weak", "InKB"], ["weak", "with NIL"],
+    ]  # fmt: skip
+    assert lines[1][4] == "100.00" and lines[1][7] == "1.0000"
+
+
+# -- a second system
+
+
+@pytest.fixture
+def system(tmp_path):
+    def read(*documents):
+        write_links(tmp_path / "links.tsv", documents)
+        compared = ComparedSystem(tmp_path / "links.tsv", "")
+        compared.begin_set()
+        return compared
+
+    return read
+
+
+def test_a_second_system_is_scored_by_the_ids_of_documents(system):
+    compared = system(("1", HALF), ("2", ALL))
+    for name in ("2", "1", "3"):
+        compared.add(name, GOLD, plain_title, "12345678")
+    assert compared.check(3) is None
+    expected = counts(ALL, HALF, [])
+    assert compared.sets[0].columns().tolist() == expected.columns().tolist()
+
+
+def test_each_data_set_has_its_own_counts(system):
+    compared = system(("1", ALL), ("2", HALF))
+    compared.add("1", GOLD, plain_title, "12345678")
+    compared.begin_set()
+    compared.add("2", GOLD, plain_title, "12345678")
+    assert [each.documents for each in compared.sets] == [1, 1]
+    assert compared.sets[1].columns().tolist() == counts(HALF).columns().tolist()
+
+
+def test_links_outside_of_a_text_and_unknown_documents_are_refused(system):
+    compared = system(("1", ALL))
+    with pytest.raises(UsageError, match="a link of 6 to 8 in the document '1', which ends at 7"):
+        compared.add("1", GOLD, plain_title, "1234567")
+    compared = system(("1", ALL), ("2", ALL))
+    with pytest.raises(UsageError, match="none of the 2 documents"):
+        compared.check(5)
+    compared.add("1", GOLD, plain_title, "12345678")
+    assert compared.check(5).startswith("1 documents of ")
+    assert system().check(5) is None
+
+
+def test_a_file_of_no_predictions_is_refused(tmp_path):
+    (tmp_path / "a.tsv").write_text("1 0 2 A\n")
+    with pytest.raises(SourceError, match="expected 4 tab-separated fields"):
+        ComparedSystem(tmp_path / "a.tsv", "")
+    with pytest.raises(NotThere):
+        ComparedSystem(tmp_path / "none.tsv", "")
+
+
+# -- data sets and files
+
+
+def test_data_sets_have_names_and_formats(tmp_path):
+    (tmp_path / "a.tsv").write_text("-DOCSTART- (1)\nx\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 2, "text": "x", "labels": []}\n')
+    paths = [tmp_path / "a.tsv", tmp_path / "b.jsonl"]
+    sets = GoldSets(paths, None, "id", "")
+    assert sets.formats == {paths[0]: "aida", paths[1]: "elevant"}
+    assert [(name, [gold.document.id for gold in documents]) for name, documents in sets] == [
+        ("a", ["1"]), ("b", ["2"]),
+    ]  # fmt: skip
+    with pytest.raises(UnknownName, match="format of data"):
+        GoldSets(paths, "csv", "id", "")
+
+
+def test_a_document_in_two_sets_of_unlike_formats_is_refused(tmp_path):
+    (tmp_path / "a.tsv").write_text("-DOCSTART- (1)\nx\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 1, "text": "x", "labels": []}\n')
+    sets = GoldSets([tmp_path / "a.tsv", tmp_path / "b.jsonl"], None, "id", "")
+    with pytest.raises(UsageError, match="two of the data sets have the document '1'"):
+        [[*documents] for _, documents in sets]
+
+
+def outputs(tmp_path, **paths):
+    none = {"predictions": None, "nif": None, "report": None}
+    return LinkOutputs(**none | {name: tmp_path / file for name, file in paths.items()}, prefix="http://a/")
+
+
+def test_outputs_go_to_files_that_can_be_written_and_are_not_read(tmp_path):
+    outputs(tmp_path).check([])
+    outputs(tmp_path, predictions="a.tsv", nif="a.ttl", report="a.HTML").check([tmp_path / "data"])
+    with pytest.raises(UsageError, match="one of the files to read"):
+        outputs(tmp_path, predictions="data").check([tmp_path / "data"])
+    with pytest.raises(UsageError, match="one of the files to read"):
+        outputs(tmp_path, nif="a.html", report="a.html").check([])
+    with pytest.raises(UsageError, match="its name ends in"):
+        outputs(tmp_path, report="a.htm").check([])
+    with pytest.raises(NotThere, match="no folder"):
+        outputs(tmp_path, nif="none/a.ttl").check([])
