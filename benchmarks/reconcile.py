@@ -172,7 +172,7 @@ def fit(kbs: Sequence[KnowledgeBase], count: int) -> None:
     from scipy.optimize import minimize
 
     names = [each for seed, kb in enumerate(kbs, start=1) for each in samples(kb, count, seed)]
-    names = [each for each in names if each.surfaces and each.surfaces[0].similarity < 1]
+    names = [each for each in names if each.surfaces]
     edits = np.full((len(names), SURFACES), 1e3)
     for row, sample in enumerate(names):
         for column, (surface, similarity) in enumerate(sample.surfaces):

@@ -11,8 +11,8 @@ Otherwise the surfaces that are most similar to it are weighed:
 So a surface that stands alone is surer than one of several that are as similar, and a short name, which is
 near some surface by chance, less sure than a long one. The seven numbers are fitted by maximum likelihood on
 surfaces of two knowledge bases with none, one and two random edits, of which a quarter were taken out of the
-index: names that the knowledge base does not have. `benchmarks/reconcile.py` fits them and measures how well
-the scores of other surfaces are calibrated.
+index: names that the knowledge base does not have. `benchmarks/reconcile.py` fits them again, to numbers
+that differ somewhat by the names drawn, and measures how well the scores of other surfaces are calibrated.
 """
 
 import math
