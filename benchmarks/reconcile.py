@@ -62,7 +62,7 @@ def edit(text: str, random_of: random.Random) -> str:
     return head + tail[:1] + text[position] + tail[1:]
 
 
-def edited(surface: str, edits: int, random_of: random.Random) -> str:
+def with_edits(surface: str, edits: int, random_of: random.Random) -> str:
     """Return a folded surface with so many random edits, folded."""
     for _ in range(edits):
         surface = edit(surface, random_of)
@@ -101,12 +101,14 @@ def compare(title: str, index: TrigramIndex, count: int) -> None:
     surfaces = [str(surface, "utf-8") for surface in index.surfaces()]
     for edits in (1, 2):
         random_of = random.Random(edits)
-        drawn = random_of.sample(surfaces, count)
-        names = [edited(surface, edits, random_of) for surface in drawn]
+        originals = random_of.sample(surfaces, count)
+        names = [with_edits(surface, edits, random_of) for surface in originals]
         similar_surfaces(index, names[0], 5)
-        by_index = ranks(names, drawn, lambda name: [s for s, _ in similar_surfaces(index, name, 5)])
+        by_index = ranks(names, originals, lambda name: [s for s, _ in similar_surfaces(index, name, 5)])
         by_scan = ranks(
-            names, drawn, lambda name: [s for s, _, _ in process.extract(name, surfaces, scorer=fuzz.ratio)]
+            names,
+            originals,
+            lambda name: [s for s, _, _ in process.extract(name, surfaces, scorer=fuzz.ratio)],
         )
         print(f"| {title} | {len(surfaces):,} | {edits} | {by_index} | {by_scan} |", flush=True)
 
@@ -138,11 +140,11 @@ def samples(kb: KnowledgeBase, count: int, seed: int) -> Iterator[Sample]:
     """Yield names, of which a quarter stand for no surface that is searched."""
     index = kb.surface_index()
     surfaces, random_of = list(kb.surfaces()), random.Random(seed)
-    known = frozenset(surfaces)
+    every_surface = frozenset(surfaces)
     for number in range(count):
         surface, is_absent = random_of.choice(surfaces), random_of.random() < ABSENT
-        name = edited(surface, number % 3, random_of)
-        if name in known and not (is_absent and name == surface):
+        name = with_edits(surface, number % 3, random_of)
+        if name in every_surface and not (is_absent and name == surface):
             similar = [SimilarSurface(name, 1.0)]
         else:
             similar = similar_surfaces(index, name, SURFACES + 1)
@@ -169,16 +171,16 @@ def fit(kbs: Sequence[KnowledgeBase], count: int) -> None:
     """Print the seven numbers that make the answers of names likeliest."""
     from scipy.optimize import minimize
 
-    drawn = [each for seed, kb in enumerate(kbs, start=1) for each in samples(kb, count, seed)]
-    drawn = [each for each in drawn if each.surfaces and each.surfaces[0].similarity < 1]
-    edits = np.full((len(drawn), SURFACES), 1e3)
-    for row, sample in enumerate(drawn):
+    names = [each for seed, kb in enumerate(kbs, start=1) for each in samples(kb, count, seed)]
+    names = [each for each in names if each.surfaces]
+    edits = np.full((len(names), SURFACES), 1e3)
+    for row, sample in enumerate(names):
         for column, (surface, similarity) in enumerate(sample.surfaces):
             edits[row, column] = (1 - similarity) * max(len(sample.name), len(surface))
-    nearest, length = np.minimum(edits.min(1), 6), np.log([min(max(len(s.name), 2), 60) for s in drawn])
-    answers = np.array([SURFACES if s.answer is None else s.answer for s in drawn])
+    nearest, length = np.minimum(edits.min(1), 6), np.log([min(max(len(s.name), 2), 60) for s in names])
+    answers = np.array([SURFACES if s.answer is None else s.answer for s in names])
     features = np.stack(
-        [np.ones(len(drawn)), length, length**2, nearest, nearest**2, nearest * length], axis=1
+        [np.ones(len(names)), length, length**2, nearest, nearest**2, nearest * length], axis=1
     )
 
     def surprise(weights: NDArray[np.float64]) -> float:
@@ -189,7 +191,7 @@ def fit(kbs: Sequence[KnowledgeBase], count: int) -> None:
 
     result = minimize(surprise, [2.0, -3.0, -1.0, 0.0, 1.0, 0.0, 0.0], method="BFGS")
     print("edit, none (constant, length, length²), nearest (edits, edits², edits · length):")
-    print(np.round(result.x, 2), f"surprise {result.fun:.3f}, of {len(drawn):,} names")
+    print(np.round(result.x, 2), f"surprise {result.fun:.3f}, of {len(names):,} names")
 
 
 def write_names(kb: str, home: str, count: str, path: str) -> None:
@@ -200,7 +202,7 @@ def write_names(kb: str, home: str, count: str, path: str) -> None:
         rows = csv.writer(file)
         rows.writerow(("row", "name"))
         for row in range(int(count)):
-            rows.writerow((row, edited(random_of.choice(surfaces), row % 3, random_of)))
+            rows.writerow((row, with_edits(random_of.choice(surfaces), row % 3, random_of)))
 
 
 def command(kb: str, home: Path, count: int) -> None:

@@ -60,12 +60,12 @@ class ColumnFile(ABC):
         """
 
     @abstractmethod
-    def writer(self, output: Path | None, added: Mapping[str, type]) -> Any:
+    def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Any:
         """Give, in a `with`, what writes rows with the cells that are added to them.
 
         Args:
             output: file to write; None: standard output.
-            added: columns that are added, with the types of their cells.
+            new_columns: columns that are added, with the types of their cells.
 
         Raises:
             UsageError: if the format cannot be written there.
@@ -123,12 +123,12 @@ class _Delimited(ColumnFile):
             yield batch, [row[position] or None for row in batch]
 
     @contextmanager
-    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+    def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Iterator[WriteRows]:
         def line(row: Sequence[str], cells: Sequence[Any]) -> str:
             return csv_line([*row, *map(_csv_cell, cells)], self._form.delimiter)
 
         with _text_output(output) as write:
-            write(line(self.columns, [*added]).encode())
+            write(line(self.columns, [*new_columns]).encode())
             yield lambda rows, cells: write("".join(map(line, rows, cells)).encode())
 
 
@@ -155,7 +155,7 @@ class _JSONLines(ColumnFile):
             yield list(zip(numbered, records, strict=True)), [record.get(column) for record in records]
 
     @contextmanager
-    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+    def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Iterator[WriteRows]:
         encode = msgspec.json.Encoder().encode
 
         with _text_output(output) as write:
@@ -163,13 +163,13 @@ class _JSONLines(ColumnFile):
             def write_rows(rows: Any, cells: Cells) -> None:
                 """Write records with their new fields."""
                 for ((number, _), record), new in zip(rows, cells, strict=True):
-                    if clash := [name for name in added if name in record]:
+                    if clash := [name for name in new_columns if name in record]:
                         raise SourceError(
                             f"it has a field {clash[0]!r} already, and one of that name is to be added: "
                             "--prefix begins the names of new ones",
                             path=self.path, line=number,
                         )  # fmt: skip
-                    record.update(zip(added, map(_rounded, new), strict=True))
+                    record.update(zip(new_columns, map(_rounded, new), strict=True))
                     write(encode(record) + b"\n")
 
             yield write_rows
@@ -208,15 +208,15 @@ class _Parquet(ColumnFile):
             yield batch, names
 
     @contextmanager
-    def writer(self, output: Path | None, added: Mapping[str, type]) -> Iterator[WriteRows]:
+    def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Iterator[WriteRows]:
         import pyarrow
         from pyarrow import parquet
 
         if output is None:
             raise UsageError("Parquet is not written to standard output: name a file by --output")
         of_arrow = {str: pyarrow.string(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-        types = [of_arrow[cell_type] for cell_type in added.values()]
-        fields = [pyarrow.field(name, kind) for name, kind in zip(added, types, strict=True)]
+        types = [of_arrow[cell_type] for cell_type in new_columns.values()]
+        fields = [pyarrow.field(name, kind) for name, kind in zip(new_columns, types, strict=True)]
         schema = self._file.schema_arrow
         schema = pyarrow.schema([*schema, *fields], metadata=schema.metadata)
         with ExitStack() as stack:

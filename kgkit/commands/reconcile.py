@@ -53,7 +53,7 @@ def reconcile(
     config = ReconcileConfig(kind=kind, top=top, threshold=threshold).check()
     table = open_columns(file)
     check_column(column, table.columns)
-    added = dict(zip(added_columns(table.columns, config, prefix), added_types(top), strict=True))
+    new_columns = dict(zip(added_columns(table.columns, config, prefix), added_types(top), strict=True))
     if output is not None:
         check_output_path(output, [file])
         check_format(output, table)
@@ -61,7 +61,7 @@ def reconcile(
     count = matches = 0
     with open_chosen_kb(kb, home, quiet=quiet) as base:
         reconciler = Reconciler(base, config)
-        with messages.progress("reconciling") as tell, table.writer(output, added) as write:
+        with messages.progress("reconciling") as tell, table.writer(output, new_columns) as write:
             for rows, names in table.batches(column):
                 results = [*reconciler.pipe(names)]
                 write(rows, [match_cells(result, top) for result in results])

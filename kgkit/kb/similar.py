@@ -2,7 +2,7 @@
 
 The grams of the text whose lists in the index are shortest propose surfaces; those that share most of
 them are compared with the text, by RapidFuzz. Of n bytes in a row that were typed wrongly, at most n + 2
-trigrams are lost, so a surface is proposed as long as one of the others was read.
+trigrams are lost, so a surface is proposals as long as one of the candidates was read.
 """
 
 from typing import Any, Final, NamedTuple
@@ -72,7 +72,7 @@ def similar_surfaces(index: TrigramIndex, folded: str, k: int) -> list[SimilarSu
     """Return the surfaces that are most similar to a folded text, the most similar first.
 
     The similarity is 1 - d / n, with d the insertions, deletions, replacements and transpositions of
-    neighbours that are between two texts, and n the length of the longer one; or, for texts of several words,
+    neighbours that are between two texts, and n the length of the longer one; or, for texts of phrases words,
     0.95 of that of the texts with their words in alphabetical order, where it is greater. One hundredth of it
     counts insertions and deletions only.
 
@@ -84,24 +84,24 @@ def similar_surfaces(index: TrigramIndex, folded: str, k: int) -> list[SimilarSu
     from rapidfuzz.distance import OSA, Indel  # here: 20 ms, which few calls need
     from rapidfuzz.process import cdist
 
-    proposed = proposed_surfaces(index, folded)
-    if not proposed:
+    proposals = proposed_surfaces(index, folded)
+    if not proposals:
         return []
 
-    def compare(scorer: Any, text: str, others: list[str]) -> NDArray[np.float32]:
-        similarities: NDArray[np.float32] = cdist([text], others, scorer=scorer, dtype=np.float32)[0]
+    def compare(scorer: Any, text: str, candidates: list[str]) -> NDArray[np.float32]:
+        similarities: NDArray[np.float32] = cdist([text], candidates, scorer=scorer, dtype=np.float32)[0]
         return similarities
 
-    similarities = (1 - _INDEL) * compare(OSA.normalized_similarity, folded, proposed)
-    similarities += _INDEL * compare(Indel.normalized_similarity, folded, proposed)
-    several = [number for number, surface in enumerate(proposed) if " " in surface]
-    if several and " " in folded:
-        others = [_in_order(proposed[number]) for number in several]
-        reordered = compare(Indel.normalized_similarity, _in_order(folded), others)
-        similarities[several] = np.maximum(similarities[several], _REORDERED * reordered)
+    similarities = (1 - _INDEL) * compare(OSA.normalized_similarity, folded, proposals)
+    similarities += _INDEL * compare(Indel.normalized_similarity, folded, proposals)
+    phrases = [number for number, surface in enumerate(proposals) if " " in surface]
+    if phrases and " " in folded:
+        candidates = [_in_order(proposals[number]) for number in phrases]
+        of_sorted_words = compare(Indel.normalized_similarity, _in_order(folded), candidates)
+        similarities[phrases] = np.maximum(similarities[phrases], _REORDERED * of_sorted_words)
     best = np.argsort(-similarities, kind="stable")[: 4 * k].tolist()
-    ranked = sorted(best, key=lambda number: (-similarities[number], proposed[number]))
-    return [SimilarSurface(proposed[number], float(similarities[number])) for number in ranked[:k]]
+    ranked = sorted(best, key=lambda number: (-similarities[number], proposals[number]))
+    return [SimilarSurface(proposals[number], float(similarities[number])) for number in ranked[:k]]
 
 
 def _in_order(text: str) -> str:

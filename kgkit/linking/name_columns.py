@@ -88,13 +88,13 @@ def added_columns(columns: Sequence[str], config: ReconcileConfig, prefix: str =
         UsageError: if the table has one of them already.
     """
     further = [f"{name}_{rank}" for rank in range(2, config.top + 1) for name in _CANDIDATE]
-    added = [prefix + name for name in (*_CANDIDATE, "match", *further)]
-    if taken := [name for name in added if name in columns]:
+    new_columns = [prefix + name for name in (*_CANDIDATE, "match", *further)]
+    if clashes := [name for name in new_columns if name in columns]:
         raise UsageError(
-            f"the table has a column {taken[0]!r} already, and one of that name is to be added: "
-            f"a prefix, as in `--prefix kb_` or prefix='kb_', makes it {'kb_' + taken[0]!r}"
+            f"the table has a column {clashes[0]!r} already, and one of that name is to be added: "
+            f"a prefix, as in `--prefix kb_` or prefix='kb_', makes it {'kb_' + clashes[0]!r}"
         )
-    return added
+    return new_columns
 
 
 def added_types(top: int) -> list[type]:

@@ -11,8 +11,8 @@ Otherwise the surfaces that are most similar to it are weighed:
 So a surface that stands alone is surer than one of several that are as similar, and a short name, which is
 near some surface by chance, less sure than a long one. The seven numbers are fitted by maximum likelihood on
 surfaces of two knowledge bases with none, one and two random edits, of which a quarter were taken out of the
-index: names that the knowledge base does not have. `benchmarks/reconcile.py` fits them and measures how well
-the scores of other surfaces are calibrated.
+index: names that the knowledge base does not have. `benchmarks/reconcile.py` fits them again, to numbers
+that differ somewhat by the names drawn, and measures how well the scores of other surfaces are calibrated.
 """
 
 import math
@@ -40,7 +40,7 @@ _MAX_EDITS: Final = 6.0  # more than these are as improbable
 _LENGTHS: Final = 2, 60
 _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
-_REMEMBERED: Final = 20_000
+_CACHE_SIZE: Final = 20_000
 
 
 class EntityScore(NamedTuple):
@@ -136,7 +136,7 @@ class Reconciler:
         self.kb, self.config = kb, (config or ReconcileConfig()).check()
         self._index = kb.surface_index()
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)
-        self._remembered: dict[str, tuple[EntityScore, ...]] = {}
+        self._cache: dict[str, tuple[EntityScore, ...]] = {}
 
     def __call__(self, name: str | None) -> NameMatch:
         """Return what a name means.
@@ -148,11 +148,11 @@ class Reconciler:
             return NameMatch(None, (), False)
         if not isinstance(name, str):
             raise TypeError(f"a name is a str, not {type(name).__name__}")
-        candidates = self._remembered.get(name)
+        candidates = self._cache.get(name)
         if candidates is None:
-            if len(self._remembered) >= _REMEMBERED:
-                self._remembered.clear()
-            candidates = self._remembered[name] = self._candidates(name)
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            candidates = self._cache[name] = self._candidates(name)
         is_match = bool(candidates) and candidates[0].score >= self.config.threshold
         return NameMatch(name, candidates, is_match)
 
@@ -243,7 +243,7 @@ class _KindFilter:
         """Say whether the entity of an id is wanted."""
         accepted = self._accepted.get(number)
         if accepted is None:
-            if len(self._accepted) >= _REMEMBERED:
+            if len(self._accepted) >= _CACHE_SIZE:
                 self._accepted.clear()
             accepted = self._accepted[number] = self._fits(self._kb[number])
         return accepted

@@ -70,8 +70,8 @@ def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] 
         keys: surfaces, ascending.
         index: index whose first surfaces ascend; what was added to these follows.
     """
-    appended: list[bytes] = []
-    ascending = _ascending(index.surfaces(), appended)
+    tail: list[bytes] = []
+    ascending = _ascending(index.surfaces(), tail)
     following, missing = next(ascending, None), []
     for key in keys:
         if following is not None and following < key:
@@ -82,18 +82,18 @@ def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] 
             missing.append(key)
     if following is not None:
         return None
-    indexed = set(appended)
+    indexed = set(tail)
     new = [key for key in missing if key not in indexed]
-    return new if len(missing) - len(new) == len(appended) else None
+    return new if len(missing) - len(new) == len(tail) else None
 
 
-def _ascending(surfaces: Iterator[bytes], appended: list[bytes]) -> Iterator[bytes]:
-    """Yield surfaces for as long as they ascend; then put all others into *appended*."""
+def _ascending(surfaces: Iterator[bytes], tail: list[bytes]) -> Iterator[bytes]:
+    """Yield surfaces for as long as they ascend; then put all others into *tail*."""
     last = b""
     for surface in surfaces:
         if surface <= last:
-            appended.append(surface)
-            appended.extend(surfaces)
+            tail.append(surface)
+            tail.extend(surfaces)
             return
         yield surface
         last = surface

@@ -78,13 +78,13 @@ def test_parquet_keeps_the_types_of_its_columns(home, tmp_path):
         "name": pyarrow.array(["Missisippi", None]),
         "list": pyarrow.array([[1, 2], []], pyarrow.list_(pyarrow.int8())),
     }
-    source = pyarrow.table(columns).replace_schema_metadata({"made": "here"})
+    source = pyarrow.table(columns).replace_schema_metadata({"origin": "test"})
     parquet.write_table(source, tmp_path / "names.parquet")
     done = reconcile(home, tmp_path / "names.parquet", "--output", tmp_path / "out.parquet", "--top", 2)
     assert (done.code, done.out) == (0, "")
     result = parquet.read_table(tmp_path / "out.parquet")
     assert result.select(list(columns)).equals(source.select(list(columns)))
-    assert result.schema.metadata[b"made"] == b"here"
+    assert result.schema.metadata[b"origin"] == b"test"
     assert result["key"].to_pylist() == ["Q4", None]
     assert result["match"].to_pylist() == [True, False]
     assert [str(field.type) for field in result.schema][3:7] == ["string", "string", "double", "bool"]

@@ -114,8 +114,8 @@ def test_scores_descend_and_sum_to_less_than_1(kb):
 
 def test_the_number_of_candidates_changes_no_score(kb):
     for name in ("Berlin", "Berlim", "New York"):
-        few, more = reconciler(kb)(name), reconciler(kb, top=5)(name)
-        assert few.candidates == more.candidates[:1]
+        short, long = reconciler(kb)(name), reconciler(kb, top=5)(name)
+        assert short.candidates == long.candidates[:1]
 
 
 def test_more_errors_make_a_score_lower(kb):
@@ -202,12 +202,12 @@ def test_a_kind_that_no_entity_has_is_refused_with_the_kinds(kb):
         reconciler(kb, kind="country=Spain")
 
 
-def test_what_was_remembered_is_forgotten_when_it_is_too_much(kb, monkeypatch):
-    monkeypatch.setattr(module, "_REMEMBERED", 2)
+def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):
+    monkeypatch.setattr(module, "_CACHE_SIZE", 2)
     reconcile = reconciler(kb, kind="city")
     names = ["Berlin", "Bern", "Berlin", "New York City", "Bernn", "Berlin"]
     assert [reconcile(name).key for name in names] == ["Q64", "Q2", "Q64", "Q3", "Q2", "Q64"]
-    assert len(reconcile._remembered) <= 2
+    assert len(reconcile._cache) <= 2
 
 
 # -- what it needs -----------------------------------------------------------------------
@@ -239,10 +239,10 @@ def test_a_build_without_an_index_is_refused_with_the_command_that_adds_it(kb, t
 def test_a_surface_that_the_index_has_and_the_table_has_not_is_no_candidate(kb, monkeypatch):
     candidates = type(kb.store).candidates
 
-    def withdrawn(self, surface, *, prefer_case):
+    def candidates_but_bern(self, surface, *, prefer_case):
         return None if surface == "bern" else candidates(self, surface, prefer_case=prefer_case)
 
-    monkeypatch.setattr(type(kb.store), "candidates", withdrawn)
+    monkeypatch.setattr(type(kb.store), "candidates", candidates_but_bern)
     assert "Q2" not in keys(reconciler(kb, top=10)("Bernn"))
 
 

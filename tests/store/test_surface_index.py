@@ -28,7 +28,7 @@ from tests.store.test_killed import kill_before
 MORE = [{"key": "Mercury", "aliases": ["Mercury", "an element"]}]
 
 
-def indexed(folder) -> list[str]:
+def indexed_surfaces(folder) -> list[str]:
     return [surface.decode() for surface in TrigramIndex(folder / TRIGRAMS).surfaces()]
 
 
@@ -45,7 +45,7 @@ def old(tmp_path):
 def test_a_build_has_the_index_of_its_surfaces_but_for_those_that_are_too_long(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         folder, surfaces = kb.store.folder, list(kb.surfaces())
-        assert indexed(folder) == surfaces
+        assert indexed_surfaces(folder) == surfaces
         assert ENDLESS not in surfaces
         assert kb.manifest.files[TRIGRAMS] == (folder / TRIGRAMS).stat().st_size
         assert verify(folder) == []
@@ -80,13 +80,13 @@ def test_a_kb_without_surfaces_is_built_and_has_an_empty_index(tmp_path):
 def test_an_addition_puts_its_surfaces_behind_those_of_the_base(tmp_path):
     surfaces_kb(tmp_path).close()
     with kgkit.open_kb("surfaces", tmp_path) as base:
-        before = indexed(base.store.folder)
+        before = indexed_surfaces(base.store.folder)
         built = kgkit.add_to_kb("surfaces", MORE, home=tmp_path)
-        assert indexed(built.path) == [*before, "an element", "mercury"]
-        assert indexed(base.store.folder) == before
+        assert indexed_surfaces(built.path) == [*before, "an element", "mercury"]
+        assert indexed_surfaces(base.store.folder) == before
     assert verify(built.path) == []
     built = kgkit.add_to_kb("surfaces", [{"key": "Abba", "aliases": ["abba"]}], home=tmp_path)
-    assert indexed(built.path)[-3:] == ["an element", "mercury", "abba"]
+    assert indexed_surfaces(built.path)[-3:] == ["an element", "mercury", "abba"]
     assert verify(built.path) == []
 
 
@@ -100,7 +100,7 @@ def test_an_addition_without_a_new_surface_keeps_the_file(tmp_path):
 def test_an_addition_to_a_build_without_an_index_has_one_of_all_surfaces(tmp_path, old):
     built = kgkit.add_to_kb("old", MORE, home=tmp_path)
     with kgkit.open_kb("old", tmp_path) as kb:
-        assert sorted(indexed(built.path)) == list(kb.surfaces())
+        assert sorted(indexed_surfaces(built.path)) == list(kb.surfaces())
         assert [each.surface for each in kb.similar_surfaces("mercry", k=1)] == ["mercury"]
     assert not (old / TRIGRAMS).exists()
 
@@ -228,7 +228,7 @@ def test_the_index_is_added_beside_data_that_stay_as_they_are(tmp_path, old):
     after = (old / DATA).stat()
     assert (data.st_ino, data.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
     with kgkit.open_kb("old", tmp_path) as kb:
-        assert indexed(old) == list(kb.surfaces())
+        assert indexed_surfaces(old) == list(kb.surfaces())
     assert index_kb("old", tmp_path) == (build, False)
     assert [path.name for path in old.parent.iterdir()] == [old.name]
 
@@ -258,7 +258,7 @@ def test_a_build_that_is_made_again_gets_the_index(tmp_path):
     (folder / TRIGRAMS).unlink()
     with surfaces_kb(tmp_path) as kb:
         assert kb.store.folder == folder
-        assert indexed(folder) == list(kb.surfaces())
+        assert indexed_surfaces(folder) == list(kb.surfaces())
 
 
 def test_a_kb_whose_current_build_is_a_copy_can_be_indexed_and_is_opened_after(tmp_path, old):
@@ -335,4 +335,4 @@ def test_a_process_that_is_killed_leaves_the_build_without_the_index_or_with_it(
 
 def test_an_alias_that_comes_again_is_indexed_once(tmp_path):
     with build(tmp_path, [Entity("a"), Alias("Dog", "a"), Alias("dog", "a"), Alias("DOG  ", "a")]) as kb:
-        assert indexed(kb.store.folder) == ["dog"]
+        assert indexed_surfaces(kb.store.folder) == ["dog"]

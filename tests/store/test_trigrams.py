@@ -75,8 +75,8 @@ def test_an_index_lists_for_each_gram_its_surfaces_however_they_came(tmp_path_fa
     in_parts = write(folder / "parts", surfaces[:split], surfaces[split:])
     extended = write(folder / "more", surfaces[split:], base=write(folder / "base", surfaces[:split]))
     assert content(at_once) == content_by_definition(surfaces)
-    for other in (in_parts, extended):
-        assert other.path.read_bytes() == at_once.path.read_bytes()
+    for index in (in_parts, extended):
+        assert index.path.read_bytes() == at_once.path.read_bytes()
 
 
 def test_batches_and_parts_of_a_base_change_no_byte(tmp_path, monkeypatch):
