@@ -71,10 +71,11 @@ class FrozenWordTagger(SavedHead):
     def __init__(
         self, encoder: Encoder, config: FrozenTaggerConfig, generator: torch.Generator | None = None
     ) -> None:
+        layers = int(encoder.model.config.num_hidden_layers)
+        if max(config.layers) > layers:
+            raise UsageError(f"{encoder.name} has {layers} layers; the tagger reads {config.layers}")
         super().__init__()
         self.config, self.reads = config, encoder
-        if max(config.layers) > (layers := int(encoder.model.config.num_hidden_layers)):
-            raise UsageError(f"{encoder.name} has {layers} layers; the tagger reads {config.layers}")
         self.norm = nn.LayerNorm(encoder.width * len(config.layers))
         self.project = nn.Linear(encoder.width * len(config.layers), config.width)
         self.shape = nn.Embedding(config.shapes, config.width)
@@ -130,6 +131,17 @@ class FrozenWordTagger(SavedHead):
         return self.label_words(features, inputs.shapes.gather(1, inputs.firsts), inputs.words)
 
     @classmethod
+    def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
+        """Refuse to open a head without its encoder, which is not in the folder.
+
+        Raises:
+            UsageError: always; names `beside`.
+        """
+        raise UsageError(
+            f"the encoder of the head in {folder} is not saved with it: use beside(encoder, folder)"
+        )
+
+    @classmethod
     def beside(cls, encoder: Encoder, folder: Path | str) -> "Self":
         """Return the head that was saved in *folder*, beside its encoder, ready to be asked.
 
@@ -175,10 +187,10 @@ def _frozen_shapes(config: FrozenTaggerConfig, width: int) -> dict[str, tuple[in
 
 _CARD: Final = """\
 ---
-library_name: kgkit
-pipeline_tag: token-classification
 tags:
 - named-entity-recognition
+pipeline_tag: token-classification
+library_name: kgkit
 ---
 
 # A tagger of names over an encoder that stays as it is

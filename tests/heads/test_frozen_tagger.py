@@ -91,6 +91,8 @@ def test_the_encoder_learns_nothing_and_is_no_part_of_the_head(tagger, encoder):
 def test_a_head_comes_back_from_its_folder_in_half_precision(tagger, encoder, tmp_path):
     tagger.save_pretrained(tmp_path / "head", about="Trained on nothing.")
     assert sorted(path.name for path in (tmp_path / "head").iterdir()) == [CARD, CONFIG, WEIGHTS]
+    with pytest.raises(UsageError, match=r"is not saved with it: use beside\(encoder, folder\)"):
+        FrozenWordTagger.from_pretrained(tmp_path / "head")
     again = FrozenWordTagger.beside(encoder, tmp_path / "head")
     assert again.config == tagger.config and not again.training
     some = windows(encoder)
