@@ -261,3 +261,64 @@ def test_outputs_that_cannot_be_are_refused_before_anything_is_linked(
     done = evaluate("a.jsonl", *options)
     assert done.code == 2 and message in done.err
     assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def test_candidates_of_the_data_are_those_that_are_scored(evaluate, put):
+    marked = "[START_ENT] York [END_ENT] gives Apple"
+    line = {"id": "1", "input": marked, "output": [{"answer": "York"}]}
+    free = json_of(evaluate(put("free.jsonl", line), "--json", "--mentions", "given"))["together"]
+    assert free["right"] == 1
+    bound = {**line, "candidates": ["New York City"]}
+    scored = json_of(evaluate(put("bound.jsonl", bound), "--json", "--mentions", "given"))["together"]
+    assert (scored["right"], scored["mention_errors"]["no_candidate"]) == (0, 1)
+
+
+def test_titles_of_a_wiki_and_keys_with_underscores_are_equal(evaluate, put, tmp_path):
+    rows = "-DOCSTART- (1)\nthe\nBig\tB\tBig Apple\tBig\thttp://en.wikipedia.org/wiki/New_York_City\n"
+    (tmp_path / "a.tsv").write_text(
+        rows + "Apple\tI\tBig Apple\tBig\thttp://en.wikipedia.org/wiki/New_York_City\n"
+    )
+    scored = json_of(evaluate(tmp_path / "a.tsv", "--json", "--mentions", "given"))
+    assert (scored["sets"][0]["format"], scored["together"]["right"]) == ("aida", 1)
+    assert scored["not_in_kb"] == {"entities": 0, "mentions": 0}
+
+
+def test_redirects_join_titles_of_every_format_and_of_predictions(evaluate, put, tmp_path):
+    line = {"id": "1", "input": "[START_ENT] York [END_ENT] .", "output": [{"answer": "Old York"}]}
+    path = put("a.jsonl", line)
+    (tmp_path / "moved.json").write_text('{"Old York": "York", "Eboracum": "York"}')
+    (tmp_path / "links.tsv").write_text("1\t0\t4\tEboracum\n")
+    options = ["--json", "--mentions", "given", "--redirects", tmp_path / "moved.json"]
+    scored = json_of(evaluate(path, *options, "--versus", tmp_path / "links.tsv"))["together"]
+    assert scored["right"] == 1
+    assert scored["versus"]["strong"]["inkb"]["f1"]["versus"] == 1
+
+
+def test_nil_that_is_not_linked_counts_only_with_nil(evaluate, put):
+    # "Straße" has no gold, and nothing of the text is in the knowledge base but York.
+    line = {"id": "1", "input": "York and [START_ENT] Nowhere [END_ENT]", "output": []}
+    scored = json_of(evaluate(put("a.jsonl", line), "--json", "--mentions", "given"))["together"]
+    strong = scored["measures"]["strong"]
+    assert (strong["inkb"]["f1"], strong["nil"]["f1"]) == (0, 1)
+    assert strong["inkb"]["macro_f1"] == 1, "nothing to link, and no link"
+
+
+def test_a_report_names_types_of_the_data_before_those_of_the_kb(evaluate, put, tmp_path):
+    pytest.importorskip("pyoxigraph")
+    typed = {**TWO, "mentions": [{"start": 0, "end": 1, "entity": "Apple", "type": "FRUIT"}]}
+    path = put("a.jsonl", typed)
+    assert evaluate(path, "--report", tmp_path / "a.html", "--mentions", "given").code == 0
+    html = (tmp_path / "a.html").read_text()
+    assert re.findall(r'<tr data-kind="\w+" data-cause="[\w ]+" data-type="(\w+)"', html) == ["FRUIT"]
+
+
+def test_a_report_over_mentions_of_the_kb_has_overlaps_and_links_without_mentions(evaluate, put, tmp_path):
+    path = put("a.jsonl", ONE)
+    assert evaluate(path, "--report", tmp_path / "a.html").code == 0
+    html = (tmp_path / "a.html").read_text()
+    causes = dict(re.findall(r'<tr data-kind="(\w+)" data-cause="([\w ]+)"', html))
+    assert causes["misplaced"] == causes["link_misplaced"] == "overlap"
+    assert set(causes) == {
+        "misplaced", "link_misplaced", "missed", "link_nowhere", "link_on_nil",
+        "wrong_choice", "no_candidate",
+    }  # fmt: skip

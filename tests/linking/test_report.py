@@ -12,6 +12,7 @@ from kgkit.evaluation.el import document_outcomes
 from kgkit.evaluation.el_causes import EntityFacts
 from kgkit.evaluation.el_files import plain_title
 from kgkit.evaluation.gold import GoldMention, make_gold_document
+from kgkit.linking.html import candidate_table, page_head
 from kgkit.linking.report import KINDS, MAX_CANDIDATES, NO_TYPE, REPORT_FOOT, report_head, report_section
 from kgkit.types import Link, LinkCandidate, LinkedDocument
 
@@ -169,3 +170,34 @@ def test_filters_hide_rows_that_do_not_match(tmp_path):
     )  # fmt: skip
     hidden = re.findall(r'<tr data-kind="(\w+)"[^>]* hidden=""', dom)
     assert sorted(hidden) == ["link_misplaced", "link_nowhere", "no_candidate"]
+
+
+def test_a_table_of_candidates_has_labels_where_nothing_else_is_known():
+    table = candidate_table(
+        [candidate("A"), candidate("B")], lambda entity: "about A" if entity == "A" else ""
+    )
+    cells = re.findall("<td>(.*?)</td>", table)
+    assert cells == ["candidate", "meaning", "A", "about A", "B", "label of B"]
+    assert candidate_table([], str) == ""
+
+
+def test_a_page_takes_rules_of_its_own():
+    head = page_head("t", "b { color: red }")
+    assert "b { color: red }" in head and head.index("b { color: red }") < head.index("</style>")
+    assert page_head("t") == page_head("t", "")
+
+
+def test_a_wrong_link_on_a_mention_is_drawn_once():
+    mentions, links = (
+        [(0, 5, "Rhône")],
+        [link(0, 5, "River", candidate("River", 0.9), candidate("Rhône", 0.1))],
+    )
+    html = page(mentions, links)
+    assert outcomes_of(html) == [("wrong_choice", "rare sense", "river")]
+    assert html.count("<mark") == 1 and html.count("<tr data-kind") == 1
+
+
+def test_outcomes_stand_in_the_order_of_the_text():
+    html = page(list(reversed(MENTIONS)), list(reversed(LINKS)))
+    rows = re.findall(r"<tr data-kind[^>]*><td>(.*?)</td>", html)
+    assert [TEXT.index(surface) for surface in rows] == sorted(TEXT.index(surface) for surface in rows)
