@@ -44,20 +44,12 @@ def bench(inputs: Inputs) -> Table:
     home, out = inputs.home(), inputs.work / "changed"
     entities = write_entities(inputs.work / "thousand.jsonl")
     edits = write_edits(home, inputs.work / "edits.jsonl")
-    samples = in_turn(
-        [
-            call(
-                "`add_to_kb`",
-                "benchmarks.own:add",
-                {"home": home, "source": entities, "out": out},
-                writes=(out,),
-            ),
-            call(
-                "`edit_kb`", "benchmarks.own:edit", {"home": home, "edits": edits, "out": out}, writes=(out,)
-            ),
-        ],
-        inputs.repeat,
-    )
+    jobs = (("`add_to_kb`", "add", {"source": entities}), ("`edit_kb`", "edit", {"edits": edits}))
+    calls = [
+        call(name, f"benchmarks.own:{function}", {"home": home, "out": out, **source}, writes=(out,))
+        for name, function, source in jobs
+    ]
+    samples = in_turn(calls, inputs.repeat)
     seconds = {name: median(runs, lambda run: run.result["seconds"]) for name, runs in samples.items()}
     rows = [
         [name, f"{seconds[name]:.2f}", f"{median(runs, lambda run: run.peak / 1e6):.0f}",

@@ -16,7 +16,7 @@ All in one file, or in a folder `entities.jsonl` and, as far as they are there,
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -26,6 +26,7 @@ from kgkit.building import (
     Alias,
     Builder,
     Entity,
+    EntityFields,
     Files,
     Form,
     KBProperties,
@@ -82,16 +83,9 @@ class Surface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sense: str | None = None
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Line(EntityFields, frozen=True, forbid_unknown_fields=True):
     """Any line: the fields of all kinds, as each kind is known by the ones it has."""
 
-    key: str | None = None
-    label: str | None = None
-    description: str | None = None
-    kind: str | None = None
-    pos: str | None = None
-    types: tuple[str, ...] | None = None
-    attributes: dict[str, Any] | None = None
     aliases: list[str | Surface] | None = None
     alias: str | None = None
     surface: str | None = None

@@ -17,7 +17,7 @@ from kgkit.building.contract import (
     builder_names,
     find_builder,
 )
-from kgkit.building.json_lines import LINE_ERRORS, json_problem
+from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.parquet import open_parquet, parquet_batches
 from kgkit.building.tables import csv_rows, sniff_format
@@ -44,6 +44,7 @@ __all__ = [
     "Attribute",
     "Builder",
     "Entity",
+    "EntityFields",
     "Files",
     "Form",
     "KBRecords",

@@ -15,13 +15,13 @@ The first line may be `{"kgkit": {…}}`: name, version, licence, url and date o
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import MAX_COUNT
-from kgkit.building.json_lines import LINE_ERRORS, json_problem
+from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
 from kgkit.store import SourceInfo
@@ -65,16 +65,9 @@ class FactOfEntity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     object: str
 
 
-class EntityEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EntityEdit(EntityFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One line: what is to become of one entity; the module's docstring explains the fields."""
 
-    key: str | None = None
-    label: str | None = None
-    description: str | None = None
-    kind: str | None = None
-    pos: str | None = None
-    types: tuple[str, ...] | None = None
-    attributes: dict[str, Any] | None = None
     aliases: list[str | EditedAlias] | None = None
     remove_aliases: list[str] | None = None
     remove_facts: list[FactOfEntity] | None = None

@@ -3,16 +3,28 @@
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-__all__ = ["LINE_ERRORS", "json_problem"]
+__all__ = ["LINE_ERRORS", "EntityFields", "json_problem"]
 
 LINE_ERRORS: Final = (msgspec.DecodeError, ValueError, OverflowError, RecursionError)
 """What reading a line of JSON raises if it is not as it should be."""
 
 _UNKNOWN: Final = re.compile("unknown field `([^`]*)`")
+
+
+class EntityFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The fields of an entity on a line, each None where the line does not have it."""
+
+    key: str | None = None
+    label: str | None = None
+    description: str | None = None
+    kind: str | None = None
+    pos: str | None = None
+    types: tuple[str, ...] | None = None
+    attributes: dict[str, Any] | None = None
 
 
 def json_problem(error: Exception, fields: Sequence[str]) -> str:

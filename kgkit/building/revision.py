@@ -13,15 +13,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from kgkit.building import row_changes
 from kgkit.building.edits import REPLACED, EditedAlias, EntityEdit
-from kgkit.building.row_changes import (
-    AliasPair,
-    class_rows,
-    classes_of,
-    grouped_aliases,
-    joined_starts,
-    sum_counts,
-)
 from kgkit.errors import SourceError, UnknownEntity, UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts, pairs
@@ -114,7 +107,7 @@ class Revision:
         """Write all tables of surfaces; return how many more aliases there are, and rows."""
         keys = {codec.bounded_key(folded): folded for folded in (*self._set, *self._withdrawn)}
         touched = dict.fromkeys([*keys, *self._keys_of_entities(), *self._keys_of_senses()])
-        everything: list[AliasPair] = []
+        everything: list[row_changes.AliasPair] = []
         lost: dict[int, set[bytes]] = defaultdict(set)
         gained: dict[int, set[bytes]] = defaultdict(set)
         gone, new, names, rows = list[bytes](), list[str](), 0, 0
@@ -141,15 +134,15 @@ class Revision:
         if self._store.has_occurrences:
             store.remove("occurrences", gone)
         if everything:
-            class_of = classes_of(self._class_rows())
-            joined, items = grouped_aliases(everything, self.base.manifest.smoothing, class_of)
+            class_of = row_changes.classes_of(self._class_rows())
+            joined, items = row_changes.grouped_aliases(everything, self.base.manifest.smoothing, class_of)
             rows += joined
             store.put("aliases", items)
         self._write_names(store, lost, gained)
-        store.put("starts", joined_starts(self._store, new))
+        store.put("starts", row_changes.joined_starts(self._store, new))
         return names, rows
 
-    def _edited_pairs(self, folded: str, old: Sequence[AliasPair]) -> list[AliasPair]:
+    def _edited_pairs(self, folded: str, old: Sequence[row_changes.AliasPair]) -> list[row_changes.AliasPair]:
         """Return what a surface can mean after the edits, each with its exact surface."""
         withdrawn, edited = self._withdrawn.get(folded, set()), self._set.get(folded, {})
         senses = {
@@ -157,7 +150,7 @@ class Revision:
             for (_, entity), alias in edited.items()
             if alias.sense is not None
         }
-        pairs: dict[tuple[str, int], AliasPair] = {
+        pairs: dict[tuple[str, int], row_changes.AliasPair] = {
             (surface, entity): (surface, entity, senses.get(entity, sense), count)
             for surface, entity, sense, count in old
             if (surface, entity) not in withdrawn
@@ -291,8 +284,12 @@ class Revision:
             alias_rows=manifest.alias_rows + rows,
             counts=msgspec.structs.replace(
                 counts,
-                entities={kind: count for kind, count in sum_counts(counts.entities, kinds).items() if count},
-                relations=sum_counts(counts.relations, stored),
+                entities={
+                    kind: count
+                    for kind, count in row_changes.sum_counts(counts.entities, kinds).items()
+                    if count
+                },
+                relations=row_changes.sum_counts(counts.relations, stored),
                 redirects=counts.redirects - redirects,
             ),
         )
@@ -323,7 +320,7 @@ class Revision:
     def _class_rows(self) -> list[Item]:
         """Return the parts of speech as the table `meta` has them; a retired entity has none."""
         changed = dict.fromkeys(sorted(self._retired), "")
-        return class_rows(
+        return row_changes.class_rows(
             self._store, changed=changed | {n: entity.pos for n, entity in self._changed.items()}
         )
 
