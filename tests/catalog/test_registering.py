@@ -102,7 +102,8 @@ def test_a_registered_build_has_what_its_manifest_says(home):
     assert (row.source, row.source_version, row.licence) == ("Toy", "1", "CC0-1.0")
     assert row.source_sha256 == manifest.source.sha256
     assert row.created.isoformat(timespec="seconds") == manifest.created
-    assert row.size == (home.kb("toy").current / "data.mdb").stat().st_size
+    files = [home.kb("toy").current / name for name in ("data.mdb", "surfaces.trigrams")]
+    assert row.size == sum(path.stat().st_size for path in files)
 
 
 def test_the_catalog_knows_which_build_is_published_and_which_was_swept(home):

@@ -197,7 +197,8 @@ def test_info_is_the_manifest_with_name_path_and_size(home):
     assert {"aliases", "alias_rows", "source", "tables"} <= set(told)
     assert told["name"] == "mini"
     assert told["path"].endswith(f"mini/builds/{told['build']}")
-    assert told["size"] == (home / "kbs" / "mini" / "current" / "data.mdb").stat().st_size
+    files = [home / "kbs/mini/current" / name for name in ("data.mdb", "surfaces.trigrams")]
+    assert told["size"] == sum(path.stat().st_size for path in files)
 
 
 def test_info_of_the_only_kb_needs_no_name(home):
