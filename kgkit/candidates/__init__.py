@@ -11,6 +11,7 @@ from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.entries import longest
 from kgkit.candidates.for_kb import generator_for
 from kgkit.candidates.input_mentions import (
+    KeyedDocument,
     candidates_of_keys,
     check_mentions,
     mention_problem,
@@ -28,6 +29,7 @@ __all__ = [
     "DenseGenerator",
     "Generator",
     "GeneratorConfig",
+    "KeyedDocument",
     "LemmaConfig",
     "LemmaGenerator",
     "SegmentConfig",

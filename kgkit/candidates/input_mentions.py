@@ -14,6 +14,18 @@ _UNKNOWN: Final = 1.0  # of a surface of which the KB knows nothing, all candida
 _SHOWN: Final = 40  # code points of a mention in a message
 
 
+class KeyedDocument(Document):
+    """A document whose mentions came with the keys of their candidates.
+
+    A `Linker` looks the keys up in its own knowledge base.
+
+    Attributes:
+        keys: for each mention the keys of its candidates; None where a generator is to look.
+    """
+
+    keys: tuple[tuple[str, ...] | None, ...] = ()
+
+
 def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
     """Return what is wrong with the first mention whose span is not one of *text*, or has another text there.
 
