@@ -107,7 +107,7 @@ class Bench:
         ]  # fmt: skip
 
     def kills(self, source: Path, seconds: float) -> tuple[Path, int]:
-        """Kill a run at random moments and resume it each time; return its output, and how often it was killed."""
+        """Kill a run at random moments, resume it each time; return its output, and the number of kills."""
         output, killed = self.folder / "killed.jsonl", 0
         for _ in range(KILLS):
             with subprocess.Popen(self.command(source, output, "--workers", "2", "--resume")) as process:
@@ -130,7 +130,7 @@ class Bench:
         return output, bound.returncode
 
     def bad_lines(self, source: Path) -> tuple[int, int, bool]:
-        """Return the number of damaged lines, of those named by their line, and whether the rest is answered."""
+        """Return the number of damaged lines, of those that are named, and whether the rest is answered."""
         damaged, kinds, expected = self.folder / "damaged.jsonl", list(BAD.values()), []
         with source.open("rb") as lines_of_source, damaged.open("wb") as file:
             for number, line in enumerate(lines_of_source, start=1):

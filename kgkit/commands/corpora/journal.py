@@ -252,11 +252,11 @@ def open_journal(
     """
     target = path.resolve()  # a symbolic link stays one
     folder = target.with_name(f".{target.name}.partial")
-    try:
-        with name_path(path):
+    with name_path(path):
+        try:
             lock = acquire_lock(folder, 0.0)
-    except TimeoutError:
-        raise UsageError(f"another run is writing {path}: wait for it, or name another file") from None
+        except TimeoutError:
+            raise UsageError(f"another run is writing {path}: wait for it, or name another file") from None
     try:
         journal = Journal(path, folder, settings, resume=resume)
         try:
