@@ -153,11 +153,15 @@ class Bench:
 def run(options: argparse.Namespace, folder: Path) -> list[Table]:
     """Measure, and return the tables."""
     bench = Bench(options, folder)
-    whole, tenth, part = (folder / f"{name}.jsonl" for name in ("whole", "tenth", "part"))
-    documents = write_records(whole, islice(sentences(), options.documents))
-    few = write_records(tenth, islice(sentences(), documents // 10))
+    corpus, tenth, part = (folder / f"{name}.jsonl" for name in ("corpus", "tenth", "part"))
+    documents = write_records(corpus, islice(sentences(), options.documents))
+    tenth_count = write_records(tenth, islice(sentences(), documents // 10))
     write_records(part, islice(sentences(), options.part))
-    rows = [bench.speed(path, count, n) for path, count in ((tenth, few), (whole, documents)) for n in (1, 2)]
+    rows = [
+        bench.speed(path, count, n)
+        for path, count in ((tenth, tenth_count), (corpus, documents))
+        for n in (1, 2)
+    ]
     same = (folder / "speed-1.jsonl").read_bytes() == (folder / "speed-2.jsonl").read_bytes()
     columns = ("documents", "workers", "clock s", "documents / s", "CPU s", "largest process, MB")
     speed = Table(

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from kgkit.commands.corpora.entries import Entry, InputFormat, find_files, read_entries
+from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, read_entries
 from kgkit.commands.corpora.mentions import FIELDS, check_spans, input_mentions, text_mention
 from kgkit.errors import SourceError
 from kgkit.types import Document
@@ -64,7 +64,7 @@ def read_documents(
     return (parse_entry(entry).document for entry in read_entries(paths, form))
 
 
-def parse_entry(entry: Entry, mention_fields: Sequence[str] = FIELDS) -> ParsedDocument:
+def parse_entry(entry: SourceEntry, mention_fields: Sequence[str] = FIELDS) -> ParsedDocument:
     """Return the document of an entry.
 
     Args:
@@ -85,7 +85,7 @@ def parse_entry(entry: Entry, mention_fields: Sequence[str] = FIELDS) -> ParsedD
     )
 
 
-def _parse_record(entry: Entry, name: str, line: str, mention_fields: Sequence[str]) -> ParsedDocument:
+def _parse_record(entry: SourceEntry, name: str, line: str, mention_fields: Sequence[str]) -> ParsedDocument:
     assert isinstance(entry.content, bytes)
     try:
         record, fields = _decode_record(entry.content), _decode_fields(entry.content)
@@ -112,7 +112,7 @@ def _parse_record(entry: Entry, name: str, line: str, mention_fields: Sequence[s
     return ParsedDocument(document, fields)
 
 
-def _decode(entry: Entry, content: bytes) -> str:
+def _decode(entry: SourceEntry, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:

@@ -36,7 +36,7 @@ from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.commands.corpora.chunks import Answer
+    from kgkit.commands.corpora.chunks import DocumentAnswer
     from kgkit.commands.corpora.job import Take
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Link, LinkedDocument
@@ -222,7 +222,7 @@ class _Tables:
         columns = [*_COLUMNS[:3], *kb_column, _COLUMNS[3], *([_PARTS] if explained else []), _COLUMNS[-1]]
         self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty="no links")
 
-    def __call__(self, answer: "Answer") -> None:
+    def __call__(self, answer: "DocumentAnswer") -> None:
         self.tables.write(answer.document.id, self._rows(answer.document))  # type: ignore[arg-type]
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:

@@ -27,7 +27,7 @@ from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kgkit.commands.corpora.chunks import Answer
+    from kgkit.commands.corpora.chunks import DocumentAnswer
     from kgkit.commands.corpora.job import Take
     from kgkit.commands.corpora.taggers import TaggerFactory
     from kgkit.types import Document
@@ -129,7 +129,7 @@ class _Tables:
     def __init__(self, *, titled: bool, drawn: bool) -> None:
         self._tables = TitledTables(_COLUMNS, titled=titled, drawn=drawn, empty="no names")
 
-    def __call__(self, answer: "Answer") -> None:
+    def __call__(self, answer: "DocumentAnswer") -> None:
         self._tables.write(answer.document.id, _rows(answer.record["mentions"]))
 
 

@@ -18,8 +18,8 @@ import pytest
 from kgkit.commands.corpora import journal as journals
 from kgkit.commands.corpora.chunks import chunked
 from kgkit.commands.corpora.entries import find_files, input_format_of, is_read, read_entries
-from kgkit.commands.corpora.formats import JSONLines, ParquetRows, result_format
-from kgkit.commands.corpora.journal import Counts, SkippedRecord, open_journal
+from kgkit.commands.corpora.formats import LineResults, ParquetResults, result_format
+from kgkit.commands.corpora.journal import RunCounts, SkippedRecord, open_journal
 from kgkit.commands.documents import parse_entry, read_documents
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import files as evaluation_files
@@ -282,7 +282,7 @@ def test_the_suffix_of_the_output_compresses_it_to_the_same_bytes_each_time(
 
 
 def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
-    assert isinstance(result_format(None, "links"), JSONLines)
+    assert isinstance(result_format(None, "links"), LineResults)
     with pytest.raises(UsageError, match=r"compressed within; name the file .*a\.parquet$"):
         result_format(tmp_path / "a.parquet.gz", "links")
     os.mkfifo(tmp_path / "a.parquet")
@@ -293,7 +293,7 @@ def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
 def test_row_groups_of_parquet_hold_chunks_in_their_order(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("kgkit.commands.corpora.formats._ROWS", 3)
-    form, parts = ParquetRows("mentions"), tmp_path / "parts"
+    form, parts = ParquetResults("mentions"), tmp_path / "parts"
     with parts.open("wb") as file:
         for begin in range(0, 8, 2):
             with form.writing(file.write) as write_record:
@@ -395,7 +395,7 @@ def write_chunks(path, numbers, *, stop=None, **settings):
     """Write a line for each chunk; with *stop*, fail before that chunk."""
     stops = []
     with open_journal(
-        path, {"kb": "a", **settings}, JSONLines(), resume=True, on_stop=stops.append
+        path, {"kb": "a", **settings}, LineResults(), resume=True, on_stop=stops.append
     ) as journal:
         try:
             for number in islice(numbers, journal.state.counts.entries, None):
@@ -403,7 +403,7 @@ def write_chunks(path, numbers, *, stop=None, **settings):
                 if number == stop:
                     raise OSError(28, "full")
                 skipped = [SkippedRecord("f", number, "bad")] if number % 2 else []
-                journal.commit(Counts(1, 1, 3, len(skipped)), skipped)
+                journal.commit(RunCounts(1, 1, 3, len(skipped)), skipped)
         except OSError:
             path.with_name("stops").write_text("x")
             raise
@@ -451,7 +451,7 @@ def test_a_journal_that_is_damaged_is_begun_again(tmp_path, damage):
 
 def test_two_runs_do_not_write_one_file(tmp_path):
     path = tmp_path / "a.jsonl"
-    with open_journal(path, {}, JSONLines()), pytest.raises(UsageError, match="another run is writing"):
+    with open_journal(path, {}, LineResults()), pytest.raises(UsageError, match="another run is writing"):
         write_chunks(path, range(1))
     assert path.exists() and [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
 
@@ -525,9 +525,9 @@ def test_an_output_in_a_folder_that_is_read_is_refused(home, tmp_path):
 
 def test_what_is_acknowledged_is_on_the_disk_every_few_seconds(tmp_path, monkeypatch):
     monkeypatch.setattr(journals, "_SECONDS", 0.0)
-    with open_journal(tmp_path / "a.jsonl", {}, JSONLines()) as journal:
+    with open_journal(tmp_path / "a.jsonl", {}, LineResults()) as journal:
         journal.write(b"x\n")
-        journal.commit(Counts(1, 1, 0, 0), [])
+        journal.commit(RunCounts(1, 1, 0, 0), [])
         state = json.loads((tmp_path / ".a.jsonl.partial" / "state").read_text())
         assert state["size"] == 2 and state["counts"] == [1, 1, 0, 0]
 

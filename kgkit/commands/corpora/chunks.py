@@ -15,9 +15,9 @@ from contextlib import AbstractContextManager, ExitStack
 from multiprocessing import get_context
 from typing import Any, Final, NamedTuple, Protocol
 
-from kgkit.commands.corpora.entries import Entry
+from kgkit.commands.corpora.entries import SourceEntry
 from kgkit.commands.corpora.formats import ResultFormat
-from kgkit.commands.corpora.journal import Counts, SkippedRecord
+from kgkit.commands.corpora.journal import RunCounts, SkippedRecord
 from kgkit.commands.corpora.mentions import FIELDS
 from kgkit.commands.documents import ParsedDocument, parse_entry
 from kgkit.commands.output import Write
@@ -29,7 +29,7 @@ _BYTES: Final = 1 << 20  # of the texts of a chunk, roughly
 _WAITING: Final = 3  # chunks for each worker that are answered, or wait for it
 
 
-class Answer(NamedTuple):
+class DocumentAnswer(NamedTuple):
     """What is written of a document.
 
     Attributes:
@@ -54,7 +54,7 @@ class Answerer(Protocol):
     model: str
     mention_fields: Sequence[str] = FIELDS
 
-    def __call__(self, documents: Iterable[Document]) -> Iterator[Answer]:
+    def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield an answer for each document."""
 
     def omissions(self) -> list[str]:
@@ -80,7 +80,7 @@ class ChunkResult(NamedTuple):
     """
 
     content: bytes
-    counts: Counts
+    counts: RunCounts
     skipped: Sequence[SkippedRecord]
     model: str
     omissions: Sequence[str]
@@ -102,12 +102,12 @@ class ChunkWriter:
         form: ResultFormat,
         *,
         skip_bad: bool,
-        take: Callable[[Answer], None] | None = None,
+        take: Callable[[DocumentAnswer], None] | None = None,
     ) -> None:
         self._answerer, self._form, self._skip_bad, self._take = answerer, form, skip_bad, take
         self._omissions = 0  # that results have named
 
-    def __call__(self, entries: Iterable[Entry], write: Write) -> ChunkResult:
+    def __call__(self, entries: Iterable[SourceEntry], write: Write) -> ChunkResult:
         """Write the answers to a chunk.
 
         Raises:
@@ -135,12 +135,12 @@ class ChunkWriter:
                 documents, items = documents + 1, items + answer.items
                 if self._take is not None:
                     self._take(answer)
-        counts = Counts(read, documents, items, len(skipped))
+        counts = RunCounts(read, documents, items, len(skipped))
         omissions = self._answerer.omissions()[self._omissions :]
         self._omissions += len(omissions)
         return ChunkResult(b"", counts, skipped, self._answerer.model, omissions)
 
-    def _parse(self, entry: Entry, skipped: list[SkippedRecord]) -> ParsedDocument | None:
+    def _parse(self, entry: SourceEntry, skipped: list[SkippedRecord]) -> ParsedDocument | None:
         try:
             return parse_entry(entry, self._answerer.mention_fields)
         except SourceError as error:
@@ -154,7 +154,7 @@ def _without(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in names}
 
 
-def chunked(entries: Iterator[Entry]) -> Iterator[Iterator[Entry]]:
+def chunked(entries: Iterator[SourceEntry]) -> Iterator[Iterator[SourceEntry]]:
     """Yield entries in chunks; the bounds depend on the entries alone.
 
     A chunk is read as it is iterated over, so that what comes from a pipe is answered as it comes.
@@ -163,7 +163,7 @@ def chunked(entries: Iterator[Entry]) -> Iterator[Iterator[Entry]]:
         yield _chunk(first, entries)
 
 
-def _chunk(first: Entry, entries: Iterator[Entry]) -> Iterator[Entry]:
+def _chunk(first: SourceEntry, entries: Iterator[SourceEntry]) -> Iterator[SourceEntry]:
     entry, size = first, 0
     for count in range(1, _ENTRIES + 1):
         size += len(entry.content) if isinstance(entry.content, bytes) else 0
@@ -178,7 +178,7 @@ def _chunk(first: Entry, entries: Iterator[Entry]) -> Iterator[Entry]:
 
 def answer_in_workers(
     factory: AnswererFactory,
-    chunks: Iterable[Iterator[Entry]],
+    chunks: Iterable[Iterator[SourceEntry]],
     form: ResultFormat,
     *,
     workers: int,
@@ -234,7 +234,7 @@ def _begin(factory: AnswererFactory, form: ResultFormat, skip_bad: bool, workers
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
 
 
-def _answer(entries: list[Entry]) -> ChunkResult:
+def _answer(entries: list[SourceEntry]) -> ChunkResult:
     global _writer
     if _writer is None:
         factory, form, skip_bad = _settings

@@ -41,7 +41,7 @@ _MAX_FIELD: Final = 16 << 20
 _ROWS: Final = 64  # of Parquet that are read together
 
 
-class Entry(NamedTuple):
+class SourceEntry(NamedTuple):
     """What a document is made of.
 
     Attributes:
@@ -117,7 +117,7 @@ def _texts_in(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[Entry]:
+def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[SourceEntry]:
     """Yield the entries of files, in order; blank lines are none.
 
     A file that cannot be read to its end ends with an entry that has the error.
@@ -136,10 +136,10 @@ def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[Entry]:
                 yield entry
         except SourceError as error:
             number = error.line if error.line is not None or not line else line + 1
-            yield Entry(name, number, 0, SourceError(error.message, path=Path(name), line=number))
+            yield SourceEntry(name, number, 0, SourceError(error.message, path=Path(name), line=number))
 
 
-def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[Entry]:
+def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[SourceEntry]:
     if form == "auto":
         form = input_format_of(path) or "text"
     if form == "parquet":
@@ -151,17 +151,17 @@ def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[Entry]:
             yield from _stream_entries(stream, name, form)
 
 
-def _stream_entries(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[Entry]:
+def _stream_entries(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[SourceEntry]:
     if form == "text":
         content = stream.read()
         skipped = len(_BYTE_ORDER_MARK) if content.startswith(_BYTE_ORDER_MARK) else 0
-        yield Entry(name, None, skipped, content[skipped:])
+        yield SourceEntry(name, None, skipped, content[skipped:])
     elif form == "csv":
         yield from _table_rows(stream, name)
     else:
         for number, offset, line in _lines(stream, name):
             if line.strip():
-                yield Entry(name, number, offset, line.rstrip(b"\r\n"), form == "jsonl")
+                yield SourceEntry(name, number, offset, line.rstrip(b"\r\n"), form == "jsonl")
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
@@ -176,7 +176,7 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
         offset += len(line)
 
 
-def _table_rows(stream: BinaryIO, name: str) -> Iterator[Entry]:
+def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
     """Yield the rows of a table of CSV as records; the first row has their names."""
     from kgkit.building.tables import format_of_line  # here: only tables need it
 
@@ -198,10 +198,14 @@ def _table_rows(stream: BinaryIO, name: str) -> Iterator[Entry]:
             return
         except csv.Error as error:
             problem = f"no row of a table: {error}"
-            yield Entry(name, begin, 0, SourceError(problem, path=Path(name), line=begin), is_record=True)
+            yield SourceEntry(
+                name, begin, 0, SourceError(problem, path=Path(name), line=begin), is_record=True
+            )
             continue
         if row:
-            yield Entry(name, begin, 0, _row_content(header, row, table_format, name, begin), is_record=True)
+            yield SourceEntry(
+                name, begin, 0, _row_content(header, row, table_format, name, begin), is_record=True
+            )
 
 
 def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
@@ -247,7 +251,7 @@ def _check_columns(names: Sequence[str], file: str, line: int | None) -> None:
         raise SourceError(f"two columns are called {twice}", path=Path(file), line=line)
 
 
-def _parquet_rows(path: Path, name: str) -> Iterator[Entry]:
+def _parquet_rows(path: Path, name: str) -> Iterator[SourceEntry]:
     """Yield the rows of a Parquet file as records."""
     try:
         import pyarrow
@@ -263,7 +267,7 @@ def _parquet_rows(path: Path, name: str) -> Iterator[Entry]:
             for batch in table.iter_batches(_ROWS, use_threads=False):
                 for row in batch.to_pylist():
                     line += 1
-                    yield Entry(name, line, 0, _encoded(row, name, line), is_record=True)
+                    yield SourceEntry(name, line, 0, _encoded(row, name, line), is_record=True)
     except (pyarrow.ArrowException, OSError) as error:
         raise SourceError(
             f"cannot be read as Parquet: {error}", path=Path(name), line=line + 1 if line else None

@@ -49,7 +49,7 @@ class ResultFormat(Protocol):
         """
 
 
-class JSONLines:
+class LineResults:
     """A line of JSON for each answer.
 
     Args:
@@ -76,7 +76,7 @@ class JSONLines:
         """Do nothing: the lines are the output."""
 
 
-class ParquetRows:
+class ParquetResults:
     """A row of Parquet for each answer: lists of links, or of mentions, as lists of structs.
 
     Fields that the record had beside are JSON, in the column `fields`; so are a link's `ids`.
@@ -138,13 +138,13 @@ def result_format(output: Path | None, column: ResultColumn) -> ResultFormat:
     """
     suffix = "" if output is None else output.suffix.lower()
     if suffix == ".parquet":
-        return ParquetRows(column)
+        return ParquetResults(column)
     if output is None or suffix not in COMPRESSIONS:
-        return JSONLines()
+        return LineResults()
     if output.with_suffix("").suffix.lower() == ".parquet":
         raise UsageError(f"{output}: Parquet is compressed within; name the file {output.with_suffix('')}")
     with _compressing(suffix, lambda content: None):
-        return JSONLines(suffix)
+        return LineResults(suffix)
 
 
 @contextmanager

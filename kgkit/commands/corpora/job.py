@@ -10,17 +10,23 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kgkit.candidates.memory import Omissions
-from kgkit.commands.corpora.chunks import Answer, AnswererFactory, ChunkResult, ChunkWriter, answer_in_workers
+from kgkit.commands.corpora.chunks import (
+    AnswererFactory,
+    ChunkResult,
+    ChunkWriter,
+    DocumentAnswer,
+    answer_in_workers,
+)
 from kgkit.commands.corpora.chunks import chunked as chunks_of
-from kgkit.commands.corpora.entries import Entry, InputFormat, find_files, is_read, read_entries
+from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, is_read, read_entries
 from kgkit.commands.corpora.formats import ResultColumn, ResultFormat, result_format
-from kgkit.commands.corpora.journal import Counts, Journal, SkippedRecord, open_journal
+from kgkit.commands.corpora.journal import Journal, RunCounts, SkippedRecord, open_journal
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import Write, counted, open_output, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
 
-Take = Callable[[Answer], None]
+Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""
 
 
@@ -72,7 +78,7 @@ class JobResult(NamedTuple):
         skipped_list: file that lists the skipped records; None if there is none.
     """
 
-    counts: Counts
+    counts: RunCounts
     omissions: Omissions
     skipped_list: Path | None
 
@@ -89,7 +95,7 @@ class _Stream:
     def __init__(self, write: Write, messages: Messages) -> None:
         self.write, self._messages = write, messages
 
-    def commit(self, counts: Counts, skipped: Sequence[SkippedRecord]) -> None:
+    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
         """Name the records that were skipped."""
         for record in skipped:
             self._messages.write(f"skipped: {record}")
@@ -106,7 +112,7 @@ def run_job(
     take: Take | None = None,
     on_start: Callable[[str], None] = lambda model: None,
 ) -> JobResult:
-    """Answer all documents of a corpus, in order.
+    """DocumentAnswer all documents of a corpus, in order.
 
     Args:
         job: what is read and written.
@@ -132,34 +138,34 @@ def run_job(
     with ExitStack() as stack:
         if job.is_resumable:
             assert job.output is not None
-            known = {**settings, **_input_settings(job)}
+            all_settings = {**settings, **_input_settings(job)}
             journal = stack.enter_context(
-                open_journal(job.output, known, form, resume=job.resume, on_stop=_reporter(messages))
+                open_journal(job.output, all_settings, form, resume=job.resume, on_stop=_reporter(messages))
             )
             _report_earlier(journal, job, messages)
             output: Journal | _Stream = journal
-            done, skipped_list = journal.state.counts, journal.list_path
+            total, skipped_list = journal.state.counts, journal.list_path
         else:
             if job.output is not None:
                 _check_streams(job.output, form)
                 write = stack.enter_context(open_output(job.output))
-            output, done, skipped_list = _Stream(write or _drop, messages), Counts(), None
+            output, total, skipped_list = _Stream(write or _drop, messages), RunCounts(), None
         tell = stack.enter_context(messages.progress(verb))
-        begin, shown = done.documents, done
+        begin, shown = total.documents, total
 
-        def count(answer: Answer) -> None:
+        def count(answer: DocumentAnswer) -> None:
             nonlocal shown
-            shown = shown.add(Counts(1, 1, answer.items))
+            shown = shown.add(RunCounts(1, 1, answer.items))
             if take is not None:
                 take(answer)
             show(shown)
 
-        def show(counts: Counts) -> None:
+        def show(counts: RunCounts) -> None:
             described = f"{counted(counts.documents, 'document')}, {counted(counts.items, noun)}"
             tell(described, counts.documents - begin)
 
         entries = read_entries(paths, job.input_format)
-        for _ in islice(entries, done.entries):
+        for _ in islice(entries, total.entries):
             pass
         result: ChunkResult | None = None
         omissions = Omissions()
@@ -167,17 +173,17 @@ def run_job(
             if job.workers > 1:
                 output.write(result.content)
             output.commit(result.counts, result.skipped)
-            done = shown = done.add(result.counts)
+            total = shown = total.add(result.counts)
             for surface in result.omissions:
                 omissions.add(surface)
-            show(done)
-    return JobResult(done, omissions, skipped_list if done.skipped else None)
+            show(total)
+    return JobResult(total, omissions, skipped_list if total.skipped else None)
 
 
 def _results(
     job: CorpusJob,
     factory: AnswererFactory,
-    chunks: Iterator[Iterator[Entry]],
+    chunks: Iterator[Iterator[SourceEntry]],
     form: ResultFormat,
     write: Write,
     take: Take,
@@ -203,7 +209,7 @@ def _results(
 def all_of(takes: Sequence[Take]) -> Take | None:
     """Return what does with an answer all that *takes* do; None if they are none."""
 
-    def take_all(answer: Answer) -> None:
+    def take_all(answer: DocumentAnswer) -> None:
         for take in takes:
             take(answer)
 

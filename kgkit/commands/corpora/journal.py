@@ -44,7 +44,7 @@ class SkippedRecord(msgspec.Struct, frozen=True):
         return f"{self.file if self.line is None else f'{self.file}:{self.line}'}: {self.error}"
 
 
-class Counts(NamedTuple):
+class RunCounts(NamedTuple):
     """How much has been read and answered.
 
     Attributes:
@@ -59,9 +59,9 @@ class Counts(NamedTuple):
     items: int = 0
     skipped: int = 0
 
-    def add(self, more: "Counts") -> "Counts":
+    def add(self, more: "RunCounts") -> "RunCounts":
         """Return the sums."""
-        return Counts(*map(sum, zip(self, more, strict=True)))
+        return RunCounts(*map(sum, zip(self, more, strict=True)))
 
 
 class JournalState(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class JournalState(msgspec.Struct, frozen=True):
     """
 
     settings: dict[str, str]
-    counts: Counts = Counts()
+    counts: RunCounts = RunCounts()
     size: int = 0
     skipped_size: int = 0
 
@@ -122,7 +122,7 @@ class Journal:
         with name_path(self.path):
             self._content.write(content)
 
-    def commit(self, counts: Counts, skipped: Sequence[SkippedRecord]) -> None:
+    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
         """Acknowledge the answers of a chunk, which are written.
 
         Args:

@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from kgkit.commands.corpora.chunks import Answer, Answerer
+from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
@@ -70,11 +70,11 @@ class LinkAnswerer(Answerer):
     def __init__(self, linker: Linker | MultiKBLinker, linkers: Sequence[Linker]) -> None:
         self._linker, self._linkers, self.model = linker, linkers, linker.model
 
-    def __call__(self, documents: Iterable[Document]) -> Iterator[Answer]:
+    def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield the fields of each linked document."""
         for linked in self._linker(documents):
             record = {name: getattr(linked, name) for name in linked.__struct_fields__}
-            yield Answer(record, len(linked.links), linked)
+            yield DocumentAnswer(record, len(linked.links), linked)
 
     def omissions(self) -> list[str]:
         """Return surfaces that texts have in lower case, and a knowledge base with capitals only."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kgkit.commands.corpora.chunks import Answer, Answerer
+from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.linking.tagger import MentionTagger, TaggedMention
@@ -61,7 +61,7 @@ class TagAnswerer(Answerer):
     def __init__(self, tagger: MentionTagger, threshold: float) -> None:
         self.tagger, self._threshold, self.model = tagger, threshold, tagger.name
 
-    def __call__(self, documents: Iterable[Document]) -> Iterator[Answer]:
+    def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield the fields of each document with its names."""
         for document in self.tagger(map(_check_untagged, documents)):
             names = [
@@ -71,7 +71,7 @@ class TagAnswerer(Answerer):
                 if isinstance(name, TaggedMention) and name.score >= self._threshold
             ]  # fmt: skip
             record = {"id": document.id, "text": document.text, "model": self.model, "mentions": names}
-            yield Answer(record, len(names), document)
+            yield DocumentAnswer(record, len(names), document)
 
     def omissions(self) -> list[str]:
         """Return nothing: a tagger leaves out nothing by its spelling."""
