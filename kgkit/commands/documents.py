@@ -95,7 +95,8 @@ def _parse_record(entry: SourceEntry, name: str, line: str, mention_fields: Sequ
         problem = f'expected {{"id": …, "text": …}}: {reason}'
         raise SourceError(problem, path=Path(entry.file), line=entry.line, text=line) from None
     del fields["text"]
-    fields.pop("id", None)
+    for name_of_field in ("id", "mentions"):  # both are in the output, or in its links
+        fields.pop(name_of_field, None)
     document = Document(name if record.id is None else str(record.id), record.text)
     if mentions is None:
         return ParsedDocument(document, fields)

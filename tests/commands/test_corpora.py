@@ -218,7 +218,9 @@ def test_mentions_are_read_in_the_layouts_of_those_who_find_them(tmp_path, field
     [document] = read_documents([path], "auto")
     assert [(mention.start, mention.end, mention.text) for mention in document.mentions] == [(2, 5, "dog")]
     [parsed] = (parse_entry(entry) for entry in read_entries([path], "auto"))
-    assert {name: json.loads(bytes(value)) for name, value in parsed.fields.items()} == fields
+    assert {name: json.loads(bytes(value)) for name, value in parsed.fields.items()} == {
+        name: value for name, value in fields.items() if name != "mentions"
+    }
 
 
 def test_a_score_of_a_mention_makes_it_one_of_a_tagger_with_its_label(tmp_path):
