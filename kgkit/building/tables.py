@@ -10,7 +10,7 @@ from typing import BinaryIO, Final, NamedTuple
 from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
 
-__all__ = ["TableFormat", "csv_rows", "sniff_format"]
+__all__ = ["TableFormat", "csv_rows", "format_of_line", "sniff_format"]
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 """What may separate the fields of a table whose format is not known."""
@@ -114,9 +114,14 @@ def sniff_format(path: Path) -> TableFormat:
     checked_file(path)
     with open_bytes(path) as file:
         lines = _lines(file, path)
-        first = next(lines, "").rstrip("\r\n")
-        if first.lower().startswith(_DELIMITER_LINE) and len(first) == len(_DELIMITER_LINE) + 1:
-            return TableFormat(first[-1], skipped=1)
+        return format_of_line(next(lines, ""))
+
+
+def format_of_line(line: str) -> TableFormat:
+    """Return the format of a table whose first line is *line*."""
+    first = line.rstrip("\r\n")
+    if first.lower().startswith(_DELIMITER_LINE) and len(first) == len(_DELIMITER_LINE) + 1:
+        return TableFormat(first[-1], skipped=1)
     outside = "".join(first.split('"')[::2])
     return TableFormat(max(DELIMITERS, key=outside.count))
 

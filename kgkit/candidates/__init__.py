@@ -10,7 +10,12 @@ from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.dense import DenseConfig, DenseGenerator, TextEncoder
 from kgkit.candidates.entries import longest
 from kgkit.candidates.for_kb import generator_for
-from kgkit.candidates.input_mentions import candidates_of_keys, check_mentions, with_candidates
+from kgkit.candidates.input_mentions import (
+    KeyedDocument,
+    candidates_of_keys,
+    check_mentions,
+    with_candidates,
+)
 from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
 from kgkit.candidates.matching import Generator
@@ -24,6 +29,7 @@ __all__ = [
     "DenseGenerator",
     "Generator",
     "GeneratorConfig",
+    "KeyedDocument",
     "LemmaConfig",
     "LemmaGenerator",
     "SegmentConfig",

@@ -14,6 +14,18 @@ from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document
 _UNKNOWN: Final = 1.0  # of a surface of which the KB knows nothing, all candidates are equally likely
 
 
+class KeyedDocument(Document):
+    """A document whose mentions came with the keys of their candidates.
+
+    A `Linker` looks the keys up in its own knowledge base.
+
+    Attributes:
+        keys: for each mention the keys of its candidates; None where a generator is to look.
+    """
+
+    keys: tuple[tuple[str, ...] | None, ...] = ()
+
+
 def check_mentions(document: Document) -> None:
     """Refuse a document whose mentions are not spans of its text.
 

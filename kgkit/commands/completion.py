@@ -31,6 +31,12 @@ def list_kbs(home: "Home", incomplete: str) -> list[str]:
     return [f"{name}@{build}" for build in home.kb(name).build_names()] if at else [*map(_name, home.kbs())]
 
 
+def list_kbs_and_models(home: "Home", incomplete: str) -> list[str]:
+    """Return the names of the knowledge bases; of `KB=`, with the names of linkers."""
+    kb, separator, model = incomplete.partition("=")
+    return [f"{kb}={name}" for name in list_linkers(home, model)] if separator else list_kbs(home, incomplete)
+
+
 def list_builds(home: "Home", incomplete: str) -> list[str]:
     """Return the names of all builds, as NAME@BUILD."""
     return [f"{kb.name}@{build}" for kb in home.kbs() for build in kb.build_names()]
@@ -68,6 +74,7 @@ OPTIONS: Final[Mapping[tuple[str, str], ListNames]] = {
     ("--builder", "BUILDER"): list_builders,
     ("--facts", "KB"): list_kbs,
     ("--kb", "KB"): list_kbs,
+    ("--kb", "KB[=MODEL]"): list_kbs_and_models,
     ("--senses", "KB"): list_kbs,
     ("--linker", "MODEL"): list_linkers,
     ("--model", "MODEL"): list_linkers,

@@ -1,16 +1,17 @@
-"""`kgkit link`: link texts to a knowledge base."""
+"""`kgkit link`: link texts to knowledge bases."""
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kgkit.commands.messages import Messages, ProgressCallback
+from kgkit.commands.corpora.options import BadOption, ResumeOption, WorkersOption
+from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     AllSurfacesOption,
     CoherenceOption,
@@ -18,7 +19,6 @@ from kgkit.commands.options import (
     HomeOption,
     InputFormatOption,
     JSONLinesOption,
-    KBOption,
     LinkModelOption,
     MaxCandidatesOption,
     OutputOption,
@@ -31,26 +31,15 @@ from kgkit.commands.options import (
     chosen_kb,
     flag,
 )
-from kgkit.commands.output import (
-    Column,
-    TitledTables,
-    Write,
-    counted,
-    in_pipe,
-    number,
-    on_terminal,
-    open_output,
-    write_bytes,
-)
+from kgkit.commands.output import Column, TitledTables, counted, in_pipe, number, on_terminal, write_bytes
 from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
+    from kgkit.commands.corpora.chunks import DocumentAnswer
+    from kgkit.commands.corpora.job import Take
     from kgkit.kb import KnowledgeBase
-    from kgkit.linking import Linker
-    from kgkit.types import Document, Link, LinkedDocument
-
-Take = Callable[["LinkedDocument"], None]
-"""Does something with one linked document."""
+    from kgkit.types import Link, LinkedDocument
 
 _COLUMNS = (
     Column(heading="at", align="right"),
@@ -59,12 +48,23 @@ _COLUMNS = (
     Column(heading="score", align="right"),
     Column(heading="meaning", wide=True),
 )
+_KB_COLUMN: Final = Column(heading="kb", most=16)
 _PARTS = Column(heading="against the next")
+
+LinkKBsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kb",
+        metavar="KB[=MODEL]",
+        help="NAME or NAME@BUILD, perhaps with the model that scores its candidates; repeat it to link to "
+        "several. By default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
+    ),
+]
 
 
 def link(
     files: TextsArgument = None,
-    kb: KBOption = None,
+    kb: LinkKBsOption = None,
     model: LinkModelOption = "auto",
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
@@ -78,6 +78,9 @@ def link(
             "else all.",
         ),
     ] = None,
+    references: Annotated[
+        bool, flag("--references", help="Link pronouns and shortened names to what they refer to.")
+    ] = False,
     threshold: ThresholdOption = None,
     nil: Annotated[
         bool,
@@ -94,121 +97,142 @@ def link(
     max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
     recursive: RecursiveOption = False,
+    bad: BadOption = "stop",
     table: TableOption = False,
     jsonl: JSONLinesOption = False,
     output: OutputOption = None,
+    resume: ResumeOption = False,
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Draw the texts with their links, on a page of its own."),
     ] = None,
+    workers: WorkersOption = 1,
     home: HomeOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Link texts to a knowledge base.
+    """Link texts to a knowledge base, or to several.
 
-    Draws a table on a terminal and writes JSON lines in a pipe, one document a line.
+    Draws a table on a terminal and writes JSON lines in a pipe, one document a line, and into a file
+    Parquet too, if its name ends so.
     """
-    from kgkit.commands.documents import read_documents
-    from kgkit.encoder.import_stubs import only_encodes
-    from kgkit.linking import Linker
+    from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
+    from kgkit.commands.corpora.linkers import LinkerFactory
+    from kgkit.home import Home
+    from kgkit.kb import open_kb
     from kgkit.linking.auto import MODEL_VARIABLE
 
     files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
-    written = [path for path in (output, html) if path is not None]
+    job = CorpusJob(
+        files=files, output=output, input_format=input_format, recursive=recursive, workers=workers,
+        resume=resume, bad=bad,
+    )  # fmt: skip
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
-    documents = read_documents(files, input_format, recursive=recursive)
-    if model != "prior" or mentions is not None:
-        only_encodes()
-    linker = Linker.open(
-        chosen_kb(kb, home, recent=True, quiet=quiet), home=home, model=model, coherence=coherence,
-        threshold=threshold,
-        nil="mark" if nil else "drop", top_k=top_k, overlaps=overlaps, vectors=vectors, device=device,
-        mentions=mentions, all_surfaces=all_surfaces, explain=explain, max_candidates=max_candidates or None,
-    )  # fmt: skip
-    if model == "auto" and MODEL_VARIABLE not in os.environ:
-        messages.write(f"model: {linker.scorer.name}, the best for {linker.kb.name}; --model takes another")
+    models = _models_by_kb(kb, model, home, quiet=quiet)
     if STDIN in files and sys.stdin.isatty():
         messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
-    with linker.kb, ExitStack() as stack:
+    with ExitStack() as stack:
+        kbs = {name: stack.enter_context(open_kb(name, home)) for name in models}
+        factory = LinkerFactory(
+            models=tuple((f"{kbs[name].name}@{kbs[name].build}", models[name]) for name in models),
+            home=None if home is None else str(home),
+            references=references,
+            settings={
+                "vectors": vectors, "device": device, "coherence": coherence, "mentions": mentions,
+                "threshold": threshold, "nil": "mark" if nil else "drop", "top_k": top_k,
+                "explain": explain, "overlaps": overlaps, "all_surfaces": all_surfaces,
+                "max_candidates": max_candidates or None,
+            },
+        )  # fmt: skip
         takes: list[Take] = []
-        if output is not None:
-            takes.append(_into(stack.enter_context(open_output(output))))
-        elif shown and (table or on_terminal()) and not jsonl:
-            titled = files != [STDIN] or input_format in ("lines", "jsonl")
-            takes.append(_Tables(linker.kb, titled=titled, drawn=table, explained=explain))
-        elif shown:
-            takes.append(_into(write_bytes))
+        write = write_bytes if shown and not ((table or on_terminal()) and not jsonl) else None
+        if shown and write is None:
+            titled = files != [STDIN] or input_format not in ("auto", "text")
+            takes.append(_Tables(kbs.values(), titled=titled, drawn=table, explained=explain))
         if html is not None:
-            from kgkit.commands.pieces import writing_page
-            from kgkit.linking.html import section
+            takes.append(stack.enter_context(_drawing(html, kbs.values())))
 
-            draw = partial(section, describe=linker.describe, type_of=linker.type_of)
-            takes.append(stack.enter_context(writing_page(html, "Links", draw)))
-        with messages.progress("linking") as tell:
-            count, links = 0, 0
-            _tell_of_encoding(linker, tell)
-            for linked in linker(_with_candidates(linker.kb, documents)):
-                for take in takes:
-                    take(linked)
-                count, links = count + 1, links + len(linked.links)
-                tell(f"{counted(count, 'document')}, {counted(links, 'link')}", count)
-    messages.write_omissions([linker.generator.omissions])
-    if written:
-        paths = ", ".join(map(str, written))
-        messages.write(f"{counted(links, 'link')} in {counted(count, 'document')}: {paths}")
+        def report_model(name: str) -> None:
+            if "auto" in models.values() and MODEL_VARIABLE not in os.environ:
+                subject = ", ".join(each.name for each in kbs.values())
+                messages.write(
+                    f"model: {name.removesuffix('+graph')}, the best for {subject}; --model takes another"
+                )
 
-
-def _tell_of_encoding(linker: "Linker", tell: ProgressCallback) -> None:
-    """Show how many texts of entities are encoded, where a model's vectors are filled as they are used."""
-    vectors: Any = getattr(linker.scorer, "vectors", None)
-    if hasattr(vectors, "progress"):
-        vectors.progress = lambda stage, count, total: tell(
-            f"{stage}, {count:,} of {counted(total, 'text')}", count, total
+        result = run_job(
+            job, factory, "links", messages=messages, settings=factory.described(Home.find(home), kbs),
+            write=write, take=all_of(takes), on_start=report_model,
+        )  # fmt: skip
+    messages.write_omissions([result.omissions])
+    counts = result.counts
+    if written := ", ".join(str(path) for path in (output, html) if path is not None):
+        messages.write(
+            f"{counted(counts.items, 'link')} in {counted(counts.documents, 'document')}: {written}"
         )
+    result.report_skipped(messages)
 
 
-def _with_candidates(kb: "KnowledgeBase", documents: "Iterator[Document]") -> "Iterator[Document]":
-    """Yield *documents* with the candidates that their mentions came with."""
-    from kgkit.candidates import with_candidates
-    from kgkit.commands.documents import GivenDocument
+def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, quiet: bool) -> dict[str, str]:
+    """Return the model of each knowledge base that the user named, or of the one that is the default.
 
-    for document in documents:
-        if isinstance(document, GivenDocument):
-            document = with_candidates(kb, document, document.candidates)
-        yield document
+    Raises:
+        UsageError: if one is named twice, or a name is empty.
+        NotThere: if none is named and none is there.
+    """
+    if not kbs or len(kbs) == 1:
+        name, separator, own = kbs[0].partition("=") if kbs else (None, "", "")
+        _check_named(kbs or [])
+        return {chosen_kb(name, home, recent=True, quiet=quiet): own if separator else model}
+    _check_named(kbs)
+    pairs = [text.partition("=") for text in kbs]
+    names = [name for name, _, _ in pairs]
+    if repeats := [name for index, name in enumerate(names) if name in names[:index]]:
+        raise UsageError(f"--kb {repeats[0]}: named twice, and a text is linked to a knowledge base once")
+    return {name: own if separator else model for name, separator, own in pairs}
 
 
-def _into(write: Write) -> Take:
-    """Return what writes a document as a line of JSON."""
-    from kgkit.commands.pieces import json_line
+def _check_named(kbs: Sequence[str]) -> None:
+    """Refuse a knowledge base without a name, and one with an empty model."""
+    for text in kbs:
+        name, separator, model = text.partition("=")
+        if not name or (separator and not model):
+            raise UsageError(f"--kb {text!r}: it is KB, or KB=MODEL, as --kb wordnet=prior")
 
-    def take(linked: "LinkedDocument") -> None:
-        """Write a linked document as a line of JSON."""
-        record = {name: getattr(linked, name) for name in linked.__struct_fields__}
-        for piece in json_line(record):
-            write(piece)
 
-    return take
+@contextmanager
+def _drawing(path: Path, kbs: "Iterable[KnowledgeBase]") -> "Iterator[Take]":
+    """Give what draws linked documents on a page."""
+    from kgkit.commands.pieces import writing_page
+    from kgkit.linking import Linker
+    from kgkit.linking.html import section
+
+    linkers = [Linker(kb) for kb in kbs]  # which link nothing: they know what entities mean
+    describe = {linker.kb.name: linker.describe for linker in linkers}
+    type_of = {linker.kb.name: linker.type_of for linker in linkers}
+    with writing_page(path, "Links", partial(section, describe=describe, type_of=type_of)) as draw:
+        yield lambda answer: draw(answer.document)
 
 
 class _Tables:
     """Draws a table of links for each document."""
 
-    def __init__(self, kb: "KnowledgeBase", *, titled: bool, drawn: bool, explained: bool) -> None:
-        self.kb, self.explained = kb, explained
-        columns = [*_COLUMNS[:-1], *([_PARTS] if explained else []), _COLUMNS[-1]]
+    def __init__(self, kbs: "Iterable[KnowledgeBase]", *, titled: bool, drawn: bool, explained: bool) -> None:
+        self.kbs, self.explained = {kb.name: kb for kb in kbs}, explained
+        kb_column = [_KB_COLUMN] if len(self.kbs) > 1 else []
+        columns = [*_COLUMNS[:3], *kb_column, _COLUMNS[3], *([_PARTS] if explained else []), _COLUMNS[-1]]
         self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty="no links")
 
-    def __call__(self, linked: "LinkedDocument") -> None:
-        self.tables.write(linked.id, self._rows(linked))
+    def __call__(self, answer: "DocumentAnswer") -> None:
+        self.tables.write(answer.document.id, self._rows(answer.document))  # type: ignore[arg-type]
 
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:
-            entity = None if link.entity is None else self.kb.get(link.entity)
+            entity = None if link.entity is None else self.kbs[link.kb].get(link.entity)
             meaning = "" if entity is None else entity.description or entity.label
+            kb = [link.kb] if len(self.kbs) > 1 else []
             parts = [_described(link)] if self.explained else []
-            yield number(link.start), link.text, link.entity or "NIL", f"{link.score:.2f}", *parts, meaning
+            name = link.entity or "NIL"
+            yield number(link.start), link.text, name, *kb, f"{link.score:.2f}", *parts, meaning
 
 
 def _described(link: "Link") -> str:

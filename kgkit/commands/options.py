@@ -135,11 +135,11 @@ CoherenceOption = Annotated[
     ),
 ]
 InputFormatOption = Annotated[
-    Literal["auto", "text", "lines", "jsonl"],
+    Literal["auto", "text", "lines", "jsonl", "csv", "parquet"],
     typer.Option(
         "--input-format",
-        help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl); "
-        "auto goes by the suffix.",
+        help="What a document is: a file (text), a line (lines), a record of JSON lines (jsonl), a row (csv, "
+        "parquet); auto goes by the suffix.",
     ),
 ]
 TableOption = Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")]

@@ -18,17 +18,19 @@ GENERAL: Final = "General options"
 
 PANELS: Final[Mapping[str, Sequence[str]]] = {
     "Knowledge base and model": (
-        "--kb", "--model", "--vectors", "--mentions", "--coherence", "--linker", "--encoder", "--senses",
-        "--tagger", "--chunker", "--pmi",
+        "--kb", "--model", "--vectors", "--mentions", "--references", "--coherence", "--linker", "--encoder",
+        "--senses", "--tagger", "--chunker", "--pmi",
     ),
     "Columns of a table": (
         "--key", "--label", "--aliases", "--description", "--count", "--fact", "--number", "--attribute",
         "--preview",
     ),
-    "Input": ("--data", "--gold", "--dev", "--dev-gold", "--input-format", "--recursive", "--source"),
+    "Input": (
+        "--data", "--gold", "--dev", "--dev-gold", "--input-format", "--recursive", "--source", "--bad",
+    ),
     "Output": (
-        "--output", "--html", "--svg", "--json", "--jsonl", "--table", "--picture", "--predictions",
-        "--summary", "--exit-code", "--explain", "--top-k", "--nil",
+        "--output", "--resume", "--html", "--svg", "--json", "--jsonl", "--table", "--picture",
+        "--predictions", "--summary", "--exit-code", "--explain", "--top-k", "--nil",
     ),
     "Training": (
         "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",

@@ -1,4 +1,4 @@
-"""Files that may be compressed (`.xz`, `.bz2`, `.gz`), and files that appear whole or not at all.
+"""Files that may be compressed (`.xz`, `.bz2`, `.gz`, `.zst`), and files that appear whole or not at all.
 
 And checks of which files are named.
 """
@@ -12,24 +12,55 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import KgkitError, NotThere, SourceError, UsageError
 
-_OPENERS: Final[dict[str, Callable[..., Any]]] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
+
+def open_zstd(file: Any, mode: str) -> Any:
+    """Open a file that is compressed by Zstandard, by the library of Python 3.14, or its backport.
+
+    Args:
+        file: path, or a binary stream.
+        mode: mode, as `gzip.open` takes it.
+
+    Raises:
+        UsageError: if neither library is there.
+    """
+    for name in ("compression.zstd", "backports.zstd"):
+        with suppress(ModuleNotFoundError):
+            return import_module(name).open(file, mode)
+    raise UsageError(
+        f"{getattr(file, 'name', file)}: Python reads and writes .zst from 3.14 on; before, "
+        "`pip install backports.zstd` lets it"
+    )
+
+
+COMPRESSIONS: Final[dict[str, Callable[..., Any]]] = {
+    ".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open, ".zst": open_zstd,
+}  # fmt: skip
+"""What opens a compressed file, by its suffix."""
+
+_DAMAGE: Final = (OSError, EOFError, lzma.LZMAError, zlib.error)
+"""What the disk and the decompressors say of a file that cannot be read, but for Zstandard's."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Open *path* for reading, decompressed; what the disk or the decompressor says becomes our error."""
     try:
-        with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as stream:
             yield stream
     except FileNotFoundError:
         raise NotThere(f"no file {path}") from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise SourceError(f"cannot be read: {error}", path=path) from error
+    except KgkitError:
+        raise
+    except Exception as error:
+        if isinstance(error, _DAMAGE) or type(error).__name__ == "ZstdError":
+            raise SourceError(f"cannot be read: {error}", path=path) from error
+        raise
 
 
 @contextmanager
@@ -52,7 +83,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
     if replaces:
         create_temporary(temporary, target)
     try:
-        with _OPENERS.get(path.suffix.lower(), open)(temporary, "wb") as stream:
+        with COMPRESSIONS.get(path.suffix.lower(), open)(temporary, "wb") as stream:
             yield stream
         if replaces:
             replace_file(temporary, target)
@@ -81,27 +112,27 @@ def open_output(path: Path) -> Iterator[Callable[[bytes], None]]:
     replaces = path.is_file() or not path.exists()
     target = path.resolve() if replaces else path  # a symbolic link stays one
     temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else target
-    with _name_path(path):
+    with name_path(path):
         if replaces:
             create_temporary(temporary, target)
         stream = temporary.open("wb")
 
     def write(content: bytes) -> None:
-        with _name_path(path):
+        with name_path(path):
             stream.write(content)
 
     try:
         try:
             yield write
-            with _name_path(path):
+            with name_path(path):
                 stream.flush()
                 if replaces:
                     os.fsync(stream.fileno())
         finally:
-            with _name_path(path):
+            with name_path(path):
                 stream.close()
         if replaces:
-            with _name_path(path):
+            with name_path(path):
                 replace_file(temporary, target)
     finally:
         if replaces:
@@ -109,12 +140,12 @@ def open_output(path: Path) -> Iterator[Callable[[bytes], None]]:
 
 
 @contextmanager
-def _name_path(what: object) -> Iterator[None]:
-    """Add the path that could not be written to an error of the disk."""
+def name_path(path: object) -> Iterator[None]:
+    """Add the path that could not be written, in words, to an error of the disk."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(what)) from error
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:

@@ -1,7 +1,7 @@
 """A picture of linked texts: one HTML page that needs nothing else."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from kgkit.store.urls import is_web_address
@@ -42,6 +42,9 @@ a.link:hover .card, a.link:focus .card { display: block }
 Describe = Callable[[str], str]
 """Says something of an entity, by its key: what it means, or its type."""
 
+DescribeIn = Describe | Mapping[str, Describe]
+"""The same, for links to several knowledge bases by the names of these."""
+
 
 def page_head(title: str, style: str = "") -> str:
     """Return what a page begins with, before its sections.
@@ -65,8 +68,8 @@ FOOT: Final = "</body>\n</html>\n"
 def render(
     documents: Iterable[LinkedDocument],
     *,
-    describe: Describe | None = None,
-    type_of: Describe | None = None,
+    describe: DescribeIn | None = None,
+    type_of: DescribeIn | None = None,
 ) -> str:
     """Return a page that shows each document with its links.
 
@@ -76,7 +79,8 @@ def render(
     Args:
         documents: what a `Linker` gave.
         describe: tells the meanings of candidates, as `Linker.describe` does; else
-            their labels are all that is told.
+            their labels are all that is told. For links to several knowledge bases a mapping from the
+            names of these, as `MultiKBLinker.describe`.
         type_of: tells the type of an entity, as `Linker.type_of` does. Where the entities of a document have
             several, a type has a color, and a legend says which; else an entity has.
     """
@@ -87,22 +91,29 @@ def render(
 
 
 def section(
-    document: LinkedDocument, *, describe: Describe | None = None, type_of: Describe | None = None
+    document: LinkedDocument, *, describe: DescribeIn | None = None, type_of: DescribeIn | None = None
 ) -> Iterator[str]:
     """Yield the part of a page that shows *document*, in small pieces; else as `render`."""
     count = len(document.links)
     heading = f"{document.id} · {count} link{'' if count == 1 else 's'} · {document.model}"
     yield f"<h2>{escape_xml(heading)}</h2>\n"
-    entities = dict.fromkeys(link.entity for link in document.links if link.entity is not None)
-    types = {} if type_of is None else {entity: type_of(entity) for entity in entities}
+    entities = dict.fromkeys((link.kb, link.entity) for link in document.links if link.entity is not None)
+    types = (
+        {} if type_of is None else {entity: _function(type_of, entity[0])(entity[1]) for entity in entities}
+    )
     hues = _hues(types.values())
     if hues:
         names = "".join(f'<span style="--hue:{hue}">{escape_xml(name)}</span>' for name, hue in hues.items())
         yield f'<p class="legend">{names}</p>\n'
     yield '<div class="text">'
-    hue_of = {entity: hues.get(types.get(entity, ""), hue_of_entity(entity)) for entity in entities}
+    hue_of = {(kb, key): hues.get(types.get((kb, key), ""), hue_of_entity(key)) for kb, key in entities}
     yield from _marked(document, describe or (lambda entity: ""), hue_of)
     yield "</div>\n"
+
+
+def _function(functions: DescribeIn, kb: str) -> Describe:
+    """Return what describes the entities of a knowledge base."""
+    return functions[kb] if isinstance(functions, Mapping) else functions
 
 
 def _hues(types: Iterable[str]) -> dict[str, int]:
@@ -116,13 +127,15 @@ def hue_of_entity(entity: str) -> int:
     return sum(ord(letter) * position for position, letter in enumerate(entity, start=1)) % 360
 
 
-def _marked(document: LinkedDocument, describe: Describe, hue_of: dict[str, int]) -> Iterator[str]:
+def _marked(
+    document: LinkedDocument, describe: DescribeIn, hue_of: dict[tuple[str, str], int]
+) -> Iterator[str]:
     at = 0
     for link in document.links:
         if link.start < at:
             continue
         yield escape_xml(document.text[at : link.start])
-        yield _anchor(link, describe, hue_of.get(link.entity or "", 0))
+        yield _anchor(link, _function(describe, link.kb), hue_of.get((link.kb, link.entity or ""), 0))
         at = link.end
     yield escape_xml(document.text[at:])
 

@@ -2,15 +2,22 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import partial
 from typing import Literal, TypedDict, Unpack, overload
 
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.coherence import CoherenceConfig
 from kgkit.linking.linker import Linker
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.overlaps import Overlaps
 from kgkit.types import Document, LinkedDocument
 
 __all__ = ["link"]
+
+
+LinkedKBs = str | KnowledgeBase | Mapping[str, str] | None
+"""A knowledge base, or several by their names, with a model each."""
 
 
 class LinkSettings(TypedDict, total=False):
@@ -29,23 +36,24 @@ class LinkSettings(TypedDict, total=False):
     overlaps: Overlaps
     all_surfaces: bool
     explain: bool
+    references: bool
 
 
 @overload
 def link(  # type: ignore[overload-overlap]  # a str is an iterable of str too
     text: str | Document,
-    kb: str | KnowledgeBase | None = None,
+    kb: LinkedKBs = None,
     **settings: Unpack[LinkSettings],
 ) -> LinkedDocument: ...
 @overload
 def link(
     text: Iterable[str | Document],
-    kb: str | KnowledgeBase | None = None,
+    kb: LinkedKBs = None,
     **settings: Unpack[LinkSettings],
 ) -> list[LinkedDocument]: ...
 def link(
     text: str | Document | Iterable[str | Document],
-    kb: str | KnowledgeBase | None = None,
+    kb: LinkedKBs = None,
     *,
     home: str | os.PathLike[str] | None = None,
     model: str = "auto",
@@ -60,6 +68,7 @@ def link(
     overlaps: Overlaps = "longest",
     all_surfaces: bool = False,
     explain: bool = False,
+    references: bool = False,
 ) -> LinkedDocument | list[LinkedDocument]:
     """Link a text, or several.
 
@@ -68,7 +77,8 @@ def link(
 
     Args:
         text: string of any length, or a `Document`; or several.
-        kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
+        kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only. Or several: a mapping from their
+            names to models, as `{"wordnet": "wsd-minilm", "aida": "auto"}`; links say which KB they are to.
         home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
         model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
             (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the best that is there for
@@ -89,6 +99,8 @@ def link(
         all_surfaces: whether function words are mentions too, surfaces that are hardly ever links, and
             words in lower case that the KB writes with capitals only.
         explain: whether candidates have the parts of their scores, see `kgkit.linking.ScoreParts`.
+        references: whether pronouns and shortened names are linked to what they refer to, by the rules of
+            `kgkit.linking.references`.
 
     Returns:
         The text with its links; for several texts, a list.
@@ -107,13 +119,20 @@ def link(
     if not alone and (isinstance(text, bytes | Mapping) or not isinstance(text, Iterable)):
         raise TypeError(f"a text is a str or a kgkit.Document, not {type(text).__name__}")
     documents = [text] if isinstance(text, str | Document) else text
-    linker = Linker.open(
-        kb, home=home, model=model, vectors=vectors, device=device, mentions=mentions, coherence=coherence,
+    open_linker = partial(
+        Linker.open, home=home, vectors=vectors, device=device, mentions=mentions, coherence=coherence,
         threshold=threshold, nil=nil, top_k=top_k, max_candidates=max_candidates, overlaps=overlaps,
         all_surfaces=all_surfaces, explain=explain,
     )  # fmt: skip
-    try:
+    with ExitStack() as stack:
+        linkers = []
+        for name, named_model in kb.items() if isinstance(kb, Mapping) else [(kb, model)]:
+            linkers.append(open_linker(name, model=named_model))
+            if linkers[-1].kb is not name:
+                stack.enter_context(linkers[-1])
+        linker = (
+            linkers[0]
+            if len(linkers) == 1 and not references
+            else MultiKBLinker(linkers, references=references)
+        )
         return next(linker(documents)) if alone else list(linker(documents))
-    finally:
-        if linker.kb is not kb:
-            linker.kb.close()

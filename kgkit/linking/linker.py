@@ -12,11 +12,13 @@ import numpy as np
 
 from kgkit.candidates import (
     Generator,
+    KeyedDocument,
     document_batches,
     generator_for,
     is_divisible,
     is_long,
     longest,
+    with_candidates,
 )
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
@@ -338,7 +340,7 @@ class Linker:
         on the others. With each goes whether its mentions were given, and whether it is the last of its
         document.
         """
-        source = _documents(documents)
+        source = _documents(self.kb, documents)
         divisible = self.scorer.by_mention and is_divisible(self.generator)
         multiple = 1 if self.coherence is None else self.coherence.config.window
         for document in source if self.tagger is None else self.tagger(source):
@@ -458,11 +460,13 @@ def _check_tagger(tagger: str | None, overlaps: Overlaps) -> None:
         )
 
 
-def _documents(documents: Iterable[Document | str]) -> Iterator[Document]:
-    """Yield documents; a string is one of its own."""
+def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterator[Document]:
+    """Yield documents, with the candidates whose keys they came with; a string is a document of its own."""
     for number, document in enumerate(documents):
         if isinstance(document, str):
             yield Document(str(number), document)
+        elif isinstance(document, KeyedDocument):
+            yield with_candidates(kb, document, document.keys)
         elif isinstance(document, Document):
             yield document
         else:

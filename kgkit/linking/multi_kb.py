@@ -1,12 +1,20 @@
-"""Links to several knowledge bases at once, those of words that refer back among them."""
+"""Links to several knowledge bases at once, those of words that refer back among them.
 
-from collections.abc import Iterable, Iterator, Sequence
+Each document goes to a linker for each knowledge base, and has the links of all; a link says which knowledge
+base its entity is in. Documents are read as they are linked: no more than the linkers' largest batch is in
+memory.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import tee
 from typing import Literal
 
 import msgspec
 
+from kgkit.candidates import Generator
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.html import Describe
 from kgkit.linking.linker import Linker
 from kgkit.linking.references import References
 from kgkit.types import Document, LinkedDocument
@@ -16,21 +24,34 @@ class MultiKBLinker:
     """Links documents to each of several knowledge bases, and words that refer back.
 
     Args:
-        linkers: linkers, one for each knowledge base; links of the first come first.
+        linkers: linkers, one for each knowledge base.
+        references: whether pronouns and shortened names are linked too, see `kgkit.linking.references`.
 
     Attributes:
+        kbs: knowledge bases of the linkers.
         generators: generators of the linkers.
+        describe: function for each knowledge base, by its name, that says what an entity means.
+        type_of: function for each knowledge base, by its name, that gives the type of an entity.
 
     Raises:
-        UsageError: if there is no linker.
+        UsageError: if there is no linker, or two of them link to one knowledge base.
     """
 
-    def __init__(self, linkers: Sequence[Linker]) -> None:
+    def __init__(self, linkers: Sequence[Linker], *, references: bool = True) -> None:
         if not linkers:
             raise UsageError("there is no knowledge base to link to")
-        self._linkers = linkers
-        self.generators = [linker.generator for linker in linkers]
-        self._references = References([linker.kb for linker in linkers])
+        names = [linker.kb.name for linker in linkers]
+        if repeats := [name for index, name in enumerate(names) if name in names[:index]]:
+            raise UsageError(
+                f"the knowledge base {repeats[0]} is named twice, and a text is linked to each once: leave "
+                "out one of them"
+            )
+        self.linkers = linkers
+        self.kbs: list[KnowledgeBase] = [linker.kb for linker in linkers]
+        self.generators: list[Generator] = [linker.generator for linker in linkers]
+        self.describe: Mapping[str, Describe] = {each.kb.name: each.describe for each in linkers}
+        self.type_of: Mapping[str, Describe] = {each.kb.name: each.type_of for each in linkers}
+        self._references = References(self.kbs) if references else None
 
     @classmethod
     def open(
@@ -50,12 +71,30 @@ class MultiKBLinker:
             ]
         )
 
-    def __call__(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
-        """Yield each document with the links to all knowledge bases; they may overlap.
+    @property
+    def model(self) -> str:
+        """The name that documents carry: the linker's, or of several `KB=MODEL, KB=MODEL`."""
+        if len(self.linkers) == 1:
+            return self.linkers[0].model
+        return ", ".join(f"{linker.kb.name}={linker.model}" for linker in self.linkers)
 
-        All documents are read before the first is linked.
+    def __call__(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
+        """Yield each document with the links to all knowledge bases, in order of their start.
+
+        Links to different knowledge bases may overlap; of links that start together, those to the first
+        knowledge base come first.
+
+        Raises:
+            TypeError, UsageError, DamagedModel: as a `Linker` does.
         """
-        texts = [*documents]
-        for linked in zip(*[[*linker(texts)] for linker in self._linkers], strict=True):
-            links = [link for document in linked for link in document.links]
-            yield self._references(msgspec.structs.replace(linked[0], links=links))
+        copies = tee(documents, len(self.linkers))
+        streams = [linker(copy) for linker, copy in zip(self.linkers, copies, strict=True)]
+        for parts in zip(*streams, strict=True):
+            links = [link for part in parts for link in part.links]
+            links.sort(key=lambda link: link.start)
+            linked = msgspec.structs.replace(parts[0], model=self.model, links=links)
+            yield linked if self._references is None else self._references(linked)
+
+    def pipe(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
+        """Yield each document with its links, as they come: the same as calling the linker."""
+        return self(documents)

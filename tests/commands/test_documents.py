@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.commands import documents
-from kgkit.commands.documents import STDIN, GivenDocument, read_documents
+from kgkit.candidates import KeyedDocument
+from kgkit.commands.corpora import entries
+from kgkit.commands.corpora.entries import STDIN
+from kgkit.commands.documents import read_documents
 from kgkit.errors import NotThere, SourceError, UsageError
 
 TEXTS = st.text(max_size=30)
@@ -70,7 +72,7 @@ def test_the_suffix_says_what_lines_are_whatever_its_case_unless_the_form_is_sai
 
 
 def test_files_come_in_their_order_and_standard_input_where_it_stands(tmp_path, monkeypatch):
-    monkeypatch.setattr(documents, "sys", SimpleNamespace(stdin=SimpleNamespace(buffer=io.BytesIO(b"two"))))
+    monkeypatch.setattr(entries, "sys", SimpleNamespace(stdin=SimpleNamespace(buffer=io.BytesIO(b"two"))))
     (tmp_path / "a").write_text("one")
     (tmp_path / "b").write_text("three")
     files = [tmp_path / "a", STDIN, tmp_path / "b"]
@@ -115,11 +117,11 @@ def test_mentions_come_with_their_candidates_and_the_words_of_their_span(tmp_pat
     ]
     path = jsonl(tmp_path / "a.jsonl", {"text": "a dog", "mentions": mentions}, {"text": "", "mentions": []})
     first, second = read_documents([path], "auto")
-    assert isinstance(first, GivenDocument) and first.candidates == (("dog.n.01",), None)
+    assert isinstance(first, KeyedDocument) and first.keys == (("dog.n.01",), None)
     assert [(each.start, each.end, each.text, each.id, each.pos) for each in first.mentions] == [
         (2, 5, "dog", "7", ""), (0, 1, "a", "", "n"),
     ]  # fmt: skip
-    assert second.mentions == [] and second.candidates == ()
+    assert second.mentions == [] and not isinstance(second, KeyedDocument)
 
 
 @pytest.mark.parametrize(

@@ -463,7 +463,10 @@ def test_settings_as_arguments_are_those_of_the_configuration():
         arguments = signature(function).parameters
         defaults = {name: arguments[name].default for name in fields}
         assert defaults == fields | {"threshold": None}  # None: the model's own
-    assert signature(Linker.open).parameters.keys() == signature(link).parameters.keys() - {"text"}
+    assert signature(Linker.open).parameters.keys() == signature(link).parameters.keys() - {
+        "text",
+        "references",
+    }
 
 
 def test_one_text_is_not_taken_for_many(kb):

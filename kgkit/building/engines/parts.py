@@ -10,21 +10,18 @@ The folder goes away when the build has been published.
 """
 
 import hashlib
-import os
 import secrets
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from queue import Empty
-from threading import Thread
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -32,6 +29,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kgkit.building.engines.columns import SCHEMA, RowsOfPart
+from kgkit.building.engines.workers import outlive_no_parent
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 
@@ -320,17 +318,7 @@ class _Stopped(Exception):
 def _begin(reports: "Queue[tuple[int, int]]", stop: Event) -> None:
     global _reports, _stop
     _reports, _stop = reports, stop
-    # The parent is told, and tells its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_parent, daemon=True).start()
-
-
-def _end_with_the_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    outlive_no_parent()
 
 
 def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str], steps: bool) -> Observed:

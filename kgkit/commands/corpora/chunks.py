@@ -1,0 +1,247 @@
+"""Chunks of documents, answered in this process or by workers, in order.
+
+    entries ──chunked──▶ chunks ──ChunkWriter──▶ bytes, counts, what was skipped
+
+Chunks have the same bounds however many processes there are, and each is answered by itself, so that its
+answers do not depend on where that was. The results of a few chunks for each worker wait for those before.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack
+from multiprocessing import get_context
+from typing import Any, Final, NamedTuple, Protocol
+
+from kgkit.commands.corpora.entries import SourceEntry
+from kgkit.commands.corpora.formats import ResultFormat
+from kgkit.commands.corpora.journal import RunCounts, SkippedRecord
+from kgkit.commands.corpora.mentions import FIELDS
+from kgkit.commands.documents import ParsedDocument, parse_entry
+from kgkit.commands.messages import ProgressCallback
+from kgkit.commands.output import Write
+from kgkit.errors import KgkitError, SourceError
+from kgkit.types import Document, LinkedDocument
+
+_ENTRIES: Final = 256  # of a chunk: a multiple of the batches of scorers
+_BYTES: Final = 1 << 20  # of the texts of a chunk, roughly
+_WAITING: Final = 3  # chunks for each worker that are answered, or wait for it
+
+
+class DocumentAnswer(NamedTuple):
+    """What is written of a document.
+
+    Attributes:
+        record: fields by name.
+        items: number of its links, or names.
+        document: the document with these.
+    """
+
+    record: Mapping[str, Any]
+    items: int
+    document: Document | LinkedDocument
+
+
+class Answerer(Protocol):
+    """Answers documents, in order.
+
+    Attributes:
+        model: name of the model that answers.
+        mention_fields: fields of a record in which its mentions are.
+    """
+
+    model: str
+    mention_fields: Sequence[str] = FIELDS
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
+        """Yield an answer for each document."""
+
+    def omissions(self) -> list[str]:
+        """Return surfaces that the texts had and the model left out by their spelling."""
+
+    def report_encoding(self, report: ProgressCallback) -> None:
+        """Set what is called while texts of entities are encoded, where a model encodes them as it is used."""
+
+
+class AnswererFactory(Protocol):
+    """Opens an `Answerer`; it travels to worker processes."""
+
+    def open(self) -> AbstractContextManager[Answerer]:
+        """Return a context that gives what answers documents."""
+
+
+class ChunkResult(NamedTuple):
+    """What became of a chunk.
+
+    Attributes:
+        content: bytes of the answers; empty where they are written already.
+        counts: numbers of the chunk.
+        skipped: records that could not be read.
+        model: name of the model that answered.
+        omissions: surfaces that were left out, and no earlier result of the process named.
+    """
+
+    content: bytes
+    counts: RunCounts
+    skipped: Sequence[SkippedRecord]
+    model: str
+    omissions: Sequence[str]
+
+
+class ChunkWriter:
+    """Answers the documents of chunks, and writes the answers.
+
+    Args:
+        answerer: what answers documents.
+        form: how answers are written.
+        skip_bad: whether records that cannot be read are left out; else they are errors.
+        take: function that gets each answer, and the number of those before it in the chunk.
+    """
+
+    def __init__(
+        self,
+        answerer: Answerer,
+        form: ResultFormat,
+        *,
+        skip_bad: bool,
+        take: Callable[[DocumentAnswer], None] | None = None,
+    ) -> None:
+        self._answerer, self._form, self._skip_bad, self._take = answerer, form, skip_bad, take
+        self._omissions = 0  # that results have named
+
+    def __call__(self, entries: Iterable[SourceEntry], write: Write) -> ChunkResult:
+        """Write the answers to a chunk.
+
+        Raises:
+            SourceError: if a record cannot be read, and is not to be skipped.
+        """
+        skipped: list[SkippedRecord] = []
+        carried: deque[Mapping[str, Any]] = deque()
+        read = documents = items = 0
+
+        def parse() -> Iterator[Document]:
+            nonlocal read
+            for entry in entries:
+                read += 1
+                parsed = self._parse(entry, skipped)
+                if parsed is not None:
+                    carried.append(parsed.fields)
+                    yield parsed.document
+
+        with self._form.writing(write) as write_record:
+            for answer in self._answerer(parse()):
+                fields = carried.popleft()
+                write_record(
+                    {**answer.record, **_without(fields, answer.record)} if fields else answer.record
+                )
+                documents, items = documents + 1, items + answer.items
+                if self._take is not None:
+                    self._take(answer)
+        counts = RunCounts(read, documents, items, len(skipped))
+        omissions = self._answerer.omissions()[self._omissions :]
+        self._omissions += len(omissions)
+        return ChunkResult(b"", counts, skipped, self._answerer.model, omissions)
+
+    def _parse(self, entry: SourceEntry, skipped: list[SkippedRecord]) -> ParsedDocument | None:
+        try:
+            return parse_entry(entry, self._answerer.mention_fields)
+        except SourceError as error:
+            if not self._skip_bad:
+                raise
+            skipped.append(SkippedRecord(entry.file, error.line, error.message))
+            return None
+
+
+def _without(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+def chunked(entries: Iterator[SourceEntry]) -> Iterator[Iterator[SourceEntry]]:
+    """Yield entries in chunks; the bounds depend on the entries alone.
+
+    A chunk is read as it is iterated over, so that what comes from a pipe is answered as it comes.
+    """
+    for first in entries:
+        yield _chunk(first, entries)
+
+
+def _chunk(first: SourceEntry, entries: Iterator[SourceEntry]) -> Iterator[SourceEntry]:
+    entry, size = first, 0
+    for count in range(1, _ENTRIES + 1):
+        size += len(entry.content) if isinstance(entry.content, bytes) else 0
+        yield entry
+        if size >= _BYTES or count == _ENTRIES:
+            return
+        following = next(entries, None)
+        if following is None:
+            return
+        entry = following
+
+
+def answer_in_workers(
+    factory: AnswererFactory,
+    chunks: Iterable[Iterator[SourceEntry]],
+    form: ResultFormat,
+    *,
+    workers: int,
+    skip_bad: bool,
+) -> Iterator[ChunkResult]:
+    """Yield the results of chunks, in order, from worker processes.
+
+    Args:
+        factory: what opens the answerer of a worker.
+        chunks: chunks, which are read a few ahead.
+        form: how answers are written.
+        workers: number of processes.
+        skip_bad: whether records that cannot be read are left out.
+
+    Raises:
+        SourceError: if a record cannot be read, after the results before it.
+        KgkitError: if a worker was killed; what the answerer raises.
+    """
+    # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
+    pool = ProcessPoolExecutor(
+        workers, get_context("spawn"), initializer=_begin, initargs=(factory, form, skip_bad, workers)
+    )
+    pending: deque[Future[ChunkResult]] = deque()
+    try:
+        for chunk in chunks:
+            pending.append(pool.submit(_answer, [*chunk]))
+            if len(pending) >= _WAITING * workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool as error:
+        raise KgkitError(
+            "a worker process was killed, most often because memory ran out: try fewer workers, and --resume"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+# In a worker: what opens the answerer, and the writer once it is open.
+_settings: tuple[AnswererFactory, ResultFormat, bool]
+_writer: ChunkWriter | None = None
+_resources: Final = ExitStack()  # that the writer needs until the process ends
+
+
+def _begin(factory: AnswererFactory, form: ResultFormat, skip_bad: bool, workers: int) -> None:
+    """Begin as a worker; the answerer is opened for the first chunk, so that its errors have a reader."""
+    global _settings
+    from kgkit.building.engines.workers import outlive_no_parent
+
+    outlive_no_parent()
+    _settings = factory, form, skip_bad
+    # Each has its share of the cores; torch reads this when it is loaded.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+
+
+def _answer(entries: list[SourceEntry]) -> ChunkResult:
+    global _writer
+    if _writer is None:
+        factory, form, skip_bad = _settings
+        _writer = ChunkWriter(_resources.enter_context(factory.open()), form, skip_bad=skip_bad)
+    pieces: list[bytes] = []
+    return _writer(entries, pieces.append)._replace(content=b"".join(pieces))

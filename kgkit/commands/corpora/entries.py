@@ -1,0 +1,281 @@
+"""Files of texts, one document's bytes at a time.
+
+    text       a file is a document: .txt, .text, .md
+    lines      every line of a file is one
+    jsonl      every line is a record of JSON: .jsonl, .ndjson
+    csv        every row is a record, whose columns the first row names: .csv, .tsv
+    parquet    the same, without line numbers: rows are counted from 1: .parquet
+
+All but Parquet may be compressed, which a second suffix says: .gz, .xz, .bz2, .zst. What cannot be read is an
+entry too, with its error, so that what follows it can be read on.
+"""
+
+import csv
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
+
+import msgspec
+
+from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.evaluation.files import COMPRESSIONS, opened
+
+if TYPE_CHECKING:
+    from kgkit.building.tables import TableFormat
+
+InputFormat = Literal["auto", "text", "lines", "jsonl", "csv", "parquet"]
+
+STDIN: Final = Path("-")
+MAX_LINE: Final = 256 << 20
+"""Bytes of a line: of what is longer nothing is read."""
+
+_FORMATS: Final[dict[str, InputFormat]] = {
+    ".txt": "text", ".text": "text", ".md": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv",
+    ".tsv": "csv", ".parquet": "parquet",
+}  # fmt: skip
+_SUFFIXES: Final = f"{', '.join(_FORMATS)}, and compressed {', '.join(COMPRESSIONS)}"
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_MAX_FIELD: Final = 16 << 20
+_ROWS: Final = 64  # of Parquet that are read together
+
+
+class SourceEntry(NamedTuple):
+    """What a document is made of.
+
+    Attributes:
+        file: name of the file, as a text.
+        line: line of the file at which it begins, or row of a Parquet file, from 1; None for a whole file.
+        offset: byte of the file at which it begins.
+        content: its bytes; or what is wrong.
+        is_record: whether the bytes are a record of JSON; else they are a text.
+    """
+
+    file: str
+    line: int | None
+    offset: int
+    content: bytes | SourceError
+    is_record: bool = False
+
+
+def input_format_of(path: Path) -> InputFormat | None:
+    """Return what a file is by its name, but for the suffix of a compression; None if no suffix says it."""
+    name = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    form = _FORMATS.get(name.suffix.lower())
+    return None if form == "parquet" and name is not path else form
+
+
+def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Path]:
+    """Yield files, and in the place of a folder the texts in it and in the folders in it, by their names.
+
+    Hidden files are left out; the names of one folder are in memory at a time.
+
+    Args:
+        files: files, and folders if *recursive*; `-` is standard input.
+        recursive: whether folders are read.
+
+    Raises:
+        NotThere: if there is no such file, or no text in a folder, before anything is yielded.
+        UsageError: if one is a folder, and not *recursive*.
+    """
+    for file in files:
+        if file == STDIN:
+            continue
+        if not file.exists():
+            raise NotThere(f"no file {file}")
+        if file.is_dir() and not recursive:
+            raise UsageError(
+                f"{file} is a folder; name the files in it, or add --recursive, which reads those that end "
+                f"in {_SUFFIXES}"
+            )
+        if file.is_dir() and next(_texts_in(file), None) is None:
+            raise NotThere(f"no text in {file}: --recursive reads files that end in {_SUFFIXES}")
+    return (path for file in files for path in (_texts_in(file) if file.is_dir() else [file]))
+
+
+def is_read(path: Path, files: Sequence[Path]) -> bool:
+    """Say whether *path* is one of *files*, or a text in one of the folders among them."""
+    target = path.resolve()
+    if not target.exists():
+        return False
+    folders = [file.resolve() for file in files if file.is_dir()]
+    in_folder = any(target.is_relative_to(folder) for folder in folders) and input_format_of(target)
+    return bool(in_folder) or target in {file.resolve() for file in files}
+
+
+def _texts_in(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as scan:
+        members = sorted((member.name, member.is_dir(follow_symlinks=False)) for member in scan)
+    for name, is_folder in members:
+        path = folder / name
+        if name.startswith("."):
+            continue
+        if is_folder:
+            yield from _texts_in(path)
+        elif input_format_of(path) is not None and path.is_file():
+            yield path
+
+
+def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[SourceEntry]:
+    """Yield the entries of files, in order; blank lines are none.
+
+    A file that cannot be read to its end ends with an entry that has the error.
+
+    Raises:
+        NotThere: if a file has gone.
+        MissingExtra: for Parquet, if pyarrow is not installed.
+    """
+    for path in paths:
+        # Names may have bytes that are no UTF-8; an id cannot.
+        name = os.fsencode(path).decode(errors="replace")
+        line = 0
+        try:
+            for entry in _file_entries(path, name, form):
+                line = entry.line or 0
+                yield entry
+        except SourceError as error:
+            number = error.line if error.line is not None or not line else line + 1
+            yield SourceEntry(name, number, 0, SourceError(error.message, path=Path(name), line=number))
+
+
+def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[SourceEntry]:
+    if form == "auto":
+        form = input_format_of(path) or "text"
+    if form == "parquet":
+        yield from _parquet_rows(path, name)
+    elif path == STDIN:
+        yield from _stream_entries(sys.stdin.buffer, name, form)
+    else:
+        with opened(path) as stream:
+            yield from _stream_entries(stream, name, form)
+
+
+def _stream_entries(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[SourceEntry]:
+    if form == "text":
+        content = stream.read()
+        skipped = len(_BYTE_ORDER_MARK) if content.startswith(_BYTE_ORDER_MARK) else 0
+        yield SourceEntry(name, None, skipped, content[skipped:])
+    elif form == "csv":
+        yield from _table_rows(stream, name)
+    else:
+        for number, offset, line in _lines(stream, name):
+            if line.strip():
+                yield SourceEntry(name, number, offset, line.rstrip(b"\r\n"), form == "jsonl")
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the number of each line, from 1, where it begins in the file, and the line with its end."""
+    offset = number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise SourceError(f"a line of more than {MAX_LINE >> 20} MiB", path=Path(name), line=number)
+        skipped = len(_BYTE_ORDER_MARK) if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
+        yield number, offset + skipped, line[skipped:]
+        offset += len(line)
+
+
+def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
+    """Yield the rows of a table of CSV as records; the first row has their names."""
+    from kgkit.building.tables import format_of_line  # here: only tables need it
+
+    # A row that is no UTF-8 is an error of its own: its bytes come through the reader as half pairs.
+    lines = (line.decode("utf-8", "surrogateescape") for _, _, line in _lines(stream, name))
+    first = next(lines, "")
+    table_format = format_of_line(first)
+    reader = csv.reader(
+        lines if table_format.skipped else _chain(first, lines), delimiter=table_format.delimiter, strict=True
+    )
+    csv.field_size_limit(_MAX_FIELD)
+    header, begin = next(reader, []), table_format.skipped + 1
+    _check_columns(header, name, begin)
+    while True:
+        begin = reader.line_num + table_format.skipped + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            problem = f"no row of a table: {error}"
+            yield SourceEntry(
+                name, begin, 0, SourceError(problem, path=Path(name), line=begin), is_record=True
+            )
+            continue
+        if row:
+            yield SourceEntry(
+                name, begin, 0, _row_content(header, row, table_format, name, begin), is_record=True
+            )
+
+
+def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from lines
+
+
+def _row_content(
+    header: list[str], row: list[str], table_format: "TableFormat", name: str, line: int
+) -> bytes | SourceError:
+    """Return a row as a record of JSON; or what is wrong with it."""
+    text = table_format.delimiter.join(row)
+    problem = ""
+    if len(row) != len(header):
+        problem = f"expected {len(header)} fields, as the header has them; the row has {len(row)}"
+    elif not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        problem = "not UTF-8; `iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1"
+    if problem:
+        shown = text.encode("utf-8", "replace").decode()
+        return SourceError(problem, path=Path(name), line=line, text=shown)
+    record: dict[str, Any] = dict(zip(header, row, strict=True))
+    if not record.get("id"):
+        record.pop("id", None)
+    if "mentions" in record:
+        record["mentions"] = msgspec.Raw(record["mentions"].encode() or b"null")
+    return msgspec.json.encode(record)
+
+
+def _check_columns(names: Sequence[str], file: str, line: int | None) -> None:
+    """Refuse a table without the column of the texts.
+
+    Raises:
+        SourceError: if there is none, or two columns have one name.
+    """
+    if "text" not in names:
+        listed = ", ".join(names) or "none"
+        raise SourceError(
+            f"the table has no column text; its columns are: {listed}", path=Path(file), line=line
+        )
+    if len({*names}) != len(names):
+        twice = next(name for index, name in enumerate(names) if name in names[:index])
+        raise SourceError(f"two columns are called {twice}", path=Path(file), line=line)
+
+
+def _parquet_rows(path: Path, name: str) -> Iterator[SourceEntry]:
+    """Yield the rows of a Parquet file as records."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise MissingExtra("pyarrow", "scale") from None
+    if path == STDIN:
+        raise UsageError("Parquet is read from files, not from standard input: name the file")
+    line = 0
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False) as table:
+            _check_columns(table.schema_arrow.names, name, None)
+            for batch in table.iter_batches(_ROWS, use_threads=False):
+                for row in batch.to_pylist():
+                    line += 1
+                    yield SourceEntry(name, line, 0, _encoded(row, name, line), is_record=True)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise SourceError(
+            f"cannot be read as Parquet: {error}", path=Path(name), line=line + 1 if line else None
+        ) from None
+
+
+def _encoded(row: dict[str, Any], name: str, line: int) -> bytes | SourceError:
+    try:
+        return msgspec.json.encode(row)
+    except (TypeError, ValueError, RecursionError) as error:
+        return SourceError(f"a field is no JSON: {error}", path=Path(name), line=line)

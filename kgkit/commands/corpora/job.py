@@ -1,0 +1,263 @@
+"""A run over a corpus: what is read, who answers, where it is written, and how it goes on after a stop."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from kgkit.candidates.memory import Omissions
+from kgkit.commands.corpora.chunks import (
+    AnswererFactory,
+    ChunkResult,
+    ChunkWriter,
+    DocumentAnswer,
+    answer_in_workers,
+)
+from kgkit.commands.corpora.chunks import chunked as chunks_of
+from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, is_read, read_entries
+from kgkit.commands.corpora.formats import ResultColumn, ResultFormat, result_format
+from kgkit.commands.corpora.journal import Journal, RunCounts, SkippedRecord, open_journal
+from kgkit.commands.messages import Messages, ProgressCallback
+from kgkit.commands.output import Write, counted, open_output, write_bytes
+from kgkit.commands.text_streams import STDIN
+from kgkit.errors import UsageError
+
+Take = Callable[[DocumentAnswer], None]
+"""Does something with the answer to one document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusJob:
+    """What is read and written.
+
+    Attributes:
+        files: files and folders to read; `-` is standard input.
+        output: file to write; None for standard output, if anything.
+        input_format: what a document is.
+        recursive: whether folders are read.
+        workers: number of processes.
+        resume: whether to go on from an earlier run into the same file.
+        bad: what becomes of a record that cannot be read.
+
+    Raises:
+        UsageError: if options exclude each other, or the output is one of the files to read.
+    """
+
+    files: Sequence[Path]
+    output: Path | None
+    input_format: InputFormat = "auto"
+    recursive: bool = False
+    workers: int = 1
+    resume: bool = False
+    bad: Literal["stop", "skip"] = "stop"
+
+    def __post_init__(self) -> None:
+        if self.resume and not self.is_resumable:
+            raise UsageError("--resume goes on writing a file: name it with --output FILE")
+        if self.resume and STDIN in self.files:
+            raise UsageError("--resume reads its input again, and standard input is read once: name files")
+        if self.output is not None and is_read(self.output, self.files):
+            raise UsageError(f"{self.output} is one of the files to read; write to another file")
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the output is a file, which a later run can go on writing."""
+        return self.output is not None and (self.output.is_file() or not self.output.exists())
+
+
+class JobResult(NamedTuple):
+    """What a run has done.
+
+    Attributes:
+        counts: numbers of all documents, those of an earlier run among them.
+        omissions: surfaces that were left out by their spelling.
+        skipped_list: file that lists the skipped records; None if there is none.
+    """
+
+    counts: RunCounts
+    omissions: Omissions
+    skipped_list: Path | None
+
+    def report_skipped(self, messages: Messages) -> None:
+        """Say how many records were skipped, and where they are listed."""
+        if self.counts.skipped:
+            where = "" if self.skipped_list is None else f": {self.skipped_list}"
+            messages.write(f"{counted(self.counts.skipped, 'record')} skipped{where}")
+
+
+class _Stream:
+    """Answers that go to standard output, to a pipe or a device: nothing is kept of them."""
+
+    def __init__(self, write: Write, messages: Messages) -> None:
+        self.write, self._messages = write, messages
+
+    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
+        """Name the records that were skipped."""
+        for record in skipped:
+            self._messages.write(f"skipped: {record}")
+
+
+def run_job(
+    job: CorpusJob,
+    factory: AnswererFactory,
+    column: ResultColumn,
+    *,
+    messages: Messages,
+    settings: Mapping[str, str],
+    write: Write | None = write_bytes,
+    take: Take | None = None,
+    on_start: Callable[[str], None] = lambda model: None,
+) -> JobResult:
+    """DocumentAnswer all documents of a corpus, in order.
+
+    Args:
+        job: what is read and written.
+        factory: what opens the answerer, in this process or in workers.
+        column: field of the answers that has links, or mentions.
+        messages: where progress and skipped records are shown.
+        settings: what the answers depend on, by name; a run that goes on must have the same.
+        write: where answers go if *job* names no file; None: nowhere.
+        take: function that gets each answer; only where there are no workers.
+        on_start: function that gets the name of the model, once it is known.
+
+    Raises:
+        UsageError: if *take* is given with workers, or another run is writing the file.
+        SourceError: if a record cannot be read, and is not to be skipped.
+    """
+    if take is not None and job.workers > 1:
+        raise UsageError(
+            "--workers is for JSON lines and Parquet; tables and pages are drawn by one process: leave it out"
+        )
+    form = result_format(job.output, column)
+    paths = find_files(job.files, recursive=job.recursive)
+    verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
+    with ExitStack() as stack:
+        if job.is_resumable:
+            assert job.output is not None
+            all_settings = {**settings, **_input_settings(job)}
+            journal = stack.enter_context(
+                open_journal(job.output, all_settings, form, resume=job.resume, on_stop=_reporter(messages))
+            )
+            _report_earlier(journal, job, messages)
+            output: Journal | _Stream = journal
+            total, skipped_list = journal.state.counts, journal.list_path
+        else:
+            if job.output is not None:
+                _check_streams(job.output, form)
+                write = stack.enter_context(open_output(job.output))
+            output, total, skipped_list = _Stream(write or _drop, messages), RunCounts(), None
+        tell = stack.enter_context(messages.progress(verb))
+        begin, shown = total.documents, total
+
+        def count(answer: DocumentAnswer) -> None:
+            nonlocal shown
+            shown = shown.add(RunCounts(1, 1, answer.items))
+            if take is not None:
+                take(answer)
+            show(shown)
+
+        def show(counts: RunCounts) -> None:
+            described = f"{counted(counts.documents, 'document')}, {counted(counts.items, noun)}"
+            tell(described, counts.documents - begin)
+
+        entries = read_entries(paths, job.input_format)
+        for _ in islice(entries, total.entries):
+            pass
+        result: ChunkResult | None = None
+        omissions = Omissions()
+        for result in _results(job, factory, chunks_of(entries), form, output.write, count, on_start, tell):
+            if job.workers > 1:
+                output.write(result.content)
+            output.commit(result.counts, result.skipped)
+            total = shown = total.add(result.counts)
+            for surface in result.omissions:
+                omissions.add(surface)
+            show(total)
+    return JobResult(total, omissions, skipped_list if total.skipped else None)
+
+
+def _results(
+    job: CorpusJob,
+    factory: AnswererFactory,
+    chunks: Iterator[Iterator[SourceEntry]],
+    form: ResultFormat,
+    write: Write,
+    take: Take,
+    on_start: Callable[[str], None],
+    tell: ProgressCallback,
+) -> Iterator[ChunkResult]:
+    """Yield the results of chunks; if there are no workers, their answers are written on the way."""
+    skip_bad = job.bad == "skip"
+    if job.workers > 1:
+        for number, result in enumerate(
+            answer_in_workers(factory, chunks, form, workers=job.workers, skip_bad=skip_bad)
+        ):
+            if not number:
+                on_start(result.model)
+            yield result
+        return
+    with factory.open() as answerer:
+        on_start(answerer.model)
+        answerer.report_encoding(tell)
+        write_chunk = ChunkWriter(answerer, form, skip_bad=skip_bad, take=take)
+        for chunk in chunks:
+            yield write_chunk(chunk, write)
+
+
+def all_of(takes: Sequence[Take]) -> Take | None:
+    """Return what does with an answer all that *takes* do; None if they are none."""
+
+    def take_all(answer: DocumentAnswer) -> None:
+        for take in takes:
+            take(answer)
+
+    return take_all if takes else None
+
+
+def _drop(content: bytes) -> None:
+    """Write nothing: answers are only drawn."""
+
+
+def _check_streams(path: Path, form: ResultFormat) -> None:
+    """Refuse Parquet on what is no file."""
+    if not form.streams:
+        raise UsageError(f"{path} is no file, and Parquet is written to one: name a file")
+
+
+def _input_settings(job: CorpusJob) -> dict[str, str]:
+    """Return what a run reads: its files with their sizes and times, as a digest."""
+    digest = hashlib.sha256()
+    for path in find_files(job.files, recursive=job.recursive):
+        if path != STDIN:
+            status = path.stat()
+            line = (os.fsencode(path), status.st_size, status.st_mtime_ns)
+            digest.update(repr(line).encode())
+    return {"input": digest.hexdigest()[:16], "input format": job.input_format}
+
+
+def _report_earlier(journal: Journal, job: CorpusJob, messages: Messages) -> None:
+    """Say from where a run goes on, or what it throws away."""
+    if journal.abandoned:
+        messages.write(
+            f"beginning again: {counted(journal.abandoned, 'document')} of an unfinished run of "
+            f"{journal.path} are dropped; --resume would go on from them"
+        )
+    elif job.resume and journal.state.counts.entries:
+        messages.write(f"going on behind {counted(journal.state.counts.documents, 'document')}")
+    elif job.resume:
+        messages.write(f"{journal.path} has no unfinished run: beginning with the first document")
+
+
+def _reporter(messages: Messages) -> Callable[[int], None]:
+    """Return what says, where a run stops, from how many documents a later one goes on."""
+
+    def report(documents: int) -> None:
+        if documents:
+            count = counted(documents, "document")
+            messages.write(f"{count} are written so far; the same command with --resume goes on behind them")
+
+    return report

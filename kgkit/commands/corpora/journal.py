@@ -1,0 +1,271 @@
+"""What a run writes into a file, kept beside it until it is whole, so that a run that was stopped can go on.
+
+    .NAME.partial/    content    answers so far; more than the state says has not been acknowledged
+                      skipped    records that were skipped, as lines of JSON
+                      state      `JournalState`, replaced as a whole
+                      lock       held while a run writes
+
+The state is written every few seconds, after what it says is on the disk. Who goes on cuts both files to the
+sizes in it, and reads on behind its entries.
+"""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
+
+import msgspec
+
+from kgkit.commands.corpora.formats import ResultFormat
+from kgkit.errors import UsageError
+from kgkit.evaluation.files import create_temporary, name_path, replace_file
+from kgkit.versions import acquire_lock
+
+_SECONDS: Final = 2.0  # between two states
+
+
+class SkippedRecord(msgspec.Struct, frozen=True):
+    """A record that could not be read.
+
+    Attributes:
+        file: name of its file.
+        line: line at which it begins, or row of a Parquet file; None for a whole file.
+        error: text of what is wrong with it.
+    """
+
+    file: str
+    line: int | None
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.file if self.line is None else f'{self.file}:{self.line}'}: {self.error}"
+
+
+class RunCounts(NamedTuple):
+    """How much has been read and answered.
+
+    Attributes:
+        entries: documents that were read, or skipped.
+        documents: documents that were answered.
+        items: links, or names, of these.
+        skipped: records that could not be read.
+    """
+
+    entries: int = 0
+    documents: int = 0
+    items: int = 0
+    skipped: int = 0
+
+    def add(self, more: "RunCounts") -> "RunCounts":
+        """Return the sums."""
+        return RunCounts(*map(sum, zip(self, more, strict=True)))
+
+
+class JournalState(msgspec.Struct, frozen=True):
+    """How far a run is.
+
+    Attributes:
+        settings: what the answers depend on, by name.
+        counts: how much is answered.
+        size: bytes of the answers.
+        skipped_size: bytes of the list of skipped records.
+    """
+
+    settings: dict[str, str]
+    counts: RunCounts = RunCounts()
+    size: int = 0
+    skipped_size: int = 0
+
+
+class Journal:
+    """The answers of a run, and how far it is.
+
+    Args:
+        path: file that the answers are for.
+        folder: folder of the journal, which is locked.
+        settings: what the answers depend on, by name.
+        resume: whether to go on from the state in the folder, if there is one.
+
+    Attributes:
+        state: how far the run is; at the beginning, how far an earlier one was.
+        abandoned: number of documents of an earlier run, where this one does not go on from it.
+
+    Raises:
+        UsageError: if the earlier run had other settings.
+    """
+
+    def __init__(self, path: Path, folder: Path, settings: Mapping[str, str], *, resume: bool) -> None:
+        self.path, self._target, self._folder = path, path.resolve(), folder
+        self._files: list[BinaryIO] = []
+        earlier = self._earlier_state()
+        if resume and earlier is not None:
+            _check_settings(path, earlier.settings, settings)
+        self.state = earlier if resume and earlier is not None else JournalState(dict(settings))
+        self.abandoned = 0 if resume or earlier is None else earlier.counts.documents
+        self._due = time.monotonic() + _SECONDS
+        with name_path(path):
+            if not resume:
+                (folder / "state").unlink(missing_ok=True)
+            self._content = self._open("content", self.state.size)
+            self._skipped = self._open("skipped", self.state.skipped_size)
+
+    @property
+    def list_path(self) -> Path:
+        """The file of the list of skipped records, beside the output."""
+        return self.path.with_name(f"{self.path.name}.skipped")
+
+    def write(self, content: bytes) -> None:
+        """Write answers; `commit` acknowledges them."""
+        with name_path(self.path):
+            self._content.write(content)
+
+    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
+        """Acknowledge the answers of a chunk, which are written.
+
+        Args:
+            counts: numbers of the chunk.
+            skipped: records of it that were skipped.
+        """
+        with name_path(self.path):
+            for record in skipped:
+                self._skipped.write(msgspec.json.encode(record) + b"\n")
+            sizes = self._content.tell(), self._skipped.tell()
+            self.state = JournalState(self.state.settings, self.state.counts.add(counts), *sizes)
+            if time.monotonic() >= self._due:
+                self.save()
+
+    def save(self) -> None:
+        """Have the disk keep the answers that are acknowledged, and write the state."""
+        for file in self._files:
+            file.flush()
+            os.fsync(file.fileno())
+        temporary = self._folder / "state.new"
+        with temporary.open("wb") as file:
+            file.write(msgspec.json.encode(self.state))
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._folder / "state")
+        self._due = time.monotonic() + _SECONDS
+
+    def publish(self, form: ResultFormat) -> None:
+        """Put the answers, and the list of what was skipped, where they belong; the journal is removed."""
+        with name_path(self.path):
+            self.save()
+            self._close()
+            if self.state.counts.skipped:
+                replace_file(self._folder / "skipped", self.list_path)
+            else:
+                self.list_path.unlink(missing_ok=True)
+            output = self._folder / "content"
+            if not form.streams:
+                output = self._folder / "output"
+                output.unlink(missing_ok=True)
+                create_temporary(output, self._target)
+                form.finish(self._folder / "content", output)
+            replace_file(output, self._target)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def abandon(self) -> int:
+        """Keep what is acknowledged for a later run, so far as the disk lets us.
+
+        Returns:
+            Number of documents from which that can go on; where it is 0, nothing is kept.
+        """
+        with suppress(OSError):
+            if self._files and self.state.counts.entries:
+                self.save()
+        self._close()
+        state = self._earlier_state()
+        if state is None or not state.counts.entries:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            return 0
+        return state.counts.documents
+
+    def _open(self, name: str, size: int) -> BinaryIO:
+        path = self._folder / name
+        if not size:
+            path.unlink(missing_ok=True)
+            create_temporary(path, self._target)
+        file = path.open("r+b")
+        self._files.append(file)
+        file.truncate(size)
+        file.seek(size)
+        return file
+
+    def _close(self) -> None:
+        for file in self._files:
+            with suppress(OSError):
+                file.close()
+        self._files = []
+
+    def _earlier_state(self) -> JournalState | None:
+        """Return the state in the folder; None if there is none, or it speaks of more than there is."""
+        with suppress(OSError, msgspec.MsgspecError):
+            state = msgspec.json.decode((self._folder / "state").read_bytes(), type=JournalState)
+            sizes = [(self._folder / name).stat().st_size for name in ("content", "skipped")]
+            if sizes[0] >= state.size >= 0 and sizes[1] >= state.skipped_size >= 0:
+                return state
+        (self._folder / "state").unlink(missing_ok=True)
+        return None
+
+
+def _check_settings(path: Path, earlier: Mapping[str, str], settings: Mapping[str, str]) -> None:
+    """Refuse to go on with answers that were made otherwise.
+
+    Raises:
+        UsageError: if a setting differs; names it.
+    """
+    for name in settings:
+        if earlier.get(name) != settings[name]:
+            raise UsageError(
+                f"the unfinished run of {path} had another {name} ({earlier.get(name)}, not "
+                f"{settings[name]}): give it as before, or leave out --resume to begin again"
+            )
+
+
+@contextmanager
+def open_journal(
+    path: Path,
+    settings: Mapping[str, str],
+    form: ResultFormat,
+    *,
+    resume: bool = False,
+    on_stop: Callable[[int], None] = lambda documents: None,
+) -> Iterator[Journal]:
+    """Give the journal of a run that writes *path*, which appears whole when the block ends without an error.
+
+    After an error, or a `kill -9`, what the state acknowledges is there for `resume`.
+
+    Args:
+        path: regular file that is going to be written, or none yet.
+        settings: what the answers depend on, by name; another run must have the same to go on.
+        form: how answers are written.
+        resume: whether to go on from an earlier run.
+        on_stop: function that gets, after an error, the number of documents from which another run can go on.
+
+    Raises:
+        UsageError: if another run is writing the file, or the earlier one had other settings.
+        OSError: if the disk refuses; says which file.
+    """
+    target = path.resolve()  # a symbolic link stays one
+    folder = target.with_name(f".{target.name}.partial")
+    with name_path(path):
+        try:
+            lock = acquire_lock(folder, 0.0)
+        except TimeoutError:
+            raise UsageError(f"another run is writing {path}: wait for it, or name another file") from None
+    try:
+        journal = Journal(path, folder, settings, resume=resume)
+        try:
+            yield journal
+            journal.publish(form)
+        except BaseException:
+            on_stop(journal.abandon())
+            raise
+    finally:
+        if folder.exists() and not (folder / "state").exists():  # nothing to go on from
+            shutil.rmtree(folder, ignore_errors=True)
+        lock.release()

@@ -1,0 +1,92 @@
+"""Taggers that answer the documents of a corpus."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
+from kgkit.errors import UsageError
+from kgkit.home import Home
+from kgkit.linking.tagger import MentionTagger, TaggedMention
+from kgkit.types import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerFactory:
+    """Opens a tagger, in this process or in workers.
+
+    Attributes:
+        model: name of the tagger, or its folder.
+        home: home of it.
+        device: torch device.
+        type_prior: share of the knowledge base in the type of a word, for a KALM.
+        threshold: least score of a name.
+    """
+
+    model: str
+    home: Home
+    device: str
+    type_prior: float | None
+    threshold: float
+
+    @contextmanager
+    def open(self) -> "Iterator[TagAnswerer]":
+        """Give what finds names in documents."""
+        tagger = MentionTagger.open(
+            self.model, home=self.home, device=self.device, type_prior=self.type_prior
+        )
+        yield TagAnswerer(tagger, self.threshold)
+
+    def described(self) -> dict[str, str]:
+        """Return what names depend on, by name."""
+        from kgkit.methods.links import linker_sha256_of
+
+        digest = linker_sha256_of(self.home, self.model)[:16]
+        return {
+            "model": f"{self.model} {digest}", "type prior": str(self.type_prior),
+            "threshold": str(self.threshold),
+        }  # fmt: skip
+
+
+class TagAnswerer(Answerer):
+    """Finds names in documents, for the output.
+
+    Args:
+        tagger: the tagger.
+        threshold: least score of a name.
+    """
+
+    mention_fields = ("mentions",)  # those of other layouts are fields like any other
+
+    def __init__(self, tagger: MentionTagger, threshold: float) -> None:
+        self.tagger, self._threshold, self.model = tagger, threshold, tagger.name
+
+    def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
+        """Yield the fields of each document with its names."""
+        for document in self.tagger(map(_check_untagged, documents)):
+            names = [
+                {"start": name.start, "end": name.end, "text": name.text, "type": name.type,
+                 "score": name.score}
+                for name in document.mentions or ()
+                if isinstance(name, TaggedMention) and name.score >= self._threshold
+            ]  # fmt: skip
+            record = {"id": document.id, "text": document.text, "model": self.model, "mentions": names}
+            yield DocumentAnswer(record, len(names), document)
+
+    def omissions(self) -> list[str]:
+        """Return nothing: a tagger leaves out nothing by its spelling."""
+        return []
+
+
+def _check_untagged(document: Document) -> Document:
+    """Return *document*, in which names are to be found.
+
+    Raises:
+        UsageError: if it has mentions, which would be lost.
+    """
+    if document.mentions is not None:
+        raise UsageError(
+            f"document {document.id!r} has mentions already, and kgkit tag finds its own: leave the field "
+            "'mentions' out"
+        )
+    return document
