@@ -46,8 +46,9 @@ def test_of_a_thousand_simulated_sets_95_percent_of_intervals_hold_the_true_scor
     assert all(0.93 <= share <= 0.97 for share in coverage(216, 1000, seed=1))
 
 
-def test_most_intervals_of_fewer_sets_and_samples_hold_the_true_score():
-    assert all(0.88 <= share <= 1.0 for share in coverage(100, 120, seed=2, draws=300))
+def test_most_intervals_of_smaller_sets_hold_the_true_score():
+    # Of 600 sets the deviation of a share of 95 % is 0.9 %; 600 samples cost about 1 % of coverage.
+    assert all(0.91 <= share <= 0.975 for share in coverage(60, 600, seed=2, draws=600))
 
 
 def test_an_interval_holds_the_score_and_narrows_with_more_documents():
