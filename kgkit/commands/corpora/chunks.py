@@ -62,7 +62,7 @@ class Answerer(Protocol):
         """Return surfaces that the texts had and the model left out by their spelling."""
 
     def report_encoding(self, report: ProgressCallback) -> None:
-        """Set what is called while texts of entities are encoded, where a model encodes them as it is used."""
+        """Set what is called while a model encodes texts of entities that it needs."""
 
 
 class AnswererFactory(Protocol):

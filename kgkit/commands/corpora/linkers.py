@@ -83,7 +83,7 @@ class LinkAnswerer(Answerer):
         return [surface for linker in self._linkers for surface in linker.generator.omissions]
 
     def report_encoding(self, report: ProgressCallback) -> None:
-        """Set what is called while texts of entities are encoded, where vectors are filled as they are used."""
+        """Set what is called while texts of entities are encoded for vectors that fill as they are used."""
         for linker in self._linkers:
             vectors: Any = getattr(linker.scorer, "vectors", None)
             if hasattr(vectors, "progress"):
