@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
+from kgkit.commands.messages import ProgressCallback
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.linking.tagger import MentionTagger, TaggedMention
@@ -72,6 +73,9 @@ class TagAnswerer(Answerer):
             ]  # fmt: skip
             record = {"id": document.id, "text": document.text, "model": self.model, "mentions": names}
             yield DocumentAnswer(record, len(names), document)
+
+    def report_encoding(self, report: ProgressCallback) -> None:
+        """Do nothing: a tagger encodes no texts of entities."""
 
     def omissions(self) -> list[str]:
         """Return nothing: a tagger leaves out nothing by its spelling."""
