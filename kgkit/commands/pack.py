@@ -19,6 +19,9 @@ PackOption = Annotated[
     ),
 ]
 AloneOption = Annotated[bool, flag("--alone", help="Leave out what they need.")]
+LicenceOption = Annotated[
+    str, typer.Option("--licence", metavar="TEXT", help="Licence of the models, for the card.")
+]
 
 
 def pack(
@@ -31,9 +34,7 @@ def pack(
     ],
     output: PackOption,
     alone: AloneOption = False,
-    licence: Annotated[
-        str, typer.Option("--licence", metavar="TEXT", help="Licence of the models, for the card.")
-    ] = "",
+    licence: LicenceOption = "",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -83,11 +83,12 @@ def project(
         vectors = kb.vectors(last or None)
         if to is not None:
             rows = choose_rows(kb, vectors, _LISTED if limit is None else limit, kind, seed)
-            write_pair(kb, vectors, rows, to, color_by, seed, tell)
+            write_pair(colored(kb, vectors, rows, color_by, seed), to, tell)
             messages.write(f"wrote {len(rows):,} vectors of {vectors.name}: {to}")
         if picture is not None:
             rows = choose_rows(kb, vectors, _PICTURED if limit is None else limit, kind, seed)
-            draw(kb, vectors, rows, picture, projection, color_by, seed, tell)
+            degrees = [kb.degree(row) for row in rows.tolist()]
+            draw(colored(kb, vectors, rows, color_by, seed), degrees, picture, projection, seed, tell)
             messages.write(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
@@ -106,20 +107,35 @@ def choose_rows(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str |
     return rows
 
 
-def write_pair(
-    kb: "KnowledgeBase",
-    vectors: "Vectors",
-    rows: "Rows",
-    folder: Path,
-    color_by: str | None,
-    seed: int,
-    tell: ProgressCallback,
-) -> None:
+class ColoredVectors(NamedTuple):
+    """Vectors of entities, and the field that colors them.
+
+    Attributes:
+        vectors: vectors of a knowledge base.
+        rows: (P,) rows of the entities.
+        entities: P entities.
+        field: field of entities whose values are colors.
+    """
+
+    vectors: "Vectors"
+    rows: "Rows"
+    entities: list["Entity"]
+    field: str
+
+
+def colored(
+    kb: "KnowledgeBase", vectors: "Vectors", rows: "Rows", color_by: str | None, seed: int
+) -> ColoredVectors:
+    """Return the entities of *rows* with the field that the user named, or else the one that tells most."""
+    entities = [kb[row] for row in rows.tolist()]
+    return ColoredVectors(vectors, rows, entities, color_field(entities, vectors, rows, color_by, seed))
+
+
+def write_pair(content: ColoredVectors, folder: Path, tell: ProgressCallback) -> None:
     """Write the projector's pair beside *folder* and rename it, so that it appears whole or not at all."""
     from kgkit.vectors.projection import write_projector
 
-    entities = [kb[row] for row in rows.tolist()]
-    field = color_field(entities, vectors, rows, color_by, seed)
+    vectors, rows, entities, field = content
     columns = ("key", "label", field, "description")
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
@@ -143,24 +159,29 @@ def write_pair(
 
 
 def draw(
-    kb: "KnowledgeBase",
-    vectors: "Vectors",
-    rows: "Rows",
+    content: ColoredVectors,
+    degrees: Sequence[int],
     path: Path,
     method: "Method",
-    color_by: str | None,
     seed: int,
     tell: ProgressCallback,
 ) -> None:
-    """Draw the entities of *rows*."""
+    """Draw entities as a picture, with the names of those that have most facts.
+
+    Args:
+        content: the vectors.
+        degrees: numbers of facts of the entities.
+        path: file of the picture.
+        method: method that projects the vectors.
+        seed: seed of the projection.
+        tell: function that takes the progress.
+    """
     from kgkit.vectors.picture import picture
     from kgkit.vectors.projection import project_rows
 
-    entities = [kb[row] for row in rows.tolist()]
-    field = color_field(entities, vectors, rows, color_by, seed)
+    vectors, rows, entities, field = content
     tell(f"laying out {len(rows):,} points")
     points = project_rows(vectors.matrix, rows, method, seed)
-    degrees = [kb.degree(entity.id) for entity in entities]
     best_connected = sorted(range(len(entities)), key=lambda index: (-degrees[index], index))[:_NAMED]
     how = {"tsne": "t-SNE: near is alike; how far apart clouds lie, and how wide they are, says nothing"}
     drawn = picture(

@@ -25,7 +25,7 @@ from kgkit.errors import MissingExtra, NotThere
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Entity, Progress
 from kgkit.vectors import Vectors
-from kgkit.vectors.layout import FORMAT, Matrix, VectorsManifest
+from kgkit.vectors.layout import FORMAT, DescribedVectors, Matrix, VectorsManifest
 from kgkit.vectors.matrix import check_ids
 from kgkit.vectors.partial import KINDS, partial_folders, partial_path
 from kgkit.vectors.partial import SETTINGS as SETTINGS_FILE
@@ -38,7 +38,7 @@ _CHUNK: Final = 1_024  # texts after which rows are appended: what a process tha
 _MAX_DIGESTS: Final = 1_000_000  # of entities that are remembered, some 100 MB
 
 
-class PartialTextVectors:
+class PartialTextVectors(DescribedVectors):
     """The vectors of entities' texts, encoded when they are first gathered.
 
     May be used by one thread at a time, as its encoder, and by any number of processes at once: what one has
@@ -100,16 +100,6 @@ class PartialTextVectors:
                 raise
             raise NotThere(missing_encoder(config.encoder)) from None
         return cls(kb, config, encoder)
-
-    @property
-    def name(self) -> str:
-        """`KB/NAME`."""
-        return f"{self.manifest.kb}/{self.manifest.name}"
-
-    @property
-    def width(self) -> int:
-        """Numbers in a row."""
-        return self.manifest.width
 
     def __repr__(self) -> str:
         return f"<PartialTextVectors {self.name}: {len(self._rows or ()):,} texts × {self.width}>"

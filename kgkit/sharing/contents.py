@@ -15,7 +15,16 @@ from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import ModelManifest, decode_manifest, read_header
 from kgkit.models.verifying import verify_model
 from kgkit.sharing.layout import PackItem
-from kgkit.store.layout import DATA, MANIFEST, SURFACES, FormatOnly, Manifest, build_name, readable_formats
+from kgkit.store.layout import (
+    DATA,
+    MANIFEST,
+    SURFACES,
+    TRIGRAMS,
+    FormatOnly,
+    Manifest,
+    build_name,
+    readable_formats,
+)
 from kgkit.store.manifest import read_manifest as read_build
 from kgkit.vectors import Vectors
 from kgkit.vectors.layout import KEYS, MATRIX, VectorsManifest, version_name
@@ -93,8 +102,8 @@ def _decode(item: PackItem, folder: Path) -> Described:
 def _problem(item: PackItem, manifest: Described) -> str | None:
     """Return what is wrong with the names that something gives itself, as the end of a sentence."""
     if isinstance(manifest, Manifest):
-        if DATA not in manifest.files or not set(manifest.files) <= {DATA, SURFACES}:
-            return f"has other files than {DATA} and {SURFACES}"
+        if DATA not in manifest.files or not set(manifest.files) <= {DATA, SURFACES, TRIGRAMS}:
+            return f"has other files than {DATA}, {SURFACES} and {TRIGRAMS}"
         if not manifest.build == build_name(manifest) == item.version:
             return f"says that it is build {manifest.build[:40]}, and is not"
     elif isinstance(manifest, VectorsManifest):

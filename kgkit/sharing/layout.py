@@ -2,7 +2,7 @@
 
     kgkit-pack.json            `PackManifest`: what is in it, with the size and the SHA-256 of every file
     README.md                  the card: what it is, scores, data, licences, the lines that use it
-    kb/NAME/…                  a build of a knowledge base: manifest.json, data.mdb, surfaces.marisa
+    kb/NAME/…                  a build of a knowledge base: manifest.json, data.mdb, surfaces.*
     vectors/KB/NAME/…          vectors: vectors.json, matrix.npy, keys.npy, …
     model/NAME/…               a trained model: model.json, …
 
@@ -42,9 +42,10 @@ MANIFESTS: Final[dict[ItemKind, str]] = {
 }  # fmt: skip
 """The file in which something says what it is, which is its first."""
 
-SUFFIXES: Final = frozenset(
-    (".json", ".jsonl", ".marisa", ".md", ".mdb", ".model", ".npy", ".npz", ".safetensors", ".tsv", ".txt")
-)
+SUFFIXES: Final = frozenset((
+    ".json", ".jsonl", ".marisa", ".md", ".mdb", ".model", ".npy", ".npz", ".safetensors", ".trigrams",
+    ".tsv", ".txt",
+))  # fmt: skip
 """Ends of the names of files that a pack may hold: what reads them executes nothing."""
 
 _PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")

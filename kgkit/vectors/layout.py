@@ -180,3 +180,23 @@ def files_of_other_sizes(folder: Path, sizes: Mapping[str, int]) -> Iterator[tup
         else:
             if actual != size:
                 yield name, f"has {actual:,} bytes", size
+
+
+class DescribedVectors:
+    """What vectors with a manifest say of themselves.
+
+    Attributes:
+        manifest: record of how they were made.
+    """
+
+    manifest: VectorsManifest
+
+    @property
+    def name(self) -> str:
+        """`KB/NAME`."""
+        return f"{self.manifest.kb}/{self.manifest.name}"
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return self.manifest.width

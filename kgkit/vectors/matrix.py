@@ -16,6 +16,7 @@ from kgkit.vectors.layout import (
     KEYS,
     MANIFEST,
     MATRIX,
+    DescribedVectors,
     Digests,
     Matrix,
     VectorsFormat,
@@ -40,7 +41,7 @@ class Neighbours(NamedTuple):
     ids: NDArray[np.int64]
 
 
-class Vectors:
+class Vectors(DescribedVectors):
     """A matrix with a row for each entity of one BUILD, mapped into memory.
 
     Rows are entity ids. An entity without a vector has a row of zeros, or none:
@@ -81,16 +82,6 @@ class Vectors:
             DamagedVectors: if its files do not have the sizes that its manifest gives.
         """
         return cls(folder, read_manifest(folder))
-
-    @property
-    def name(self) -> str:
-        """`KB/NAME`."""
-        return f"{self.manifest.kb}/{self.manifest.name}"
-
-    @property
-    def width(self) -> int:
-        """Numbers in a row."""
-        return self.manifest.width
 
     def __len__(self) -> int:
         return self.manifest.rows

@@ -342,7 +342,7 @@ def test_what_says_something_else_of_itself_than_the_pack_does_is_refused(
 
 def test_a_format_that_is_not_read_says_which_are(archive, tmp_path):
     archive.edit_json("kb:toy", "manifest.json", format=9)
-    with pytest.raises(FormatMismatch, match="it reads 2, 3: ask for a pack of another version"):
+    with pytest.raises(FormatMismatch, match="it reads 2, 3, 4: ask for a pack of another version"):
         kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "home")
 
 

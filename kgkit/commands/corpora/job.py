@@ -44,6 +44,7 @@ class CorpusJob:
         bad: what becomes of a record that cannot be read.
 
     Raises:
+        NotThere: if a file is not there, or a folder has no text.
         UsageError: if options exclude each other, or the output is one of the files to read.
     """
 
@@ -56,6 +57,7 @@ class CorpusJob:
     bad: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
+        find_files(self.files, recursive=self.recursive)  # before a knowledge base is opened
         if self.resume and not self.is_resumable:
             raise UsageError("--resume goes on writing a file: name it with --output FILE")
         if self.resume and STDIN in self.files:

@@ -3,10 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.confidence import (
     ConfidenceRecorder,
@@ -14,7 +11,15 @@ from kgkit.commands.confidence import (
     check_reliability,
     report_confidence,
 )
-from kgkit.commands.evaluate.el_data import GoldSets, LinkVerdict, link_documents
+from kgkit.commands.evaluate.el_data import (
+    DataFormatOption,
+    GoldSets,
+    LabelFieldOption,
+    LinkVerdict,
+    MentionsOption,
+    RedirectsOption,
+    link_documents,
+)
 from kgkit.commands.evaluate.el_measures import (
     ComparedSystem,
     VersusOption,
@@ -56,46 +61,19 @@ NamedScores = list[tuple[str, "LinkScore"]]
 
 def el(
     data: DataOption,
-    data_format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="Format of the data: kgkit, elevant, kilt, aida, nif or docbin; by default as it begins.",
-        ),
-    ] = None,
-    entities: Annotated[
-        Literal["id", "name"],
-        typer.Option(
-            "--entities", help="What of ELEVANT's labels is compared with keys of the KB: id or name."
-        ),
-    ] = "id",
+    data_format: DataFormatOption = None,
+    entities: LabelFieldOption = "id",
     kb: KBOption = None,
     model: ModelOption = "prior",
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
-    mentions: Annotated[
-        str | None,
-        typer.Option(
-            "--mentions",
-            metavar="WHOSE",
-            help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
-            "tagger, by its name. By default those of the model's own tagger, else found.",
-        ),
-    ] = None,
+    mentions: MentionsOption = None,
     threshold: ThresholdOption = None,
     overlaps: OverlapsOption = "longest",
     all_surfaces: AllSurfacesOption = False,
     max_candidates: MaxCandidatesOption = 30,
-    redirects: Annotated[
-        Path | None,
-        typer.Option(
-            "--redirects",
-            metavar="FILE",
-            help="JSON object from title to title of the same page; both count as equal.",
-        ),
-    ] = None,
+    redirects: RedirectsOption = None,
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
     report: ReportOption = None,

@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import typer
 
 from kgkit.commands.confidence import ConfidenceRecorder
 from kgkit.commands.evaluate.sets import set_names
@@ -17,6 +19,36 @@ if TYPE_CHECKING:
 
 DATA_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif", ".spacy")
 """How the names of data sets end, without what says how they are compressed."""
+
+DataFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Format of the data: kgkit, elevant, kilt, aida, nif or docbin; by default as it begins.",
+    ),
+]
+LabelFieldOption = Annotated[
+    Literal["id", "name"],
+    typer.Option("--entities", help="What of ELEVANT's labels is compared with keys of the KB: id or name."),
+]
+MentionsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mentions",
+        metavar="WHOSE",
+        help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
+        "tagger, by its name. By default those of the model's own tagger, else found.",
+    ),
+]
+RedirectsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--redirects",
+        metavar="FILE",
+        help="JSON object from title to title of the same page; both count as equal.",
+    ),
+]
 
 
 class GoldSets:

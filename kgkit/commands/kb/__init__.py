@@ -1,5 +1,7 @@
 """`kgkit build-kb` and `kgkit kb …`: knowledge bases, a file per verb."""
 
+from collections.abc import Callable, Mapping
+
 import typer
 
 from kgkit.commands.kb import (
@@ -21,18 +23,13 @@ from kgkit.commands.kb.build import build_kb
 
 app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this machine.")
 
-app.command("list")(list_kbs.list_kbs)
-app.command("info")(info.info)
-app.command("add")(add.add)
-app.command("default")(default.default)
-app.command("edit")(edit.edit)
-app.command("diff")(diff.diff)
-app.command("export")(export.export)
-app.command("import")(import_kb.import_kb)
-app.command("index")(index.index)
-app.command("verify")(verify.verify)
-app.command("rm")(rm.rm)
-app.command("prune")(prune.prune)
-app.command("publish")(publish.publish)
+_VERBS: Mapping[str, Callable[..., None]] = {
+    "list": list_kbs.list_kbs, "info": info.info, "add": add.add, "default": default.default,
+    "edit": edit.edit, "diff": diff.diff, "export": export.export, "import": import_kb.import_kb,
+    "index": index.index, "verify": verify.verify, "rm": rm.rm, "prune": prune.prune,
+    "publish": publish.publish,
+}  # fmt: skip
+for name, verb in _VERBS.items():
+    app.command(name)(verb)
 
 __all__ = ["app", "build_kb"]
