@@ -38,6 +38,7 @@ def attention(
     head: Annotated[
         int, typer.Option("--head", min=0, metavar="N", help="Attention head, from 1; 0: the mean of all.")
     ] = 0,
+    device: DeviceOption = "auto",
     plain: Annotated[
         str | None,
         typer.Option(
@@ -48,7 +49,6 @@ def attention(
             show_default=False,
         ),
     ] = None,
-    device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StoreError
+from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
 from kgkit.home import Home
 from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
 from kgkit.store.urls import check_url_pattern
@@ -58,6 +58,27 @@ def read_manifest(folder: Path) -> Manifest:
                 f"{folder / name} {problem}, its manifest says {size:,} bytes: "
                 f"run `{rebuild_command(folder, head)}` to build it again"
             )
+    return manifest
+
+
+def read_manifest_of(folder: Path, build: str) -> Manifest:
+    """Return the manifest in *folder*, if it still is that of a build.
+
+    Args:
+        folder: folder of a build.
+        build: name of the build, which was read from there before.
+
+    Raises:
+        StaleKB: if there is none any more, or that of another build.
+    """
+    try:
+        manifest = read_manifest(folder)
+    except NotThere:
+        raise StaleKB(
+            f"build {build} is no longer at {folder}: open the knowledge base by name again"
+        ) from None
+    if manifest.build != build:
+        raise StaleKB(f"{folder} now holds build {manifest.build}, the handle was opened on {build}")
     return manifest
 
 

@@ -11,13 +11,13 @@ from weakref import finalize
 import lmdb
 import numpy as np
 
-from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, KgkitError, NotThere, StaleKB, StoreError
+from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, KgkitError, NotThere, StoreError
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.damage import DAMAGE, damage_error
 from kgkit.store.environments import Environment, Gets, acquire, release
 from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
-from kgkit.store.manifest import full_name, read_manifest, rebuild_command
+from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import TrigramIndex
 from kgkit.text import fold
@@ -494,18 +494,5 @@ class _Closed:
         raise ClosedKB(f"this handle on {self.folder} has been closed; open the knowledge base again")
 
 
-def _check_build(folder: Path, build: str) -> Manifest:
-    """Return the manifest in *folder* if it still holds *build*."""
-    try:
-        manifest = read_manifest(folder)
-    except NotThere:
-        raise StaleKB(
-            f"build {build} is no longer at {folder}: open the knowledge base by name again"
-        ) from None
-    if manifest.build != build:
-        raise StaleKB(f"{folder} now holds build {manifest.build}, the handle was opened on {build}")
-    return manifest
-
-
 def _reopen(folder: str, build: str) -> StoreReader:
-    return StoreReader(Path(folder), _check_build(Path(folder), build))
+    return StoreReader(Path(folder), read_manifest_of(Path(folder), build))
