@@ -29,6 +29,8 @@ from kgkit.heads import (  # noqa: E402
     EBertLinkerInputs,
     EntityLinker,
     EntityLinkerConfig,
+    FrozenTaggerConfig,
+    FrozenWordTagger,
     KALMConfig,
     KamBert,
     KamBertConfig,
@@ -206,11 +208,13 @@ class HeadCase(NamedTuple):
         make: function from a seed to a new head.
         read: function from a head, numbers of texts and a padded length to what it says of each text.
         single: whether some of it is computed in single precision, whatever its weights are.
+        open: function from a head and the folder that it was saved in to a head that is opened there.
     """
 
     make: Callable[[int], nn.Module]
     read: Callable[[Any, list[int], int], list[Any]]
     single: bool = False
+    open: Callable[[Any, Any], Any] = lambda head, folder: type(head).from_pretrained(folder, device="cpu")
 
 
 def generator(seed):
@@ -219,6 +223,11 @@ def generator(seed):
 
 def aligned(model):
     return EBert(model, EBertConfig(stored=STORED, width=WIDTH), drawn(WIDTH, STORED))
+
+
+def frozen_tagger(seed):
+    config = FrozenTaggerConfig(types=("PER",), shapes=3, layers=(1, 2), width=8)
+    return FrozenWordTagger(tagger_encoder(), config, generator(seed)).half().float()  # as it is saved
 
 
 CASES: dict[str, HeadCase] = {
@@ -237,6 +246,10 @@ CASES: dict[str, HeadCase] = {
         single=True,
     ),
     "EntityLinker": HeadCase(lambda seed: EntityLinker(LINKER, generator(seed)), read_linker),
+    "FrozenWordTagger": HeadCase(
+        frozen_tagger, read_tagger, single=True,
+        open=lambda head, folder: FrozenWordTagger.beside(head.reads, folder),
+    ),
     "KALM": HeadCase(kalm_of, read_kalm),
     "KAR": HeadCase(
         lambda seed: KAR(KARConfig(linker=LINKER, layer=1, heads=2, inner=12), generator(seed)), read_kar
@@ -319,7 +332,7 @@ class TestEveryHead:
             return
         head = make()
         head.save_pretrained(tmp_path)
-        opened = type(head).from_pretrained(tmp_path, device="cpu")
+        opened = case.open(head, tmp_path)
         weights, copies = head.state_dict(), opened.state_dict()
         assert weights.keys() == copies.keys() and not opened.training
         assert all(torch.equal(weight, copies[key]) for key, weight in weights.items())

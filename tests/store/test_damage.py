@@ -409,7 +409,8 @@ def test_an_error_of_every_kind_survives_a_pickle(built):
         errors.ClosedKB("closed"), errors.KBBusy("busy"), errors.StaleKB("stale"),
         errors.FormatMismatch("old"), errors.DamagedKB("damaged"), errors.CatalogError("away"),
         errors.DamagedVectors("damaged"), errors.StaleVectors("stale"),
-        errors.DamagedModel("damaged"), errors.StaleModel("stale"),
+        errors.DamagedModel("damaged"), errors.StaleModel("stale"), errors.DamagedPack("damaged"),
+        errors.NameConflict("taken"), errors.NetworkForbidden("a pack"), errors.UnsupportedPlatform("win32"),
     ]  # fmt: skip
     leaves = {
         kind for kind in vars(errors).values()
