@@ -67,7 +67,17 @@ class _RDFBuilder(Builder):
         with open_bytes(source) as file:
             try:
                 # What stands in no entity's place is told apart below, so labels need not be made unique.
-                yield from ox.parse(file, format=getattr(ox.RdfFormat, self.syntax), rename_blank_nodes=False)
+                for quad in ox.parse(
+                    file, format=getattr(ox.RdfFormat, self.syntax), rename_blank_nodes=False
+                ):
+                    if isinstance(quad.object, ox.Triple):
+                        raise SourceError(
+                            "a statement about a triple (RDF-star), which a knowledge base has no field for: "
+                            "leave such statements out",
+                            path=source,
+                            text=str(quad),
+                        )
+                    yield quad
             except SyntaxError as error:
                 message = _CONTROL.sub("�", _WHERE.sub("", str(error.msg)))
                 raise SourceError(message, path=source, line=error.lineno) from None

@@ -248,3 +248,19 @@ def test_neither_package_is_loaded_before_it_is_needed():
         "import sys, kgkit.exchange, kgkit.building\nprint(*{'pyoxigraph', 'wn'} & set(sys.modules))"
     )
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("builder", "suffix", "statement"),
+    [
+        ("turtle", "ttl", '<< <http://a> <http://b> <http://c> >> <http://d> "x" .'),
+        ("turtle", "ttl", "<http://a> <http://b> <<( <http://a> <http://b> <http://c> )>> ."),
+        ("ntriples", "nt", "<http://a> <http://b> <<( <http://a> <http://b> <http://c> )>> ."),
+    ],
+)
+def test_a_statement_about_a_triple_is_refused_with_its_text(tmp_path, builder, suffix, statement):
+    path = tmp_path / f"star.{suffix}"
+    path.write_text(f"<http://a> <http://b> <http://c> .\n{statement}\n")
+    with pytest.raises(SourceError, match=r"a statement about a triple.*leave such statements out"):
+        build_kb(builder, path, name="star", home=tmp_path / "home")
+    assert not list(Home(tmp_path / "home").kbs())
