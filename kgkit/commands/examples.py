@@ -29,7 +29,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit path": CommandExample("kgkit path dog.n.01 cat.n.01 --relation hypernym"),
     "kgkit candidates": CommandExample("kgkit candidates bank --pos n -k 3"),
     "kgkit link": CommandExample("kgkit link letter.txt --kb wordnet", "linking.md"),
-    "kgkit tag": CommandExample("kgkit tag letter.txt --model conll", "tagging.md"),
+    "kgkit tag": CommandExample("kgkit tag letter.txt --model names-minilm", "tagging.md"),
     "kgkit reconcile": CommandExample(
         "kgkit reconcile cities.csv --column city --kb names -o linked.csv", "reconcile.md"
     ),

@@ -30,7 +30,7 @@ def test_what_has_changed_is_told_in_figures(tmp_path):
     )  # fmt: skip
     message, retired = done.err.splitlines()
     assert message.startswith("edited rivers in ") and message.endswith(f"builds/{build_name}")
-    assert retired == "retired: 1 entities, whose ids stay taken"
+    assert retired == "retired: 1 entity, and ids stay taken"
 
 
 def test_an_edit_that_says_nothing_new_is_said_to_change_nothing(tmp_path):

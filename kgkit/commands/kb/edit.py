@@ -41,5 +41,7 @@ def edit(
     else:
         messages.write(f"edited {built.name} in {time.monotonic() - began:.1f} s: {built.path}")
         if retired := built.manifest.retired - before.retired:
-            messages.write(f"retired: {retired:,} entities, whose ids stay taken")
+            messages.write(
+                f"retired: {retired:,} {'entity' if retired == 1 else 'entities'}, and ids stay taken"
+            )
     write_change(built, before, as_json=as_json)

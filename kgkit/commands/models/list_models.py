@@ -35,7 +35,9 @@ def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: Qui
     else:
         write_table(_COLUMNS, [_row(model) for model in models])
     if not any(where.models.glob("*")):
-        Messages(quiet=quiet).write(f"no model has been trained in {where.path}: `kgkit train` trains some")
+        Messages(quiet=quiet).write(
+            f"these come with kgkit; none has been trained in {where.path}: `kgkit train` trains some"
+        )
 
 
 def _summary_or_error(model: str, home: "Home") -> dict[str, Any]:
