@@ -232,7 +232,7 @@ def test_progress_counts_the_texts_that_are_lacking(kb, config, encoder, monkeyp
 
 
 def test_a_command_shows_the_texts_that_it_encodes(kb, config, encoder):
-    from kgkit.commands.link import _tell_of_encoding
+    from kgkit.commands.corpora.linkers import LinkAnswerer
 
     class Scorer:
         """Scorer with vectors that are filled as they are used."""
@@ -243,10 +243,11 @@ def test_a_command_shows_the_texts_that_it_encodes(kb, config, encoder):
         """Linker with that scorer."""
 
         scorer = Scorer()
+        model = "gloss"
 
     lines = []
-    _tell_of_encoding(Linker(), lambda *line: lines.append(line))
+    LinkAnswerer(Linker(), [Linker()]).report_encoding(lambda *line: lines.append(line))
     Scorer.vectors.gather([0, 1])
     assert lines[0][0].startswith("encoding texts, 0 of ") and lines[-1][1] == lines[-1][2] > 0
     Linker.scorer = object()
-    _tell_of_encoding(Linker(), lambda *line: lines.append(line))  # priors have no vectors
+    LinkAnswerer(Linker(), [Linker()]).report_encoding(lambda *line: lines.append(line))
