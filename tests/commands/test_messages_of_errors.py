@@ -42,7 +42,7 @@ WRONG = [
         "missing --output FILE; for example `kgkit kb export wordnet --output wordnet.ttl`",
     ),
     ("path", 2, "missing A and B; for example `kgkit path dog.n.01 cat.n.01"),
-    ("tag letter.txt", 2, "missing --model NAME; for example `kgkit tag letter.txt --model conll`"),
+    ("tag letter.txt", 2, "missing --model NAME; for example `kgkit tag letter.txt --model names-minilm`"),
     ("link --modle x", 2, "no such option: --modle; did you mean '--model'?"),
     ("link --threshold 2", 2, "invalid value for '--threshold': it should be less than or equal to 1"),
     ("build-kb tabel x.csv", 2, "did you mean 'table'?"),
