@@ -145,7 +145,7 @@ def run_job(
         outcome = plan.train(work)
         results = dict(outcome.results)
         seconds = results.pop("seconds", time.monotonic() - prepared)
-        results |= {"seconds": round(prepared - began + seconds, 1), "peak_memory": peak_memory()}
+        results |= {"seconds": round(prepared - began + seconds, 3), "peak_memory": peak_memory()}
         with stage_model(folder) as (staged, final):
             own = outcome.save(staged, results)
             about = {"results": results, "data": data, "command": command}

@@ -1,5 +1,7 @@
 """A job: settings and data decide its folder, what is trained there is published, nothing is left over."""
 
+import time
+
 import pytest
 
 from kgkit.errors import KBBusy, UsageError
@@ -51,6 +53,11 @@ def test_what_was_trained_is_published_with_all_that_is_known_of_it(home, tmp_pa
     assert manifest.sizes == {"weights": 2} and list(manifest.sha256) == ["weights"] and manifest.created
     assert find_trained(home, "m") == folder
     assert not list((tmp_path / "runs").glob("*"))
+
+
+def test_a_training_of_a_few_milliseconds_took_some_time(home):
+    folder = job(home, train=lambda _: time.sleep(0.01))
+    assert 0.01 <= TOY.read(folder).results["seconds"]
 
 
 def test_settings_data_and_what_is_begun_with_decide_the_folder(home, tmp_path):
