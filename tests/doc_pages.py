@@ -54,6 +54,7 @@ class Session:
     """One reader at the keyboard: what a page's blocks do happens in one folder."""
 
     def __init__(self, folder: Path) -> None:
+        gc.freeze()  # what is there already need not be looked through at the end: seconds a page
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
         programs = folder / ".bin"
@@ -76,6 +77,7 @@ class Session:
         """Let go of what the blocks have opened."""
         self.names.clear()
         gc.collect()
+        gc.unfreeze()
 
     def python(self, block: Block, page: str) -> str:
         """Run a block of Python and return what it printed."""

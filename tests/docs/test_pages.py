@@ -21,7 +21,6 @@ PAGES = [page for page in pages() if page not in OTHERS]
 OF_WORDNET = [
     page for page in PAGES if any("wordnet" in block.content.lower() for block in blocks(ROOT / page))
 ]
-LONG = ("docs/your-own-kb.md",)  # 39 commands, of which 4 read WordNet
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +66,8 @@ def test_a_page_shows_what_comes_out(page, session):
 
 @pytest.mark.parametrize("page", OF_WORDNET)
 def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini, request):
-    if page in LONG and has_wordnet(request):
-        pytest.skip("it is long, and is run with the real WordNet")
+    if has_wordnet(request):
+        pytest.skip("it is run with the real WordNet, and its output compared")
     lend(mini, session.folder / "home")
     assert "\n".join(differences(page, session, compare=False)) == ""
 
