@@ -110,7 +110,8 @@ def write_table(
         drawn: whether to draw it elsewhere too, as wide as COLUMNS says, or 80 letters.
     """
     if not (drawn or on_terminal()):
-        write_line("\t".join(column.heading for column in columns))
+        if any(column.heading for column in columns):
+            write_line("\t".join(column.heading for column in columns))
         for row in rows:
             write_line("\t".join(plain(cell[0] if isinstance(cell, TwoLines) else cell) for cell in row))
         return
