@@ -24,7 +24,7 @@ from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import Name, NameScores, score_names
 from kgkit.home import Home
-from kgkit.linking.tagger import MentionTagger, TypedWord
+from kgkit.linking.mention_tagger import MentionTagger, TypedWord
 from kgkit.models.kalm import KALM, KALMManifest
 from kgkit.types import Document
 

@@ -74,8 +74,8 @@ def link(
         typer.Option(
             "--mentions",
             metavar="NAME",
-            help="Tagger whose names are linked, or kb for all that the KB has; by default the model's own, "
-            "else all.",
+            help="Tagger whose names are linked (or spacy:PIPELINE), or kb for all that the KB has; by "
+            "default the model's own, else all.",
         ),
     ] = None,
     references: Annotated[

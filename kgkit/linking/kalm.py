@@ -29,7 +29,7 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
 from kgkit.inputs.pieces import Numbers
-from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
 from kgkit.models.kalm import KALMManifest
 from kgkit.models.manifest import broken_weights, damaged

@@ -44,7 +44,7 @@ from kgkit.types import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from kgkit.linking.tagger import MentionTagger
+    from kgkit.linking.mention_tagger import MentionTagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], dict[str, Any], str]
 """The fields of a `Link` from `entity` to `candidates`, and its `ids` and `url`."""
@@ -230,7 +230,7 @@ class Linker:
             _check_tagger(mentions, overlaps)
             tagger = None
             if mentions is not None:
-                from kgkit.linking.tagger import MentionTagger  # here: torch takes seconds to load
+                from kgkit.linking.mention_tagger import MentionTagger
 
                 tagger = MentionTagger.open(mentions, home=where, device=device)
             return cls(handle, config, scorer=scorer, tagger=tagger)
@@ -475,7 +475,7 @@ def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterat
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
     """Return the scores of candidates, multiplied with a tagger's of their mentions."""
-    from kgkit.linking.tagger import MentionTagger  # here: it loads the encoder
+    from kgkit.linking.mention_tagger import MentionTagger
 
     return MentionTagger.weighed(mentions, scores)
 

@@ -7,31 +7,26 @@ widened to begin and end where these do; of two that meet in one token the likel
     N  words of a document    L  labels
 """
 
-import os
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
-from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
+from kgkit.linking.mention_tagger import Matrix, MentionTagger, TaggedMention, TypedWord
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import broken_weights, checking_settings
-from kgkit.models.opening import open_model
-from kgkit.text import token_spans
 from kgkit.types import Document, Mention
 
 if TYPE_CHECKING:
@@ -39,133 +34,11 @@ if TYPE_CHECKING:
     from kgkit.heads.tagger import TaggedSpan, WordTagger
     from kgkit.models.opening import Opening
 
-Matrix = NDArray[np.float32]
-
 HEAD: Final = "head"
 
-_DOCUMENTS: Final = 32  # whose windows are sorted by length together
 _LEAST, _MOST = 1_024, 8_192  # word pieces of a batch
 _MAX_WORDS: Final = 256  # words
 _AT_ONCE: Final = 64  # stretches that names are sought in
-
-
-class TaggedMention(Mention, gc=False):
-    """A mention that a tagger has found.
-
-    Attributes:
-        type: of what is named, in the words of the tagger's data: `PER`, `LOC`, …
-        score: the probability, in [0, 1], that this very span is a name of this type.
-    """
-
-    type: str = ""
-    score: float = 1.0
-
-
-class TypedWord(NamedTuple):
-    """A word with the probabilities of its types.
-
-    Attributes:
-        start, end: span in code points, end exclusive.
-        probabilities: (1 + K,), that it is part of no name, and of a name of each type.
-    """
-
-    start: int
-    end: int
-    probabilities: tuple[float, ...]
-
-    def likeliest(self) -> int:
-        """Return the number of its likeliest type; 0: it is part of no name."""
-        return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
-
-
-class MentionTagger(ABC):
-    """Finds names in documents: what each kind of model with the role of a tagger does.
-
-    Args:
-        name: what it is called by.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @staticmethod
-    def open(
-        model: str,
-        *,
-        home: Home | str | os.PathLike[str] | None = None,
-        device: str = "auto",
-        type_prior: float | None = None,
-    ) -> "MentionTagger":
-        """Open the tagger *model*, a name or a folder.
-
-        Args:
-            model: name of a model with the role of a tagger; or its folder.
-            home: where models lie.
-            device: where it computes.
-            type_prior: share of what a knowledge base says of a word; None: as published. For models that
-                have one, as KALM.
-
-        Raises:
-            UnknownName, NotThere: if there is none.
-            UsageError: if it is no tagger, has no such share, or there is no such device.
-            DamagedModel: if it cannot be read.
-            MissingExtra: if torch, transformers or safetensors is not installed.
-        """
-        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device, type_prior=type_prior)
-        return tagger
-
-    @property
-    @abstractmethod
-    def types(self) -> tuple[str, ...]:
-        """The types of names."""
-
-    def text_words(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of the words of a plain text, cut as those that the tagger has learnt from."""
-        return [*token_spans(text)]
-
-    @abstractmethod
-    def typed_words(self, documents: Sequence[Document]) -> list[list[TypedWord]]:
-        """Return the words of each document with the probabilities of their types."""
-
-    @abstractmethod
-    def mentions(self, documents: Sequence[Document]) -> list[list[Mention]]:
-        """Return the names in each document, whatever mentions it has: `TaggedMention`s, in order."""
-
-    def __call__(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        """Yield each document with its names as mentions; those that have mentions keep them.
-
-        A string among them is a document of its own.
-
-        Raises:
-            TypeError: if *documents* is one string: give a list of it; or something in it is no document.
-        """
-        if isinstance(documents, str):
-            raise TypeError("a tagger takes documents, not one text: tagger([text])")
-        return self._tagged(documents)
-
-    def _tagged(self, documents: Iterable[Document | str]) -> Iterator[Document]:
-        source = enumerate(documents)
-        while read := list(islice(source, _DOCUMENTS)):
-            chunk = [
-                Document(str(number), document) if isinstance(document, str) else document
-                for number, document in read
-            ]
-            for document in chunk:
-                if not isinstance(document, Document):
-                    raise TypeError(f"a document is a str or a kgkit.Document, not {type(document).__name__}")
-            names = iter(self.mentions([document for document in chunk if document.mentions is None]))
-            for document in chunk:
-                if document.mentions is None:
-                    document = msgspec.structs.replace(document, mentions=next(names))
-                yield document
-
-    @staticmethod
-    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
-        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
-        return [
-            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
-            for mention, score in zip(mentions, scores, strict=True)
-        ]
 
 
 class Tagger(MentionTagger):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kgkit.linking.tagger import TypedWord
+from kgkit.linking.mention_tagger import TypedWord
 from kgkit.text import escape_xml
 from kgkit.types import Document
 

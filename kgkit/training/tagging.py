@@ -22,7 +22,8 @@ from kgkit.evaluation.ner import NamedDocument, read_names
 from kgkit.home import Home
 from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
-from kgkit.linking.tagger import HEAD, MentionTagger, Tagger, score_tagger
+from kgkit.linking.mention_tagger import MentionTagger
+from kgkit.linking.tagger import HEAD, Tagger, score_tagger
 from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import TAGGER
 from kgkit.ranges import check_range

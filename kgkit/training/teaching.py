@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kgkit.evaluation.ner import Name, NamedDocument
 from kgkit.evaluation.plain_text import read_plain
-from kgkit.linking.tagger import MentionTagger, TaggedMention
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
 from kgkit.types import Document
 
 

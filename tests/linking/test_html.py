@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from kgkit.linking.html import FOOT, page_head, render
-from kgkit.linking.tagger import TypedWord
+from kgkit.linking.mention_tagger import TypedWord
 from kgkit.linking.types_html import typed_section
 from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
 

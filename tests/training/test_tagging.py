@@ -17,7 +17,8 @@ from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs.tagging import TaggingConfig
 from kgkit.linking import Linker
-from kgkit.linking.tagger import TaggedMention, Tagger, score_tagger
+from kgkit.linking.mention_tagger import TaggedMention
+from kgkit.linking.tagger import Tagger, score_tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER, TAGGER
 from kgkit.models.manifest import MANIFEST

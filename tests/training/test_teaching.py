@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kgkit.errors import NotThere, SourceError
-from kgkit.linking.tagger import MentionTagger, TaggedMention, TypedWord
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Document, Mention
 

@@ -81,7 +81,7 @@ def text_mention(mention: InputMention, text: str) -> Mention:
     span = text[start:end] if mention.text is None else mention.text
     if mention.score is None:
         return Mention(start, end, span, lemma=mention.lemma, pos=mention.pos, id=name)
-    from kgkit.linking.tagger import TaggedMention  # here: it loads the encoder
+    from kgkit.linking.mention_tagger import TaggedMention
 
     return TaggedMention(
         start, end, span, lemma=mention.lemma, pos=mention.pos, id=name,

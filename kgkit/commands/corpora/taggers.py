@@ -8,7 +8,7 @@ from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
 from kgkit.commands.messages import ProgressCallback
 from kgkit.errors import UsageError
 from kgkit.home import Home
-from kgkit.linking.tagger import MentionTagger, TaggedMention
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
 from kgkit.types import Document
 
 

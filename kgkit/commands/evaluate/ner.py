@@ -39,7 +39,8 @@ def ner(
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
-    from kgkit.linking.tagger import MentionTagger, score_tagger
+    from kgkit.linking.mention_tagger import MentionTagger
+    from kgkit.linking.tagger import score_tagger
     from kgkit.models.registering import trained_model_name
 
     check_sets(data, predictions)

@@ -17,10 +17,10 @@ from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled, read_gold_documents
 from kgkit.home import Home
 from kgkit.linking.linker import Linker
+from kgkit.linking.mention_tagger import MentionTagger
 from kgkit.linking.models import open_linker
 from kgkit.linking.page_titles import PageTitles
 from kgkit.linking.scoring import Scorer
-from kgkit.linking.tagger import MentionTagger
 from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.opening import Opening

@@ -22,7 +22,7 @@ from kgkit.home import Home  # noqa: E402
 from kgkit.inputs.kalm import TypedVocabulary  # noqa: E402
 from kgkit.linking import Linker  # noqa: E402
 from kgkit.linking.kalm import KALMTagger, TrainedKALM, score_words  # noqa: E402
-from kgkit.linking.tagger import MentionTagger  # noqa: E402
+from kgkit.linking.mention_tagger import MentionTagger  # noqa: E402
 from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kalm import KALM as KIND  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
