@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kgkit import __version__
-from kgkit.serving import operations, rest
+from kgkit.serving import nif, operations, rest, spotlight
 from kgkit.serving.guard import Guard
 from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
 from kgkit.serving.service import Service
@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     rest.router,
     operations.router,
+    spotlight.router,
+    nif.router,
 )
 """What makes the routers of the service; each is in a module of its own."""
 
