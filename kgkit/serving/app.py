@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kgkit import __version__
-from kgkit.serving import nif, operations, rest, spotlight
+from kgkit.serving import nif, operations, reconciliation, rest, spotlight
 from kgkit.serving.guard import Guard
 from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
 from kgkit.serving.service import Service
@@ -24,6 +24,7 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     operations.router,
     spotlight.router,
     nif.router,
+    reconciliation.router,
 )
 """What makes the routers of the service; each is in a module of its own."""
 

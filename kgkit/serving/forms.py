@@ -19,7 +19,7 @@ _MAX_FIELDS: Final = 64
 
 
 async def read_fields(request: Request) -> dict[str, str]:
-    """Return the fields of a request; of a field that comes several times, the last, and rather that of the form.
+    """Return the fields of a request; of several of one name the last, and rather that of the form.
 
     Raises:
         Problem: if the body is no form, is not UTF-8, or has too many fields.

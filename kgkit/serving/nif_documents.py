@@ -1,8 +1,8 @@
 """Texts of NIF in Turtle as documents, and their links as NIF: what GERBIL sends and takes.
 
-A context whose phrases came along is a document with these mentions (D2KB); one without is a document whose
-mentions are to be found (A2KB). Offsets count code points. A graph is parsed only if it is small: triples that
-are nested in triples would overflow the stack of the parser, so `<<` is counted before.
+A context whose phrases came along is a document with these mentions (D2KB); without phrases its mentions are
+to be found (A2KB). Offsets count code points. Triples that are nested in triples would overflow the stack of
+the parser, so `<<` is counted before.
 """
 
 from collections.abc import Iterator, Sequence

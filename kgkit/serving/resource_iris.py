@@ -1,8 +1,8 @@
 """IRIs of entities, as clients of Spotlight and GERBIL expect them.
 
-    a page of Wikipedia           the resource of DBpedia of that title
-    an entity with an address     that address: the knowledge base has a URL pattern
-    any other entity              `iri_of_entity`, titles and keys below `http://dbpedia.org/resource/`
+a page of Wikipedia           the resource of DBpedia of that title
+an entity with an address     that address: the knowledge base has a URL pattern
+any other entity              `iri_of_entity`, titles and keys below `http://dbpedia.org/resource/`
 """
 
 import re

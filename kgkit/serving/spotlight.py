@@ -1,7 +1,7 @@
 """`/rest`: annotations as DBpedia Spotlight gives them, for the clients that it has.
 
-`/rest/annotate` is of the default knowledge base, `/rest/NAME/annotate` of another; the field `kb` of a request
-does the same, and `model` names the model. `spotter`, `disambiguator` and `coreferenceResolution` are read past.
+`/rest/annotate` is of the default knowledge base, `/rest/NAME/annotate` of another; the field `kb` does the
+same, and `model` names the model. `spotter`, `disambiguator` and `coreferenceResolution` are read past.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,11 +1,11 @@
 """Annotations as DBpedia Spotlight writes them: JSON, XML and HTML of its three processes.
 
-    annotate      Annotation: Resources: a list with @URI, @surfaceForm, @offset, …; left out where there are none
+    annotate      Resources: a list with @URI, @surfaceForm, @offset, …; none: without the field
     candidates    annotation: surfaceForm: a list with @name, @offset and resource
     spot          annotation: surfaceForm: a list with @name, @offset
 
-`resource` is an object where a surface has one candidate, a list where it has several. `surfaceForm` is a list
-always, where Spotlight writes an object for a list of one: its clients read both, but for
+`resource` is an object where a surface has one candidate, a list where it has several. `surfaceForm` is
+always a list, where Spotlight writes an object for a list of one: its clients read both, but for
 `spacy-dbpedia-spotlight`, which wants a list from `spot`. All values are strings; offsets count code points.
 """
 
