@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kgkit import __version__
-from kgkit.serving import nif, operations, reconciliation, rest, spotlight
+from kgkit.serving import mcp_http, nif, operations, reconciliation, rest, spotlight
 from kgkit.serving.guard import Guard
 from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
 from kgkit.serving.service import Service
@@ -25,6 +25,7 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     spotlight.router,
     nif.router,
     reconciliation.router,
+    mcp_http.router,
 )
 """What makes the routers of the service; each is in a module of its own."""
 
