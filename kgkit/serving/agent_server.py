@@ -7,6 +7,7 @@ import logging
 from typing import Any, Final
 
 import msgspec
+
 from kgkit import __version__
 from kgkit.lazy import import_extra
 from kgkit.serving.agent_tools import TOOLS, bounded_json, kb_records
@@ -19,8 +20,9 @@ KBS_URI: Final = "kgkit://kbs"
 """The resource that lists the knowledge bases."""
 
 _INSTRUCTIONS: Final = (
-    "Knowledge bases: link finds entities in a text, reconcile and search find them by name, entity, neighbours "
-    f"and path say what is known of them. Entities go by their keys. {KBS_URI} lists the knowledge bases."
+    "Knowledge bases: link finds entities in a text, reconcile and search find them by name; entity, "
+    "neighbours and path show their facts. Entities go by their keys. "
+    f"{KBS_URI} lists the knowledge bases."
 )
 
 

@@ -273,7 +273,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
     for tool in (
         AgentTool(
             name="link",
-            description="Find the entities of a knowledge base that a text mentions. Offsets count code points.",
+            description="Find the entities that a text mentions. Offsets count code points.",
             arguments=LinkArguments,
             answer=_link,
             rows="links",
