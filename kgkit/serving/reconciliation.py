@@ -8,8 +8,8 @@
     /preview        id           a page about an entity
     /properties     type         properties that entities of a type have
 
-`/reconcile` is the default knowledge base's. Pages of allowed origins may read the answers (CORS). There is
-no JSONP, which the specification leaves open: it runs what a service answers as a script.
+`/reconcile` is the default knowledge base's. Pages of allowed origins may read the answers (CORS, by `guard`)
+and frame previews. There is no JSONP, which the specification leaves open: it runs answers as scripts.
 """
 
 from typing import Any
@@ -69,18 +69,17 @@ class ReconciliationEndpoint:
         if "queries" in fields:
             queries = read_queries(fields["queries"], service.limits)
             schema = await self._schema(name)
-            return _json(request, await service.call(answer_queries, service, name, schema, queries))
+            return _json(await service.call(answer_queries, service, name, schema, queries))
         if "extend" in fields:
             query = read_extension(fields["extend"], service.limits)
             rows = await service.call(pages.extension, service.kb(name), query, service.limits.rows)
-            return _json(request, rows)
+            return _json(rows)
         if request.method == "POST":
             raise Problem(422, "the form has neither queries nor extend", field="queries")
         kb, has_token = service.kb(name), service.settings.token is not None
         address = f"{str(request.base_url).rstrip('/')}/reconcile/{quote(kb.name, safe='')}"
-        return _json(
-            request, pages.manifest(kb, await self._schema(name), address, service.limits, has_token)
-        )
+        schema = await self._schema(name)
+        return _json(pages.manifest(kb, schema, address, service.limits, has_token))
 
     async def suggest(self, request: Request) -> Response:
         """Suggest entities, types or properties that begin with the field `prefix`."""
@@ -90,20 +89,22 @@ class ReconciliationEndpoint:
         prefix = fields.get("prefix", "")
         service = self.service
         result = await service.call(pages.suggestions, service, name, schema, suggested, prefix, cursor)
-        return _json(request, result)
+        return _json(result)
 
     async def flyout(self, request: Request) -> Response:
         """Describe what was suggested: the field `id`."""
         identifier = await _identifier(request)
         name, suggested = self._name(request), _suggested(request)
         schema, kb = await self._schema(name), self.service.kb(name)
-        return _json(request, await self.service.call(pages.flyout, kb, schema, suggested, identifier))
+        return _json(await self.service.call(pages.flyout, kb, schema, suggested, identifier))
 
     async def preview(self, request: Request) -> Response:
         """Show the entity of the field `id` as a page."""
         identifier = await _identifier(request)
         body = await self.service.call(pages.preview, self.service.kb(self._name(request)), identifier)
-        return Response(body, media_type="text/html", headers=_cors(request))
+        ancestors = " ".join(("'self'", *self.service.settings.allowed_origins))
+        policy = f"default-src 'self'; base-uri 'none'; frame-ancestors {ancestors}"
+        return Response(body, media_type="text/html", headers={"Content-Security-Policy": policy})
 
     async def properties(self, request: Request) -> Response:
         """Propose properties of the type of the field `type`."""
@@ -112,7 +113,7 @@ class ReconciliationEndpoint:
         limit = min(count_field(fields, "limit", most, 10**9), most)
         kb, schema = self.service.kb(name), await self._schema(name)
         result = await self.service.call(pages.proposed_properties, kb, schema, fields.get("type", ""), limit)
-        return _json(request, result)
+        return _json(result)
 
     def _name(self, request: Request) -> str:
         """Return the name of the knowledge base that a request is about."""
@@ -137,11 +138,5 @@ def _suggested(request: Request) -> pages.Suggested:
     raise Problem(404, f"nothing is suggested at {name[:40]!r}; there are entity, type and property")
 
 
-def _json(request: Request, record: Any) -> Response:
-    return Response(msgspec.json.encode(record), media_type="application/json", headers=_cors(request))
-
-
-def _cors(request: Request) -> dict[str, str]:
-    """Return the headers that let a page read the answer; who may not ask never comes here."""
-    origin = request.headers.get("origin")
-    return {"Vary": "Origin"} | ({"Access-Control-Allow-Origin": origin} if origin else {})
+def _json(record: Any) -> Response:
+    return Response(msgspec.json.encode(record), media_type="application/json")
