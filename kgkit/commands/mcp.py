@@ -3,8 +3,6 @@
 import asyncio
 from typing import Annotated
 
-import typer
-
 from kgkit.commands.options import DeviceOption, HomeOption, repeated
 from kgkit.commands.serve import models_by_kb
 from kgkit.lazy import import_extra

@@ -14,13 +14,13 @@ from typing import Any, Final
 
 from kgkit.errors import FormatMismatch
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.search import MAX_SCANNED
 from kgkit.types import Entity
 
 FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
 """Properties that are no attributes."""
 
-_SAMPLE: Final = 100_000  # entities that are read of a larger knowledge base
+_MAX_READ: Final = 400_000  # entities; of a larger knowledge base a sample is read
+_SAMPLE: Final = 100_000
 _BATCH: Final = 1_000
 _MAX_NAMES: Final = 10_000
 _EXAMPLES: Final = 20
@@ -58,7 +58,7 @@ class KBSchema:
 
 def read_schema(kb: KnowledgeBase) -> KBSchema:
     """Return the schema of a knowledge base, of which all entities are read, or a sample of a large one."""
-    is_complete = kb.id_count < MAX_SCANNED
+    is_complete = kb.id_count <= _MAX_READ
     step = 1 if is_complete else max(1, kb.id_count // _SAMPLE)
     types, attributes = Counter[str](), Counter[str]()
     examples: dict[str, list[int]] = {}
