@@ -129,14 +129,18 @@ def _candidates(
     ]
     text = (query.query or "").strip()
     entity = kb.get(text) if text else None
-    if entity is not None and entity.key not in scores and _has_types(entity, query):
-        if fold(entity.label) != fold(text):
-            rows = [ReconciliationCandidate(entity, 1.0)]
+    if entity is not None and _has_types(entity, query) and not _is_name(kb, entity, text):
+        rows = [ReconciliationCandidate(entity, 1.0)]
     elif not text:
         rows = _subjects(kb, query)
     if query.properties:
         rows = _weighed(kb, query, rows)
     return sorted(rows, key=lambda row: (-row.score, row.entity.id))
+
+
+def _is_name(kb: KnowledgeBase, entity: Entity, text: str) -> bool:
+    """Say whether a text is a surface of an entity, or its label."""
+    return fold(entity.label) == fold(text) or entity.id in kb.candidates(text).ids.tolist()
 
 
 def _has_types(entity: Entity, query: ReconciliationQuery) -> bool:
