@@ -164,7 +164,7 @@ def test_an_empty_batch_has_an_empty_answer(places):
         ({"queries": "{"}, "queries"),
         ({"extend": "[]"}, "extend"),
         ({}, "queries"),
-        ({"query": "x"}, "queries"),
+        ({"q": "x"}, "queries"),
     ],
 )
 def test_a_form_that_cannot_be_answered_is_a_problem_that_names_the_field(places, fields, field):
