@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from kgkit.errors import SourceError, UsageError
@@ -136,16 +136,8 @@ def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
             raise SourceError(str(error), path=path) from None
 
 
-class ByteStream(Protocol):
-    """What bytes are read from."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes; none at the end."""
-        ...
-
-
 def read_contexts(
-    stream: ByteStream, path: Path | None = None, limits: NifLimits | None = None
+    stream: "BinaryIO | _BoundedStream", path: Path | None = None, limits: NifLimits | None = None
 ) -> list[NifContext]:
     """Return the texts of a graph in Turtle or N-Triples, with their phrases, in the order of the graph.
 
@@ -178,7 +170,9 @@ def read_contexts(
     return list(contexts.values())
 
 
-def _read_resources(stream: ByteStream, path: Path | None, limits: NifLimits) -> dict[str, NifResource]:
+def _read_resources(
+    stream: "BinaryIO | _BoundedStream", path: Path | None, limits: NifLimits
+) -> dict[str, NifResource]:
     """Return contexts and phrases by their IRIs, in the order of the graph."""
     ox, resources = import_extra("pyoxigraph", "formats"), dict[str, NifResource]()
     try:
