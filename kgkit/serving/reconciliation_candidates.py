@@ -31,8 +31,8 @@ THRESHOLD: Final = 0.5
 
 _ODDS: Final = 9.0
 _LIMIT: Final = 5
-_FEW_CANDIDATES: Final = 10  # lists of one size share what the reconciler remembers
-_MANY_CANDIDATES: Final = 50
+_SHORT_LIST: Final = 10  # lists of one size share what the reconciler remembers
+_LONG_LIST: Final = 50
 _MAX_VALUES: Final = 1_000
 _DESCRIPTION: Final = 300
 
@@ -95,8 +95,8 @@ def _scores(
 
 
 def _list_size(query: ReconciliationQuery) -> int:
-    limit = int(min(query.limit or _LIMIT, _MANY_CANDIDATES))
-    return _FEW_CANDIDATES if limit <= _FEW_CANDIDATES and not query.properties else _MANY_CANDIDATES
+    limit = int(min(query.limit or _LIMIT, _LONG_LIST))
+    return _SHORT_LIST if limit <= _SHORT_LIST and not query.properties else _LONG_LIST
 
 
 def _look_up(
@@ -212,7 +212,7 @@ def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[Reconciliat
     for wanted in query.properties:
         if wanted.pid in kb.relations:
             for value in wanted.values:
-                for number in _meanings(kb, value)[:_FEW_CANDIDATES]:
+                for number in _meanings(kb, value)[:_SHORT_LIST]:
                     subjects = kb.neighbors(number, wanted.pid, direction="in")[:_MAX_VALUES]
                     numbers.update(dict.fromkeys(subjects.tolist()))
             break
