@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kgkit.serving import spotlight
 from kgkit.serving.problems import Problem
 from kgkit.serving.spotlight import read_settings, read_text, requested_types
 from kgkit.serving.spotlight_format import SpotlightSettings
@@ -230,6 +231,14 @@ def test_a_request_without_a_text_is_a_problem_that_names_the_field(cities):
 def test_a_text_that_is_too_long_is_refused(cities, cities_service):
     answer = annotate(cities, text="a " * (cities_service.limits.characters // 2 + 1))
     assert (answer.status_code, answer.json()["field"]) == (413, "characters")
+
+
+def test_an_answer_that_would_be_too_long_is_refused(cities, monkeypatch):
+    monkeypatch.setattr(spotlight, "MAX_RESOURCES", 3)
+    assert len(resources(cities, text="Paris " * 3)) == 3
+    answer = annotate(cities, "candidates", text="Berlin Berlin", confidence=0)
+    assert (answer.status_code, answer.json()["field"]) == (413, "text")
+    assert "3 resources" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
