@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("fastapi", "jinja2", "prometheus_client", "pyoxigraph", "python_multipart", "uvicorn")
 
+ServedKBsOption = Annotated[
+    list[str] | None,
+    repeated(
+        "--kb",
+        "KB[=MODEL]",
+        "Knowledge base, perhaps with a model that links to it; by default all, with auto",
+    ),
+]
+
 
 def serve(
-    kb: Annotated[
-        list[str] | None,
-        repeated(
-            "--kb",
-            "KB[=MODEL]",
-            "Knowledge base, perhaps with a model that links to it; by default all, with auto",
-        ),
-    ] = None,
+    kb: ServedKBsOption = None,
     default: Annotated[
         str | None,
         typer.Option(

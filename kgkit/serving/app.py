@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from kgkit import __version__
-from kgkit.serving import operations, rest
+from kgkit.serving import mcp_http, nif, operations, reconciliation, rest, spotlight
 from kgkit.serving.answers import add_error_handlers
 from kgkit.serving.guard import Guard
 from kgkit.serving.metrics import ServiceMetrics
@@ -17,7 +17,13 @@ from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
 
-ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (rest.router,)
+ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
+    rest.router,
+    spotlight.router,
+    nif.router,
+    reconciliation.router,
+    mcp_http.router,
+)
 """What makes the routers of the service; each is in a module of its own."""
 
 REFRESH_SECONDS: Final = 1.0
