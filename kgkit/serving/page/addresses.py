@@ -33,4 +33,3 @@ def address(path: str, /, **parameters: Value) -> str:
 def fits_address(target: str) -> bool:
     """Return whether an address is short enough for servers and proxies."""
     return len(target) <= MAX_ADDRESS
-

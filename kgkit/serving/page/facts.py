@@ -16,7 +16,14 @@ from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Edges, Facts, edges_of_code
 from kgkit.types import Entity, Ids
 
-__all__ = ["DIRECTIONS", "FactDirection", "FactGroup", "facts_by_relation", "facts_of_relation", "groups_of_ids"]
+__all__ = [
+    "DIRECTIONS",
+    "FactDirection",
+    "FactGroup",
+    "facts_by_relation",
+    "facts_of_relation",
+    "groups_of_ids",
+]
 
 FactDirection = Literal["out", "in"]
 DIRECTIONS = get_args(FactDirection)

@@ -7,6 +7,7 @@ stands behind it. Equal neighbourhoods give equal drawings.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 from unicodedata import east_asian_width
 
@@ -14,14 +15,15 @@ from kgkit.serving.page.colors import hue_classes
 from kgkit.serving.page.neighborhood import GraphNode, Neighborhood
 from kgkit.types import Entity
 
-__all__ = ["DrawnEdge", "DrawnNode", "GraphDrawing", "draw_neighborhood", "shorten"]
+__all__ = ["DrawnEdge", "DrawnNode", "GraphDrawing", "draw_neighborhood", "relation_name", "shorten", "text_width"]
 
-_LINE: Final = 19.0  # units between two labels of a ring
-_LETTER: Final = 7.6  # units of a letter
+_LINE: Final = 20.0  # units between two labels of a ring
+_LETTER: Final = 8.2  # units of a letter
 _INNER: Final = 190.0  # least radius of the first ring
 _GAP: Final = 14.0  # units between a node and its label
 _LETTERS: Final = 24  # of a label that is drawn
-_MARGIN: Final = 12.0
+_MARGIN: Final = 14.0
+_CENTRE: Final = 100.0  # half of what the label of the centre may take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
     """
     angles, rings = _angles(around.nodes), _rings(around.nodes)
     radii = _radii(rings, around.nodes)
-    legend = hue_classes(_legend_name(node) for node in around.nodes if node.parent == 0)
+    legend = hue_classes(relation_name(node) for node in around.nodes if node.parent == 0)
     colors = _colors(around.nodes, legend)
     points = [(0.0, 0.0)] + [
         (radii[ring] * math.cos(angle), radii[ring] * math.sin(angle))
@@ -101,11 +103,29 @@ def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
         for node, point, angle, color in zip(around.nodes, points[1:], angles, colors, strict=True)
     ]
     nodes.append(_drawn_centre(around.centre))
-    half = max((radii[ring] for ring in rings), default=60.0) + _GAP + _LETTER * _LETTERS + _MARGIN
     edges = [*_edges(around, points, colors)]
-    size = 2 * math.ceil(half)
-    view_box = f"{-size // 2} {-size // 2} {size} {size}"
-    return GraphDrawing(view_box=view_box, width=size, height=size, nodes=nodes, edges=edges, legend=legend)
+    left, top, right, bottom = _frame(nodes, angles, points[1:])
+    return GraphDrawing(
+        view_box=f"{left} {top} {right - left} {bottom - top}",
+        width=right - left,
+        height=bottom - top,
+        nodes=nodes,
+        edges=edges,
+        legend=legend,
+    )
+
+
+def _frame(
+    nodes: Sequence[DrawnNode], angles: Sequence[float], points: Sequence[tuple[float, float]]
+) -> tuple[int, int, int, int]:
+    """Return left, top, right and bottom of what all labels take; the centre's is above it."""
+    horizontal, vertical = [-_CENTRE, _CENTRE], [-_CENTRE, _CENTRE]
+    for node, angle, (x, y) in zip(nodes, angles, points, strict=False):
+        length = _GAP + _LETTER * text_width(node.label)
+        horizontal.append(x + length * math.cos(angle))
+        vertical.append(y + length * math.sin(angle))
+    left, top = math.floor(min(horizontal) - _MARGIN), math.floor(min(vertical) - _MARGIN)
+    return left, top, math.ceil(max(horizontal) + _MARGIN), math.ceil(max(vertical) + _MARGIN)
 
 
 def _rings(nodes: Sequence[GraphNode]) -> list[int]:
@@ -119,8 +139,8 @@ def _angles(nodes: Sequence[GraphNode]) -> list[float]:
     for position, node in enumerate(nodes, start=1):
         children.setdefault(node.parent, []).append(position)
     inner = children.get(0, [])
-    groups = list(dict.fromkeys(_legend_name(nodes[position - 1]) for position in inner))
-    inner.sort(key=lambda position: groups.index(_legend_name(nodes[position - 1])))
+    groups = list(dict.fromkeys(relation_name(nodes[position - 1]) for position in inner))
+    inner.sort(key=lambda position: groups.index(relation_name(nodes[position - 1])))
     total = sum(max(1, len(children.get(position, ()))) for position in inner)
     angles, slot = [0.0] * len(nodes), 0.0
     for position in inner:
@@ -147,7 +167,8 @@ def _radii(rings: Sequence[int], nodes: Sequence[GraphNode]) -> tuple[float, flo
     return first, second
 
 
-def _legend_name(node: GraphNode) -> str:
+def relation_name(node: GraphNode) -> str:
+    """Return the name of the relation by which a node was reached, with an arrow where it is the subject."""
     return node.relation if node.direction == "out" else f"← {node.relation}"
 
 
@@ -155,7 +176,7 @@ def _colors(nodes: Sequence[GraphNode], legend: dict[str, str]) -> list[str]:
     """Return the class of each node: that of the relation at the centre over which it was reached."""
     colors: list[str] = []
     for node in nodes:
-        colors.append(legend[_legend_name(node)] if node.parent == 0 else colors[node.parent - 1])
+        colors.append(legend[relation_name(node)] if node.parent == 0 else colors[node.parent - 1])
     return colors
 
 
@@ -167,7 +188,11 @@ def _drawn_node(
     x, y = round(point[0], 1), round(point[1], 1)
     rotation = degrees - 180 if flipped else degrees
     name = node.entity.label or node.entity.key
-    via = "" if node.parent == 0 else f" {nodes[node.parent - 1].entity.label or nodes[node.parent - 1].entity.key}"
+    via = (
+        ""
+        if node.parent == 0
+        else f" {nodes[node.parent - 1].entity.label or nodes[node.parent - 1].entity.key}"
+    )
     return DrawnNode(
         entity=node.entity,
         x=x,
@@ -179,7 +204,7 @@ def _drawn_node(
         dx=-_GAP + 4 if flipped else _GAP - 4,
         dy=5,
         color=color,
-        title=f"{name} ({_legend_name(node)}{via})",
+        title=f"{name} ({relation_name(node)}{via})",
     )
 
 
@@ -212,11 +237,18 @@ def _edges(
         yield DrawnEdge(path=path, color=colors[far - 1] if branch else "chord", title="; ".join(facts))
 
 
+def text_width(text: str) -> int:
+    """Return the width of a text in letters; those of Chinese are as wide as two."""
+    return sum(_letter_width(letter) for letter in text)
+
+
 def shorten(text: str, letters: int) -> str:
-    """Return a text that is at most so many letters wide; those of Chinese are as wide as two."""
-    width = 0.0
-    for index, letter in enumerate(text):
-        width += 2 if east_asian_width(letter) in "WF" else 1
-        if width > letters:
-            return text[: max(1, index - 1)].rstrip() + "…"
-    return text
+    """Return a text that is at most so many letters wide, of a longer one its beginning."""
+    if text_width(text) <= letters:
+        return text
+    widths = accumulate(map(_letter_width, text))
+    return text[: sum(width < letters for width in widths)].rstrip() + "…"
+
+
+def _letter_width(letter: str) -> int:
+    return 2 if east_asian_width(letter) in "WF" else 1

@@ -110,9 +110,7 @@ def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
         for number, link in enumerate(document.links, start=1)
     ]
     legend = {name: hue_class(hue) for name, hue in hues.items()}
-    return TextView(
-        model=document.model, pieces=_pieces(document.text, links), links=links, legend=legend
-    )
+    return TextView(model=document.model, pieces=_pieces(document.text, links), links=links, legend=legend)
 
 
 def _link_view(
@@ -135,9 +133,7 @@ def _link_view(
             )
         )
     parts = tuple(part for part, column in zip(PARTS, shares, strict=True) if column is not None)
-    return LinkView(
-        number=number, link=link, type=type_name, color=color, candidates=candidates, parts=parts
-    )
+    return LinkView(number=number, link=link, type=type_name, color=color, candidates=candidates, parts=parts)
 
 
 def part_shares(candidates: Sequence[LinkCandidate], part: str) -> list[float] | None:

@@ -4,16 +4,16 @@ Around an entity may be the whole KB. Of its neighbours some of every relation a
 relation of a million facts does not crowd out the others; of those the neighbours in turn, up to the bound.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.facts import Facts
+from kgkit.kb.facts import NO_IDS, Facts
 from kgkit.serving.page.facts import FactDirection, groups_of_ids
 from kgkit.types import Entity, Ids
 
@@ -21,7 +21,7 @@ __all__ = ["MAX_NODES", "GraphFact", "GraphNode", "Neighborhood", "neighborhood"
 
 MAX_NODES: Final = 200
 MAX_RADIUS: Final = 2
-_MAX_FACTS: Final = 600  # facts among the nodes: more lines cannot be told apart
+_FURTHER_FACTS: Final = 150  # beside those with the centre: more lines cannot be told apart
 _MAX_TURNS: Final = 100_000  # neighbours of an entity that are looked at
 
 
@@ -117,16 +117,23 @@ def neighborhood(
         ]
         _take(reached, _in_turns(branches), max_nodes, centre)
     numbers = [*reached]
-    everything = np.unique(np.concatenate([ids for _, _, ids in groups])) if groups else np.empty(0, np.uint32)
+    everything = (
+        np.unique(np.concatenate([ids for _, _, ids in groups])) if groups else np.empty(0, np.uint32)
+    )
     shown = np.isin(everything, np.array([centre, *numbers], np.uint32)).sum()
     nodes = [
-        GraphNode(entity=entity, relation=reached[number][0], direction=reached[number][1], parent=reached[number][2])
+        GraphNode(
+            entity=entity,
+            relation=reached[number][0],
+            direction=reached[number][1],
+            parent=reached[number][2],
+        )
         for number, entity in zip(numbers, kb.store.entities(numbers), strict=True)
     ]
     return Neighborhood(
         centre=kb[centre],
         nodes=nodes,
-        facts=[*islice(_facts_among(facts, [centre, *numbers], relation), _MAX_FACTS)],
+        facts=_facts_among(facts, [centre, *numbers], reached, relation),
         hidden=len(everything) - int(shown),
         relations=relations,
     )
@@ -155,21 +162,36 @@ def _take(reached: _Reached, edges: Iterator[_Edge], size: int, centre: int) -> 
             reached[number] = relation, direction, parent
 
 
-def _facts_among(facts: Facts, numbers: Sequence[int], relation: str | None) -> Iterator[GraphFact]:
-    """Yield the facts among entities, each once: those of the first entity as it says them."""
+def _facts_among(
+    facts: Facts, numbers: Sequence[int], reached: _Reached, relation: str | None
+) -> list[GraphFact]:
+    """Return facts among entities: those by which they were reached, then some of the others, in turns."""
     positions = {number: position for position, number in enumerate(numbers)}
-    inside, centre = np.array(numbers, np.uint32), numbers[0]
-    for number in numbers:
-        ids, codes = facts.edges(number, None, "out")
-        matching = np.isin(ids, inside)
-        for other, code in zip(ids[matching].tolist(), codes[matching].tolist(), strict=True):
-            name, inverse = facts.name(code), facts.inverse(code)
-            if number != centre:
-                if other == centre and inverse is not None:
-                    continue
-                if relation is None and not facts.is_stored(number, code, other):
-                    continue
-                if inverse == code and number > other:
-                    continue
-            if relation in (None, name):
-                yield GraphFact(subject=positions[number], relation=name, object=positions[other])
+    inside = np.array(numbers, np.uint32)
+    sources = [_facts_of(facts, number, positions, inside, relation) for number in numbers]
+    branches, others = [], []
+    for fact in (fact for row in zip_longest(*sources) for fact in row if fact is not None):
+        near, far = sorted((fact.subject, fact.object))
+        is_branch = far > 0 and reached[numbers[far]][2] == near
+        (branches if is_branch else others).append(fact)
+    return branches + others[:_FURTHER_FACTS]
+
+
+def _facts_of(
+    facts: Facts, number: int, positions: Mapping[int, int], inside: Ids, relation: str | None
+) -> Iterator[GraphFact]:
+    """Yield the facts of an entity about those inside; of a fact and its inverse one, that of the centre."""
+    centre = int(inside[0])
+    ids, codes = facts.edges(number, None, "out")
+    matching = np.isin(ids, inside)
+    for other, code in zip(ids[matching].tolist(), codes[matching].tolist(), strict=True):
+        name, inverse = facts.name(code), facts.inverse(code)
+        if number != centre:
+            if other == centre and inverse is not None:
+                continue
+            if relation is None and not facts.is_stored(number, code, other):
+                continue
+            if inverse == code and number > other:
+                continue
+        if relation in (None, name):
+            yield GraphFact(subject=positions[number], relation=name, object=positions[other])

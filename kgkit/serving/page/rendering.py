@@ -5,6 +5,7 @@ styles and no inline scripts: colors are classes, lengths are attributes of SVG.
 """
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -34,6 +35,9 @@ NAVIGATION: Final = (
 )
 """Views of the navigation: name, path and heading of each."""
 
+KB_VIEWS: Final = ("/", "/search", "/nearest", "/column")
+"""Paths of the views that stay with the knowledge base of the view before."""
+
 STATIC: Final = Path(__file__).parent / "static"
 MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _YEAR: Final = 365 * 24 * 3600
@@ -42,6 +46,11 @@ _YEAR: Final = 365 * 24 * 3600
 def _drawn(value: Any) -> Any:
     """Return a value as a template shows it: a text without characters that HTML cannot hold."""
     return drawn_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _any_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the options of a choice: any of the names, or one of them."""
+    return [("", "any"), *((name, name) for name in names)]
 
 
 @cache
@@ -58,6 +67,9 @@ def environment() -> Environment:
     templates.globals |= {
         "address": address,
         "static": static_address,
+        "any_of": _any_of,
+        "kb": None,  # unless a view is of one
+        "kb_views": KB_VIEWS,
         "navigation": NAVIGATION,
         "version": _version(),
         "hue_class": hue_class,
