@@ -31,6 +31,7 @@ from kgkit.commands import (
     predict,
     project,
     reconcile,
+    serve,
     show,
     storage,
     tag,
@@ -176,6 +177,7 @@ _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
         "project": project.project, "vectors": of_vectors,
     },
     "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
+    "Service": {"serve": serve.serve},
     "Sharing": {"pack": pack.pack, "unpack": unpack.unpack},
     "Disk": {"du": storage.du, "clean": storage.clean},
 }  # fmt: skip

@@ -4,25 +4,20 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
-from fastapi import APIRouter, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from fastapi import APIRouter, FastAPI
 
 from kgkit import __version__
 from kgkit.serving import operations, rest
+from kgkit.serving.answers import add_error_handlers
 from kgkit.serving.guard import Guard
-from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
+from kgkit.serving.metrics import ServiceMetrics
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
 
-ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
-    rest.router,
-    operations.router,
-)
+ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (rest.router,)
 """What makes the routers of the service; each is in a module of its own."""
 
 REFRESH_SECONDS: Final = 1.0
@@ -35,12 +30,14 @@ def make_app(service: Service) -> FastAPI:
     Args:
         service: service that has not been started.
     """
+    metrics = ServiceMetrics()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         """Open what is served, and look for what is published."""
-        await asyncio.to_thread(service.start)
-        task = asyncio.create_task(_refresh(service))
+        if not service.started:
+            await asyncio.to_thread(service.start)
+        task = asyncio.create_task(_refresh(service, metrics))
         try:
             yield
         finally:
@@ -49,46 +46,21 @@ def make_app(service: Service) -> FastAPI:
 
     app = FastAPI(
         title="kgkit", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url="/v1/openapi.json", redirect_slashes=False,
     )  # fmt: skip
-    for make_router in ROUTERS:
+    for make_router in (*ROUTERS, operations.router(metrics)):
         app.include_router(make_router(service))
-
-    async def answer_error(_: Request, error: Exception) -> Response:
-        """Answer an error as a problem."""
-        return problem_response(_as_problem(error, service))
-
-    for kind in (Exception, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, answer_error)
-    app.add_middleware(Guard, service=service)
+    add_error_handlers(app, service)
+    app.add_middleware(Guard, service=service, metrics=metrics)
     return app
 
 
-async def _refresh(service: Service) -> None:
-    """Take what is published, for ever."""
+async def _refresh(service: Service, metrics: ServiceMetrics) -> None:
+    """Take what is published, and bring the gauges up to date, for ever."""
     while True:
+        operations.observe(service, metrics)
         await asyncio.sleep(REFRESH_SECONDS)
         try:
             await asyncio.to_thread(service.resources.refresh)
         except Exception as error:  # noqa: BLE001 - what is open is served on
             log.warning("what is published cannot be looked at: %s", type(error).__name__)
-
-
-def problem_response(problem: Problem) -> Response:
-    """Return the answer of a problem."""
-    return Response(problem.to_json(), problem.status, problem.headers, MEDIA_TYPE)
-
-
-def _as_problem(error: Exception, service: Service) -> Problem:
-    if isinstance(error, HTTPException):
-        return Problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
-    if isinstance(error, RequestValidationError):
-        return validation_problem(error.errors())
-    return problem_of(error, service.home)
-
-
-def validation_problem(errors: Any) -> Problem:
-    """Return the first of the errors that pydantic has found, as a problem that names the field."""
-    first = next(iter(errors), {})
-    path = ".".join(str(part) for part in first.get("loc", ()) if part not in ("query", "body", "path"))
-    return Problem(422, f"{path}: {first.get('msg', 'not valid')}".removeprefix(": "), field=path)

@@ -7,14 +7,13 @@ linker are linked together, up to a number of documents. A request that finds th
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from kgkit.linking.linker import Linker
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.serving.problems import Busy
 from kgkit.types import Document, LinkedDocument
-
-LinkFunction = Callable[[Iterable[Document]], Iterator[LinkedDocument]]
-"""A `Linker`, or what links as one does."""
 
 
 @dataclass(eq=False)
@@ -22,13 +21,13 @@ class LinkJob:
     """Documents of one request.
 
     Attributes:
-        link: linker; the jobs of one are linked together.
+        linkers: linkers, one for each knowledge base; jobs of the same are linked together.
         documents: documents of the request.
         future: future of the links.
         loop: loop that waits for it.
     """
 
-    link: LinkFunction
+    linkers: tuple[Linker, ...]
     documents: Sequence[Document]
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[list[LinkedDocument]]" = field(init=False)
@@ -39,7 +38,7 @@ class LinkJob:
     def run(self) -> None:
         """Link the documents by themselves, and give the future the links, or the error."""
         try:
-            self.finish(list(self.link(self.documents)))
+            self.finish(link_documents(self.linkers, self.documents))
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it
             self.fail(error)
 
@@ -80,13 +79,13 @@ class LinkQueue:
         """Number of requests that wait."""
         return len(self._jobs)
 
-    async def link(self, link: LinkFunction, documents: Sequence[Document]) -> list[LinkedDocument]:
+    async def link(self, linkers: tuple[Linker, ...], documents: Sequence[Document]) -> list[LinkedDocument]:
         """Return the documents with their links, when it is their turn.
 
         Raises:
             Busy: if too many requests wait.
         """
-        job = LinkJob(link, documents, asyncio.get_running_loop())
+        job = LinkJob(linkers, documents, asyncio.get_running_loop())
         with self._ready:
             if len(self._jobs) >= self._size or self._closed:
                 raise Busy("too many requests for links are waiting")
@@ -121,7 +120,7 @@ class LinkQueue:
 
     def _link_together(self, jobs: Sequence[LinkJob]) -> None:
         documents = [document for job in jobs for document in job.documents]
-        links = list(jobs[0].link(documents))
+        links = link_documents(jobs[0].linkers, documents)
         begin = 0
         for job in jobs:
             end = begin + len(job.documents)
@@ -143,7 +142,7 @@ class LinkQueue:
             count, remaining = len(jobs[0].documents), deque[LinkJob]()
             while self._jobs and count < self._batch:
                 job = self._jobs.popleft()
-                if job.link is jobs[0].link and count + len(job.documents) <= self._batch:
+                if job.linkers == jobs[0].linkers and count + len(job.documents) <= self._batch:
                     jobs.append(job)
                     count += len(job.documents)
                 else:
@@ -161,3 +160,14 @@ def _set_result(future: "asyncio.Future[list[LinkedDocument]]", links: list[Link
 def _set_error(future: "asyncio.Future[list[LinkedDocument]]", error: BaseException) -> None:
     if not future.done():
         future.set_exception(error)
+
+
+def link_documents(linkers: Sequence[Linker], documents: Sequence[Document]) -> list[LinkedDocument]:
+    """Return documents with the links of one linker, or of several together.
+
+    Args:
+        linkers: linkers, one for each knowledge base.
+        documents: documents.
+    """
+    linker = linkers[0] if len(linkers) == 1 else MultiKBLinker(linkers, references=False)
+    return list(linker(documents))

@@ -20,6 +20,7 @@ from kgkit.errors import (
     UnknownEntity,
     UnknownName,
     UsageError,
+    abbreviate,
 )
 from kgkit.home import Home
 
@@ -116,9 +117,8 @@ def problem_of(error: Exception, home: Home) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, UnknownEntity):
-        return Problem(
-            404, without_paths(str(error.args[0]), home), title="no such entity", remedy=error.hint
-        )
+        detail = f"no entity {abbreviate(str(error.entity))!r} in knowledge base {error.kb!r}"
+        return Problem(404, detail, title="no such entity", remedy=error.hint)
     if isinstance(error, UnknownName):
         return Problem(422, without_paths(str(error), home), title=f"no such {error.kind}"[:80])
     if isinstance(error, MissingExtra):
@@ -144,13 +144,8 @@ def without_paths(text: str, home: Home) -> str:
 
 def _machine_folders() -> list[str]:
     """Return folders below which files of this machine lie."""
-    return [
-        str(Path.home()),
-        sys.prefix,
-        sys.base_prefix,
-        tempfile.gettempdir(),
-        str(Path(__file__).parents[2]),
-    ]
+    package = str(Path(__file__).parents[2])
+    return [str(Path.home()), sys.prefix, sys.base_prefix, tempfile.gettempdir(), package]
 
 
 def _encodable(text: str) -> str:

@@ -113,7 +113,7 @@ class ServedKB:
         return reconciler
 
     def candidates(self, text: str, pos: str = "") -> Candidates:
-        """Return what a text means as a whole, and its lemmas where the knowledge base has a generator for them."""
+        """Return what a text means as a whole, and its lemmas where the generator looks for some."""
         with self._generator_lock:
             return self._generator.candidates_of(Mention(0, len(text), text, pos=pos))
 
@@ -244,9 +244,8 @@ class Resources:
         build = kb.published()
         if build is None:
             return ()
-        state = [build]
-        for vectors in vectors_names(kb):
-            state.append(f"{vectors}={current_version(kb.vectors / vectors)}")
+        versions = (f"{name}={current_version(kb.vectors / name)}" for name in vectors_names(kb))
+        state = [build, *versions]
         for model in models:
             if model not in (AUTO, *BUILT_IN):
                 with suppress(KgkitError):

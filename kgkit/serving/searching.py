@@ -41,8 +41,8 @@ _Match = tuple[int, str, str, str, float]
 def search_entities(kb: KnowledgeBase, text: str, k: int, kind: str | None = None) -> list[SearchHit]:
     """Return the entities that a text finds, each once.
 
-    First those whose key it is or which it means as a surface, then those whose key or surface begins so, then
-    those whose surface is similar; in each group the best prior first.
+    First those whose key it is or which it means as a surface, then those whose key or surface begins so,
+    then those whose surface is similar; in each group the best prior first.
 
     Args:
         kb: knowledge base.

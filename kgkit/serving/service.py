@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Literal, ParamSpec, TypeVar
 
-from kgkit.errors import UsageError
+from kgkit.candidates.input_mentions import check_mentions
+from kgkit.errors import UnknownEntity, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig
-from kgkit.serving.batching import LinkFunction, LinkQueue
+from kgkit.serving.batching import LinkQueue
+from kgkit.serving.logs import RequestLog
 from kgkit.serving.problems import Busy, Problem
 from kgkit.serving.resources import Resources, ServedKB
 from kgkit.serving.searching import SearchHit, search_entities
@@ -42,6 +44,9 @@ class Service:
         home: the home.
         resources: what is open.
         queue: queue of requests for links.
+        started: whether what is served is open.
+        closing: whether the service is about to end, and asks connections to.
+        request_log: log of requests; None: there is none.
     """
 
     def __init__(self, settings: ServiceSettings, home: Home) -> None:
@@ -50,10 +55,14 @@ class Service:
         self.queue = LinkQueue(self.limits.queue, self.limits.batch)
         self._pool = ThreadPoolExecutor(self.limits.threads, thread_name_prefix="look-ups")
         self._lookups, self._lock = 0, threading.Lock()
+        self.started = self.closing = False
+        self.request_log: RequestLog | None = None
+        self._encoding = threading.Lock()
 
     def start(self) -> None:
         """Open all that is to be served; the errors are those of `Resources.start`."""
         self.resources.start()
+        self.started = True
 
     def close(self) -> None:
         """Finish what is under way, and end the threads."""
@@ -107,37 +116,43 @@ class Service:
             UsageError: if a setting is out of range, or a mention is no span of its text.
         """
         self.check_documents(documents)
-        link = self._link_function(kb, model, threshold, nil, top_k)
-        return await self.queue.link(link, documents) if documents else []
+        linkers = self._linkers(kb, model, threshold, nil, top_k)
+        return await self.queue.link(linkers, documents) if documents else []
 
     def check_documents(self, documents: Sequence[Document]) -> None:
-        """Refuse more documents, characters or mentions than a request may have.
+        """Refuse more than a request may have, and mentions that are no spans.
 
         Raises:
             Problem: if there are more.
+            UsageError: if a mention is no span of its text.
         """
         limits = self.limits
         check_limit("documents", len(documents), limits.documents)
         check_limit("characters", sum(len(document.text) for document in documents), limits.characters)
         check_limit("mentions", sum(len(each.mentions or ()) for each in documents), limits.mentions)
+        for document in documents:
+            if document.mentions:
+                check_mentions(document)
 
-    def _link_function(
+    def _linkers(
         self,
         kb: str | Sequence[str] | None,
         model: str | None,
         threshold: float | None,
         nil: bool,
         top_k: int | None,
-    ) -> LinkFunction:
-        """Return what links to the knowledge bases that are named."""
+    ) -> tuple[Linker, ...]:
+        """Return the linkers to the knowledge bases that are named."""
         shown = 5 if top_k is None else top_k
         check_limit("top_k", shown, self.limits.rows)
         names = [kb] if kb is None or isinstance(kb, str) else list(kb)
-        linkers: list[Linker] = [
+        linkers = tuple(
             self.resources.served(name).linker(model, threshold=threshold, nil=nil, top_k=shown)
             for name in names
-        ]
-        return linkers[0] if len(linkers) == 1 else MultiKBLinker(linkers, references=False)
+        )
+        if len(linkers) != 1:
+            MultiKBLinker(linkers)  # raises where one is named twice, or none
+        return linkers
 
     # -- look-ups -----------------------------------------------------------
 
@@ -153,7 +168,7 @@ class Service:
             if self._lookups >= self.limits.lookups:
                 raise Busy("too many requests for look-ups are waiting")
             self._lookups += 1
-        future = self._pool.submit(partial(function, *args, **kwargs))
+        future = self._pool.submit(_with_hint, partial(function, *args, **kwargs))
         future.add_done_callback(self._count_down)
         return await asyncio.wrap_future(future)
 
@@ -174,7 +189,7 @@ class Service:
             fuzzy: whether an unknown text stands for the most similar surface.
         """
         self._check_text(text)
-        count = self._rows("k", k, self.limits.rows)
+        count = self.rows("k", k)
         served = self.resources.served(kb)
         results = served.candidates(text, pos)
         if fuzzy and not len(results):
@@ -194,7 +209,7 @@ class Service:
             limit: largest number of entities.
         """
         self._check_text(query, "query")
-        count = self._rows("limit", limit, 10)
+        count = self.rows("limit", limit, 10)
         handle = self.kb(kb)
         if by == "name":
             return search_entities(handle, query, count, kind)
@@ -231,7 +246,7 @@ class Service:
                 without inverse; or `both`.
             limit: largest number of facts; None: as many as an answer may have.
         """
-        count = self._rows("limit", limit, self.limits.rows)
+        count = self.rows("limit", limit)
         handle = self.kb(kb)
         return facts_of(handle, handle[key], relation, direction, count)
 
@@ -253,13 +268,14 @@ class Service:
         kind: str | None = None,
     ) -> list[Neighbour]:
         """Return the entities whose vectors are nearest to an entity's or a text's, nearest first."""
-        count = self._rows("k", k, 10)
+        count = self.rows("k", k, 10)
         handle = self.kb(kb)
         if (key is None) == (text is None):
             raise Problem(422, "an entity or a text is needed, and not both", field="entity")
         if text is not None:
             self._check_text(text)
-            return handle.nearest(text=text, k=count, vectors=vectors, kind=kind)
+            with self._encoding:  # an encoder serves one thread at a time
+                return handle.nearest(text=text, k=count, vectors=vectors, kind=kind)
         return handle.nearest(handle[key or ""], count, vectors=vectors, kind=kind)
 
     def reconcile(
@@ -282,7 +298,7 @@ class Service:
         """
         check_limit("names", len(names), self.limits.names)
         check_limit("characters", sum(len(name or "") for name in names), self.limits.characters)
-        config = ReconcileConfig(kind=kind, top=self._rows("k", k, 5), threshold=threshold)
+        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold)
         return list(self.resources.served(kb).reconciler(config.check()).pipe(names))
 
     def _check_text(self, text: str, field: str = "text") -> None:
@@ -290,13 +306,31 @@ class Service:
             raise Problem(422, f"{field} is empty", field=field)
         check_limit("characters", len(text), self.limits.characters)
 
-    def _rows(self, field: str, count: int | None, default: int) -> int:
-        """Return a number of rows within the limits."""
-        number = default if count is None else count
+    def rows(self, field: str, count: int | None, default: int | None = None) -> int:
+        """Return a number of rows that an answer may have.
+
+        Args:
+            field: name of the number in the request.
+            count: number that is asked for; None for the default.
+            default: default; None: as many as an answer may have.
+
+        Raises:
+            Problem: if it is below 1, or more than an answer may have.
+        """
+        number = (default or self.limits.rows) if count is None else count
         if number < 1:
             raise Problem(422, f"{field} is {number}; it is at least 1", field=field)
         check_limit(field, number, self.limits.rows)
         return number
+
+
+def _with_hint(function: Callable[[], Result]) -> Result:
+    """Return what a function returns; the hint of an unknown entity takes a search, and is made here."""
+    try:
+        return function()
+    except UnknownEntity as error:
+        error.hint  # noqa: B018
+        raise
 
 
 def check_limit(field: str, count: int, most: int) -> None:

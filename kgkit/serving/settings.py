@@ -13,6 +13,9 @@ from kgkit.ranges import check_range
 TOKEN_VARIABLE: Final = "KGKIT_TOKEN"
 """The variable that has the bearer token where no file is named."""
 
+METRICS_FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable that names the folder of the workers' metrics, before prometheus_client is imported."""
+
 _LEAST_TOKEN: Final = 16
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _ANY_ADDRESS: Final = ("0.0.0.0", "::", "")
@@ -97,14 +100,15 @@ class ServiceSettings:
             check_token(self.token)
         elif not is_loopback(self.host):
             raise UsageError(
-                f"host {self.host} can be reached from other machines, so a token is needed: --token-file FILE, "
-                f"or the variable {TOKEN_VARIABLE}"
+                f"host {self.host} can be reached from other machines, so a token is needed: "
+                f"--token-file FILE, or the variable {TOKEN_VARIABLE}"
             )
 
     @property
     def host_names(self) -> frozenset[str] | None:
-        """Names that the header `Host` may have, without ports; None: any, where all addresses are listened at
-        and no names are allowed, since a token is asked for then.
+        """Names that the header `Host` may have, without ports; None for any.
+
+        Any may come where all addresses are listened at and no names are set: a token is asked for then.
         """
         if self.host in _ANY_ADDRESS and not self.allowed_hosts:
             return None
