@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from kgkit import __version__
-from kgkit.serving import operations, rest
+from kgkit.serving import operations, page, rest
 from kgkit.serving.answers import add_error_handlers
 from kgkit.serving.guard import Guard
 from kgkit.serving.metrics import ServiceMetrics
@@ -17,7 +17,7 @@ from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
 
-ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (rest.router,)
+ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (rest.router, page.router)
 """What makes the routers of the service; each is in a module of its own."""
 
 REFRESH_SECONDS: Final = 1.0
@@ -50,7 +50,7 @@ def make_app(service: Service) -> FastAPI:
     )  # fmt: skip
     for make_router in (*ROUTERS, operations.router(metrics)):
         app.include_router(make_router(service))
-    add_error_handlers(app, service)
+    add_error_handlers(app, service, page.error_page)
     app.add_middleware(Guard, service=service, metrics=metrics)
     return app
 

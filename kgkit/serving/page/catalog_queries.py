@@ -3,13 +3,15 @@
 No path of this machine is shown: of files their names, and in commands what is left without the folders.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.errors import KgkitError, NotThere
 from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
 from kgkit.models.listing import ModelSummary, describe_model, models
 from kgkit.serving.problems import without_paths
 from kgkit.serving.service import Service
@@ -28,6 +30,9 @@ __all__ = [
     "run_view",
     "score_page",
 ]
+
+EXAMPLES: Final = 8
+"""Entities of a knowledge base that its view shows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,35 +81,37 @@ def kb_facts(service: Service, name: str) -> dict[str, Any]:
     """
     kb = service.kb(name)
     manifest, source = kb.manifest, kb.manifest.source
-    vectors = []
-    for vectors_name in vectors_names(kb.home):
-        try:
-            opened = kb.vectors(vectors_name).manifest
-        except KgkitError as error:
-            vectors.append({"name": vectors_name, "error": without_paths(str(error), service.home)})
-        else:
-            vectors.append(
-                {
-                    "name": vectors_name,
-                    "error": "",
-                    "method": opened.method,
-                    "rows": opened.rows,
-                    "width": opened.width,
-                }
-            )
     return {
         "manifest": manifest,
         "source": source,
         "size": sum(manifest.files.values()),
         "kinds": manifest.counts.entities,
         "relations": kb.relations,
-        "vectors": vectors,
+        "vectors": [_vectors_row(service, kb, vectors) for vectors in vectors_names(kb.home)],
         "models": service.served(name).models,
         "problem": without_paths(service.resources.problems.get(name, ""), service.home),
-        "examples": [
-            entity for entity in kb.store.entities([*range(min(8, kb.id_count))]) if entity is not None
-        ],
+        "examples": kb.store.entities([*_first_ids(kb)]),
     }
+
+
+def _vectors_row(service: Service, kb: KnowledgeBase, name: str) -> dict[str, Any]:
+    """Return what the view of a knowledge base shows of its vectors."""
+    try:
+        manifest = kb.vectors(name).manifest
+    except KgkitError as error:
+        return {"name": name, "error": without_paths(str(error), service.home)}
+    return {
+        "name": name,
+        "error": "",
+        "method": manifest.method,
+        "rows": manifest.rows,
+        "width": manifest.width,
+    }
+
+
+def _first_ids(kb: KnowledgeBase) -> Iterator[int]:
+    """Yield the ids of the first entities that have not been retired."""
+    yield from islice((number for number in range(kb.id_count) if number not in kb.store.retired), EXAMPLES)
 
 
 def model_rows(service: Service) -> list[ModelSummary]:

@@ -1,5 +1,7 @@
 """Views of what a home has: knowledge bases, models, runs, scores."""
 
+from typing import Final
+
 from fastapi import APIRouter
 from fastapi.responses import Response
 
@@ -14,9 +16,11 @@ from kgkit.serving.page.catalog_queries import (
 )
 from kgkit.serving.page.inputs import integer, paging_of
 from kgkit.serving.page.rendering import render
+from kgkit.serving.problems import without_paths
 from kgkit.serving.service import Service
 
-ROWS = 50
+ROWS: Final = 50
+"""Runs, or scores, of a page."""
 
 
 def add_views(routes: APIRouter, service: Service) -> None:
@@ -25,9 +29,10 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/kbs")
     async def show_kbs() -> Response:
         """List the knowledge bases that are served."""
-        return render(
-            "kbs.html", "kbs", rows=await service.call(kb_rows, service), problems=service.resources.problems
-        )
+        problems = {
+            name: without_paths(reason, service.home) for name, reason in service.resources.problems.items()
+        }
+        return render("kbs.html", "kbs", rows=await service.call(kb_rows, service), problems=problems)
 
     @routes.get("/kb")
     async def show_kb(name: str) -> Response:

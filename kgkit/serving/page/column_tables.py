@@ -74,9 +74,8 @@ def read_table(text: str, layout: str, column: str, most: int) -> ColumnTable:
             remedy=f"send {most:,} at most; `kgkit reconcile` takes a file of any length",
         )  # fmt: skip
     if not table.rows:
-        raise Problem(
-            422, "there is no name", field="names", remedy="paste names, one a line, or choose a file"
-        )
+        remedy = "paste names, one a line, or choose a file"
+        raise Problem(422, "there is no name", field="names", remedy=remedy)
     return table
 
 

@@ -110,9 +110,9 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
     return render(
-        "column.html", "column", status=problem.status if problem else 200, kb_names=service.kb_names(),
-        kb=name, fields=fields, layouts=LAYOUTS, table=table, matches=matches, error=problem,
-        most=service.limits.names, threshold=THRESHOLD, hidden_fields=asdict(fields),
+        "column.html", "column", error=problem, kb_names=service.kb_names(), kb=name, fields=fields,
+        layouts=LAYOUTS, table=table, matches=matches, most=service.limits.names, threshold=THRESHOLD,
+        hidden_fields=asdict(fields),
     )  # fmt: skip
 
 

@@ -44,7 +44,6 @@ def add_views(routes: APIRouter, service: Service) -> None:
         has_vectors = bool(vectors_names(handle.home))
         return render(
             "entity.html",
-            "",
             kb=handle.name,
             card=card,
             part_of_speech=part_of_speech,
@@ -72,7 +71,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
             relation=relation,
             direction=direction,
         )
-        return render("facts.html", "", kb=handle.name, entity=entity, group=group, paging=paging)
+        return render("facts.html", kb=handle.name, entity=entity, group=group, paging=paging)
 
     @routes.get("/graph")
     async def show_graph(
@@ -100,8 +99,8 @@ async def _search(service: Service, query: str, kb: str, by: str, kind: str, lim
     except (KgkitError, Problem) as error:
         count, problem = HITS, problem_of(error, service.home)
     return render(
-        "search.html", "search", status=problem.status if problem else 200, kb_names=service.kb_names(), kb=kb,
-        query=query, by=by, kind=kind, kinds=_kinds(service), hits=hits, more=most, count=count, error=problem,
+        "search.html", "search", error=problem, kb_names=service.kb_names(), kb=kb, query=query, by=by,
+        kind=kind, kinds=_kinds(service), hits=hits, more=most, count=count,
     )  # fmt: skip
 
 
@@ -118,7 +117,7 @@ async def _graph(service: Service, key: str, kb: str, relation: str, radius: int
         neighborhood, handle, key, max_nodes=max_nodes, radius=radius, relation=relation or None
     )
     return render(
-        "graph.html", "", kb=handle.name, around=around, drawing=draw_neighborhood(around), relation=relation,
+        "graph.html", kb=handle.name, around=around, drawing=draw_neighborhood(around), relation=relation,
         relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
         max_nodes=max_nodes, groups=listed(around),
     )  # fmt: skip
@@ -161,8 +160,8 @@ async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str
     except (KgkitError, Problem) as error:
         problem = problem_of(error, service.home)
     return render(
-        "nearest.html", "nearest", status=problem.status if problem else 200, kb_names=service.kb_names(), kb=kb,
-        query=query or key, entity=entity, vectors=vectors, k=k, neighbours=neighbours, error=problem,
+        "nearest.html", "nearest", error=problem, kb_names=service.kb_names(), kb=kb, query=query or key,
+        entity=entity, vectors=vectors, k=k, neighbours=neighbours,
         vector_options=[("", "default"), *((name, name) for name in _all_vectors(service))],
     )  # fmt: skip
 

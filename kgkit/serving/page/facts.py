@@ -1,8 +1,8 @@
 """Facts of an entity in both directions, by relation, a bounded number of each.
 
-An entity may be in a million facts: ids are counted, and only those that are shown become entities. A relation
-with an inverse is listed from the entity's side only, as `kgkit show` does: that it has the hypernym A implies
-that A has it as a hyponym.
+An entity may be in a million facts: ids are counted, and only those that are shown become entities. A
+relation with an inverse is listed from the entity's side only, as `kgkit show` does: that it has the hypernym
+A implies that A has it as a hyponym.
 """
 
 from collections.abc import Iterator
@@ -89,7 +89,7 @@ def facts_of_relation(
 
 
 def groups_of_ids(facts: Facts, number: int) -> Iterator[tuple[str, FactDirection, Ids]]:
-    """Yield relation, direction and the ids at the other ends, in the order in which relations first occur."""
+    """Yield relation, direction and the ids at the other ends, in the order of their first occurrences."""
     for code, ids in _by_code(facts.edges(number, None, "out")):
         yield facts.name(code), "out", ids
     for code, ids in _by_code(facts.edges(number, None, "in")):

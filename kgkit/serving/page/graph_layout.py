@@ -15,7 +15,15 @@ from kgkit.serving.page.colors import hue_classes
 from kgkit.serving.page.neighborhood import GraphNode, Neighborhood
 from kgkit.types import Entity
 
-__all__ = ["DrawnEdge", "DrawnNode", "GraphDrawing", "draw_neighborhood", "relation_name", "shorten", "text_width"]
+__all__ = [
+    "DrawnEdge",
+    "DrawnNode",
+    "GraphDrawing",
+    "draw_neighborhood",
+    "relation_name",
+    "shorten",
+    "text_width",
+]
 
 _LINE: Final = 20.0  # units between two labels of a ring
 _LETTER: Final = 8.2  # units of a letter
@@ -219,7 +227,7 @@ def _drawn_centre(entity: Entity) -> DrawnNode:
 def _edges(
     around: Neighborhood, points: Sequence[tuple[float, float]], colors: Sequence[str]
 ) -> Iterator[DrawnEdge]:
-    """Yield lines for the facts; between nodes of which neither was reached from the other, bent and faint."""
+    """Yield lines for the facts; bent and faint where neither node was reached from the other."""
     names = [around.centre.label or around.centre.key] + [
         node.entity.label or node.entity.key for node in around.nodes
     ]

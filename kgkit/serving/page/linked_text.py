@@ -16,8 +16,8 @@ __all__ = ["PARTS", "CandidateView", "LinkView", "Piece", "TextView", "text_view
 PARTS: Final = ("prior", "context", "coherence")
 """Parts of a score, see `kgkit.linking.scoring.ScoreParts`."""
 
-FindEntity = Callable[[str, str], Entity | None]
-"""Returns the entity of a KB and a key; None if there is none."""
+FindEntity = Callable[[str], Entity | None]
+"""Returns the entity of a key; None if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +98,15 @@ def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
 
     Args:
         document: text with its links, whose candidates have the parts of their scores.
-        find_entity: function that returns the entity of a KB and a key.
+        find_entity: function that returns the entity of a key.
     """
-    types: dict[tuple[str, str], str] = {}
+    types: dict[str, str] = {}
     for link in document.links:
-        if link.entity is not None and (entity := find_entity(link.kb, link.entity)) is not None:
-            types[link.kb, link.entity] = type_of_entity(entity)
+        if link.entity is not None and (entity := find_entity(link.entity)) is not None:
+            types[link.entity] = type_of_entity(entity)
     hues = type_hues(types.values())
     links = [
-        _link_view(number, link, types.get((link.kb, link.entity or ""), ""), hues, find_entity)
+        _link_view(number, link, types.get(link.entity or "", ""), hues, find_entity)
         for number, link in enumerate(document.links, start=1)
     ]
     legend = {name: hue_class(hue) for name, hue in hues.items()}
@@ -121,7 +121,7 @@ def _link_view(
     shares = [part_shares(link.candidates, part) for part in PARTS]
     candidates = []
     for index, row in enumerate(link.candidates):
-        entity = find_entity(link.kb, row.entity)
+        entity = find_entity(row.entity)
         candidates.append(
             CandidateView(
                 key=row.entity,

@@ -13,7 +13,7 @@ import numpy as np
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.facts import NO_IDS, Facts
+from kgkit.kb.facts import Facts
 from kgkit.serving.page.facts import FactDirection, groups_of_ids
 from kgkit.types import Entity, Ids
 

@@ -20,7 +20,6 @@ def add_views(routes: APIRouter, _: Service) -> None:
         groups = api_reference(request.app.openapi())
         return render(
             "reference.html",
-            "",
             groups=groups,
             description=request.app.openapi_url,
             base=str(request.base_url),

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from kgkit.errors import NotThere
 from kgkit.serving.page.addresses import address
 from kgkit.serving.page.colors import hue_class, shade_class
+from kgkit.serving.problems import Problem
 from kgkit.store.urls import is_web_address
 from kgkit.text import drawn_text
 
@@ -79,17 +80,17 @@ def environment() -> Environment:
     return templates
 
 
-def render(template: str, current: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+def render(template: str, current: str = "", *, error: Problem | None = None, **context: Any) -> HTMLResponse:
     """Return a page.
 
     Args:
         template: file name of the template.
         current: name of the view that the navigation marks; empty for none.
-        status: status code of the answer.
+        error: problem that the page shows, whose status it has; None: 200.
         context: variables of the template.
     """
-    content = environment().get_template(template).render(current=current, **context)
-    return HTMLResponse(content, status_code=status)
+    content = environment().get_template(template).render(current=current, error=error, **context)
+    return HTMLResponse(content, status_code=200 if error is None else error.status)
 
 
 def static_address(name: str) -> str:

@@ -37,6 +37,6 @@ def error_page(request: Request, problem: Problem) -> Response | None:
     accepted = [entry.partition(";")[0].strip() for entry in request.headers.get("accept", "").split(",")]
     if "text/html" not in accepted or "application/json" in accepted:
         return None
-    answer = render("error.html", "", status=problem.status, error=problem)
+    answer = render("error.html", error=problem)
     answer.headers.update(problem.headers)
     return answer
