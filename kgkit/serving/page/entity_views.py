@@ -24,6 +24,9 @@ FACTS: Final = 100
 
 HITS: Final = 20
 
+REASONS: Final = {"exact": "by the", "prefix": "begins the", "similar": "like the", "near": ""}
+"""How the text that is searched for matches a key or a name."""
+
 
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the views of entities to a router."""
@@ -100,7 +103,7 @@ async def _search(service: Service, query: str, kb: str, by: str, kind: str, lim
         count, problem = HITS, problem_of(error, service.home)
     return render(
         "search.html", "search", error=problem, kb_names=service.kb_names(), kb=kb, query=query, by=by,
-        kind=kind, kinds=_kinds(service), hits=hits, more=most, count=count,
+        kind=kind, kinds=_kinds(service), hits=hits, more=most, count=count, reasons=REASONS,
     )  # fmt: skip
 
 

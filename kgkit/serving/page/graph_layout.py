@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _LINE: Final = 20.0  # units between two labels of a ring
-_LETTER: Final = 8.2  # units of a letter
+_LETTER: Final = 9.2  # units of a letter
 _INNER: Final = 190.0  # least radius of the first ring
 _GAP: Final = 14.0  # units between a node and its label
 _LETTERS: Final = 24  # of a label that is drawn

@@ -21,7 +21,7 @@ __all__ = ["MAX_NODES", "GraphFact", "GraphNode", "Neighborhood", "neighborhood"
 
 MAX_NODES: Final = 200
 MAX_RADIUS: Final = 2
-_FURTHER_FACTS: Final = 150  # beside those with the centre: more lines cannot be told apart
+_FURTHER_FACTS: Final = 100  # beside those with the centre: more lines cannot be told apart
 _MAX_TURNS: Final = 100_000  # neighbours of an entity that are looked at
 
 
@@ -107,13 +107,7 @@ def neighborhood(
     if radius > 1:
         inner = [*reached]
         branches = [
-            (
-                edge
-                for name, direction, ids in groups_of_ids(facts, number)
-                if relation in (None, name)
-                for edge in _edges(name, direction, ids, position)
-            )
-            for position, number in enumerate(inner, start=1)
+            _edges_behind(facts, number, position, relation) for position, number in enumerate(inner, start=1)
         ]
         _take(reached, _in_turns(branches), max_nodes, centre)
     numbers = [*reached]
@@ -145,6 +139,13 @@ _Edge = tuple[int, str, FactDirection, int]
 def _edges(relation: str, direction: FactDirection, ids: Ids, parent: int) -> Iterator[_Edge]:
     for number in ids[:_MAX_TURNS].tolist():
         yield number, relation, direction, parent
+
+
+def _edges_behind(facts: Facts, number: int, parent: int, relation: str | None) -> Iterator[_Edge]:
+    """Yield the edges of an entity beside the centre, by one relation or all."""
+    for name, direction, ids in groups_of_ids(facts, number):
+        if relation in (None, name):
+            yield from _edges(name, direction, ids, parent)
 
 
 def _in_turns(sources: Sequence[Iterable[_Edge]]) -> Iterator[_Edge]:

@@ -55,6 +55,10 @@ if (list && list.children.length > 1) {
   list.before(button);
 }
 
+// A drawing that is wider than its frame is shown from its middle.
+const frame = document.querySelector(".drawing");
+if (frame) frame.scrollLeft = (frame.scrollWidth - frame.clientWidth) / 2;
+
 // A dropped file is the column that is uploaded.
 const upload = document.querySelector("input[type=file]");
 if (upload) {
