@@ -39,8 +39,8 @@ class OperationView:
         id: name of its part of the page.
         method: method in capitals.
         path: path of the address.
-        summary: phrase that says what it does.
-        description: paragraphs that say more.
+        summary: sentence that says what it does.
+        description: further paragraphs.
         fields: parameters and fields of the body.
         media_types: media types of the body.
         answers: status and meaning of each answer.
@@ -86,13 +86,14 @@ def _operation(
         for status, answer in operation.get("responses", {}).items()
     ]
     words = "-".join(part.strip("{}") for part in path.split("/") if part)
-    text = str(operation.get("description", ""))
+    text = str(operation.get("description") or operation.get("summary", ""))
+    first, *paragraphs = [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()] or [""]
     return OperationView(
         id=f"{method}-{words or 'root'}",
         method=method.upper(),
         path=path,
-        summary=str(operation.get("summary", "")),
-        description=[paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()],
+        summary=first,
+        description=paragraphs,
         fields=fields,
         media_types=media_types,
         answers=answers,

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from kgkit.errors import KgkitError, NotThere
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
@@ -116,7 +118,12 @@ def _first_ids(kb: KnowledgeBase) -> Iterator[int]:
 
 def model_rows(service: Service) -> list[ModelSummary]:
     """Return the models of the home, and those that come with kgkit."""
-    return models(service.home.path)
+    return [
+        summary
+        if summary.error is None
+        else msgspec.structs.replace(summary, error=without_paths(summary.error, service.home))
+        for summary in models(service.home.path)
+    ]
 
 
 def model_facts(service: Service, name: str) -> dict[str, Any]:
@@ -211,7 +218,11 @@ def score_page(
 
 
 def _run_view(run: "Run", home: Home) -> RunView:
-    config = {name: without_paths(_plain(value), home) for name, value in run.config.items()}
+    config = {
+        name: without_paths(_plain(value), home)
+        for name, value in run.config.items()
+        if value not in (None, "", [], {})
+    }
     data = {Path(name).name: digest or "" for name, digest in run.data.items()}
     return RunView(run=run, command=without_paths(run.command, home), config=config, data=data)
 

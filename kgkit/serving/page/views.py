@@ -37,6 +37,9 @@ def error_page(request: Request, problem: Problem) -> Response | None:
     accepted = [entry.partition(";")[0].strip() for entry in request.headers.get("accept", "").split(",")]
     if "text/html" not in accepted or "application/json" in accepted:
         return None
-    answer = render("error.html", error=problem)
+    if (problem.status, problem.detail) == (404, "Not Found"):  # of the framework, which says no more
+        problem = Problem(404, "there is no page at this address")
+    key = request.query_params.get("key", "")[:200]
+    answer = render("error.html", error=problem, key=key)
     answer.headers.update(problem.headers)
     return answer
