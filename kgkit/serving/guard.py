@@ -19,7 +19,6 @@ from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from kgkit.serving.metrics import ServiceMetrics
 from kgkit.serving.problems import MEDIA_TYPE, Busy, Problem, problem_of
@@ -44,9 +43,8 @@ _SECURITY_HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 _OPEN_PATHS: Final = ("/health/live", "/health/ready")
-_READ_HEADERS: Final = frozenset(
-    (b"host", b"origin", b"authorization", b"content-length", b"access-control-request-method")
-)
+_PREFLIGHT: Final = b"access-control-request-method"
+_READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
 _CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="kgkit", Basic realm="kgkit"'}
 _MAX_CLIENTS: Final = 10_000
 _DRAINED_BODIES: Final = (
@@ -119,14 +117,18 @@ class Guard:
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > self._limits.body_bytes:
             raise self.too_large()
-        if self._token is not None and scope["path"] not in _OPEN_PATHS:
+        preflight = (
+            scope["method"] == "OPTIONS" and _PREFLIGHT in headers
+        )  # which a browser sends without one
+        if self._token is not None and scope["path"] not in _OPEN_PATHS and not preflight:
             self._check_token(headers.get(b"authorization", b""))
         self._rates.check((scope.get("client") or ("",))[0])
 
     def _check_origin(self, origin: str, host: str) -> None:
         if origin in self._origins:
             return
-        if urlsplit(origin).netloc != host or not origin.startswith(("http://", "https://")):
+        scheme, _, name = origin.partition("://")
+        if name != host or scheme not in ("http", "https"):
             raise Problem(
                 403, "pages of another site may not ask", field="Origin",
                 remedy="start the service with --allow-origin, where its pages are yours",
@@ -200,7 +202,7 @@ class GuardedRequest:
             if problem.status == 413 or self._scope["method"] not in ("GET", "HEAD"):
                 await self._drain()
             raise
-        if self._scope["method"] == "OPTIONS" and b"access-control-request-method" in headers:
+        if self._scope["method"] == "OPTIONS" and _PREFLIGHT in headers:
             await self._answer_preflight()
         else:
             await self._guard.app(self._scope, self._counted, self._secured)
@@ -227,7 +229,7 @@ class GuardedRequest:
             log.error("%s: %s", problem.title, type(error).__name__, exc_info=error)
         if self.status:
             return  # the server closes the connection of an answer that is cut off
-        headers = [(name.encode(), value.encode()) for name, value in problem.headers.items()]
+        headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
         headers.append((b"content-type", MEDIA_TYPE.encode()))
         if not self._complete and self._scope["method"] not in ("GET", "HEAD"):
             headers.append((b"connection", b"close"))

@@ -253,6 +253,27 @@ class Resources:
         return tuple(state)
 
 
+def check_resources(settings: ServiceSettings, home: Home) -> None:
+    """Refuse settings that name what is not there, before anything that takes long; nothing stays open.
+
+    Args:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+
+    Raises:
+        NotThere: if there is no knowledge base, or not one of those that are named.
+        UnknownName: if there is no model of a name.
+        StoreError: if a knowledge base that is named cannot be opened.
+    """
+    if not settings.kbs and not home.kbs():
+        home.default_kb()  # raises, and says how to build one
+    for name, models in settings.kbs.items():
+        open_kb(name, home.path).close()
+        for model in models:
+            if model not in (AUTO, *BUILT_IN):
+                find_model_folder(model, home, "linker")
+
+
 def _open_vectors(kb: KnowledgeBase) -> list[str]:
     """Open the vectors of a build that fit it, so that they stay, and return their names."""
     return list(_fitting_vectors(kb))

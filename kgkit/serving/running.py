@@ -19,10 +19,12 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Final
 
-from kgkit.errors import KgkitError, NotThere, UsageError
+from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
 from kgkit.home import Home
+from kgkit.linking.auto import MODEL_VARIABLE
 from kgkit.models.folder import AUTO
 from kgkit.serving.logs import configure_logging
+from kgkit.serving.resources import PRIOR, check_resources
 from kgkit.serving.settings import METRICS_FOLDER_VARIABLE, ServiceSettings
 
 log = logging.getLogger(__name__)
@@ -101,6 +103,7 @@ class Supervisor:
         """
         with _metrics_folder(), _stop_signals() as stops:
             _raise_file_limit()
+            check_resources(self.settings, self.home)
             listening = _listen(self.settings)
             self._alive = os.pipe()
             _preload(self.settings)
@@ -241,16 +244,17 @@ def _address(settings: ServiceSettings, listening: socket.socket) -> str:
 
 def _preload(settings: ServiceSettings) -> None:
     """Import what workers need, so that each begins with it."""
+    auto = os.environ.get(MODEL_VARIABLE, AUTO)
     models = {model for names in settings.kbs.values() for model in names} or {AUTO}
-    import kgkit.serving.worker
+    models = {auto if model == AUTO else model for model in models}
 
-    if models - {"prior"}:
+    if models - {PRIOR}:
         from kgkit.encoder.import_stubs import only_encodes
+        from kgkit.encoder.loading import import_packages
 
         only_encodes()
-        with suppress(ImportError):
-            import kgkit.encoder.loading
-            import kgkit.linking.gloss  # noqa: F401
+        with suppress(MissingExtra):  # the models that need it say so
+            import_packages()
     gc.collect()
     gc.freeze()
 

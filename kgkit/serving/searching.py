@@ -14,7 +14,9 @@ from kgkit.text import fold
 from kgkit.types import Entity
 
 _MAX_ROWS: Final = 1_000  # keys and surfaces that begin with a text, which are read
+_MAX_SCANNED: Final = 50_000  # entities and surfaces of a knowledge base that is read for parts of labels
 _SIMILAR: Final = 100
+_LEAST_SIMILARITY: Final = 0.5
 
 
 class SearchHit(NamedTuple):
@@ -24,8 +26,9 @@ class SearchHit(NamedTuple):
         entity: the entity.
         field: `key`, `surface` or `label`: what the text is like; `text` where vectors were compared.
         text: that key, folded surface or label; empty where vectors were compared.
-        match: `exact`, `prefix`, `similar` or `near`.
-        score: prior of the entity given the surface; 1 of a key; the cosine where vectors were compared.
+        match: `exact`, `prefix`, `similar`, `part` or `near`.
+        score: prior of the entity given the surface; 1 of a key, 0 of a part; the cosine where vectors were
+            compared.
     """
 
     entity: Entity
@@ -42,7 +45,8 @@ def search_entities(kb: KnowledgeBase, text: str, k: int, kind: str | None = Non
     """Return the entities that a text finds, each once.
 
     First those whose key it is or which it means as a surface, then those whose key or surface begins so,
-    then those whose surface is similar; in each group the best prior first.
+    then those whose surface is similar; in each group the best prior first. Of a small knowledge
+    base those follow whose surface or label has the text within.
 
     Args:
         kb: knowledge base.
@@ -62,8 +66,12 @@ def search_entities(kb: KnowledgeBase, text: str, k: int, kind: str | None = Non
             if kind in (None, entity.kind):
                 hits[number] = SearchHit(entity, field, matched, match, score)
                 if len(hits) == k:
-                    break
-    return list(hits.values())
+                    return list(hits.values())
+    if max(kb.manifest.aliases, len(kb)) < _MAX_SCANNED:
+        for result in kb.search(text, k, kind=kind, scan=True):
+            hit = SearchHit(result.entity, result.field, result.text, result.match, 0.0)
+            hits.setdefault(result.entity.id, hit)
+    return list(hits.values())[:k]
 
 
 def _matches(kb: KnowledgeBase, text: str) -> Iterator[_Match]:
@@ -80,6 +88,8 @@ def _matches(kb: KnowledgeBase, text: str) -> Iterator[_Match]:
     except NotThere:  # a build without the index
         return
     for surface in similar:
+        if surface.similarity < _LEAST_SIMILARITY:
+            return
         yield from _of_surface(kb, surface.surface, "similar")
 
 
