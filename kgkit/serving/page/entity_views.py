@@ -24,7 +24,7 @@ FACTS: Final = 100
 
 HITS: Final = 20
 
-REASONS: Final = {"exact": "by the", "prefix": "begins the", "similar": "like the", "near": ""}
+REASONS: Final = {"exact": "by the", "prefix": "begins the", "part": "within the", "similar": "like the"}
 """How the text that is searched for matches a key or a name."""
 
 

@@ -17,8 +17,8 @@ from tests.vector_toys import made
 HTML = "<script>alert('x')</script>\"><img src=x onerror=alert(1)> & co"
 
 STRANGE_KEYS = (
-    "a/b", "..", "../../etc/passwd", "it's \"quoted\"", "with space", "100%", "#x?y=1&z=2+3", HTML, "苹果", "مرحبا",
-    "\u202eright to left",
+    "a/b", "..", "../../etc/passwd", "it's \"quoted\"", "with space", "100%", "#x?y=1&z=2+3", HTML, "苹果",
+    "مرحبا", "\u202eright to left",
 )  # fmt: skip
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
@@ -46,7 +46,9 @@ def page_home(tmp_path_factory):
     command = f"kgkit evaluate el --data {folder}/data.jsonl"
     data = folder / "data.jsonl"
     data.write_text("{}\n")
-    with recorded(Home(folder), command=command, config={"kb": "facts", "path": str(data)}, data=[data]) as run:
+    with recorded(
+        Home(folder), command=command, config={"kb": "facts", "path": str(data)}, data=[data]
+    ) as run:
         run.score("el", f"set {HTML}", "f1", 0.75, n=12)
     return folder
 

@@ -31,7 +31,9 @@ VIEWS = {
     "error of nearest": address("/nearest", kb="facts", q=f"no {HTML}"),
     "column": "/column",
     "column results": address("/column", kb="strange", names=f"mark\n{HTML}\n\nnothing"),
-    "column table": address("/column", kb="facts", names="n,animal\n1,dog\n2,cta\n", layout="table", column="animal"),
+    "column table": address(
+        "/column", kb="facts", names="n,animal\n1,dog\n2,cta\n", layout="table", column="animal"
+    ),
     "error of a column": address("/column", kb="facts", names=f'a,b\n"{HTML}', layout="table"),
     "kbs": "/kbs",
     "kb": "/kb?name=facts",
@@ -122,9 +124,7 @@ def test_all_links_of_all_views_lead_somewhere(browser, pages):
             if link.startswith("#"):
                 assert unquote(link[1:]) in page.ids, f"{link} of {name}"
     targets.pop("")
-    failures = {
-        target: name for target, name in targets.items() if browser.get(target).status_code != 200
-    }
+    failures = {target: name for target, name in targets.items() if browser.get(target).status_code != 200}
     assert failures == {}
     assert len(targets) > 100
 
