@@ -61,7 +61,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/run")
     async def show_run(id: str) -> Response:
         """Show a training or an evaluation."""
-        number = integer("id", id, 0, most=2**62)
+        number = integer("id", id, 1, most=2**62)
         return render("run.html", "runs", run=await service.call(run_view, service.home, number))
 
     @routes.get("/scores")

@@ -66,7 +66,15 @@ def test_a_page_of_nothing_has_no_rows():
 
 
 def test_hues_and_scores_are_classes():
-    assert [hue_class(hue) for hue in (0, 7, 8, 180, 352, 353, 360)] == ["h0", "h0", "h1", "h12", "h23", "h0", "h0"]
+    assert [hue_class(hue) for hue in (0, 7, 8, 180, 352, 353, 360)] == [
+        "h0",
+        "h0",
+        "h1",
+        "h12",
+        "h23",
+        "h0",
+        "h0",
+    ]
     assert [shade_class(score) for score in (0, 0.04, 0.5, 1, 1.7, -1, float("nan"))] == [
         "s0", "s0", "s5", "s10", "s10", "s0", "s0",
     ]  # fmt: skip

@@ -81,7 +81,10 @@ def test_an_entity_that_has_gone_is_shown_by_its_key():
 
 
 def test_a_part_alone_gives_shares_by_its_exponentials():
-    rows = [candidate("a", 0.9, prior=math.log(0.6), context=2.0), candidate("b", 0.1, prior=math.log(0.2), context=2.0)]
+    rows = [
+        candidate("a", 0.9, prior=math.log(0.6), context=2.0),
+        candidate("b", 0.1, prior=math.log(0.2), context=2.0),
+    ]
     assert part_shares(rows, "prior") == pytest.approx([0.75, 0.25])
     assert part_shares(rows, "context") == pytest.approx([0.5, 0.5])
     assert part_shares(rows, "coherence") is None
@@ -96,7 +99,10 @@ def test_shares_of_very_large_logarithms_are_numbers():
 
 def test_candidates_have_meanings_and_the_parts_of_their_scores():
     text = "dog"
-    rows = candidate("dog", 0.9, prior=-0.1, coherence=0.5), candidate("bank.n", 0.1, prior=-2.0, coherence=0.5)
+    rows = (
+        candidate("dog", 0.9, prior=-0.1, coherence=0.5),
+        candidate("bank.n", 0.1, prior=-2.0, coherence=0.5),
+    )
     [item] = view_of(text, link(text, "dog", "dog", *rows, score=0.9)).links
     assert item.parts == ("prior", "coherence")
     assert [each.meaning for each in item.candidates] == ["barks", ""]
