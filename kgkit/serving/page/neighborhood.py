@@ -170,7 +170,8 @@ def _facts_among(
     positions = {number: position for position, number in enumerate(numbers)}
     inside = np.array(numbers, np.uint32)
     sources = [_facts_of(facts, number, positions, inside, relation) for number in numbers]
-    branches, others = [], []
+    branches: list[GraphFact] = []
+    others: list[GraphFact] = []
     for fact in (fact for row in zip_longest(*sources) for fact in row if fact is not None):
         near, far = sorted((fact.subject, fact.object))
         is_branch = far > 0 and reached[numbers[far]][2] == near

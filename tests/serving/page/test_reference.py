@@ -32,7 +32,12 @@ DESCRIPTION = {
                 "required": ["name"],
                 "properties": {
                     "name": {"type": "string", "description": "its name"},
-                    "parts": {"anyOf": [{"type": "array", "items": {"$ref": "#/components/schemas/Thing"}}, {"type": "null"}]},
+                    "parts": {
+                        "anyOf": [
+                            {"type": "array", "items": {"$ref": "#/components/schemas/Thing"}},
+                            {"type": "null"},
+                        ]
+                    },
                 },
             }
         },
@@ -52,7 +57,8 @@ def test_operations_stand_under_their_tags():
 
 def test_parameters_have_types_and_defaults():
     [operation] = api_reference(DESCRIPTION)["things"]
-    assert [(field.name, field.type, field.required, field.source, field.default) for field in operation.fields] == [
+    fields = operation.fields
+    assert [(each.name, each.type, each.required, each.source, each.default) for each in fields] == [
         ("id", "integer", True, "path", ""), ("k", "integer", False, "query", "5"),
     ]  # fmt: skip
 
