@@ -50,7 +50,7 @@ def test_a_path_is_no_name_of_a_model(browser, name):
 def test_a_run_has_scores_settings_and_data_without_folders(read, page_home):
     page = read("/run?id=1")
     assert "kgkit evaluate el --data …" in page.words
-    assert ["el", f"set {HTML}", "f1", "0.75", "12"] in page.rows
+    assert [f"set {HTML}", "el", "f1", "0.75", "12"] in page.rows
     assert "data.jsonl" in page.words
     assert str(page_home) not in page.text
 
