@@ -1,15 +1,15 @@
 """The service under load: `python -m benchmarks.serving --home DIR [--seconds N] [--only NAME]`.
 
     cpu        CPU time of a request, beside that of `Linker` in process and an app that answers a constant
-    load       4 clients, 2 workers: requests, percentiles of latency, errors, memory after 1/10, 1/2 and all of it
+    load       4 clients, 2 workers: requests, latency, errors, memory after 1/10, 1/2 and all of it
     batches    16 clients of a model with an encoder, batches shared and not
     workers    4 clients of that model, 1 worker and 2
     kills      kill -9 of a worker, again and again, under load: failed requests, seconds until it is replaced
     publishing builds published under load, the same and one whose vectors do not fit
     stop       SIGTERM under load
 
-Texts have 55 words of descriptions in WordNet, in an order of their own each: ever new words. The home is read
-only, but `publishing` copies its WordNet into a folder of its own.
+Texts have 55 words of descriptions in WordNet, drawn from all of it: ever new words. The home is only read;
+`publishing` copies its WordNet into a folder of its own.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from kgkit.home import Home
 from kgkit.linking import Linker
 from kgkit.serving.running import Supervisor
 from kgkit.serving.settings import Limits, ServiceSettings
+from kgkit.store import publish_build
 
 WORDS = 55
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -59,7 +60,9 @@ class Load:
             return f"no request answered, {len(self.failures)} failed: {self.failures[:3]}"
         cuts = statistics.quantiles(self.seconds, n=100, method="inclusive")
         p50, p95, p99 = (f"{1000 * cuts[cut - 1]:.1f}" for cut in (50, 95, 99))
-        failed = f"{len(self.failures)} failed" + (f" {sorted(set(self.failures))[:3]}" if self.failures else "")
+        failed = f"{len(self.failures)} failed" + (
+            f" {sorted(set(self.failures))[:3]}" if self.failures else ""
+        )
         rate = len(self.seconds) / duration
         return f"{len(self.seconds):,} requests, {rate:.1f}/s, p50 {p50} p95 {p95} p99 {p99} ms, {failed}"
 
@@ -333,11 +336,9 @@ def measure_publishing(home: Path, texts: list[str], seconds: float) -> None:
                 record = [{"key": "zzz.n.01", "label": "zzz", "kind": "synset"}]
                 kgkit.add_to_kb("wordnet", record, home=folder)
                 builds.append(wait_and_read(port, seconds / 4))
-                home_of_kb = Home(folder).kb("wordnet")
-                kgkit.kb.publish("wordnet", first, home=folder) if hasattr(kgkit.kb, "publish") else None
+                publish_build(Home(folder).kb("wordnet"), first)
                 builds.append(wait_and_read(port, seconds / 4))
             duration = time.monotonic() - begin
-            builds.append({"published": home_of_kb.published()})
         print(f"publishing: {load.described(duration)}; {builds}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -385,7 +386,9 @@ MEASURES = {
 
 def main() -> None:
     """Measure what the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, required=True, help="home with the KB wordnet")
     parser.add_argument("--seconds", type=float, default=600.0, help="seconds of each measurement")
     parser.add_argument("--texts", type=int, default=4_000, help="number of texts")
