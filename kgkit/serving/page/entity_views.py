@@ -154,7 +154,7 @@ async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str
             text = None if entity is not None else query
             neighbours = await service.call(
                 service.nearest,
-                entity and entity.key,
+                None if entity is None else entity.key,
                 kb,
                 text=text,
                 k=count,

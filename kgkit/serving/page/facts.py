@@ -66,7 +66,7 @@ def facts_by_relation(kb: KnowledgeBase, number: int, size: int) -> list[FactGro
 
 
 def facts_of_relation(
-    kb: KnowledgeBase, number: int, relation: str, direction: FactDirection, start: int, size: int
+    kb: KnowledgeBase, number: int, relation: str, direction: str, start: int, size: int
 ) -> FactGroup:
     """Return facts of an entity by one relation.
 
@@ -74,18 +74,19 @@ def facts_of_relation(
         kb: open knowledge base.
         number: id of the entity.
         relation: name of the relation.
-        direction: direction of the facts.
+        direction: `out` or `in`.
         start: position of the first fact that is shown, from 0.
         size: largest number of facts.
 
     Raises:
-        UnknownName: if the KB has no such relation.
+        UnknownName: if the KB has no such relation, or there is no such direction.
     """
     if direction not in DIRECTIONS:
         raise UnknownName("direction of facts", direction, DIRECTIONS)
-    ids = Facts(kb.store, kb.name).edges(number, relation, direction)[0]
+    side: FactDirection = "out" if direction == "out" else "in"
+    ids = Facts(kb.store, kb.name).edges(number, relation, side)[0]
     shown = kb.store.entities(ids[start : start + size].tolist())
-    return FactGroup(relation=relation, direction=direction, total=len(ids), entities=shown)
+    return FactGroup(relation=relation, direction=side, total=len(ids), entities=shown)
 
 
 def groups_of_ids(facts: Facts, number: int) -> Iterator[tuple[str, FactDirection, Ids]]:

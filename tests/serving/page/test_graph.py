@@ -72,7 +72,7 @@ def test_facts_of_a_relation_come_in_pages(hub):
     with pytest.raises(UnknownName, match="relation"):
         facts_of_relation(hub, 0, "knows", "out", 0, 5)
     with pytest.raises(UnknownName, match="direction of facts"):
-        facts_of_relation(hub, 0, "links", "both", 0, 5)  # type: ignore[arg-type]
+        facts_of_relation(hub, 0, "links", "both", 0, 5)
 
 
 # -- neighbourhoods ---------------------------------------------------------
