@@ -4,13 +4,14 @@ import csv
 import lzma
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from kgkit.building.lines import checked_file, open_bytes
 from kgkit.errors import SourceError
 
-__all__ = ["TableFormat", "csv_rows", "format_of_line", "sniff_format"]
+__all__ = ["TableFormat", "csv_rows", "csv_rows_of", "format_of_line", "sniff_format"]
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 """What may separate the fields of a table whose format is not known."""
@@ -53,22 +54,41 @@ def csv_rows(path: Path, table_format: TableFormat | None = None) -> Iterator[tu
     checked_file(path)
     if table_format is None:
         table_format = TableFormat("\t", quoted=False) if ".tsv" in path.suffixes else TableFormat()
-    csv.field_size_limit(_MAX_FIELD)
     with open_bytes(path) as file:
-        lines = _lines(file, path)
-        for _ in range(table_format.skipped):
-            next(lines, None)
-        reader = csv.reader(
-            lines,
-            delimiter=table_format.delimiter,
-            quoting=csv.QUOTE_MINIMAL if table_format.quoted else csv.QUOTE_NONE,
-            strict=table_format.quoted,
-        )
-        yield from _checked_rows(reader, path, table_format)
+        yield from csv_rows_of(file, table_format, path)
+
+
+def csv_rows_of(
+    file: BinaryIO, table_format: TableFormat | None = None, path: Path | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield `(line, fields)` of a table in an open file, as `csv_rows` does.
+
+    Args:
+        file: file in UTF-8, uncompressed.
+        table_format: format of the table; None: as its first line says.
+        path: path of the file, for errors.
+
+    Raises:
+        SourceError: if it is no table of UTF-8; says where.
+    """
+    csv.field_size_limit(_MAX_FIELD)
+    lines = _lines(file, path)
+    if table_format is None:
+        first = next(lines, "")
+        table_format, lines = format_of_line(first), chain([first] if first else [], lines)
+    for _ in range(table_format.skipped):
+        next(lines, None)
+    reader = csv.reader(
+        lines,
+        delimiter=table_format.delimiter,
+        quoting=csv.QUOTE_MINIMAL if table_format.quoted else csv.QUOTE_NONE,
+        strict=table_format.quoted,
+    )
+    yield from _checked_rows(reader, path, table_format)
 
 
 def _checked_rows(
-    reader: "Iterator[list[str]]", path: Path, table_format: TableFormat
+    reader: "Iterator[list[str]]", path: Path | None, table_format: TableFormat
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a reader of `csv`; all are to be as wide as the first one."""
     width, last = 0, table_format.skipped
@@ -126,7 +146,7 @@ def format_of_line(line: str) -> TableFormat:
     return TableFormat(max(DELIMITERS, key=outside.count))
 
 
-def _lines(file: BinaryIO, path: Path) -> Iterator[str]:
+def _lines(file: BinaryIO, path: Path | None) -> Iterator[str]:
     number = 0
     while True:
         try:
@@ -151,7 +171,7 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[str]:
         yield text.removeprefix(_BOM) if number == 1 else text
 
 
-def _check_text(line: bytes, path: Path) -> None:
+def _check_text(line: bytes, path: Path | None) -> None:
     """Refuse a first line that no text file in UTF-8 has."""
     if line.startswith(_UTF16_MARKS):
         raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)

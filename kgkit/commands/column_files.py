@@ -19,7 +19,7 @@ from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.commands.output import open_output, write_bytes
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import written
-from kgkit.exchange.tables import csv_line
+from kgkit.exchange.tables import csv_cell, csv_line, rounded_cell
 
 __all__ = ["ColumnFile", "check_format", "open_columns"]
 
@@ -125,7 +125,7 @@ class _Delimited(ColumnFile):
     @contextmanager
     def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Iterator[WriteRows]:
         def line(row: Sequence[str], cells: Sequence[Any]) -> str:
-            return csv_line([*row, *map(_csv_cell, cells)], self._form.delimiter)
+            return csv_line([*row, *map(csv_cell, cells)], self._form.delimiter)
 
         with _text_output(output) as write:
             write(line(self.columns, [*new_columns]).encode())
@@ -169,7 +169,7 @@ class _JSONLines(ColumnFile):
                             "--prefix begins the names of new ones",
                             path=self.path, line=number,
                         )  # fmt: skip
-                    record.update(zip(new_columns, map(_rounded, new), strict=True))
+                    record.update(zip(new_columns, map(rounded_cell, new), strict=True))
                     write(encode(record) + b"\n")
 
             yield write_rows
@@ -247,13 +247,3 @@ def _text_output(output: Path | None) -> Iterator[Callable[[bytes], None]]:
             yield write
         else:
             yield stack.enter_context(open_output(output))
-
-
-def _csv_cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    return str(cell).lower() if isinstance(cell, bool) else str(_rounded(cell))
-
-
-def _rounded(cell: Any) -> Any:
-    return round(cell, 4) if isinstance(cell, float) else cell

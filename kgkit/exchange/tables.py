@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from kgkit.exchange.contract import chunks
 
-__all__ = ["csv_chunks", "csv_line"]
+__all__ = ["csv_cell", "csv_chunks", "csv_line", "rounded_cell"]
 
 _TO_QUOTE: Final = re.compile(r'["\r\n]')
 
@@ -25,3 +25,15 @@ def csv_line(row: Sequence[str], delimiter: str = ",") -> str:
         return '"' + text.replace('"', '""') + '"' if is_quoted else text
 
     return delimiter.join(map(field, row)) + "\n"
+
+
+def csv_cell(cell: Any) -> str:
+    """Return a cell as text: nothing for None, truth values in lower case, at most four decimals."""
+    if cell is None:
+        return ""
+    return str(cell).lower() if isinstance(cell, bool) else str(rounded_cell(cell))
+
+
+def rounded_cell(cell: Any) -> Any:
+    """Return a cell, a float with at most four decimals."""
+    return round(cell, 4) if isinstance(cell, float) else cell

@@ -101,7 +101,7 @@ def section(
     types = (
         {} if type_of is None else {entity: _function(type_of, entity[0])(entity[1]) for entity in entities}
     )
-    hues = _hues(types.values())
+    hues = type_hues(types.values())
     if hues:
         names = "".join(f'<span style="--hue:{hue}">{escape_xml(name)}</span>' for name, hue in hues.items())
         yield f'<p class="legend">{names}</p>\n'
@@ -116,7 +116,7 @@ def _function(functions: DescribeIn, kb: str) -> Describe:
     return functions[kb] if isinstance(functions, Mapping) else functions
 
 
-def _hues(types: Iterable[str]) -> dict[str, int]:
+def type_hues(types: Iterable[str]) -> dict[str, int]:
     """Return a hue for each of the most frequent types, evenly apart; none where there is one type only."""
     names = sorted(name for name, _ in Counter(filter(None, types)).most_common(_MAX_TYPES))
     return {name: 360 * number // len(names) for number, name in enumerate(names)} if len(names) > 1 else {}

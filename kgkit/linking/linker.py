@@ -35,6 +35,7 @@ from kgkit.types import (
     NO_SENSE,
     Candidates,
     Document,
+    Entity,
     Link,
     LinkCandidate,
     LinkedDocument,
@@ -412,8 +413,7 @@ class Linker:
 
     def type_of(self, entity: str) -> str:
         """Return the first type of an entity that a link names, else its part of speech, else its kind."""
-        record = self.kb[entity]
-        return next(iter(record.types), PARTS_OF_SPEECH.get(record.pos, record.kind))
+        return type_of_entity(self.kb[entity])
 
     def _key(self, sense: int) -> str | None:
         return None if sense == NO_SENSE else self._name(sense)[0]
@@ -436,6 +436,11 @@ class Linker:
                 self._elsewhere.clear()
             names = self._elsewhere[number] = self.kb.identifiers(number), self.kb.url(number) or ""
         return names
+
+
+def type_of_entity(entity: Entity) -> str:
+    """Return the first type of an entity, else its part of speech, else its kind."""
+    return next(iter(entity.types), PARTS_OF_SPEECH.get(entity.pos, entity.kind))
 
 
 def _generated_null(candidates: Candidates) -> float:

@@ -1,5 +1,6 @@
 """Answers as JSON, and errors as problem+json."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
@@ -26,15 +27,18 @@ def problem_response(problem: Problem) -> Response:
     return Response(problem.to_json(), problem.status, problem.headers, MEDIA_TYPE)
 
 
-def add_error_handlers(app: FastAPI, service: Service) -> None:
+def add_error_handlers(
+    app: FastAPI, service: Service, error_page: Callable[[Request, Problem], Response | None]
+) -> None:
     """Let an application answer errors as problems.
 
     Args:
         app: application.
         service: service, whose home is left out of sentences.
+        error_page: function that returns a problem as a page, where the request asks for HTML.
     """
 
-    async def answer(_: Request, error: Exception) -> Response:
+    async def answer(request: Request, error: Exception) -> Response:
         """Answer an error."""
         if isinstance(error, HTTPException):
             problem = Problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
@@ -42,7 +46,7 @@ def add_error_handlers(app: FastAPI, service: Service) -> None:
             problem = validation_problem(error.errors())
         else:
             problem = problem_of(error, service.home)
-        return problem_response(problem)
+        return error_page(request, problem) or problem_response(problem)
 
     for kind in (Problem, KgkitError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, answer)

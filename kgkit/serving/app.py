@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter, FastAPI
 
 from kgkit import __version__
-from kgkit.serving import mcp_http, nif, operations, reconciliation, rest, spotlight
+from kgkit.serving import mcp_http, nif, operations, page, reconciliation, rest, spotlight
 from kgkit.serving.answers import add_error_handlers
 from kgkit.serving.guard import Guard
 from kgkit.serving.metrics import ServiceMetrics
@@ -23,6 +23,7 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     nif.router,
     reconciliation.router,
     mcp_http.router,
+    page.router,
 )
 """What makes the routers of the service; each is in a module of its own."""
 
@@ -56,7 +57,7 @@ def make_app(service: Service) -> FastAPI:
     )  # fmt: skip
     for make_router in (*ROUTERS, operations.router(metrics)):
         app.include_router(make_router(service))
-    add_error_handlers(app, service)
+    add_error_handlers(app, service, page.error_page)
     app.add_middleware(Guard, service=service, metrics=metrics)
     return app
 

@@ -45,7 +45,8 @@ _SECURITY_HEADERS: Final = (
 _OPEN_PATHS: Final = ("/health/live", "/health/ready")
 _PREFLIGHT: Final = b"access-control-request-method"
 _READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
-_CHALLENGE: Final = {"WWW-Authenticate": 'Bearer realm="kgkit", Basic realm="kgkit"'}
+# Of several schemes in a header Chrome reads the first: with Basic it asks for a password.
+_CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="kgkit", Bearer realm="kgkit"'}
 _MAX_CLIENTS: Final = 10_000
 _DRAINED_BODIES: Final = (
     64  # of a body that is too large so many times the limit is read, so that clients listen

@@ -1,15 +1,16 @@
 """The texts of formats: what is escaped comes back, and tables are read with their lines."""
 
+import io
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.building.tables import csv_rows
+from kgkit.building.tables import TableFormat, csv_rows, csv_rows_of
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.rdf_terms import name_of, namer, short_name
-from kgkit.exchange.tables import csv_chunks
+from kgkit.exchange.tables import csv_cell, csv_chunks, csv_line, rounded_cell
 from kgkit.exchange.xml_text import escape_text, unescape_text
 
 ODD = "a\\u0\t\n\r\x00\x01\x0b\x1f\ufffe\uffff 苹𝔘\"',;d8"
@@ -130,3 +131,41 @@ def test_a_table_that_is_not_there_and_an_empty_one_are_errors(tmp_path):
         [*csv_rows(write(tmp_path / "t.csv", ""))]
     with pytest.raises(SourceError, match="is a folder; name a file in it"):
         [*csv_rows(tmp_path)]
+
+
+# -- tables of open files, and cells ----------------------------------------
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_an_open_file_has_the_delimiter_of_its_first_line(delimiter):
+    content = f'a{delimiter}b\n"1\n2"{delimiter}3\n'.encode()
+    assert [*csv_rows_of(io.BytesIO(content))] == [(1, ["a", "b"]), (3, ["1\n2", "3"])]
+
+
+def test_an_open_file_may_name_its_delimiter():
+    assert [row for _, row in csv_rows_of(io.BytesIO(b"sep=|\na,b|c\n"))] == [["a,b", "c"]]
+    assert [row for _, row in csv_rows_of(io.BytesIO(b"a,b|c\n"), TableFormat("|"))] == [["a,b", "c"]]
+    assert [*csv_rows_of(io.BytesIO(b""))] == []
+
+
+def test_an_error_of_an_open_file_has_a_line_and_no_path():
+    with pytest.raises(SourceError, match="^expected 2 fields") as refused:
+        [*csv_rows_of(io.BytesIO(b"a,b\n1,2\n3\n"))]
+    assert (refused.value.path, refused.value.line) == (None, 3)
+
+
+def test_an_open_file_and_a_path_give_the_same_rows(tmp_path):
+    content = "\ufeffid,name\n1,\"x, y\"\n\n2,z\n"
+    path = write(tmp_path / "t.csv", content)
+    assert [*csv_rows_of(io.BytesIO(content.encode()))] == [*csv_rows(path)]
+
+
+def test_cells_are_texts_with_four_decimals():
+    cells = [None, True, False, 0.123456, 1.0, 7, "0.123456", ""]
+    assert [csv_cell(cell) for cell in cells] == ["", "true", "false", "0.1235", "1.0", "7", "0.123456", ""]
+    assert [rounded_cell(cell) for cell in cells[:4]] == [None, True, False, 0.1235]
+
+
+def test_fields_that_hold_a_delimiter_a_quote_or_a_line_end_are_in_quotes():
+    assert csv_line(["a", "b,c", 'd"e', "f\ng", "h\ri"]) == 'a,"b,c","d""e","f\ng","h\ri"\n'
+    assert csv_line(["a,b", "c\td"], "\t") == 'a,b\t"c\td"\n'

@@ -1,0 +1,192 @@
+"""Views of entities: search, card, facts of a relation, neighbourhood, nearest."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from kgkit.errors import KgkitError, UnknownEntity
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.linker import PARTS_OF_SPEECH
+from kgkit.serving.page.cards import entity_card
+from kgkit.serving.page.facts import facts_of_relation
+from kgkit.serving.page.graph_layout import draw_neighborhood, relation_name
+from kgkit.serving.page.inputs import integer, kb_name, paging_of
+from kgkit.serving.page.neighborhood import MAX_NODES, GraphNode, Neighborhood, neighborhood
+from kgkit.serving.page.rendering import render
+from kgkit.serving.problems import Problem, problem_of
+from kgkit.serving.service import Service
+from kgkit.types import Entity, Neighbour
+from kgkit.vectors import vectors_names
+
+FACTS: Final = 100
+"""Facts of a relation on a page."""
+
+HITS: Final = 20
+
+REASONS: Final = {"exact": "by the", "prefix": "begins the", "part": "within the", "similar": "like the"}
+"""How the text that is searched for matches a key or a name."""
+
+
+def add_views(routes: APIRouter, service: Service) -> None:
+    """Add the views of entities to a router."""
+
+    @routes.get("/search")
+    async def show_search(
+        q: str = "", kb: str = "", by: str = "name", kind: str = "", limit: str = ""
+    ) -> Response:
+        """Show the entities that a text finds."""
+        return await _search(service, q, kb_name(service, kb), by, kind, limit)
+
+    @routes.get("/entity")
+    async def show_entity(key: str, kb: str = "") -> Response:
+        """Show the card of an entity."""
+        handle = service.kb(kb_name(service, kb))
+        card = await service.call(entity_card, handle, key)
+        part_of_speech = PARTS_OF_SPEECH.get(card.entity.pos, card.entity.pos)
+        has_vectors = bool(vectors_names(handle.home))
+        return render(
+            "entity.html",
+            kb=handle.name,
+            card=card,
+            part_of_speech=part_of_speech,
+            has_vectors=has_vectors,
+        )
+
+    @routes.get("/facts")
+    async def show_facts(
+        key: str, relation: str, kb: str = "", direction: str = "out", page: str = ""
+    ) -> Response:
+        """Show the facts of an entity by one relation."""
+        handle = service.kb(kb_name(service, kb))
+        entity = handle[key]
+        number = integer("page", page, 1, most=1_000_000)
+        group = await service.call(
+            facts_of_relation, handle, entity.id, relation, direction, (number - 1) * FACTS, FACTS
+        )
+        paging = paging_of(
+            "/facts",
+            group.total,
+            number,
+            FACTS,
+            kb=handle.name,
+            key=key,
+            relation=relation,
+            direction=direction,
+        )
+        return render("facts.html", kb=handle.name, entity=entity, group=group, paging=paging)
+
+    @routes.get("/graph")
+    async def show_graph(
+        key: str, kb: str = "", relation: str = "", radius: str = "", nodes: str = ""
+    ) -> Response:
+        """Show what stands around an entity, as a drawing and as a list."""
+        max_nodes = integer("nodes", nodes, 60, most=min(MAX_NODES, service.limits.nodes))
+        return await _graph(service, key, kb, relation, integer("radius", radius, 1, most=2), max_nodes)
+
+    @routes.get("/nearest")
+    async def show_nearest(
+        key: str = "", q: str = "", kb: str = "", vectors: str = "", k: str = ""
+    ) -> Response:
+        """Show the entities whose vectors are nearest to an entity's or to a text's."""
+        return await _nearest(service, key, q, kb_name(service, kb), vectors, k)
+
+
+async def _search(service: Service, query: str, kb: str, by: str, kind: str, limit: str) -> Response:
+    hits, problem = None, None
+    most = service.limits.rows
+    try:
+        count = integer("limit", limit, HITS, most=most)
+        if query.strip():
+            hits = await service.call(service.search, query, kb, by=by, kind=kind or None, limit=count)
+    except (KgkitError, Problem) as error:
+        count, problem = HITS, problem_of(error, service.home)
+    return render(
+        "search.html", "search", error=problem, kb_names=service.kb_names(), kb=kb, query=query, by=by,
+        kind=kind, kinds=_kinds(service), hits=hits, more=most, count=count, reasons=REASONS,
+    )  # fmt: skip
+
+
+def _kinds(service: Service) -> list[str]:
+    """Return the kinds of entities of all knowledge bases that are served."""
+    return sorted(
+        {kind for name in service.kb_names() for kind in service.kb(name).manifest.counts.entities if kind}
+    )
+
+
+async def _graph(service: Service, key: str, kb: str, relation: str, radius: int, max_nodes: int) -> Response:
+    handle = service.kb(kb_name(service, kb))
+    around = await service.call(
+        neighborhood, handle, key, max_nodes=max_nodes, radius=radius, relation=relation or None
+    )
+    return render(
+        "graph.html", kb=handle.name, around=around, drawing=draw_neighborhood(around), relation=relation,
+        relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
+        max_nodes=max_nodes, groups=listed(around),
+    )  # fmt: skip
+
+
+def listed(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the nodes as the list beside the drawing has them: by relation, with those behind each."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    inner: dict[int, list[GraphNode]] = {}
+    for position, node in enumerate(around.nodes, start=1):
+        if node.parent == 0:
+            inner[position] = []
+            groups.setdefault(relation_name(node), []).append(
+                {"entity": node.entity, "behind": inner[position]}
+            )
+        else:
+            inner[node.parent].append(node)
+    return [*groups.items()]
+
+
+async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str, k: str) -> Response:
+    handle = service.kb(kb)
+    names = vectors_names(handle.home)
+    neighbours: list[Neighbour] | None = None
+    entity: Entity | None = None
+    problem: Problem | None = None
+    try:
+        count = integer("k", k, HITS, most=service.limits.rows)
+        entity = _entity_of(handle, key, query)
+        if entity is not None or query.strip():
+            text = None if entity is not None else query
+            neighbours = await service.call(
+                service.nearest,
+                None if entity is None else entity.key,
+                kb,
+                text=text,
+                k=count,
+                vectors=vectors or _default(names),
+            )
+    except (KgkitError, Problem) as error:
+        problem = problem_of(error, service.home)
+    return render(
+        "nearest.html", "nearest", error=problem, kb_names=service.kb_names(), kb=kb, query=query or key,
+        entity=entity, vectors=vectors, k=k, neighbours=neighbours,
+        vector_options=[("", "default"), *((name, name) for name in _all_vectors(service))],
+    )  # fmt: skip
+
+
+def _entity_of(kb: KnowledgeBase, key: str, query: str) -> Entity | None:
+    """Return the entity of a key, or of a query that is a key; None where the query is a text.
+
+    Raises:
+        UnknownEntity: if the KB has no entity of the key.
+    """
+    if key:
+        entity = kb.get(key)
+        if entity is None:
+            raise UnknownEntity(key, kb.name)
+        return entity
+    return kb.get(query) if query else None
+
+
+def _default(names: list[str]) -> str | None:
+    """Return the vectors that are used where none are named: those of texts, if there are several."""
+    return "text" if len(names) > 1 and "text" in names else None
+
+
+def _all_vectors(service: Service) -> list[str]:
+    return sorted({name for kb in service.kb_names() for name in vectors_names(service.kb(kb).home)})
