@@ -542,6 +542,28 @@ def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(ho
     assert output.read_bytes() == plain.read_bytes()
 
 
+@pytest.mark.parametrize("signal_all", [False, True], ids=["the command", "its workers too"])
+def test_a_run_with_workers_that_is_terminated_says_how_it_goes_on_and_nothing_else(
+    home, tmp_path, signal_all
+):
+    """Python would warn of semaphores that the command has not removed."""
+    source, output = many(tmp_path / "a.jsonl", 20_000), tmp_path / "b.jsonl"
+    command = [*COMMAND, "link", source, "--home", home, "--model", "prior", "-o", output, "--workers", "2"]
+    content = tmp_path / ".b.jsonl.partial" / "content"
+    with subprocess.Popen(
+        [*map(str, command)], env=child_env(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
+        deadline = time.monotonic() + 60
+        while not (content.exists() and content.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGTERM) if signal_all else child.send_signal(signal.SIGTERM)
+        lines = child.communicate(timeout=300)[1].splitlines()
+    assert (child.returncode, lines[-1]) == (143, "terminated"), lines
+    assert "are written so far; the same command with --resume goes on behind them" in lines[-2]
+    assert len(lines) == 2 and not output.exists()
+    assert json.loads((tmp_path / ".b.jsonl.partial" / "state").read_text())["size"] > 0
+
+
 def test_a_run_without_room_is_resumed_with_room(home, tmp_path, monkeypatch):
     source, plain, output = many(tmp_path / "a.jsonl", 1500), tmp_path / "plain.jsonl", tmp_path / "b.jsonl"
     assert run("link", source, "--home", home, "--model", "prior", "-o", plain).code == 0

@@ -13,9 +13,9 @@ from kgkit.candidates.memory import Omissions
 from kgkit.commands.corpora.chunks import (
     AnswererFactory,
     ChunkResult,
+    ChunkTask,
     ChunkWriter,
     DocumentAnswer,
-    answer_in_workers,
 )
 from kgkit.commands.corpora.chunks import chunked as chunks_of
 from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, is_read, read_entries
@@ -28,10 +28,12 @@ from kgkit.commands.corpora.journal import (
     journal_folder,
     open_journal,
 )
+from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.output import Write, counted, open_output, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
+from kgkit.training.resuming import terminations
 
 Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""
@@ -166,6 +168,7 @@ def run_job(
     Raises:
         UsageError: if *take* is given with workers, or another run is writing the file.
         SourceError: if a record cannot be read, and is not to be skipped.
+        Terminated: on SIGTERM, once what is written is kept.
     """
     if take is not None and job.workers > 1:
         raise UsageError(
@@ -175,6 +178,7 @@ def run_job(
     paths = find_files(job.files, recursive=job.recursive)
     verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
     with ExitStack() as stack:
+        stack.enter_context(terminations())  # what is written is kept, and workers are ended in order
         output = _open_answers(stack, job, form, settings, write, messages)
         total, list_path = output.state.counts, output.list_path
         tell = stack.enter_context(messages.progress(verb))
@@ -263,9 +267,9 @@ def _results(
     """Yield the results of chunks; if there are no workers, their answers are written on the way."""
     skip_bad = job.bad == "skip"
     if job.workers > 1:
-        for number, result in enumerate(
-            answer_in_workers(factory, chunks, form, workers=job.workers, skip_bad=skip_bad)
-        ):
+        task = ChunkTask(factory=factory, form=form, skip_bad=skip_bad)
+        entries = ([*chunk] for chunk in chunks)
+        for number, result in enumerate(map_in_workers(task, entries, workers=job.workers)):
             if not number:
                 on_start(result.model)
             yield result
