@@ -24,6 +24,7 @@ from kgkit.commands import (
     index,
     kb,
     link,
+    mcp,
     models,
     nearest,
     pack,
@@ -31,6 +32,7 @@ from kgkit.commands import (
     predict,
     project,
     reconcile,
+    serve,
     show,
     storage,
     tag,
@@ -176,6 +178,7 @@ _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
         "project": project.project, "vectors": of_vectors,
     },
     "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
+    "Service": {"serve": serve.serve, "mcp": mcp.mcp},
     "Sharing": {"pack": pack.pack, "unpack": unpack.unpack},
     "Disk": {"du": storage.du, "clean": storage.clean},
 }  # fmt: skip

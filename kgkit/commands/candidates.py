@@ -1,6 +1,6 @@
 """`kgkit candidates`: the entities that a word or name can mean."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +20,7 @@ from kgkit.commands.ranked import write_ranked
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import Candidate, Candidates
+    from kgkit.types import Candidates
 
 
 def candidates(
@@ -43,6 +43,7 @@ def candidates(
 ) -> None:
     """List what a word or name can mean, best prior first."""
     from kgkit.candidates import GeneratorConfig
+    from kgkit.kb.json_records import candidate_record, link_probability
 
     with open_chosen_kb(kb, home, quiet=quiet) as base:
         decoded = base.decode(
@@ -51,7 +52,7 @@ def candidates(
         probabilities = link_probability(base, text)
         least = GeneratorConfig().min_link_probability
     if as_json:
-        write_json([_as_dict(candidate) | probabilities for candidate in decoded])
+        write_json([candidate_record(candidate) | probabilities for candidate in decoded])
     elif decoded:
         for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
@@ -76,21 +77,3 @@ def _find_candidates(
     generator = generator_for(kb, max_candidates=k)
     results = generator.candidates_of(Mention(0, len(text), text, pos=pos or ""))
     return kb.candidates(text, k, pos, fuzzy=True) if fuzzy and not len(results) else results
-
-
-def link_probability(kb: "KnowledgeBase", surface: str) -> dict[str, float]:
-    """Return the link probability of a surface by its name; nothing where the KB does not know it."""
-    probability = kb.link_probability(surface)
-    return {} if probability is None else {"link_probability": float(f"{probability:.4g}")}
-
-
-def _as_dict(candidate: "Candidate") -> dict[str, Any]:
-    entity = candidate.entity
-    return {
-        "entity": entity.key,
-        "sense": candidate.sense,
-        "prior": float(f"{candidate.prior:.7g}"),  # as many digits as a float32 has
-        "label": entity.label,
-        "pos": entity.pos,
-        "description": entity.description,
-    }

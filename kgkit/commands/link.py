@@ -184,9 +184,9 @@ def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, q
     """
     if not kbs or len(kbs) == 1:
         name, separator, own = kbs[0].partition("=") if kbs else (None, "", "")
-        _check_named(kbs or [])
+        check_named(kbs or [])
         return {chosen_kb(name, home, recent=True, quiet=quiet): own if separator else model}
-    _check_named(kbs)
+    check_named(kbs)
     pairs = [text.partition("=") for text in kbs]
     names = [name for name, _, _ in pairs]
     if repeats := [name for index, name in enumerate(names) if name in names[:index]]:
@@ -194,7 +194,7 @@ def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, q
     return {name: own if separator else model for name, separator, own in pairs}
 
 
-def _check_named(kbs: Sequence[str]) -> None:
+def check_named(kbs: Sequence[str]) -> None:
     """Refuse a knowledge base without a name, and one with an empty model."""
     for text in kbs:
         name, separator, model = text.partition("=")

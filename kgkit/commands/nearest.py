@@ -1,7 +1,7 @@
 """`kgkit nearest`: the entities whose vectors are nearest, or the words of the highest PMI."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import Neighbour
 
 
 def nearest(
@@ -65,12 +64,14 @@ def nearest(
             raise UsageError("--pmi lists words: leave out --kb, --vectors, --kind and --text")
         _list_words(check_text(query, "ENTITY"), pmi, k, home, as_json=as_json, quiet=quiet)
         return
+    from kgkit.kb.json_records import neighbour_record
+
     with open_chosen_kb(kb, home, quiet=quiet) as base:
         target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
         neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
         name = base.vectors(vectors).name
     if as_json:
-        write_json([_as_dict(neighbour) for neighbour in neighbours])
+        write_json([neighbour_record(neighbour) for neighbour in neighbours])
     elif neighbours:
         write_ranked("cosine", [(neighbour.score, neighbour.entity, None) for neighbour in neighbours])
     if not neighbours:
@@ -103,14 +104,3 @@ def _encode(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray"
 
     vector: np.ndarray = encoder_of(kb.vectors(vectors)).encode([text])[0]
     return vector
-
-
-def _as_dict(neighbour: "Neighbour") -> dict[str, Any]:
-    entity = neighbour.entity
-    return {
-        "entity": entity.key,
-        "score": float(f"{neighbour.score:.7g}"),  # as many digits as a float32 has
-        "label": entity.label,
-        "kind": entity.kind,
-        "description": entity.description,
-    }

@@ -5,19 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from kgkit.commands.candidates import link_probability
 from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, limit_option, open_chosen_kb
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
 from kgkit.errors import FormatMismatch
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
+    from kgkit.kb.json_records import KeysByRelation
     from kgkit.types import Entity
 
 Item = TypeVar("Item")
-
-KeysByRelation = dict[str, list[str]]
-"""Keys of entities by relation."""
 
 _LIMIT = 10
 _COLUMNS = (
@@ -42,65 +39,20 @@ def show(
     as_json: JSONOption = False,
 ) -> None:
     """Show an entity: what it is, its surfaces with their priors, and its neighbours in both directions."""
+    from kgkit.kb.json_records import entity_record, neighbour_keys
+
     with open_chosen_kb(kb, home) as base:
         record = find_entity(base, entity)
-        outward, inward = neighbours(base, record)
         if as_json:
-            write_json(
-                {
-                    **record.to_dict(),
-                    **link_probability(base, record.label),
-                    **_surfaces(base, record),
-                    **_names_elsewhere(base, record),
-                    "kb": base.name,
-                    "out": _brief(base, outward),
-                    "in": _brief(base, inward),
-                }
-            )
+            write_json(entity_record(base, record))
         else:
+            outward, inward = neighbour_keys(base, record)
             at_most = limit if limit is not None else _LIMIT if on_terminal() else 0
             _card(base, record, outward, inward, at_most)
 
 
-def neighbours(kb: "KnowledgeBase", entity: "Entity") -> tuple[KeysByRelation, KeysByRelation]:
-    """Return the objects of the entity's facts, and the subjects of facts on it by relations without inverse.
-
-    A relation with an inverse is listed from the entity's side only: that it has
-    the hypernym A implies that A has it as a hyponym.
-    """
-    outward: KeysByRelation = {}
-    for fact in kb.match(subject=entity):
-        outward.setdefault(fact.relation, []).append(fact.object)
-    without_inverse = {relation for relation, inverse in kb.store.relations if inverse is None}
-    inward: KeysByRelation = {}
-    for fact in kb.match(object=entity):
-        if fact.relation in without_inverse:
-            inward.setdefault(fact.relation, []).append(fact.subject)
-    return outward, inward
-
-
-def _surfaces(kb: "KnowledgeBase", entity: "Entity") -> dict[str, list[dict[str, Any]]]:
-    """Return the surfaces that can mean the entity under their name; of an older build nothing."""
-    if not kb.store.has_names:
-        return {}
-    return {"surfaces": [surface.to_dict() for surface in kb.surfaces_of(entity)]}
-
-
-def _names_elsewhere(kb: "KnowledgeBase", entity: "Entity") -> dict[str, Any]:
-    """Return the identifiers of the entity and its address, those that it has."""
-    names = {"ids": kb.identifiers(entity), "url": kb.url(entity)}
-    return {name: value for name, value in names.items() if value}
-
-
-def _brief(kb: "KnowledgeBase", neighbours: KeysByRelation) -> dict[str, list[dict[str, str]]]:
-    return {
-        relation: [{"key": key, "label": kb[key].label} for key in keys]
-        for relation, keys in neighbours.items()
-    }
-
-
 def _card(
-    kb: "KnowledgeBase", entity: "Entity", outward: KeysByRelation, inward: KeysByRelation, limit: int
+    kb: "KnowledgeBase", entity: "Entity", outward: "KeysByRelation", inward: "KeysByRelation", limit: int
 ) -> None:
     what = " · ".join(
         filter(None, (entity.kind, entity.pos, ", ".join(entity.types), f"id {entity.id}", kb.name))
@@ -115,6 +67,8 @@ def _card(
     for name, value in entity.attributes.items():
         if value not in ("", None, [], {}):
             _paragraph(name, _format_value(value))
+    from kgkit.kb.json_records import link_probability
+
     for linked in link_probability(kb, entity.label).values():
         _paragraph(f"link probability of {entity.label!r}", str(linked))
     rows = [

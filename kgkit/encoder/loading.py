@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,6 +36,13 @@ _CLASSES: Final = {
     "xlm-roberta": "XLMRobertaModel",
 }
 """Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
+
+_MODULES: Final = (
+    "transformers.modeling_utils",
+    "transformers.models.bert.modeling_bert",
+    "transformers.tokenization_utils_tokenizers",
+)
+"""What `import_packages` imports of transformers."""
 
 _TRUST: Final = "trust_remote_code"
 """An option that transformers names where it refuses to run a program."""
@@ -255,6 +263,18 @@ def check_installed() -> None:
                 __import__(package)
             except ImportError:
                 raise MissingExtra(package, "embed") from None
+
+
+def import_packages() -> None:
+    """Import what most encoders are loaded with, which takes seconds, so that forked processes begin with it.
+
+    Raises:
+        MissingExtra: if torch or transformers is not there.
+    """
+    check_installed()
+    with lean_imports():
+        for module in _MODULES:
+            import_module(module)
 
 
 def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:

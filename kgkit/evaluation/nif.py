@@ -44,23 +44,66 @@ _DOCUMENT: Final = "urn:kgkit:document:"
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
 _POSITION: Final = re.compile(r"^Parser error at .*?: (?=\D)")
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\x7f]')
-_HEAD: Final = f"""@prefix nif: <{_NIF}> .
+NIF_HEAD: Final = f"""@prefix nif: <{_NIF}> .
 @prefix itsrdf: <{_ITSRDF}> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 """
+"""The prefixes that a graph begins with."""
+
+
+class NifLimits(NamedTuple):
+    """How much of a graph is read.
+
+    Attributes:
+        resources: number of contexts and phrases together.
+        triples: number of triples, whatever they say; None: any.
+    """
+
+    resources: int
+    triples: int | None = None
 
 
 @dataclass
-class _Resource:
+class NifResource:
     """A context or a phrase, as far as it has been read.
 
     Attributes:
         values: first value of each field; of entities, the first that is not NIL.
         is_phrase: whether the graph calls it a phrase.
+        is_blank: whether it is a blank node, which has no IRI.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     is_phrase: bool = False
+    is_blank: bool = False
+
+    def span(self, iri: str) -> tuple[int, int]:
+        """Return the offsets of a phrase.
+
+        Args:
+            iri: its IRI, for the message.
+
+        Raises:
+            GoldError: if it has none that count.
+        """
+        start, end = (self.values.get(name, "") for name in ("start", "end"))
+        if not (_OFFSET.fullmatch(start) and _OFFSET.fullmatch(end)):
+            raise GoldError(f"the phrase <{iri}> has no nif:beginIndex and nif:endIndex that count")
+        return int(start), int(end)
+
+
+class NifContext(NamedTuple):
+    """A text in a graph, and what is marked in it.
+
+    Attributes:
+        iri: IRI of the context.
+        text: its text.
+        phrases: phrases with their IRIs, in the order of the graph.
+    """
+
+    iri: str
+    text: str
+    phrases: list[tuple[str, NifResource]]
 
 
 def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
@@ -76,57 +119,84 @@ def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
         SourceError: if it is no such graph, a phrase has no text to stand in, its offsets do not fit that,
             or it is too large for what is read into memory.
     """
-    resources = _read_resources(path)
-    phrases: dict[str, list[tuple[str, _Resource]]] = {
-        iri: [] for iri, resource in resources.items() if "text" in resource.values
+    import_extra("pyoxigraph", "formats")  # what is not installed is said before the file is opened
+    with opened(path) as stream:
+        contexts = read_contexts(_BoundedStream(stream, path), path)
+    names = set[str]()
+    for context in contexts:
+        name = _document_id(context.iri)
+        if name in names:
+            raise SourceError(f"two contexts are of the document {name!r}", path=path)
+        names.add(name)
+        try:
+            mentions = [_gold_mention(phrase, resource, prefix) for phrase, resource in context.phrases]
+            mentions.sort(key=lambda mention: (mention.start, mention.end))
+            yield make_gold_document(name, context.text, mentions)
+        except GoldError as error:
+            raise SourceError(str(error), path=path) from None
+
+
+def read_contexts(
+    stream: "BinaryIO | _BoundedStream", path: Path | None = None, limits: NifLimits | None = None
+) -> list[NifContext]:
+    """Return the texts of a graph in Turtle or N-Triples, with their phrases, in the order of the graph.
+
+    Args:
+        stream: bytes of the graph.
+        path: file that they are from, for messages; None if from none.
+        limits: how much is read.
+
+    Raises:
+        MissingExtra: if pyoxigraph is not installed.
+        SourceError: if it is no such graph, a phrase is of a context without a text, or it is larger than
+            the limits.
+    """
+    resources = _read_resources(stream, path, limits or NifLimits(MAX_RESOURCES))
+    contexts = {
+        iri: NifContext(iri, resource.values["text"], [])
+        for iri, resource in resources.items()
+        if "text" in resource.values
     }
     for iri, resource in resources.items():
         values = resource.values
         if "context" not in values or not (resource.is_phrase or "entity" in values):
             continue
-        if values["context"] not in phrases:
+        if values["context"] not in contexts:
             message = f"the phrase <{iri}> is of <{values['context']}>, which has no nif:isString"
             raise SourceError(message, path=path)
-        phrases[values["context"]].append((iri, resource))
-    if not phrases:
+        contexts[values["context"]].phrases.append((iri, resource))
+    if not contexts:
         raise SourceError("no nif:Context with a nif:isString in it: this graph is no NIF", path=path)
-    names = set[str]()
-    for iri, own in phrases.items():
-        name = _document_id(iri)
-        if name in names:
-            raise SourceError(f"two contexts are of the document {name!r}", path=path)
-        names.add(name)
-        try:
-            mentions = [_gold_mention(phrase, resource, prefix) for phrase, resource in own]
-            mentions.sort(key=lambda mention: (mention.start, mention.end))
-            yield make_gold_document(name, resources[iri].values["text"], mentions)
-        except GoldError as error:
-            raise SourceError(str(error), path=path) from None
+    return list(contexts.values())
 
 
-def _read_resources(path: Path) -> dict[str, _Resource]:
-    """Return contexts and phrases by their IRIs, in the order of the file."""
-    ox, resources = import_extra("pyoxigraph", "formats"), dict[str, _Resource]()
-    with opened(path) as stream:
-        try:
-            # Turtle without a base: an IRI must stand for itself, wherever the file lies.
-            for quad in ox.parse(_BoundedStream(stream, path), format=ox.RdfFormat.TURTLE):
-                # The object may be a triple itself, of which NIF knows nothing.
-                name, value = quad.predicate.value, getattr(quad.object, "value", None)
-                if value is None or (name not in _FIELDS and value != _PHRASE):
-                    continue
-                resource = resources.get(quad.subject.value)
-                if resource is None:
-                    if len(resources) >= MAX_RESOURCES:
-                        raise SourceError(f"more than {MAX_RESOURCES:,} texts and annotations", path=path)
-                    resource = resources[quad.subject.value] = _Resource()
-                if name == _TYPE:
-                    resource.is_phrase = True
-                elif name in _FIELDS:
-                    _set_value(resource.values, _FIELDS[name], value)
-        except SyntaxError as error:
-            message = _POSITION.sub("", str(error.msg))
-            raise SourceError(f"no Turtle: {message}", path=path, line=error.lineno) from None
+def _read_resources(
+    stream: "BinaryIO | _BoundedStream", path: Path | None, limits: NifLimits
+) -> dict[str, NifResource]:
+    """Return contexts and phrases by their IRIs, in the order of the graph."""
+    ox, resources = import_extra("pyoxigraph", "formats"), dict[str, NifResource]()
+    try:
+        # Turtle without a base: an IRI must stand for itself, wherever the file lies.
+        for number, quad in enumerate(ox.parse(stream, format=ox.RdfFormat.TURTLE), start=1):
+            if limits.triples is not None and number > limits.triples:
+                raise SourceError(f"more than {limits.triples:,} triples", path=path)
+            # The object may be a triple itself, of which NIF knows nothing.
+            name, value = quad.predicate.value, getattr(quad.object, "value", None)
+            if value is None or (name not in _FIELDS and value != _PHRASE):
+                continue
+            resource = resources.get(quad.subject.value)
+            if resource is None:
+                if len(resources) >= limits.resources:
+                    raise SourceError(f"more than {limits.resources:,} texts and annotations", path=path)
+                resource = resources[quad.subject.value] = NifResource()
+                resource.is_blank = isinstance(quad.subject, ox.BlankNode)
+            if name == _TYPE:
+                resource.is_phrase = True
+            elif name in _FIELDS:
+                _set_value(resource.values, _FIELDS[name], value)
+    except SyntaxError as error:
+        message = _POSITION.sub("", str(error.msg))
+        raise SourceError(f"no Turtle: {message}", path=path, line=error.lineno) from None
     return resources
 
 
@@ -163,13 +233,11 @@ def _document_id(iri: str) -> str:
     return unquote(base.removeprefix(_DOCUMENT)) if base.startswith(_DOCUMENT) else base
 
 
-def _gold_mention(iri: str, resource: _Resource, prefix: str) -> GoldMention:
+def _gold_mention(iri: str, resource: NifResource, prefix: str) -> GoldMention:
     values = resource.values
-    start, end = (values.get(name, "") for name in ("start", "end"))
-    if not (_OFFSET.fullmatch(start) and _OFFSET.fullmatch(end)):
-        raise GoldError(f"the phrase <{iri}> has no nif:beginIndex and nif:endIndex that count")
+    start, end = resource.span(iri)
     entity = entity_of_iri(values["entity"], prefix) if "entity" in values else None
-    return GoldMention(int(start), int(end), entity, values.get("surface"), values.get("type", ""))
+    return GoldMention(start, end, entity, values.get("surface"), values.get("type", ""))
 
 
 # -- writing ----------------------------------------------------------------
@@ -227,7 +295,7 @@ def writing_nif(path: Path, prefix: str = WIKIPEDIA) -> Iterator[NifWriter]:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*", prefix):
         raise UsageError(f"{prefix!r} is no beginning of an IRI, as {WIKIPEDIA} is")
     with written(path) as stream:
-        stream.write(_HEAD.encode())
+        stream.write(NIF_HEAD.encode())
         yield NifWriter(stream, prefix)
 
 
@@ -238,23 +306,69 @@ def write_nif(path: Path, documents: Iterable[GoldDocument], prefix: str = WIKIP
             write(gold.document, gold.gold)
 
 
+class NifPhrase(NamedTuple):
+    """An annotation as it is written.
+
+    Attributes:
+        iri: its IRI.
+        start, end: code points of the text, end exclusive.
+        entity: IRI of the entity.
+        score: confidence; None if it is not written.
+    """
+
+    iri: str
+    start: int
+    end: int
+    entity: str
+    score: float | None = None
+
+
+def nil_iri(surface: str) -> str:
+    """Return the IRI of what a surface means where no knowledge base has it.
+
+    Raises:
+        UnicodeEncodeError: if the surface has half of a surrogate pair.
+    """
+    return NOT_IN_KB + quote(surface.replace(" ", "_"), safe="")
+
+
+def nif_statements(context: str, text: str, phrases: Iterable[NifPhrase]) -> Iterator[str]:
+    """Yield a context with its phrases in Turtle, parts of a graph that begins with `NIF_HEAD`.
+
+    Args:
+        context: IRI of the context.
+        text: its text.
+        phrases: phrases of it.
+    """
+    yield f"\n<{context}> a nif:Context , nif:OffsetBasedString ;\n{_indices(0, len(text))}"
+    yield f"    nif:isString {_literal(text)} .\n"
+    for phrase in phrases:
+        yield f"<{phrase.iri}> a nif:Phrase , nif:OffsetBasedString ;\n"
+        yield f"{_indices(phrase.start, phrase.end)}    nif:anchorOf "
+        yield f"{_literal(text[phrase.start : phrase.end])} ;\n    nif:referenceContext <{context}> ;\n"
+        if phrase.score is not None:
+            yield f'    itsrdf:taConfidence "{phrase.score:.6g}"^^xsd:double ;\n'
+        yield f"    itsrdf:taIdentRef <{phrase.entity}> .\n"
+
+
 def _statements(
     document: Document, links: Sequence[Labelled], scores: Sequence[float] | None, prefix: str
 ) -> Iterator[str]:
-    base, size = _DOCUMENT + quote(document.id, safe=""), len(document.text)
-    context = f"<{base}#offset_0_{size}>"
-    yield f"\n{context} a nif:Context , nif:OffsetBasedString ;\n{_indices(0, size)}"
-    yield f"    nif:isString {_literal(document.text)} .\n"
-    for number, link in enumerate(links):
-        # The number tells a mention of the whole text from the context.
-        yield f"<{base}#offset_{link.start}_{link.end}_{number}> a nif:Phrase , nif:OffsetBasedString ;\n"
-        yield f"{_indices(link.start, link.end)}    nif:anchorOf "
-        yield f"{_literal(document.text[link.start : link.end])} ;\n    nif:referenceContext {context} ;\n"
-        if scores is not None:
-            yield f'    itsrdf:taConfidence "{scores[number]:.6g}"^^xsd:double ;\n'
-        nil = NOT_IN_KB + quote(document.text[link.start : link.end].replace(" ", "_"), safe="")
-        entity = nil if link.entity is None else iri_of_entity(link.entity, prefix)
-        yield f"    itsrdf:taIdentRef <{entity}> .\n"
+    base = _DOCUMENT + quote(document.id, safe="")
+    phrases = (
+        NifPhrase(
+            # The number tells a mention of the whole text from the context.
+            f"{base}#offset_{link.start}_{link.end}_{number}",
+            link.start,
+            link.end,
+            nil_iri(document.text[link.start : link.end])
+            if link.entity is None
+            else iri_of_entity(link.entity, prefix),
+            None if scores is None else scores[number],
+        )
+        for number, link in enumerate(links)
+    )
+    return nif_statements(f"{base}#offset_0_{len(document.text)}", document.text, phrases)
 
 
 def _indices(start: int, end: int) -> str:

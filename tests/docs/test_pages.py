@@ -135,6 +135,14 @@ def test_every_file_block_of_a_page_is_complete_enough_to_be_written():
             assert not block.file or block.content.strip(), f"{page}:{block.line}"
 
 
+def test_a_block_of_python_is_a_file_only_where_a_file_of_python_is_named():
+    """A name in backquotes, and a colon, before a block would make it a file that is never run."""
+    for page in pages():
+        for block in blocks(ROOT / page):
+            if block.kind == "python" and block.file:
+                assert block.file.endswith(".py"), f"{page}:{block.line} is {block.file}"
+
+
 def test_no_file_names_a_place_on_the_disk_of_a_person():
     if shutil.which("git") is None:
         pytest.skip("no git: nobody can say which files are part of the checkout")

@@ -1,0 +1,39 @@
+"""`kgkit mcp`: knowledge bases as tools of a language-model agent, over standard input and output."""
+
+import asyncio
+from typing import Annotated
+
+from kgkit.commands.options import DeviceOption, HomeOption, repeated
+from kgkit.commands.serve import models_by_kb
+from kgkit.lazy import import_extra
+
+
+def mcp(
+    kb: Annotated[
+        list[str] | None,
+        repeated(
+            "--kb",
+            "KB[=MODEL]",
+            "Knowledge base, perhaps with a model that links to it; by default all, with auto",
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+    home: HomeOption = None,
+) -> None:
+    """Answer a language-model agent by the Model Context Protocol, over standard input and output.
+
+    Its tools are link, reconcile, search, entity, neighbours and path: they read, and change nothing. A
+    service that `kgkit serve` has started offers the same tools at /mcp.
+    """
+    import_extra("mcp", "mcp")
+    from kgkit.home import Home
+    from kgkit.serving.agent_server import serve_stdio
+    from kgkit.serving.service import Service
+    from kgkit.serving.settings import ServiceSettings
+
+    service = Service(ServiceSettings(kbs=models_by_kb(kb or []), device=device), Home.find(home))
+    service.start()
+    try:
+        asyncio.run(serve_stdio(service))
+    finally:
+        service.close()

@@ -1,0 +1,114 @@
+"""`kgkit serve`: knowledge bases behind HTTP."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kgkit.commands.link import check_named
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, repeated
+from kgkit.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_PACKAGES = ("fastapi", "jinja2", "prometheus_client", "pyoxigraph", "python_multipart", "uvicorn")
+
+
+def serve(
+    kb: Annotated[
+        list[str] | None,
+        repeated(
+            "--kb",
+            "KB[=MODEL]",
+            "Knowledge base, perhaps with a model that links to it; by default all, with auto",
+        ),
+    ] = None,
+    default: Annotated[
+        str | None,
+        typer.Option(
+            "--default", metavar="KB", help="Knowledge base of requests that name none; by default the first."
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="HOST", help="Address to listen at; any but loopback needs a token."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option("--port", min=0, max=65535, metavar="N", help="Port to listen at; 0: one that is free."),
+    ] = 8077,
+    workers: Annotated[int, typer.Option("--workers", min=1, metavar="N", help="Processes that answer.")] = 1,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            help="File with the token that requests carry; by default $KGKIT_TOKEN.",
+        ),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, repeated("--allow-host", "NAME", "Further name by which the service is asked")
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        repeated("--allow-origin", "ORIGIN", "Site whose pages may ask, as https://example.org"),
+    ] = None,
+    rate: Annotated[
+        float,
+        typer.Option(
+            "--rate",
+            min=0,
+            metavar="N",
+            help="Requests a second of an address, in each process; 0: any number.",
+        ),
+    ] = 0.0,
+    device: DeviceOption = "auto",
+    home: HomeOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Serve knowledge bases over HTTP, until Ctrl-C or SIGTERM: what is under way then is finished."""
+    check_packages()
+    from kgkit.home import Home
+    from kgkit.serving.running import Supervisor
+    from kgkit.serving.settings import Limits, ServiceSettings, read_token
+
+    settings = ServiceSettings(
+        kbs=models_by_kb(kb or []), default_kb=default, host=host, port=port, workers=workers,
+        token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
+        allowed_origins=tuple(allow_origin or ()), device=device, limits=Limits(rate=rate),
+    )  # fmt: skip
+    messages = Messages(quiet=quiet)
+    Supervisor(settings, Home.find(home), quiet=quiet).run(lambda url: messages.write(f"serving {url}"))
+
+
+def models_by_kb(kbs: "Sequence[str]") -> "Mapping[str, tuple[str, ...]]":
+    """Return the models of each knowledge base that is named, in the order of the command line.
+
+    Args:
+        kbs: `KB` or `KB=MODEL`; one that is named several times has several models.
+
+    Raises:
+        UsageError: if a name is empty.
+    """
+    check_named(kbs)
+    models: dict[str, tuple[str, ...]] = {}
+    for text in kbs:
+        name, _, model = text.partition("=")
+        named = models.get(name, ())
+        models[name] = named if (model or "auto") in named else (*named, model or "auto")
+    return models
+
+
+def check_packages() -> None:
+    """Refuse to start where a package of the extra is missing.
+
+    Raises:
+        MissingExtra: if it is.
+    """
+    from importlib.util import find_spec
+
+    for package in _PACKAGES:
+        if find_spec(package) is None:
+            raise MissingExtra(package.replace("_", "-"), "serve")

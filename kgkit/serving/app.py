@@ -1,0 +1,72 @@
+"""The application: routers, a guard before them, and errors as problem+json."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from fastapi import APIRouter, FastAPI
+
+from kgkit import __version__
+from kgkit.serving import mcp_http, nif, operations, reconciliation, rest, spotlight
+from kgkit.serving.answers import add_error_handlers
+from kgkit.serving.guard import Guard
+from kgkit.serving.metrics import ServiceMetrics
+from kgkit.serving.service import Service
+
+log = logging.getLogger(__name__)
+
+ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
+    rest.router,
+    spotlight.router,
+    nif.router,
+    reconciliation.router,
+    mcp_http.router,
+)
+"""What makes the routers of the service; each is in a module of its own."""
+
+REFRESH_SECONDS: Final = 1.0
+"""Time between two looks at what was published."""
+
+
+def make_app(service: Service) -> FastAPI:
+    """Return the application of a service, which it starts and closes.
+
+    Args:
+        service: service that has not been started.
+    """
+    metrics = ServiceMetrics()
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        """Open what is served, and look for what is published."""
+        if not service.started:
+            await asyncio.to_thread(service.start)
+        task = asyncio.create_task(_refresh(service, metrics))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="kgkit", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
+        openapi_url="/v1/openapi.json", redirect_slashes=False,
+    )  # fmt: skip
+    for make_router in (*ROUTERS, operations.router(metrics)):
+        app.include_router(make_router(service))
+    add_error_handlers(app, service)
+    app.add_middleware(Guard, service=service, metrics=metrics)
+    return app
+
+
+async def _refresh(service: Service, metrics: ServiceMetrics) -> None:
+    """Take what is published, and bring the gauges up to date, for ever."""
+    while True:
+        operations.observe(service, metrics)
+        await asyncio.sleep(REFRESH_SECONDS)
+        try:
+            await asyncio.to_thread(service.resources.refresh)
+        except Exception as error:  # noqa: BLE001 - what is open is served on
+            log.warning("what is published cannot be looked at: %s", type(error).__name__)

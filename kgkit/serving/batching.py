@@ -1,0 +1,173 @@
+"""The queue of requests for links: one in a process, bounded, read by one thread.
+
+An encoder serves one thread at a time. While it computes, requests wait; when it is free, those of the same
+linker are linked together, up to a number of documents. A request that finds the queue full gets 503.
+"""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kgkit.linking.linker import Linker
+from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.serving.problems import Busy
+from kgkit.types import Document, LinkedDocument
+
+
+@dataclass(eq=False)
+class LinkJob:
+    """Documents of one request.
+
+    Attributes:
+        linkers: linkers, one for each knowledge base; jobs of the same are linked together.
+        documents: documents of the request.
+        future: future of the links.
+        loop: loop that waits for it.
+    """
+
+    linkers: tuple[Linker, ...]
+    documents: Sequence[Document]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[list[LinkedDocument]]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.future = self.loop.create_future()
+
+    def run(self) -> None:
+        """Link the documents by themselves, and give the future the links, or the error."""
+        try:
+            self.finish(link_documents(self.linkers, self.documents))
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            self.fail(error)
+
+    def finish(self, links: list[LinkedDocument]) -> None:
+        """Give the future its result."""
+        self._call(_set_result, links)
+
+    def fail(self, error: BaseException) -> None:
+        """Give the future an error."""
+        self._call(_set_error, error)
+
+    def _call(self, function: Callable[..., None], value: object) -> None:
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(function, self.future, value)
+
+
+class LinkQueue:
+    """Links the documents of requests, those that wait together.
+
+    Args:
+        size: number of requests that may wait.
+        batch: number of documents that are linked together; 1: each request by itself.
+
+    Attributes:
+        batches: number of batches that were linked.
+        documents: number of documents in them.
+    """
+
+    def __init__(self, size: int, batch: int) -> None:
+        self._size, self._batch = size, batch
+        self._jobs: deque[LinkJob] = deque()
+        self._ready = threading.Condition()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self.batches = self.documents = 0
+
+    def __len__(self) -> int:
+        """Number of requests that wait."""
+        return len(self._jobs)
+
+    async def link(self, linkers: tuple[Linker, ...], documents: Sequence[Document]) -> list[LinkedDocument]:
+        """Return the documents with their links, when it is their turn.
+
+        Raises:
+            Busy: if too many requests wait.
+        """
+        job = LinkJob(linkers, documents, asyncio.get_running_loop())
+        with self._ready:
+            if len(self._jobs) >= self._size or self._closed:
+                raise Busy("too many requests for links are waiting")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="links", daemon=True)
+                self._thread.start()
+            self._jobs.append(job)
+            self._ready.notify()
+        return await job.future
+
+    def close(self) -> None:
+        """End the thread when the jobs that wait are done."""
+        with self._ready:
+            self._closed = True
+            self._ready.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _work(self) -> None:
+        while jobs := self._next_jobs():
+            self.batches += 1
+            self.documents += sum(len(job.documents) for job in jobs)
+            if len(jobs) == 1:
+                jobs[0].run()
+                continue
+            try:
+                self._link_together(jobs)
+            except BaseException:  # noqa: BLE001 - of which job it is, each by itself tells
+                for job in jobs:
+                    job.run()
+
+    def _link_together(self, jobs: Sequence[LinkJob]) -> None:
+        documents = [document for job in jobs for document in job.documents]
+        links = link_documents(jobs[0].linkers, documents)
+        begin = 0
+        for job in jobs:
+            end = begin + len(job.documents)
+            job.finish(links[begin:end])
+            begin = end
+
+    def _next_jobs(self) -> list[LinkJob]:
+        """Return the next job, with those behind it that can be linked together with it; none at the end."""
+        with self._ready:
+            while True:
+                while self._jobs and self._jobs[0].future.done():  # nobody waits for it any more
+                    self._jobs.popleft()
+                if self._jobs:
+                    break
+                if self._closed:
+                    return []
+                self._ready.wait()
+            jobs = [self._jobs.popleft()]
+            count, remaining = len(jobs[0].documents), deque[LinkJob]()
+            while self._jobs and count < self._batch:
+                job = self._jobs.popleft()
+                if job.linkers == jobs[0].linkers and count + len(job.documents) <= self._batch:
+                    jobs.append(job)
+                    count += len(job.documents)
+                else:
+                    remaining.append(job)
+            remaining.extend(self._jobs)
+            self._jobs = remaining
+            return jobs
+
+
+def _set_result(future: "asyncio.Future[list[LinkedDocument]]", links: list[LinkedDocument]) -> None:
+    if not future.done():
+        future.set_result(links)
+
+
+def _set_error(future: "asyncio.Future[list[LinkedDocument]]", error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def link_documents(linkers: Sequence[Linker], documents: Sequence[Document]) -> list[LinkedDocument]:
+    """Return documents with the links of one linker, or of several together.
+
+    Args:
+        linkers: linkers, one for each knowledge base.
+        documents: documents.
+    """
+    linker = linkers[0] if len(linkers) == 1 else MultiKBLinker(linkers, references=False)
+    return list(linker(documents))

@@ -1,0 +1,168 @@
+"""Types and properties of a knowledge base: what clients of reconciliation choose from.
+
+A type is one of an entity's types, or its kind. A property is a relation, whose values are entities, or an
+attribute; of every entity there are those of `FIELDS` besides. Their identifiers are their names.
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import Any, Final
+
+from kgkit.errors import FormatMismatch
+from kgkit.kb import KnowledgeBase
+from kgkit.types import Entity
+
+FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
+"""Properties that are no attributes."""
+
+_MAX_READ: Final = 400_000  # entities; of a larger knowledge base a sample is read
+_SAMPLE: Final = 100_000
+_BATCH: Final = 1_000
+_MAX_NAMES: Final = 10_000
+_EXAMPLES: Final = 20
+_FACTS: Final = 100
+_MAX_SCHEMAS: Final = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class KBSchema:
+    """Types and properties of a knowledge base.
+
+    Attributes:
+        types: number of entities that were read, by type, largest first.
+        attributes: number of entities that were read, by attribute, largest first.
+        relations: names of the relations.
+        examples: ids of some entities, by type.
+        is_complete: whether all entities were read.
+    """
+
+    types: Mapping[str, int]
+    attributes: Mapping[str, int]
+    relations: tuple[str, ...]
+    examples: Mapping[str, tuple[int, ...]]
+    is_complete: bool
+
+    @property
+    def properties(self) -> tuple[str, ...]:
+        """Names of all properties: relations, attributes and fields, each once."""
+        return tuple(dict.fromkeys((*self.relations, *self.attributes, *FIELDS)))
+
+    def may_have(self, name: str) -> bool:
+        """Say whether there may be entities of a type."""
+        return name in self.types or not self.is_complete
+
+
+def read_schema(kb: KnowledgeBase) -> KBSchema:
+    """Return the schema of a knowledge base, of which all entities are read, or a sample of a large one."""
+    is_complete = kb.id_count <= _MAX_READ
+    step = 1 if is_complete else max(1, kb.id_count // _SAMPLE)
+    types, attributes = Counter[str](), Counter[str]()
+    examples: dict[str, list[int]] = {}
+    for entity in _entities(kb, range(0, kb.id_count, step)):
+        for name in types_of(entity):
+            types[name] += 1
+            if len(rows := examples.setdefault(name, [])) < _EXAMPLES:
+                rows.append(entity.id)
+        attributes.update(entity.attributes.keys())
+    frequent = _by_frequency(types)
+    return KBSchema(
+        types=frequent,
+        attributes=_by_frequency(attributes),
+        relations=kb.relations,
+        examples={name: tuple(examples[name]) for name in frequent},
+        is_complete=is_complete and len(types) <= _MAX_NAMES,
+    )
+
+
+def _entities(kb: KnowledgeBase, numbers: Iterable[int]) -> Iterator[Entity]:
+    """Yield the entities of these ids that are not retired."""
+    iterator = iter(numbers)
+    while batch := list(islice(iterator, _BATCH)):
+        with kb.store.reading():
+            rows = [kb.get(number) for number in batch]
+        yield from (entity for entity in rows if entity is not None)
+
+
+def _by_frequency(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MAX_NAMES])
+
+
+def types_of(entity: Entity) -> tuple[str, ...]:
+    """Return the types of an entity, its kind last."""
+    return tuple(dict.fromkeys(filter(None, (*entity.types, entity.kind))))
+
+
+def properties_of_type(kb: KnowledgeBase, schema: KBSchema, name: str) -> list[str]:
+    """Return the properties that entities of a type have, the most frequent first.
+
+    Args:
+        kb: knowledge base.
+        schema: its schema.
+        name: type; empty, or one that no entity has: all properties.
+    """
+    numbers = schema.examples.get(name, ())
+    if not numbers:
+        return list(schema.properties)
+    counts = Counter[str]()
+    for entity in _entities(kb, numbers):
+        counts.update(entity.attributes.keys())
+        counts.update({fact.relation for fact in islice(kb.match(subject=entity), _FACTS)})
+    return [*_by_frequency(counts), *(field for field in FIELDS if field not in counts)]
+
+
+def property_values(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> list[Any]:
+    """Return the values of a property: entities of a relation, JSON-like values of an attribute or a field.
+
+    Args:
+        kb: knowledge base.
+        entity: the entity.
+        name: identifier of the property.
+        most: largest number of values.
+    """
+    values: list[Any] = []
+    if name in kb.relations:
+        numbers = kb.neighbors(entity.id, name)[:most].tolist()
+        values.extend(each for each in map(kb.get, numbers) if each is not None)
+    if name in entity.attributes:
+        values.extend(_listed(entity.attributes[name]))
+    elif not values and name in FIELDS:
+        values.extend(_listed(_field(kb, entity, name, most)))
+    return values[:most]
+
+
+def _field(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> Any:
+    if name == "surfaces":
+        with suppress(FormatMismatch):  # a build of an older format does not list them
+            return [each.surface for each in kb.surfaces_of(entity, most)]
+        return None
+    if name == "url":
+        return kb.url(entity.id)
+    return getattr(entity, name)
+
+
+def _listed(value: Any) -> list[Any]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [each for each in values if each is not None and each != ""]
+
+
+class SchemaCache:
+    """The schemas of the knowledge bases that were asked for last, read once each."""
+
+    def __init__(self) -> None:
+        self._schemas: OrderedDict[tuple[str, str], KBSchema] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, kb: KnowledgeBase) -> KBSchema:
+        """Return the schema of a knowledge base."""
+        build = kb.name, kb.build
+        with self._lock:  # a second request waits for what the first one reads
+            if build not in self._schemas:
+                self._schemas[build] = read_schema(kb)
+                if len(self._schemas) > _MAX_SCHEMAS:
+                    self._schemas.popitem(last=False)
+            self._schemas.move_to_end(build)
+            return self._schemas[build]

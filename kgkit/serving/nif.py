@@ -1,0 +1,93 @@
+"""`/nif`: entity linking as GERBIL asks for it, by a POST of NIF in Turtle.
+
+`/nif` is of the default knowledge base, `/nif/NAME` of another. Fields of the query: `model`, `threshold`,
+`nil` (`true`: mentions that are found and mean nothing are written too) and `task` (`a2kb`, `d2kb`).
+"""
+
+from typing import Final, get_args
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kgkit.evaluation.nif import NifLimits
+from kgkit.serving.forms import number_field, parse_fields
+from kgkit.serving.nif_documents import MAX_TRIPLES, NifDocument, Task, read_documents, write_documents
+from kgkit.serving.problems import Problem
+from kgkit.serving.service import Service
+from kgkit.types import LinkedDocument
+
+TURTLE: Final = "text/turtle"
+X_TURTLE: Final = "application/x-turtle"
+
+_MEDIA_TYPES: Final = ("", TURTLE, X_TURTLE, "application/turtle", "application/n-triples", "text/plain")
+_TASKS: Final[tuple[Task, ...]] = get_args(Task)
+
+
+def router(service: Service) -> APIRouter:
+    """Return the router of `/nif`."""
+    routes = APIRouter(prefix="/nif", tags=["GERBIL"])
+
+    async def annotate(request: Request) -> Response:
+        """Link the texts of NIF in Turtle, and answer the same contexts with their links."""
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media not in _MEDIA_TYPES:
+            raise Problem(415, f"the body is {media[:100]!r}; it is {TURTLE}", field="Content-Type")
+        fields = parse_fields(request.scope.get("query_string", b""), "the query")
+        task = next((each for each in _TASKS if each == fields.get("task")), None)
+        if task is None and fields.get("task"):
+            raise Problem(422, f"task is {fields['task'][:40]!r}; it is a2kb or d2kb", field="task")
+        limits = NifLimits(service.limits.documents + service.limits.mentions, MAX_TRIPLES)
+        documents = await service.call(read_documents, await request.body(), limits, task)
+        linked = await _links(
+            service,
+            documents,
+            kb=request.path_params.get("kb") or fields.get("kb") or None,
+            model=fields.get("model") or None,
+            threshold=number_field(fields, "threshold", 0, 1) if fields.get("threshold") else None,
+            nil=fields.get("nil") == "true",
+        )
+        body = await service.call(write_documents, documents, linked)
+        accepted = request.headers.get("accept", "")
+        return Response(body, media_type=X_TURTLE if X_TURTLE in accepted else TURTLE)
+
+    for path in ("", "/{kb}"):
+        routes.add_api_route(
+            path,
+            annotate,
+            methods=["POST"],
+            response_class=Response,
+            operation_id=f"nif_{len(path)}",
+            summary="NIF: texts to linked texts",
+        )
+    return routes
+
+
+async def _links(
+    service: Service,
+    documents: list[NifDocument],
+    *,
+    kb: str | None,
+    model: str | None,
+    threshold: float | None,
+    nil: bool,
+) -> list[LinkedDocument]:
+    """Return the links of each document; mentions that came along are answered whatever they mean."""
+    service.check_documents([nif_document.document for nif_document in documents])
+    linked: dict[int, LinkedDocument] = {}
+    for has_mentions in (False, True):
+        indices = [
+            index
+            for index, nif_document in enumerate(documents)
+            if (nif_document.document.mentions is not None) == has_mentions
+        ]
+        if indices:
+            links = await service.link(
+                [documents[index].document for index in indices],
+                kb=kb,
+                model=model,
+                threshold=threshold,
+                nil=nil or has_mentions,
+            )
+            linked.update(zip(indices, links, strict=True))
+    return [linked[index] for index in range(len(documents))]

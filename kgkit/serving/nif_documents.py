@@ -1,0 +1,130 @@
+"""Texts of NIF in Turtle as documents, and their links as NIF: what GERBIL sends and takes.
+
+A context whose phrases came along is a document with these mentions (D2KB); without phrases its mentions are
+to be found (A2KB). Offsets count code points. Triples that are nested in triples would overflow the stack of
+the parser, so `<<` is counted before.
+"""
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import Final, Literal, NamedTuple
+
+from kgkit.errors import SourceError
+from kgkit.evaluation.gold import GoldError
+from kgkit.evaluation.nif import (
+    NIF_HEAD,
+    NifContext,
+    NifLimits,
+    NifPhrase,
+    NifResource,
+    nif_statements,
+    nil_iri,
+    read_contexts,
+)
+from kgkit.serving.problems import Problem
+from kgkit.serving.resource_iris import resource_iri
+from kgkit.text import mention_problem
+from kgkit.types import Document, Link, LinkedDocument, Mention
+
+Task = Literal["a2kb", "d2kb"]
+
+MAX_TRIPLES: Final = 250_000
+"""Triples of a request, whatever they say."""
+
+MAX_NESTED: Final = 1_000
+"""Number of `<<` in a request: that many nested triples are far from what overflows a stack."""
+
+
+class NifDocument(NamedTuple):
+    """A context, and the document that is linked.
+
+    Attributes:
+        iri: IRI of the context.
+        document: its text, with its phrases as mentions, if these are to be linked. A mention's id is the IRI
+            of its phrase.
+    """
+
+    iri: str
+    document: Document
+
+
+def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) -> list[NifDocument]:
+    """Return the documents of a graph in Turtle.
+
+    Args:
+        content: the graph.
+        limits: how much of it is read.
+        task: `a2kb`: phrases are read past; `d2kb`: only phrases are linked; None: phrases where a context
+            has some.
+
+    Raises:
+        Problem: if it is no such graph, larger than the limits, or a phrase is no span of its text.
+    """
+    if content.count(b"<<") > MAX_NESTED:
+        raise Problem(
+            422, f"more than {MAX_NESTED:,} `<<`, which begin triples in triples",
+            remedy=r"write `<` in texts as \u003C",
+        )  # fmt: skip
+    try:
+        contexts = read_contexts(BytesIO(content), limits=limits)
+    except SourceError as error:
+        where = "" if error.line is None else f"line {error.line}: "
+        raise Problem(422, f"{where}{error.message}", remedy="send NIF 2.0 in Turtle") from None
+    return [_nif_document(context, task) for context in contexts]
+
+
+def _nif_document(context: NifContext, task: Task | None) -> NifDocument:
+    if ":" not in context.iri:
+        raise Problem(422, "a nif:Context is a blank node", remedy="name it by an IRI")
+    if task == "a2kb" or (task is None and not context.phrases):
+        return NifDocument(context.iri, Document(context.iri, context.text))
+    try:
+        mentions = [_mention(context, iri, phrase) for iri, phrase in context.phrases]
+    except GoldError as error:
+        raise Problem(422, str(error)) from None
+    if (problem := mention_problem(context.text, mentions)) is not None:
+        raise Problem(422, f"<{context.iri}>: {problem}")
+    mentions.sort(key=lambda mention: (mention.start, mention.end, mention.id))
+    return NifDocument(context.iri, Document(context.iri, context.text, mentions=mentions))
+
+
+def _mention(context: NifContext, iri: str, phrase: NifResource) -> Mention:
+    start, end = phrase.span(iri)
+    surface = phrase.values.get("surface", context.text[start:end])
+    name = phrase_iri(context.iri, start, end) if phrase.is_blank else iri
+    return Mention(start, end, surface, id=name)
+
+
+def phrase_iri(context: str, start: int, end: int) -> str:
+    """Return an IRI for a phrase, in the scheme that the IRI of its context has.
+
+    Args:
+        context: IRI of the context.
+        start, end: code points of the text, end exclusive.
+    """
+    base, _, fragment = context.partition("#")
+    iri = f"{base}#char={start},{end}" if fragment.startswith("char=") else f"{base}#offset_{start}_{end}"
+    return f"{base}#phrase_{start}_{end}" if iri == context else iri  # a phrase that is all of the text
+
+
+def write_documents(documents: Sequence[NifDocument], linked: Sequence[LinkedDocument]) -> bytes:
+    """Return contexts with their links in Turtle.
+
+    Args:
+        documents: contexts.
+        linked: the links of each.
+    """
+    parts = [NIF_HEAD]
+    for nif, links in zip(documents, linked, strict=True):
+        parts.extend(nif_statements(nif.iri, nif.document.text, _phrases(nif.iri, links)))
+    return "".join(parts).encode()
+
+
+def _phrases(context: str, links: LinkedDocument) -> Iterator[NifPhrase]:
+    for link in links:
+        iri = link.id or phrase_iri(context, link.start, link.end)
+        yield NifPhrase(iri, link.start, link.end, _entity_iri(link), link.score)
+
+
+def _entity_iri(link: Link) -> str:
+    return nil_iri(link.text) if link.entity is None else resource_iri(link.entity, link.url)

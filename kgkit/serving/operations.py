@@ -1,0 +1,66 @@
+"""Health and metrics: what those ask who run the service.
+
+/health/live    the process answers
+/health/ready   it serves; which builds, and which published ones it has not taken, and why
+/metrics        Prometheus
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from kgkit.serving.answers import json_response
+from kgkit.serving.metrics import CONTENT_TYPE, ServiceMetrics
+from kgkit.serving.problems import without_paths
+from kgkit.serving.service import Service
+
+
+def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
+    """Return the function that makes the router.
+
+    Args:
+        metrics: metrics that are shown.
+    """
+
+    def make_router(service: Service) -> APIRouter:
+        """Return the router of `/health` and `/metrics`."""
+        routes = APIRouter(tags=["operations"])
+
+        @routes.get("/health/live")
+        async def live() -> Response:
+            """Say that the process answers."""
+            return json_response({"status": "live"})
+
+        @routes.get("/health/ready")
+        async def ready() -> Response:
+            """Say what is served, and which published builds are not, and why."""
+            return json_response(readiness(service), 503 if service.closing else 200)
+
+        @routes.get("/metrics")
+        async def show_metrics() -> Response:
+            """Show the metrics of all workers, in Prometheus's text format."""
+            observe(service, metrics)
+            return Response(await service.call(metrics.exposition), media_type=CONTENT_TYPE)
+
+        return routes
+
+    return make_router
+
+
+def readiness(service: Service) -> dict[str, Any]:
+    """Return what is served, and the reasons why published builds are not."""
+    resources = service.resources
+    problems = {name: without_paths(text, service.home) for name, text in resources.problems.items()}
+    return {
+        "status": "closing" if service.closing else "ready",
+        "kbs": {name: resources.served(name).kb.build for name in resources.names()},
+        "problems": problems,
+    }
+
+
+def observe(service: Service, metrics: ServiceMetrics) -> None:
+    """Bring the gauges of this process up to date."""
+    queue = service.queue
+    metrics.observe_process(len(queue), queue.batches, queue.documents, len(service.resources.problems))

@@ -1,0 +1,152 @@
+"""Problems of requests, as RFC 9457 has them: `application/problem+json`.
+
+An answer names the field and the remedy; it has no traceback, and no path of this machine.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kgkit.errors import (
+    KgkitError,
+    MissingExtra,
+    NotThere,
+    StoreError,
+    UnknownEntity,
+    UnknownName,
+    UsageError,
+    abbreviate,
+)
+from kgkit.home import Home
+
+MEDIA_TYPE: Final = "application/problem+json"
+
+TITLES: Final[Mapping[int, str]] = {
+    400: "the request cannot be read",
+    401: "a token is needed",
+    403: "the request is not allowed",
+    404: "not there",
+    405: "the method does not fit the address",
+    408: "the request did not arrive in time",
+    413: "the request is too large",
+    415: "the media type is not supported",
+    421: "the host is not served here",
+    422: "the request cannot be answered as it is",
+    429: "too many requests",
+    500: "the service failed",
+    503: "the service is busy",
+    504: "the answer took too long",
+}
+"""What is said of each status, where nothing says it better."""
+
+
+class Problem(Exception):
+    """A request that is not answered, and why.
+
+    Args:
+        status: HTTP status.
+        detail: sentence that says what is wrong.
+        title: phrase that names the kind of problem; None: that of the status.
+        field: field of the request that it is about; empty if about none.
+        remedy: what to do next; empty where nothing is known.
+        headers: headers of the answer.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        title: str | None = None,
+        field: str = "",
+        remedy: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.field, self.remedy = status, detail, field, remedy
+        self.title = title or TITLES.get(status, "problem")
+        self.headers = dict(headers or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the members of the answer, without empty ones."""
+        members = {
+            "type": "about:blank",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "field": self.field,
+            "remedy": self.remedy,
+        }
+        return {name: value for name, value in members.items() if value != ""}
+
+    def to_json(self) -> bytes:
+        """Return the body of the answer; a lone surrogate in it is written as an escape."""
+        members = {
+            name: _encodable(value) if isinstance(value, str) else value
+            for name, value in self.to_dict().items()
+        }
+        return msgspec.json.encode(members)
+
+
+class Busy(Problem):
+    """More is waiting than the service takes.
+
+    Args:
+        detail: sentence that says what is waiting.
+        seconds: time after which to ask again.
+    """
+
+    def __init__(self, detail: str, seconds: int = 1) -> None:
+        super().__init__(
+            503, detail, remedy=f"ask again in {seconds} s", headers={"Retry-After": str(seconds)}
+        )
+
+
+def problem_of(error: Exception, home: Home) -> Problem:
+    """Return an error as a problem.
+
+    Args:
+        error: error of kgkit, of the disk, or any other.
+        home: home whose path is left out of the sentence.
+    """
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, UnknownEntity):
+        detail = f"no entity {abbreviate(str(error.entity))!r} in knowledge base {error.kb!r}"
+        return Problem(404, detail, title="no such entity", remedy=error.hint)
+    if isinstance(error, UnknownName):
+        return Problem(422, without_paths(str(error), home), title=f"no such {error.kind}"[:80])
+    if isinstance(error, MissingExtra):
+        return Problem(501, without_paths(str(error), home), title="not installed")
+    if isinstance(error, UsageError):
+        return Problem(422, without_paths(str(error), home))
+    if isinstance(error, NotThere):
+        return Problem(404, without_paths(str(error), home))
+    if isinstance(error, StoreError):
+        return Problem(503, without_paths(str(error), home), title="the files cannot be used")
+    if isinstance(error, KgkitError):
+        return Problem(500, without_paths(str(error), home))
+    return Problem(500, f"an error of the kind {type(error).__name__}, which the log of the service has")
+
+
+def without_paths(text: str, home: Home) -> str:
+    """Return a sentence without the paths of this machine."""
+    folders = {str(home.path), *_machine_folders()}
+    longest_first = sorted((folder for folder in folders if len(folder) > 1), key=len, reverse=True)
+    pattern = "|".join(map(re.escape, longest_first))
+    return re.sub(rf"(?:{pattern})(?![\w-])[^\s'\"`,;:)]*", "…", text)
+
+
+def _machine_folders() -> list[str]:
+    """Return folders below which files of this machine lie."""
+    package = str(Path(__file__).parents[2])
+    return [str(Path.home()), sys.prefix, sys.base_prefix, tempfile.gettempdir(), package]
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

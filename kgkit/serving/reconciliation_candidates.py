@@ -1,0 +1,288 @@
+"""Answers to reconciliation queries, over `kgkit.reconcile`.
+
+Candidates and scores are those of a `Reconciler`. A query that is the key of an entity, but none of its
+names, means that entity. Properties are evidence for or against each candidate, with odds of nine to one:
+
+    weight(entity) = score(entity) · 9^agreeing · 9^-contradicting      without a value, neither
+    score'(entity) = weight(entity) / (Σ weights + 1 - Σ scores)
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from kgkit.errors import UnknownName
+from kgkit.kb import KnowledgeBase
+from kgkit.serving.kb_schema import KBSchema, property_values, types_of
+from kgkit.serving.reconciliation_queries import (
+    EntityValue,
+    PropertyFilter,
+    PropertyValue,
+    ReconciliationQuery,
+)
+from kgkit.serving.service import Service
+from kgkit.text import fold
+from kgkit.types import Entity
+
+THRESHOLD: Final = 0.5
+"""Least score of a match."""
+
+_ODDS: Final = 9.0
+_LIMIT: Final = 5
+_FEW_CANDIDATES: Final = 10  # lists of one size share what the reconciler remembers
+_MANY_CANDIDATES: Final = 50
+_MAX_VALUES: Final = 1_000
+_DESCRIPTION: Final = 300
+
+
+class ReconciliationCandidate(NamedTuple):
+    """An entity that a query may mean.
+
+    Attributes:
+        entity: the entity.
+        score: probability that the query means it, in [0, 1].
+        agreement: share of the properties that agree; None if none were asked for.
+    """
+
+    entity: Entity
+    score: float
+    agreement: float | None = None
+
+
+def answer_queries(
+    service: Service, name: str, schema: KBSchema, queries: Mapping[str, ReconciliationQuery]
+) -> dict[str, Any]:
+    """Return the results of a batch, as the specification has them.
+
+    Args:
+        service: service.
+        name: name of the knowledge base.
+        schema: its schema.
+        queries: queries by their identifiers.
+    """
+    kb = service.kb(name)
+    scores = _scores(service, name, schema, queries)
+    results: dict[str, Any] = {}
+    for identifier, query in queries.items():
+        candidates = _candidates(kb, query, scores[identifier])
+        shown = candidates[: min(int(query.limit or _LIMIT), service.limits.rows)]
+        results[identifier] = {"result": [_record(query, each, rank) for rank, each in enumerate(shown)]}
+    return results
+
+
+def _scores(
+    service: Service, name: str, schema: KBSchema, queries: Mapping[str, ReconciliationQuery]
+) -> dict[str, dict[str, float]]:
+    """Return the scores of entities by their keys, for each query."""
+    scores: dict[str, dict[str, float]] = {identifier: {} for identifier in queries}
+    groups: dict[tuple[str | None, int], list[str]] = {}
+    for identifier, query in queries.items():
+        if (query.query or "").strip():
+            count = min(_list_size(query), service.limits.rows)
+            for kind in query.types or (None,):
+                if kind is None or (schema.may_have(kind) and "=" not in kind):
+                    groups.setdefault((kind, count), []).append(identifier)
+    _look_up(service, name, queries, groups, scores)
+    unmatched: dict[tuple[str | None, int], list[str]] = {}
+    for identifier, query in queries.items():
+        if query.type_strict == "should" and query.types and not scores[identifier]:
+            count = min(_list_size(query), service.limits.rows)
+            unmatched.setdefault((None, count), []).append(identifier)
+    _look_up(service, name, queries, unmatched, scores)
+    return scores
+
+
+def _list_size(query: ReconciliationQuery) -> int:
+    limit = int(min(query.limit or _LIMIT, _MANY_CANDIDATES))
+    return _FEW_CANDIDATES if limit <= _FEW_CANDIDATES and not query.properties else _MANY_CANDIDATES
+
+
+def _look_up(
+    service: Service,
+    name: str,
+    queries: Mapping[str, ReconciliationQuery],
+    groups: Mapping[tuple[str | None, int], Sequence[str]],
+    scores: Mapping[str, dict[str, float]],
+) -> None:
+    for (kind, count), identifiers in groups.items():
+        names = [(queries[identifier].query or "").strip() for identifier in identifiers]
+        try:
+            matches = service.reconcile(names, name, kind=kind, k=count, threshold=THRESHOLD)
+        except UnknownName:
+            continue  # no entity has this type
+        for identifier, match in zip(identifiers, matches, strict=True):
+            of_query = scores[identifier]
+            for candidate in match.candidates:
+                of_query[candidate.key] = max(candidate.score, of_query.get(candidate.key, 0.0))
+
+
+def _candidates(
+    kb: KnowledgeBase, query: ReconciliationQuery, scores: Mapping[str, float]
+) -> list[ReconciliationCandidate]:
+    """Return the candidates of a query, best first."""
+    rows = [
+        ReconciliationCandidate(entity, score)
+        for key, score in scores.items()
+        if (entity := kb.get(key)) is not None and _has_types(entity, query)
+    ]
+    text = (query.query or "").strip()
+    entity = kb.get(text) if text else None
+    if entity is not None and _has_types(entity, query) and not _is_name(kb, entity, text):
+        rows = [ReconciliationCandidate(entity, 1.0)]
+    elif not text:
+        rows = _subjects(kb, query)
+    if query.properties:
+        rows = _weighed(kb, query, rows)
+    return sorted(rows, key=lambda row: (-row.score, row.entity.id))
+
+
+def _is_name(kb: KnowledgeBase, entity: Entity, text: str) -> bool:
+    """Say whether a text is a surface of an entity, or its label."""
+    return fold(entity.label) == fold(text) or entity.id in kb.candidates(text).ids.tolist()
+
+
+def _has_types(entity: Entity, query: ReconciliationQuery) -> bool:
+    if query.type_strict != "all":
+        return True
+    return set(query.types) <= set(types_of(entity))
+
+
+# -- properties -------------------------------------------------------------
+
+
+def _weighed(
+    kb: KnowledgeBase, query: ReconciliationQuery, rows: Sequence[ReconciliationCandidate]
+) -> list[ReconciliationCandidate]:
+    """Return the candidates with scores that take the properties into account."""
+    remainder = max(0.0, 1 - sum(row.score for row in rows))
+    weights, agreements = [], []
+    for row in rows:
+        answers = [_agrees(kb, row.entity, each) for each in query.properties]
+        exponent = answers.count(True) - answers.count(False)
+        weights.append(row.score * _ODDS**exponent)
+        agreements.append(answers.count(True) / len(answers))
+    total = sum(weights) + remainder
+    return [
+        ReconciliationCandidate(row.entity, weight / total if total else 0.0, agreement)
+        for row, weight, agreement in zip(rows, weights, agreements, strict=True)
+    ]
+
+
+def _agrees(kb: KnowledgeBase, entity: Entity, wanted: PropertyFilter) -> bool | None:
+    """Say whether an entity has one of the values; None if it has no value."""
+    if wanted.pid in kb.relations:
+        numbers = kb.neighbors(entity.id, wanted.pid)
+        if len(numbers):
+            expected = [number for value in wanted.values for number in _meanings(kb, value)]
+            return bool(np.isin(numbers, np.array(expected, numbers.dtype)).any())
+    values = property_values(kb, entity, wanted.pid, _MAX_VALUES)
+    if not values:
+        return None
+    return any(_is_equal(value, expected) for value in values for expected in wanted.values)
+
+
+def _meanings(kb: KnowledgeBase, value: PropertyValue) -> list[int]:
+    """Return the ids of the entities that a value may mean: by its key, else by its name."""
+    key = value.id if isinstance(value, EntityValue) else str(value)
+    entity = kb.get(key) if key else None
+    numbers = [] if entity is None else [entity.id]
+    if isinstance(value, EntityValue):
+        return numbers
+    return [*numbers, *kb.candidates(str(value)).ids.tolist()] if str(value).strip() else numbers
+
+
+def _is_equal(value: Any, expected: PropertyValue) -> bool:
+    if isinstance(expected, EntityValue):
+        return any(_is_equal(value, each) for each in (expected.id, expected.name) if each)
+    if isinstance(expected, bool) or isinstance(value, bool):
+        return str(value).lower() == str(expected).lower()
+    if isinstance(expected, str):
+        return fold(str(value)) == fold(expected)
+    try:
+        return float(value) == float(expected)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[ReconciliationCandidate]:
+    """Return entities by their relations alone, each as likely as the others."""
+    numbers: dict[int, None] = {}
+    for wanted in query.properties:
+        if wanted.pid in kb.relations:
+            for value in wanted.values:
+                for number in _meanings(kb, value)[:_FEW_CANDIDATES]:
+                    subjects = kb.neighbors(number, wanted.pid, direction="in")[:_MAX_VALUES]
+                    numbers.update(dict.fromkeys(subjects.tolist()))
+            break
+    entities = [kb[number] for number in list(numbers)[:_MAX_VALUES]]
+    matches = [each for each in entities if not query.types or set(query.types) & set(types_of(each))]
+    return [ReconciliationCandidate(each, 1 / (len(matches) + 1)) for each in matches]
+
+
+# -- records ----------------------------------------------------------------
+
+
+def _record(query: ReconciliationQuery, candidate: ReconciliationCandidate, rank: int) -> dict[str, Any]:
+    """Return a candidate as the specification has it."""
+    entity = candidate.entity
+    fields: dict[str, Any] = {
+        "id": entity.key,
+        "name": entity.label or entity.key,
+        "score": candidate.score,
+        "match": rank == 0 and candidate.score >= THRESHOLD,
+        "type": type_records(types_of(entity)),
+        "features": _features(query, candidate),
+    }
+    return fields | describe(entity)
+
+
+def _features(query: ReconciliationQuery, candidate: ReconciliationCandidate) -> list[dict[str, Any]]:
+    features: list[dict[str, Any]] = []
+    if query.query:
+        similarity = _similarity(fold(query.query), fold(candidate.entity.label or candidate.entity.key))
+        features.append({"id": "name_similarity", "value": similarity})
+    if query.types:
+        features.append(
+            {"id": "type_match", "value": not {*query.types}.isdisjoint(types_of(candidate.entity))}
+        )
+    if candidate.agreement is not None:
+        features.append({"id": "property_agreement", "value": candidate.agreement})
+    return features
+
+
+def _similarity(text: str, label: str) -> float:
+    from rapidfuzz import fuzz  # here: it is needed by the first query only
+
+    return float(fuzz.ratio(text, label)) / 100
+
+
+def describe(entity: Entity) -> dict[str, str]:
+    """Return the field `description` of an entity, abbreviated; none if it has no description."""
+    text = entity.description
+    if not text:
+        return {}
+    return {"description": text if len(text) <= _DESCRIPTION else text[: _DESCRIPTION - 1] + "…"}
+
+
+def type_records(names: Sequence[str]) -> list[dict[str, str]]:
+    """Return types, or properties, as the specification has them: an id and a name."""
+    return [{"id": name, "name": name} for name in names]
+
+
+def value_record(value: Any) -> dict[str, Any]:
+    """Return a property value as data extension has it.
+
+    Args:
+        value: entity, string, number, or anything JSON-like.
+    """
+    if isinstance(value, Entity):
+        return {"id": value.key, "name": value.label or value.key} | describe(value)
+    if isinstance(value, str):
+        return {"str": value}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"int": value}
+    if isinstance(value, float):
+        return {"float": value}
+    return {"str": msgspec.json.encode(value).decode()}

@@ -1,0 +1,296 @@
+"""What a process of the service has open: knowledge bases, and the linkers of each.
+
+    start     opens the builds that are published, and their models
+    refresh   opens what was published since, beside what is open, and takes it when all of it fits
+
+What is open is never changed: `ServedKB` is replaced as a whole, and requests that hold the former one finish
+with it. A build whose model or vectors do not fit is not taken; `problems` says why.
+"""
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from kgkit.candidates import generator_for
+from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking import Linker
+from kgkit.linking.reconciler import ReconcileConfig, Reconciler
+from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
+from kgkit.serving.settings import ServiceSettings
+from kgkit.types import Candidates, Mention
+from kgkit.vectors import vectors_names
+from kgkit.versions import current_version
+
+log = logging.getLogger(__name__)
+
+PRIOR: Final = "prior"
+"""The model that every knowledge base can be linked with, whatever else is served."""
+
+_MAX_VARIANTS: Final = 16  # linkers of other thresholds, and reconcilers of other kinds, that are remembered
+
+LinkVariant = tuple[str, float | None, bool, int]
+"""A linker by its model, threshold, whether NIL is marked, and number of candidates shown."""
+
+
+class ServedKB:
+    """A build with all that was opened on it.
+
+    Args:
+        kb: handle; it is closed when nobody uses it any more.
+        linkers: linkers by the names of their models, the default one first.
+        state: versions on disk that this was opened from.
+    """
+
+    def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
+        self.kb, self.linkers, self.state = kb, dict(linkers), tuple(state)
+        self._variants: OrderedDict[LinkVariant, Linker] = OrderedDict()
+        self._reconcilers: OrderedDict[ReconcileConfig, Reconciler] = OrderedDict()
+        self._generator = generator_for(kb, max_candidates=None)
+        self._lock, self._generator_lock = threading.Lock(), threading.Lock()
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names of the models that link to it, the default one first."""
+        return tuple(self.linkers)
+
+    def linker(
+        self, model: str | None = None, *, threshold: float | None = None, nil: bool = False, top_k: int = 5
+    ) -> Linker:
+        """Return a linker; those of one model share its scorer, whatever their settings.
+
+        Args:
+            model: name of the model; None: the default one.
+            threshold: least score of a link; None: the model's own.
+            nil: whether mentions that mean nothing are marked, and not left out.
+            top_k: number of candidates that a link shows.
+
+        Raises:
+            UnknownName: if no such model is served.
+            UsageError: if a setting is out of range.
+        """
+        name = model or next(iter(self.linkers))
+        base = self.linkers.get(name)
+        if base is None:
+            raise UnknownName(f"model served for {self.kb.name!r}", name, self.models)
+        if threshold is None and not nil and top_k == base.config.top_k:
+            return base
+        variant = name, threshold, nil, top_k
+        with self._lock:
+            linker = self._variants.get(variant)
+            if linker is None:
+                config = replace(
+                    base.config,
+                    threshold=base.config.threshold if threshold is None else threshold,
+                    nil="mark" if nil else "drop",
+                    top_k=top_k,
+                )
+                linker = Linker(
+                    self.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger
+                )
+                self._variants[variant] = linker
+                if len(self._variants) > _MAX_VARIANTS:
+                    self._variants.popitem(last=False)
+            self._variants.move_to_end(variant)
+        return linker
+
+    def reconciler(self, config: ReconcileConfig) -> Reconciler:
+        """Return a reconciler of these settings; those used last are kept with what they remember."""
+        with self._lock:
+            reconciler = self._reconcilers.get(config)
+        if reconciler is None:
+            reconciler = Reconciler(self.kb, config)  # may read the whole knowledge base
+        with self._lock:
+            self._reconcilers[config] = reconciler
+            self._reconcilers.move_to_end(config)
+            if len(self._reconcilers) > _MAX_VARIANTS:
+                self._reconcilers.popitem(last=False)
+        return reconciler
+
+    def candidates(self, text: str, pos: str = "") -> Candidates:
+        """Return what a text means as a whole, and its lemmas where the generator looks for some."""
+        with self._generator_lock:
+            return self._generator.candidates_of(Mention(0, len(text), text, pos=pos))
+
+
+class Resources:
+    """The knowledge bases and linkers that a process has open.
+
+    Args:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+    """
+
+    def __init__(self, settings: ServiceSettings, home: Home) -> None:
+        self.settings, self.home = settings, home
+        self._served: dict[str, ServedKB] = {}
+        self._problems: dict[str, str] = {}
+        self._refused: dict[str, tuple[str, ...]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Reasons why a published build is not served, by the name of its knowledge base."""
+        return dict(self._problems)
+
+    def start(self) -> None:
+        """Open all that is to be served.
+
+        Raises:
+            NotThere: if nothing can be served, or a knowledge base that the settings name.
+            KgkitError: if a knowledge base that the settings name, or its model, cannot be opened.
+        """
+        for name in self._wanted_names():
+            try:
+                self._served[name] = self._open(name, self._model_names(name))
+            except (KgkitError, OSError) as error:
+                if self.settings.kbs:
+                    raise
+                self._problems[name] = str(error)
+                log.warning("knowledge base %s is not served: %s", name, error)
+        if not self._served:
+            self.home.default_kb()  # raises, and says how to build one
+            raise NotThere("no knowledge base can be served: " + "; ".join(self._problems.values()))
+
+    def names(self) -> list[str]:
+        """Return the names of the knowledge bases that are served, the default one first."""
+        default = self.default_name()
+        return sorted(self._served, key=lambda name: (name != default, name))
+
+    def default_name(self) -> str | None:
+        """Return the name of the knowledge base of requests that name none; None: they have to."""
+        chosen = self.settings.default_kb or next(iter(self.settings.kbs), None) or self.home.chosen_default
+        if chosen in self._served:
+            return chosen
+        return next(iter(self._served)) if len(self._served) == 1 else None
+
+    def served(self, name: str | None = None) -> ServedKB:
+        """Return a knowledge base with what is open on it.
+
+        Raises:
+            UnknownName: if it is not served.
+            UsageError: if none is named, and none is the default.
+        """
+        chosen = name or self.default_name()
+        if chosen is None:
+            raise UsageError(f"which knowledge base? Served are {', '.join(self.names())}: name one")
+        served = self._served.get(chosen)
+        if served is None:
+            raise UnknownName("knowledge base served here", chosen, self.names())
+        return served
+
+    def refresh(self) -> None:
+        """Take what was published since, where all of it fits; else keep what is open, and say why."""
+        with self._lock:
+            for name in self._wanted_names():
+                served = self._served.get(name)
+                models = self._model_names(name) if served is None else served.models
+                state = self._state(name, models)
+                if served is not None and state == served.state:
+                    self._problems.pop(name, None)
+                    self._refused.pop(name, None)
+                elif state and state != self._refused.get(name):
+                    self._replace(name, models, state)
+
+    def _replace(self, name: str, models: Sequence[str], state: tuple[str, ...]) -> None:
+        """Open what is published of a knowledge base, and serve it from now on, if all of it fits."""
+        try:
+            opened = self._open(name, models)
+            if (served := self._served.get(name)) is not None:
+                _check_vectors(served.kb, opened.kb)
+        except (KgkitError, OSError) as error:
+            self._refused[name] = state
+            self._problems[name] = str(error)
+            log.warning("a new build of %s is not taken: %s", name, error)
+            return
+        self._served[name] = opened
+        self._problems.pop(name, None)
+        self._refused.pop(name, None)
+        log.info("knowledge base %s is served from build %s", name, opened.kb.build)
+
+    def _wanted_names(self) -> list[str]:
+        """Return the names of the knowledge bases that are to be served."""
+        return list(self.settings.kbs) or [kb.name for kb in self.home.kbs()]
+
+    def _model_names(self, name: str) -> tuple[str, ...]:
+        """Return the names of the models that are to link to a knowledge base."""
+        return self.settings.kbs.get(name) or (AUTO,)
+
+    def _open(self, name: str, models: Sequence[str]) -> ServedKB:
+        """Open the published build of a knowledge base, its models and its vectors."""
+        state = self._state(name, models)
+        kb = open_kb(name, self.home.path)
+        try:
+            linkers: dict[str, Linker] = {}
+            for model in models:
+                linker = Linker.open(kb, model=model, device=self.settings.device)
+                linkers[linker.model if model == AUTO else model] = linker
+            if PRIOR not in linkers:
+                linkers[PRIOR] = Linker.open(kb, model=PRIOR)
+            _open_vectors(kb)
+        except BaseException:
+            kb.close()
+            raise
+        return ServedKB(kb, linkers, state)
+
+    def _state(self, name: str, models: Sequence[str]) -> tuple[str, ...]:
+        """Return the versions on disk of a knowledge base, its vectors and its models; none if it is gone."""
+        kb = self.home.kb(name)
+        build = kb.published()
+        if build is None:
+            return ()
+        versions = (f"{name}={current_version(kb.vectors / name)}" for name in vectors_names(kb))
+        state = [build, *versions]
+        for model in models:
+            if model not in (AUTO, *BUILT_IN):
+                with suppress(KgkitError):
+                    state.append(str(find_model_folder(model, self.home)))
+        return tuple(state)
+
+
+def check_resources(settings: ServiceSettings, home: Home) -> None:
+    """Refuse settings that name what is not there, before anything that takes long; nothing stays open.
+
+    Args:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+
+    Raises:
+        NotThere: if there is no knowledge base, or not one of those that are named.
+        UnknownName: if there is no model of a name.
+        StoreError: if a knowledge base that is named cannot be opened.
+    """
+    if not settings.kbs and not home.kbs():
+        home.default_kb()  # raises, and says how to build one
+    for name, models in settings.kbs.items():
+        open_kb(name, home.path).close()
+        for model in models:
+            if model not in (AUTO, *BUILT_IN):
+                find_model_folder(model, home, "linker")
+
+
+def _open_vectors(kb: KnowledgeBase) -> list[str]:
+    """Open the vectors of a build that fit it, so that they stay, and return their names."""
+    return list(_fitting_vectors(kb))
+
+
+def _fitting_vectors(kb: KnowledgeBase) -> Iterator[str]:
+    for name in vectors_names(kb.home):
+        with suppress(KgkitError):
+            kb.vectors(name)
+            yield name
+
+
+def _check_vectors(former: KnowledgeBase, latter: KnowledgeBase) -> None:
+    """Refuse a build that lacks vectors which the former one has.
+
+    Raises:
+        StaleVectors, DamagedVectors, NotThere: if it does.
+    """
+    for name in _fitting_vectors(former):
+        latter.vectors(name)

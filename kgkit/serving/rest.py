@@ -1,0 +1,403 @@
+"""The REST interface, `/v1`: records as the commands write them with `--json`."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.responses import Response
+
+from kgkit.kb.json_records import (
+    candidate_record,
+    entity_record,
+    link_probability,
+    neighbour_keys,
+    neighbour_record,
+    neighbour_records,
+)
+from kgkit.models.listing import models
+from kgkit.serving.answers import json_response, validation_problem
+from kgkit.serving.problems import Problem, without_paths
+from kgkit.serving.searching import SearchHit
+from kgkit.serving.service import Service
+from kgkit.text import mention_problem
+from kgkit.types import Document, Mention
+
+_KB: Final = "Name of the knowledge base; by default the default one."
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class RequestModel(BaseModel):
+    """What all requests have in common: no other fields, and no numbers that are none."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class MentionRequest(RequestModel):
+    """A mention that a text comes with: offsets in code points, the end exclusive."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    id: str = ""
+
+
+class DocumentRequest(RequestModel):
+    """A text with a name, and perhaps with mentions."""
+
+    text: str
+    id: str = ""
+    mentions: list[MentionRequest] | None = None
+
+
+class LinkRequest(RequestModel):
+    """Texts to link."""
+
+    text: str | list[str | DocumentRequest] = Field(
+        description="A text, or several; those with mentions too."
+    )
+    mentions: list[MentionRequest] | None = Field(None, description="Mentions of a single text.")
+    kb: str | list[str] | None = Field(None, description=f"{_KB} Or several.")
+    model: str | None = Field(None, description="Model that scores candidates; by default the first served.")
+    threshold: float | None = Field(None, ge=0, le=1, description="Least score of a link.")
+    nil: bool = Field(False, description="Whether mentions that mean nothing are kept, marked.")
+    top_k: int = Field(5, ge=0, description="Candidates of a link.")
+
+
+class LinkQuery(RequestModel):
+    """A text to link, in the address."""
+
+    text: str
+    kb: list[str] = Field([], description=f"{_KB} It may be repeated.")
+    model: str | None = None
+    threshold: float | None = Field(None, ge=0, le=1)
+    nil: bool = False
+    top_k: int = Field(5, ge=0)
+
+
+class ReconcileRequest(RequestModel):
+    """Names to find entities for."""
+
+    names: list[str | None] = Field(description="Names; null for an empty cell.")
+    kb: str | None = Field(None, description=_KB)
+    kind: str | None = Field(None, description="Kind or type of the only entities, or ATTRIBUTE=VALUE.")
+    top: int = Field(5, ge=1, description="Candidates of a name.")
+    threshold: float = Field(0.5, ge=0, le=1, description="Least score of a match.")
+
+
+class KBQuery(RequestModel):
+    """A knowledge base."""
+
+    kb: str | None = Field(None, description=_KB)
+
+
+class CandidatesQuery(KBQuery):
+    """A word or name."""
+
+    text: str
+    k: int | None = Field(None, ge=1)
+    pos: Literal["n", "v", "a", "s", "r", ""] = ""
+    fuzzy: bool = Field(False, description="Whether an unknown text stands for the most similar surface.")
+
+
+class EntityQuery(KBQuery):
+    """An entity."""
+
+    key: str
+    limit: int | None = Field(None, ge=1, description="Surfaces, and facts in each direction.")
+
+
+class SearchQuery(KBQuery):
+    """A text to search for."""
+
+    q: str
+    by: Literal["name", "text"] = "name"
+    kind: str | None = None
+    limit: int = Field(10, ge=1)
+
+
+class NeighboursQuery(KBQuery):
+    """An entity whose neighbours are listed."""
+
+    entity: str
+    relation: str | None = None
+    limit: int | None = Field(None, ge=1, description="Facts in each direction.")
+
+
+class PathQuery(KBQuery):
+    """The ends of a path."""
+
+    source: str
+    target: str
+    relation: list[str] = Field([], description="Name of the only relation; it may be repeated.")
+
+
+class NearestQuery(KBQuery):
+    """An entity, or a text, whose vector is compared."""
+
+    entity: str | None = None
+    text: str | None = None
+    k: int = Field(10, ge=1)
+    vectors: str | None = None
+    kind: str | None = None
+
+
+def router(service: Service) -> APIRouter:
+    """Return the router of `/v1`."""
+    routes = APIRouter(prefix="/v1", tags=["kgkit"])
+    _add_links(routes, service)
+    _add_names(routes, service)
+    _add_graph(routes, service)
+    _add_listings(routes, service)
+    return routes
+
+
+def _add_links(routes: APIRouter, service: Service) -> None:
+    async def link(request: LinkRequest) -> Response:
+        """Link a text or several, and answer a record, or a list of them."""
+        linked = await service.link(
+            _documents(request), kb=request.kb, model=request.model, threshold=request.threshold,
+            nil=request.nil, top_k=request.top_k,
+        )  # fmt: skip
+        return json_response(linked[0] if isinstance(request.text, str) else linked)
+
+    @routes.post("/link", openapi_extra=body_schema(LinkRequest))
+    async def link_body(request: Request) -> Response:
+        """Link a text or several to one knowledge base or several."""
+        return await link(await read_body(request, LinkRequest))
+
+    @routes.get("/link")
+    async def link_query(query: Annotated[LinkQuery, Query()]) -> Response:
+        """Link a text."""
+        return await link(LinkRequest(**query.model_dump(exclude={"kb"}), kb=query.kb or None))
+
+
+def _add_names(routes: APIRouter, service: Service) -> None:
+    @routes.get("/candidates")
+    async def candidates(query: Annotated[CandidatesQuery, Query()]) -> Response:
+        """List what a word or name can mean, best prior first."""
+
+        def look_up() -> list[dict[str, Any]]:
+            probability = link_probability(service.kb(query.kb), query.text)
+            results = service.candidates(query.text, query.kb, k=query.k, pos=query.pos, fuzzy=query.fuzzy)
+            return [candidate_record(each) | probability for each in results]
+
+        return json_response(await service.call(look_up))
+
+    @routes.get("/search")
+    async def search(query: Annotated[SearchQuery, Query()]) -> Response:
+        """Find entities by their keys, surfaces and labels, or by=text, by vectors."""
+
+        def look_up() -> list[dict[str, Any]]:
+            kb = service.kb(query.kb)
+            hits = service.search(query.q, query.kb, by=query.by, kind=query.kind, limit=query.limit)
+            return [search_record(kb, hit) for hit in hits]
+
+        return json_response(await service.call(look_up))
+
+    @routes.post("/reconcile", openapi_extra=body_schema(ReconcileRequest))
+    async def reconcile(request: Request) -> Response:
+        """Find the entities that names mean, through typing errors."""
+        body = await read_body(request, ReconcileRequest)
+        matches = await service.call(
+            service.reconcile, body.names, body.kb, kind=body.kind, k=body.top, threshold=body.threshold
+        )
+        return json_response(
+            [
+                {
+                    "name": each.name, "key": each.key, "label": each.label, "score": each.score,
+                    "match": each.match, "candidates": [candidate._asdict() for candidate in each.candidates],
+                }
+                for each in matches
+            ]
+        )  # fmt: skip
+
+
+def _add_graph(routes: APIRouter, service: Service) -> None:
+    @routes.get("/entity")
+    async def entity(query: Annotated[EntityQuery, Query()]) -> Response:
+        """Show an entity: what it is, its surfaces, and its neighbours in both directions."""
+        most = service.rows("limit", query.limit)
+        return json_response(
+            await service.call(
+                lambda: entity_record(service.kb(query.kb), service.entity(query.key, query.kb), most)
+            )
+        )
+
+    @routes.get("/neighbours")
+    async def neighbours(query: Annotated[NeighboursQuery, Query()]) -> Response:
+        """List the neighbours of an entity by relation, in both directions."""
+        most = service.rows("limit", query.limit)
+
+        def look_up() -> dict[str, Any]:
+            kb = service.kb(query.kb)
+            entity = kb[query.entity]
+            outward, inward = neighbour_keys(kb, entity, query.relation, most)
+            return {
+                "entity": entity.key,
+                "kb": kb.name,
+                "out": neighbour_records(kb, outward),
+                "in": neighbour_records(kb, inward),
+            }
+
+        return json_response(await service.call(look_up))
+
+    @routes.get("/path")
+    async def path(query: Annotated[PathQuery, Query()]) -> Response:
+        """Show a shortest path between two entities, as facts."""
+        return json_response(
+            await service.call(service.path, query.source, query.target, query.kb, relations=query.relation)
+        )
+
+    @routes.get("/nearest")
+    async def nearest(query: Annotated[NearestQuery, Query()]) -> Response:
+        """List the entities whose vectors are nearest to an entity's, or to a text's."""
+        results = await service.call(
+            service.nearest, query.entity, query.kb, text=query.text, k=query.k, vectors=query.vectors,
+            kind=query.kind,
+        )  # fmt: skip
+        return json_response([neighbour_record(each) for each in results])
+
+
+def _add_listings(routes: APIRouter, service: Service) -> None:
+    @routes.get("/kbs")
+    async def kbs() -> Response:
+        """List the knowledge bases that are served."""
+        return json_response(await service.call(kb_records, service))
+
+    @routes.get("/models")
+    async def list_models() -> Response:
+        """List the models that link to each knowledge base, and those on this machine."""
+        served = {name: service.served(name).models for name in service.kb_names()}
+        return json_response({"served": served, "installed": await service.call(model_records, service)})
+
+
+def kb_records(service: Service) -> list[dict[str, Any]]:
+    """Return what the manifests of the knowledge bases that are served say, the default one first."""
+    default = service.resources.default_name()
+    records = []
+    for name in service.kb_names():
+        served = service.served(name)
+        manifest = served.kb.manifest
+        records.append(
+            {
+                "name": name,
+                "build": served.kb.build,
+                "default": name == default,
+                "models": served.models,
+                "entities": manifest.entities,
+                "kinds": manifest.counts.entities,
+                "triples": manifest.triples,
+                "aliases": manifest.aliases,
+                "relations": served.kb.relations,
+                "language": manifest.language,
+                "created": manifest.created,
+                "source": f"{manifest.source.name} {manifest.source.version}".strip(),
+                "licence": manifest.source.licence,
+            }
+        )
+    return records
+
+
+def model_records(service: Service) -> list[dict[str, Any]]:
+    """Return what the models in the home say of themselves, without where they lie."""
+    records = []
+    for model in models(service.home.path):
+        record = model.to_dict()
+        record.pop("path", None)
+        if "error" in record:
+            record["error"] = without_paths(record["error"], service.home)
+        records.append(record)
+    return records
+
+
+def search_record(kb: Any, hit: SearchHit) -> dict[str, Any]:
+    """Return what a text has found as a record.
+
+    Args:
+        kb: knowledge base of the entity.
+        hit: what was found.
+    """
+    entity = hit.entity
+    return {
+        "entity": entity.key,
+        "label": entity.label,
+        "kind": entity.kind,
+        "description": entity.description,
+        "field": hit.field,
+        "text": hit.text,
+        "match": hit.match,
+        "score": float(f"{hit.score:.7g}"),
+        "ids": kb.identifiers(entity.id),
+        "url": kb.url(entity.id) or "",
+    }
+
+
+def _documents(request: LinkRequest) -> list[Document]:
+    """Return the documents of a request.
+
+    Raises:
+        Problem: if a mention is no span of its text.
+    """
+    if isinstance(request.text, str):
+        return [_document("text", "", request.text, request.mentions)]
+    if request.mentions is not None:
+        raise Problem(
+            422, "mentions are those of a single text", field="mentions",
+            remedy='give each text its own: {"text": [{"text": …, "mentions": […]}]}',
+        )  # fmt: skip
+    return [
+        _document(f"text.{index}", str(index), item, None)
+        if isinstance(item, str)
+        else _document(f"text.{index}", item.id or str(index), item.text, item.mentions)
+        for index, item in enumerate(request.text)
+    ]
+
+
+def _document(field: str, name: str, text: str, mentions: Iterable[MentionRequest] | None) -> Document:
+    document = Document(name or "0", text)
+    if mentions is not None:
+        document.mentions = [
+            Mention(each.start, each.end, text[each.start : each.end], id=each.id) for each in mentions
+        ]
+        if problem := mention_problem(text, document.mentions):
+            raise Problem(422, problem, field=f"{field}.mentions" if field != "text" else "mentions")
+    return document
+
+
+async def read_body(request: Request, model: type[Model]) -> Model:
+    """Return the body of a request.
+
+    Strings with lone surrogates, which JSON can write and no text has, are refused, as is what is no JSON.
+
+    Args:
+        request: request.
+        model: model of the body.
+
+    Raises:
+        Problem: if it is not of that model.
+    """
+    try:
+        return model.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise validation_problem(
+            error.errors(include_url=False, include_context=False, include_input=False)
+        ) from None
+
+
+def body_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return what OpenAPI is told of a body that `read_body` reads."""
+    schema = model.model_json_schema()
+    schema = _without_references(schema, schema.pop("$defs", {}))
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _without_references(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema with what it refers to in the place of the references."""
+    if isinstance(schema, list):
+        return [_without_references(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if name := str(schema.get("$ref", "")).rpartition("/")[2]:
+        return _without_references(definitions[name], definitions)
+    return {name: _without_references(value, definitions) for name, value in schema.items()}

@@ -1,0 +1,299 @@
+"""The process that starts workers, and starts others in the place of those that end.
+
+    supervisor ──fork──▶ worker   worker   worker      all listen at one socket
+
+It opens nothing itself, but has imported what workers need, so that a new one answers within a second or two.
+"""
+
+import gc
+import logging
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Final
+
+from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
+from kgkit.home import Home
+from kgkit.linking.auto import MODEL_VARIABLE
+from kgkit.models.folder import AUTO
+from kgkit.serving.logs import configure_logging
+from kgkit.serving.resources import PRIOR, check_resources
+from kgkit.serving.settings import METRICS_FOLDER_VARIABLE, ServiceSettings
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS: Final = 0.05
+_FAILED_STARTS: Final = (
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    30.0,
+)  # seconds until a worker that cannot start is tried again
+_READY: Final = b"ready"
+_ERRORS: Final = {"UsageError": UsageError, "NotThere": NotThere}  # those that the command line tells apart
+_MAX_FILES: Final = 65_536
+
+
+@dataclass(eq=False)
+class WorkerProcess:
+    """A worker, seen from the supervisor.
+
+    Attributes:
+        pid: its process id.
+        reports: file descriptor of what it reports: that it answers, or why it cannot.
+        ready: whether it answers.
+        report: bytes that it has reported.
+    """
+
+    pid: int
+    reports: int
+    ready: bool = False
+    report: bytes = b""
+
+    def read(self) -> None:
+        """Read what the worker has reported since."""
+        with suppress(BlockingIOError):
+            while part := os.read(self.reports, 65_536):
+                self.report += part
+        self.ready = self.ready or self.report == _READY
+
+    def error(self) -> KgkitError | None:
+        """Return the error with which the worker ended; None: it has reported none."""
+        self.read()
+        if self.report in (b"", _READY):
+            return None
+        kind, _, message = self.report.decode("utf-8", "replace").partition(" ")
+        return _ERRORS.get(kind, KgkitError)(message)
+
+
+@dataclass
+class Supervisor:
+    """Keeps a number of workers running.
+
+    Attributes:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+        quiet: whether only warnings and errors are logged.
+        workers: the workers that run.
+    """
+
+    settings: ServiceSettings
+    home: Home
+    quiet: bool = False
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    def run(self, announce: Callable[[str], None]) -> None:
+        """Answer requests until SIGTERM or SIGINT comes, and what is under way then is finished.
+
+        Args:
+            announce: function that gets the address of the service, once every worker answers.
+
+        Raises:
+            KgkitError: if the workers that are started first cannot open what is to be served.
+            UsageError: if the address cannot be listened at.
+        """
+        with _metrics_folder(), _stop_signals() as stops:
+            _raise_file_limit()
+            check_resources(self.settings, self.home)
+            listening = _listen(self.settings)
+            self._alive = os.pipe()
+            _preload(self.settings)
+            try:
+                self._start_first(listening, stops)
+                announce(_address(self.settings, listening))
+                self._watch(listening, stops)
+            finally:
+                listening.close()
+                self._end_workers()
+                for end in self._alive:
+                    os.close(end)
+
+    def _start_first(self, listening: socket.socket, stops: list[int]) -> None:
+        """Start the workers, and wait until all answer.
+
+        Raises:
+            KgkitError: if one cannot open what is to be served.
+        """
+        for _ in range(self.settings.workers):
+            self._start(listening)
+        while not stops and not all(worker.ready for worker in self.workers):
+            for worker in self.workers:
+                worker.read()
+                if not worker.ready and _has_ended(worker):
+                    raise worker.error() or UsageError("a worker ended before it answered")
+            time.sleep(_POLL_SECONDS)
+
+    def _watch(self, listening: socket.socket, stops: list[int]) -> None:
+        """Start a worker in the place of each that ends, until the service is to end."""
+        failures, due = 0, 0.0
+        while not stops:
+            for worker in [worker for worker in self.workers if _has_ended(worker)]:
+                self._forget(worker)
+                error = worker.error()
+                if worker.ready:
+                    failures = 0
+                    log.warning("worker %d has ended; another one is started", worker.pid)
+                else:
+                    wait = _FAILED_STARTS[min(failures, len(_FAILED_STARTS) - 1)]
+                    failures, due = failures + 1, time.monotonic() + wait
+                    log.error("worker %d cannot start: %s", worker.pid, error or "it has ended")
+            for worker in self.workers:
+                worker.read()
+            if len(self.workers) < self.settings.workers and time.monotonic() >= due:
+                self._start(listening)
+            time.sleep(_POLL_SECONDS)
+
+    def _start(self, listening: socket.socket) -> None:
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        pid = os.fork()
+        if pid == 0:
+            self._work(listening, writing)  # which does not return
+        os.close(writing)
+        self.workers.append(WorkerProcess(pid, reading))
+
+    def _work(self, listening: socket.socket, reports: int) -> None:
+        """Be a worker, and end."""
+        code = 1
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the supervisor, which asks to end
+            from kgkit.serving.worker import follow_parent, run_worker
+
+            os.close(self._alive[1])
+            follow_parent(self._alive[0])
+            configure_logging(quiet=self.quiet)
+            run_worker(
+                self.settings, self.home, listening, announce=lambda: _report(reports, _READY),
+                log_requests=not self.quiet,
+            )  # fmt: skip
+            code = 0
+        except (KgkitError, OSError) as error:
+            kind = next((name for name, kind in _ERRORS.items() if isinstance(error, kind)), "KgkitError")
+            _report(reports, f"{kind} {error}".encode("utf-8", "replace"))
+        except Exception:
+            log.exception("a worker ends")
+        finally:
+            os._exit(code)  # not through the supervisor's `finally`s
+
+    def _forget(self, worker: WorkerProcess) -> None:
+        from kgkit.serving.metrics import forget_worker
+
+        self.workers.remove(worker)
+        forget_worker(worker.pid)
+
+    def _end_workers(self) -> None:
+        """Ask the workers to end, and kill those that do not in time."""
+        for worker in self.workers:
+            with suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGTERM)
+        deadline = time.monotonic() + self.settings.limits.seconds + 10
+        while self.workers:
+            for worker in [worker for worker in self.workers if _has_ended(worker)]:
+                self.workers.remove(worker)
+            if self.workers and time.monotonic() > deadline:
+                for worker in self.workers:
+                    os.kill(worker.pid, signal.SIGKILL)
+                deadline = float("inf")
+            time.sleep(_POLL_SECONDS)
+
+
+def _has_ended(worker: WorkerProcess) -> bool:
+    """Say whether a worker has ended."""
+    try:
+        return os.waitpid(worker.pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return True
+
+
+def _report(reports: int, content: bytes) -> None:
+    with suppress(OSError):
+        os.write(reports, content)
+
+
+def _listen(settings: ServiceSettings) -> socket.socket:
+    """Return the socket of the service.
+
+    Raises:
+        UsageError: if the address cannot be listened at.
+    """
+    from kgkit.serving.worker import open_socket
+
+    try:
+        return open_socket(settings.host, settings.port)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen at {settings.host}, port {settings.port}: {error.strerror or error}; name another "
+            "one with --host and --port"
+        ) from None
+
+
+def _address(settings: ServiceSettings, listening: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host or "0.0.0.0"
+    return f"http://{host}:{listening.getsockname()[1]}/"
+
+
+def _preload(settings: ServiceSettings) -> None:
+    """Import what workers need, so that each begins with it."""
+    auto = os.environ.get(MODEL_VARIABLE, AUTO)
+    models = {model for names in settings.kbs.values() for model in names} or {AUTO}
+    models = {auto if model == AUTO else model for model in models}
+
+    if models - {PRIOR}:
+        from kgkit.encoder.import_stubs import only_encodes
+        from kgkit.encoder.loading import import_packages
+
+        only_encodes()
+        with suppress(MissingExtra):  # the models that need it say so
+            import_packages()
+    gc.collect()
+    gc.freeze()
+
+
+@contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """Name a folder in which workers keep their metrics, while the block lasts."""
+    folder = tempfile.mkdtemp(prefix="kgkit-metrics-")
+    os.environ[METRICS_FOLDER_VARIABLE] = folder
+    try:
+        yield
+    finally:
+        os.environ.pop(METRICS_FOLDER_VARIABLE, None)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Give a list that SIGTERM and SIGINT are added to, while the block lasts."""
+    stops: list[int] = []
+
+    def note(number: int, _: FrameType | None) -> None:
+        """Add a signal."""
+        stops.append(number)
+
+    former = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stops
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _raise_file_limit() -> None:
+    """Let the process have as many connections as the system lets it."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, _MAX_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

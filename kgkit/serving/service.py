@@ -1,0 +1,381 @@
+"""What every router calls: checked requests in, records out.
+
+All methods raise `Problem` or `KgkitError`, which `app` turns into problem+json, and hold a request to the
+limits of the settings. Those that are `async` do their work in threads: routers await them.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Literal, ParamSpec, TypeVar
+
+from kgkit.candidates.input_mentions import check_mentions
+from kgkit.errors import UnknownEntity, UsageError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
+from kgkit.linking.linker import Linker
+from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.linking.reconciler import NameMatch, ReconcileConfig
+from kgkit.serving.batching import LinkQueue
+from kgkit.serving.logs import RequestLog
+from kgkit.serving.problems import Busy, Problem
+from kgkit.serving.resources import Resources, ServedKB
+from kgkit.serving.searching import SearchHit, search_entities
+from kgkit.serving.settings import ServiceSettings
+from kgkit.types import Candidate, Document, Entity, LinkedDocument, Neighbour, Triple
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Direction = Literal["out", "in", "both"]
+
+
+class Service:
+    """A home's knowledge bases, open, with their linkers.
+
+    Args:
+        settings: settings.
+        home: folder of knowledge bases and models.
+
+    Attributes:
+        settings: settings.
+        limits: limits of requests.
+        home: the home.
+        resources: what is open.
+        queue: queue of requests for links.
+        started: whether what is served is open.
+        closing: whether the service is about to end, and asks connections to.
+        request_log: log of requests; None: there is none.
+    """
+
+    def __init__(self, settings: ServiceSettings, home: Home) -> None:
+        self.settings, self.limits, self.home = settings, settings.limits, home
+        self.resources = Resources(settings, home)
+        self.queue = LinkQueue(self.limits.queue, self.limits.batch)
+        self._pool = ThreadPoolExecutor(self.limits.threads, thread_name_prefix="look-ups")
+        self._lookups, self._lock = 0, threading.Lock()
+        self.started = self.closing = False
+        self.request_log: RequestLog | None = None
+        self._encoding = threading.Lock()
+
+    def start(self) -> None:
+        """Open all that is to be served; the errors are those of `Resources.start`."""
+        self.resources.start()
+        self.started = True
+
+    def close(self) -> None:
+        """Finish what is under way, and end the threads."""
+        self.queue.close()
+        self._pool.shutdown(wait=True, cancel_futures=False)
+
+    # -- knowledge bases ----------------------------------------------------
+
+    def kb_names(self) -> list[str]:
+        """Return the names of the knowledge bases that are served, the default one first."""
+        return self.resources.names()
+
+    def kb(self, name: str | None = None) -> KnowledgeBase:
+        """Return an open knowledge base; None: the default one.
+
+        Raises:
+            UnknownName: if it is not served.
+            UsageError: if none is named, and none is the default.
+        """
+        return self.resources.served(name).kb
+
+    def served(self, name: str | None = None) -> ServedKB:
+        """Return a knowledge base with what is open on it; the errors are those of `kb`."""
+        return self.resources.served(name)
+
+    # -- links --------------------------------------------------------------
+
+    async def link(
+        self,
+        documents: Sequence[Document],
+        *,
+        kb: str | Sequence[str] | None = None,
+        model: str | None = None,
+        threshold: float | None = None,
+        nil: bool = False,
+        top_k: int | None = None,
+    ) -> list[LinkedDocument]:
+        """Return documents with their links, in order.
+
+        Args:
+            documents: documents, with mentions or without.
+            kb: name of the knowledge base, or names of several; None: the default one.
+            model: name of the model that scores candidates; None: the default one of each.
+            threshold: least score of a link, in [0, 1]; None: the model's own.
+            nil: whether mentions that mean nothing are marked, and not left out.
+            top_k: number of candidates that a link shows; None: 5.
+
+        Raises:
+            Problem: if a limit is passed, or the queue is full.
+            UnknownName: if a knowledge base or model is not served.
+            UsageError: if a setting is out of range, or a mention is no span of its text.
+        """
+        self.check_documents(documents)
+        linkers = self._linkers(kb, model, threshold, nil, top_k)
+        return await self.queue.link(linkers, documents) if documents else []
+
+    def check_documents(self, documents: Sequence[Document]) -> None:
+        """Refuse more than a request may have, and mentions that are no spans.
+
+        Raises:
+            Problem: if there are more.
+            UsageError: if a mention is no span of its text.
+        """
+        limits = self.limits
+        check_limit("documents", len(documents), limits.documents)
+        check_limit("characters", sum(len(document.text) for document in documents), limits.characters)
+        check_limit("mentions", sum(len(each.mentions or ()) for each in documents), limits.mentions)
+        for document in documents:
+            if document.mentions:
+                check_mentions(document)
+
+    def _linkers(
+        self,
+        kb: str | Sequence[str] | None,
+        model: str | None,
+        threshold: float | None,
+        nil: bool,
+        top_k: int | None,
+    ) -> tuple[Linker, ...]:
+        """Return the linkers to the knowledge bases that are named."""
+        shown = 5 if top_k is None else top_k
+        check_limit("top_k", shown, self.limits.rows)
+        names = [kb] if kb is None or isinstance(kb, str) else list(kb)
+        linkers = tuple(
+            self.resources.served(name).linker(model, threshold=threshold, nil=nil, top_k=shown)
+            for name in names
+        )
+        if len(linkers) != 1:
+            MultiKBLinker(linkers)  # raises where one is named twice, or none
+        return linkers
+
+    # -- look-ups -----------------------------------------------------------
+
+    async def call(
+        self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """Return what a blocking function returns, called in a thread of the pool.
+
+        Raises:
+            Busy: if too many such calls wait.
+        """
+        with self._lock:
+            if self._lookups >= self.limits.lookups:
+                raise Busy("too many requests for look-ups are waiting")
+            self._lookups += 1
+        future = self._pool.submit(_with_hint, partial(function, *args, **kwargs))
+        future.add_done_callback(self._count_down)
+        return await asyncio.wrap_future(future)
+
+    def _count_down(self, _: object) -> None:
+        with self._lock:
+            self._lookups -= 1
+
+    def candidates(
+        self, text: str, kb: str | None = None, *, k: int | None = None, pos: str = "", fuzzy: bool = False
+    ) -> list[Candidate]:
+        """Return what a text can mean, best prior first.
+
+        Args:
+            text: word or name.
+            kb: name of the knowledge base; None: the default one.
+            k: number of candidates; None: as many as an answer may have.
+            pos: part of speech of the only meanings: `n`, `v`, `a`, `r`; empty for all.
+            fuzzy: whether an unknown text stands for the most similar surface.
+        """
+        self._check_text(text)
+        count = self.rows("k", k)
+        served = self.resources.served(kb)
+        results = served.candidates(text, pos)
+        if fuzzy and not len(results):
+            results = served.kb.candidates(text, count, pos or None, fuzzy=True)
+        return served.kb.decode(results)[:count]
+
+    def search(
+        self, query: str, kb: str | None = None, *, by: str = "name", kind: str | None = None, limit: int = 10
+    ) -> list[SearchHit]:
+        """Return the entities that a text finds, best first.
+
+        Args:
+            query: text to search for.
+            kb: name of the knowledge base; None: the default one.
+            by: `name`: keys, surfaces and labels; `text`: vectors of the entities' texts.
+            kind: kind of the only entities.
+            limit: largest number of entities.
+        """
+        self._check_text(query, "query")
+        count = self.rows("limit", limit, 10)
+        handle = self.kb(kb)
+        if by == "name":
+            return search_entities(handle, query, count, kind)
+        if by != "text":
+            raise Problem(422, f"by is {by!r}; it is 'name' or 'text'", field="by")
+        return [SearchHit(each.entity, "text", "", "near", each.score) for each in self.nearest(
+            None, kb, text=query, k=count, kind=kind
+        )]  # fmt: skip
+
+    def entity(self, key: str, kb: str | None = None) -> Entity:
+        """Return an entity by its key; None: of the default knowledge base.
+
+        Raises:
+            UnknownEntity: if there is none.
+        """
+        return self.kb(kb)[key]
+
+    def neighbors(
+        self,
+        key: str,
+        kb: str | None = None,
+        *,
+        relation: str | None = None,
+        direction: Direction = "both",
+        limit: int | None = None,
+    ) -> list[Triple]:
+        """Return the facts of an entity, as triples.
+
+        Args:
+            key: key of the entity.
+            kb: name of the knowledge base; None: the default one.
+            relation: name of the only relation; None for any.
+            direction: `out`: facts of which it is the subject; `in`: of which it is the object by a relation
+                without inverse; or `both`.
+            limit: largest number of facts; None: as many as an answer may have.
+        """
+        count = self.rows("limit", limit)
+        handle = self.kb(kb)
+        return facts_of(handle, handle[key], relation, direction, count)
+
+    def path(
+        self, source: str, target: str, kb: str | None = None, *, relations: Sequence[str] | None = None
+    ) -> list[Triple]:
+        """Return a shortest path between two entities; the errors are those of `KnowledgeBase.path`."""
+        handle = self.kb(kb)
+        return handle.path(handle[source], handle[target], relations or None)
+
+    def nearest(
+        self,
+        key: str | None,
+        kb: str | None = None,
+        *,
+        text: str | None = None,
+        k: int = 10,
+        vectors: str | None = None,
+        kind: str | None = None,
+    ) -> list[Neighbour]:
+        """Return the entities whose vectors are nearest to an entity's or a text's, nearest first."""
+        count = self.rows("k", k, 10)
+        handle = self.kb(kb)
+        if (key is None) == (text is None):
+            raise Problem(422, "an entity or a text is needed, and not both", field="entity")
+        if text is not None:
+            self._check_text(text)
+            with self._encoding:  # an encoder serves one thread at a time
+                return handle.nearest(text=text, k=count, vectors=vectors, kind=kind)
+        return handle.nearest(handle[key or ""], count, vectors=vectors, kind=kind)
+
+    def reconcile(
+        self,
+        names: Sequence[str | None],
+        kb: str | None = None,
+        *,
+        kind: str | None = None,
+        k: int = 5,
+        threshold: float = 0.5,
+    ) -> list[NameMatch]:
+        """Return what each of many names means, in order.
+
+        Args:
+            names: names; None for an empty cell.
+            kb: name of the knowledge base; None: the default one.
+            kind: kind or type of the only entities, or `ATTRIBUTE=VALUE`.
+            k: number of candidates of a name.
+            threshold: least score of a match, in [0, 1].
+        """
+        check_limit("names", len(names), self.limits.names)
+        check_limit("characters", sum(len(name or "") for name in names), self.limits.characters)
+        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold)
+        return list(self.resources.served(kb).reconciler(config.check()).pipe(names))
+
+    def _check_text(self, text: str, field: str = "text") -> None:
+        if not text.strip():
+            raise Problem(422, f"{field} is empty", field=field)
+        check_limit("characters", len(text), self.limits.characters)
+
+    def rows(self, field: str, count: int | None, default: int | None = None) -> int:
+        """Return a number of rows that an answer may have.
+
+        Args:
+            field: name of the number in the request.
+            count: number that is asked for; None for the default.
+            default: default; None: as many as an answer may have.
+
+        Raises:
+            Problem: if it is below 1, or more than an answer may have.
+        """
+        number = (default or self.limits.rows) if count is None else count
+        if number < 1:
+            raise Problem(422, f"{field} is {number}; it is at least 1", field=field)
+        check_limit(field, number, self.limits.rows)
+        return number
+
+
+def _with_hint(function: Callable[[], Result]) -> Result:
+    """Return what a function returns; the hint of an unknown entity takes a search, and is made here."""
+    try:
+        return function()
+    except UnknownEntity as error:
+        error.hint  # noqa: B018
+        raise
+
+
+def check_limit(field: str, count: int, most: int) -> None:
+    """Refuse a request that has more of something than it may have.
+
+    Raises:
+        Problem: if it has.
+    """
+    if count > most:
+        raise Problem(
+            413 if field in ("characters", "documents", "mentions", "names") else 422,
+            f"{field}: {count:,}, of {most:,} that a request may have",
+            field=field,
+            remedy=f"send {most:,} at most, in several requests",
+        )
+
+
+def facts_of(
+    kb: KnowledgeBase, entity: Entity, relation: str | None, direction: Direction, most: int
+) -> list[Triple]:
+    """Return facts of an entity: those with it as subject, then those on it by relations without inverse.
+
+    Args:
+        kb: knowledge base.
+        entity: the entity.
+        relation: name of the only relation; None for any.
+        direction: `out`, `in` or `both`.
+        most: largest number of facts.
+
+    Raises:
+        UsageError: if there is no such direction.
+    """
+    if direction not in ("out", "in", "both"):
+        raise UsageError(f"direction is {direction!r}; it is 'out', 'in' or 'both'")
+    facts: list[Triple] = []
+    without_inverse = {name for name, inverse in kb.store.relations if inverse is None}
+    if direction != "in":
+        for fact in kb.match(subject=entity, relation=relation):
+            if len(facts) == most:
+                return facts
+            facts.append(fact)
+    if direction != "out":
+        for fact in kb.match(object=entity, relation=relation):
+            if len(facts) == most:
+                return facts
+            if direction == "in" or fact.relation in without_inverse:
+                facts.append(fact)
+    return facts

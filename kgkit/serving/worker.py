@@ -1,0 +1,172 @@
+"""A process that answers: uvicorn over a socket that all workers listen at.
+
+SIGTERM    answers from then on ask connections to close; after a moment no connection is taken any more, what
+           is under way is finished, and the process ends
+"""
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import uvicorn
+
+from kgkit.home import Home
+from kgkit.serving.app import make_app
+from kgkit.serving.logs import RequestLog
+from kgkit.serving.service import Service
+from kgkit.serving.settings import ServiceSettings
+
+BACKLOG: Final = 2048
+"""Connections that wait until a worker takes them."""
+
+CLOSING_SECONDS: Final = 0.5
+"""Time in which answers ask connections to close, before no more are taken."""
+
+_SILENT_TICKS: Final = (
+    100  # of a tenth of a second: after one to two such times a silent connection is closed
+)
+
+
+class SharedSocket(socket.socket):
+    """A listening socket of several processes.
+
+    asyncio takes as many connections at once as it asks the kernel to queue: with 1, connections are shared
+    out among the workers, and the queue stays as long as it is.
+    """
+
+    def listen(self, backlog: int = BACKLOG, /) -> None:
+        """Listen, with the queue that all workers have."""
+        super().listen(BACKLOG)
+
+
+def open_socket(host: str, port: int) -> SharedSocket:
+    """Return a socket that listens at an address.
+
+    Raises:
+        OSError: if it cannot.
+    """
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    opened = SharedSocket(family, kind, protocol)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen()
+        opened.setblocking(False)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+class WorkerServer(uvicorn.Server):
+    """uvicorn's server, which says when it answers, ends in two steps, and closes silent connections.
+
+    Args:
+        config: uvicorn's configuration.
+        service: service behind the application.
+        announce: function that is called once connections are taken.
+    """
+
+    def __init__(self, config: uvicorn.Config, service: Service, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service, self._announce = service, announce
+        self._exit_time: float | None = None
+        self._silent: dict[Any, Any] = {}
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open all that is served, and take connections."""
+        await super().startup(sockets)
+        self._announce()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to end: at once if it is asked for a second time."""
+        if self._exit_time is None:
+            self._service.closing = True
+            self._exit_time = time.monotonic() + CLOSING_SECONDS
+        else:
+            self.should_exit = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look, ten times a second, whether to end."""
+        if counter % _SILENT_TICKS == 0:
+            self._close_silent()
+        if self._exit_time is not None and time.monotonic() >= self._exit_time:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    def _close_silent(self) -> None:
+        """Close connections that have sent no head of a request since the last time.
+
+        Those that were to be closed by then, and whose client does not read, are cut off.
+        """
+        silent = {}
+        for connection in list(self.server_state.connections):
+            cycle, transport = connection.cycle, connection.transport  # type: ignore[union-attr]
+            closing = transport.is_closing()
+            if not closing and cycle is not None and not cycle.response_complete:
+                continue
+            state = (cycle, closing)
+            if self._silent.get(connection) == state:
+                transport.abort()
+            else:
+                silent[connection] = state
+        self._silent = silent
+
+
+def run_worker(
+    settings: ServiceSettings,
+    home: Home,
+    listening: socket.socket,
+    *,
+    announce: Callable[[], None],
+    log_requests: bool = True,
+) -> None:
+    """Answer requests until SIGTERM comes.
+
+    Args:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+        listening: socket that is listened at.
+        announce: function that is called once connections are taken.
+        log_requests: whether a line is written for each request.
+
+    Raises:
+        KgkitError: if what is to be served cannot be opened.
+    """
+    service = Service(settings, home)
+    service.start()  # here, and not in the application: an error has to reach the supervisor as it is
+    if log_requests:
+        service.request_log = RequestLog()
+    config = uvicorn.Config(
+        make_app(service), log_config=None, access_log=False, lifespan="on", ws="none", backlog=1,
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_patience(settings),
+        timeout_keep_alive=15,
+    )  # fmt: skip
+    WorkerServer(config, service, announce).run([listening])
+
+
+def follow_parent(alive: int) -> None:
+    """End this process, as SIGTERM does, when the process that started it has ended.
+
+    Args:
+        alive: file descriptor of a pipe that the other process holds open.
+    """
+
+    def wait() -> None:
+        """Wait for the end of the pipe."""
+        while os.read(alive, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="parent", daemon=True).start()
+
+
+def _patience(settings: ServiceSettings) -> int:
+    """Return the seconds after which what is under way is given up: longer than any answer may take."""
+    return int(settings.limits.seconds) + 5

@@ -1,0 +1,202 @@
+"""The queue of requests for links: bounded, in batches, and no request suffers from another."""
+
+import asyncio
+import threading
+
+import pytest
+
+from kgkit.serving.batching import LinkQueue, link_documents
+from kgkit.serving.problems import Busy
+from kgkit.types import Document, LinkedDocument
+
+
+class CountingLinker:
+    """Stands for a linker: keeps the sizes of its batches, and waits until it may go on."""
+
+    def __init__(self, *, open_gate=True):
+        self.batches, self.gate = [], threading.Event()
+        self.entered = threading.Event()
+        if open_gate:
+            self.gate.set()
+
+    def __call__(self, documents):
+        self.entered.set()
+        assert self.gate.wait(20)
+        self.batches.append([document.id for document in documents])
+        for document in documents:
+            if document.text == "wrong":
+                raise ValueError(document.id)
+        return [LinkedDocument(document.id, document.text, "counting", []) for document in documents]
+
+
+def documents(*names, text="text"):
+    return [Document(name, text) for name in names]
+
+
+def run_queue(work, size=10, batch=8):
+    async def run():
+        queue = LinkQueue(size, batch)
+        try:
+            return await asyncio.wait_for(work(queue), 30)
+        finally:
+            await asyncio.to_thread(queue.close)
+
+    return asyncio.run(run())
+
+
+async def occupy(queue, linker):
+    """Let the thread of the queue wait in *linker*, and return the task that waits for it."""
+    task = asyncio.create_task(queue.link((linker,), documents("first")))
+    await asyncio.to_thread(linker.entered.wait, 20)
+    return task
+
+
+def test_documents_come_back_in_order():
+    async def work(queue):
+        return await queue.link((CountingLinker(),), documents("a", "b", "c"))
+
+    assert [linked.id for linked in run_queue(work)] == ["a", "b", "c"]
+
+
+def test_requests_that_wait_are_linked_together_and_each_gets_its_own():
+    linker = CountingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        others = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await first
+        answers = [[linked.id for linked in await task] for task in others]
+        assert (queue.batches, queue.documents) == (2, 7)
+        return answers
+
+    assert run_queue(work) == [["0a", "0b"], ["1a", "1b"], ["2a", "2b"]]
+    assert linker.batches == [["first"], ["0a", "0b", "1a", "1b", "2a", "2b"]]
+
+
+def test_a_batch_has_no_more_documents_than_it_may():
+    linker = CountingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        others = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(first, *others)
+
+    run_queue(work, batch=4)
+    assert [len(batch) for batch in linker.batches] == [1, 4, 2]
+
+
+def test_a_request_larger_than_a_batch_is_linked_by_itself():
+    linker = CountingLinker()
+
+    async def work(queue):
+        return await queue.link((linker,), documents(*"abcdef"))
+
+    assert len(run_queue(work, batch=2)) == 6
+    assert linker.batches == [list("abcdef")]
+
+
+def test_requests_for_different_linkers_are_not_mixed():
+    linker, another = CountingLinker(open_gate=False), CountingLinker()
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        tasks = [
+            asyncio.create_task(queue.link((each,), documents(name)))
+            for each, name in ((linker, "a"), (another, "b"), (linker, "c"), (another, "d"))
+        ]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(first, *tasks)
+
+    run_queue(work)
+    assert (linker.batches, another.batches) == ([["first"], ["a", "c"]], [["b", "d"]])
+
+
+def test_an_error_is_of_the_request_that_has_it():
+    linker = CountingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        tasks = [
+            asyncio.create_task(queue.link((linker,), documents("good"))),
+            asyncio.create_task(queue.link((linker,), documents("bad", text="wrong"))),
+            asyncio.create_task(queue.link((linker,), documents("better"))),
+        ]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await first
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    good, bad, better = run_queue(work)
+    assert (good[0].id, better[0].id) == ("good", "better")
+    assert isinstance(bad, ValueError) and bad.args == ("bad",)
+
+
+def test_a_full_queue_is_busy_and_takes_requests_again_later():
+    linker = CountingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        waiting = [asyncio.create_task(queue.link((linker,), documents(str(n)))) for n in range(2)]
+        await asyncio.sleep(0)
+        assert len(queue) == 2
+        with pytest.raises(Busy) as caught:
+            await queue.link((linker,), documents("too many"))
+        assert caught.value.headers["Retry-After"] == "1"
+        linker.gate.set()
+        await asyncio.gather(first, *waiting)
+        return await queue.link((linker,), documents("later"))
+
+    assert [linked.id for linked in run_queue(work, size=2)] == ["later"]
+
+
+def test_a_request_that_nobody_waits_for_is_not_linked():
+    linker = CountingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        left = asyncio.create_task(queue.link((linker,), documents("left")))
+        await asyncio.sleep(0)
+        left.cancel()
+        await asyncio.gather(left, return_exceptions=True)
+        linker.gate.set()
+        await first
+        await queue.link((linker,), documents("stayed"))
+
+    run_queue(work)
+    assert linker.batches == [["first"], ["stayed"]]
+
+
+def test_closing_waits_for_what_is_under_way_and_takes_nothing_more():
+    linker = CountingLinker(open_gate=False)
+
+    async def run():
+        queue = LinkQueue(10, 8)
+        task = await occupy(queue, linker)
+        closing = asyncio.create_task(asyncio.to_thread(queue.close))
+        await asyncio.sleep(0.05)
+        assert not closing.done()
+        with pytest.raises(Busy):
+            await queue.link((linker,), documents("late"))
+        linker.gate.set()
+        await closing
+        return await task
+
+    assert [linked.id for linked in asyncio.run(run())] == ["first"]
+
+
+def test_a_queue_that_was_never_used_closes_at_once():
+    LinkQueue(1, 1).close()
+
+
+def test_links_of_several_linkers_are_one_document(client, served):
+    linkers = tuple(served.resources.served(name).linker() for name in ("mini", "facts"))
+    (linked,) = link_documents(linkers, [Document("0", "The dog and the mouse.")])
+    assert [(link.text, link.kb) for link in linked.links] == [
+        ("dog", "mini"), ("dog", "facts"), ("mouse", "mini"), ("mouse", "facts"),
+    ]  # fmt: skip
+    assert linked.model == "mini=prior, facts=prior"

@@ -1,0 +1,360 @@
+"""The guard: who may ask, how much, for how long, and what every answer has."""
+
+import asyncio
+import base64
+import time
+
+import pytest
+from prometheus_client import CollectorRegistry
+from starlette.testclient import TestClient
+
+from kgkit.home import Home
+from kgkit.serving.app import make_app
+from kgkit.serving.guard import ClientRates, Guard
+from kgkit.serving.metrics import ServiceMetrics
+from kgkit.serving.problems import Problem
+from kgkit.serving.service import Service
+from kgkit.serving.settings import Limits, ServiceSettings
+
+TOKEN = "0123456789abcdef0123"
+LINK = b'{"text": "dog"}'
+
+
+def make_client(home, base_url="http://127.0.0.1:8077", **settings):
+    """Return a client of a service of its own settings, which is to be entered."""
+    service = Service(ServiceSettings(kbs={"mini": ("prior",)}, **settings), Home(home))
+    return TestClient(make_app(service), base_url=base_url, raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def guarded(served_home):
+    with make_client(served_home, token=TOKEN, allowed_origins=("https://mine.example",)) as client:
+        yield client
+
+
+# -- Host and Origin ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "127.0.0.1:8077", "localhost:1", "LocalHost", "[::1]:8077", "[::1]", "::1"]
+)
+def test_the_names_of_loopback_are_served(client, host):
+    assert client.get("/v1/kbs", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "evil.example:8077", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]",
+     "127.0.0.1@evil.example", "evil.example#localhost", "127.0.0.1, evil.example"],
+)  # fmt: skip
+def test_a_foreign_host_is_refused_even_on_loopback(client, host):
+    answer = client.get("/v1/kbs", headers={"Host": host})
+    assert (answer.status_code, answer.json()["field"]) == (421, "Host")
+    assert "--allow-host" in answer.json()["remedy"]
+
+
+def test_an_allowed_host_is_served(served_home):
+    with make_client(served_home, allowed_hosts=("kg.example",)) as client:
+        assert client.get("/v1/kbs", headers={"Host": "KG.example:443"}).status_code == 200
+        assert client.get("/v1/kbs", headers={"Host": "kg.example.org"}).status_code == 421
+
+
+@pytest.mark.parametrize("origin", ["http://127.0.0.1:8077", "HTTP://127.0.0.1:8077"])
+def test_pages_of_the_service_may_ask(client, origin):
+    assert client.post("/v1/link", content=LINK, headers={"Origin": origin}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "null", "", "http://127.0.0.1:9999", "http://127.0.0.1", "file://127.0.0.1:8077",
+     "http://localhost:8077", "https://127.0.0.1:8077.evil.example", "http://[bad"],
+)  # fmt: skip
+def test_pages_of_another_site_may_not(client, origin):
+    answer = client.post("/v1/link", content=LINK, headers={"Origin": origin})
+    assert (answer.status_code, answer.json()["field"]) == (403, "Origin")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_pages_of_an_allowed_site_may_ask_and_read(guarded):
+    headers = {"Origin": "https://mine.example", "Authorization": f"Bearer {TOKEN}"}
+    answer = guarded.post("/v1/link", content=LINK, headers=headers)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == "https://mine.example"
+    assert answer.headers["vary"] == "Origin"
+
+
+def test_a_preflight_is_answered_for_allowed_sites_alone(guarded):
+    preflight = {"Access-Control-Request-Method": "POST", "Authorization": f"Bearer {TOKEN}"}
+    answer = guarded.options("/v1/link", headers={"Origin": "https://mine.example", **preflight})
+    assert answer.status_code == 204
+    assert "Authorization" in answer.headers["access-control-allow-headers"]
+    assert (
+        guarded.options("/v1/link", headers={"Origin": "https://evil.example", **preflight}).status_code
+        == 403
+    )
+
+
+def test_a_preflight_comes_without_a_token(guarded):
+    headers = {"Origin": "https://mine.example", "Access-Control-Request-Method": "POST"}
+    assert guarded.options("/v1/link", headers=headers).status_code == 204
+
+
+# -- the token ----------------------------------------------------------------
+
+
+def basic(text):
+    return "Basic " + base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"Bearer {TOKEN}", f"bearer {TOKEN}", f"BEARER  {TOKEN} ", basic(f"me:{TOKEN}"), basic(f":{TOKEN}")],
+)
+def test_the_token_opens_the_service(guarded, value):
+    assert guarded.get("/v1/kbs", headers={"Authorization": value}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, "", TOKEN, "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}",
+     f"Digest {TOKEN}", "Basic !!!", basic(TOKEN), basic(f"{TOKEN}:x"), "Bearer é", f"Bearer {TOKEN}, x"],
+)  # fmt: skip
+def test_without_the_token_nothing_is_answered(guarded, value):
+    headers = {} if value is None else {"Authorization": value.encode("latin-1")}
+    for path in ("/v1/kbs", "/metrics", "/v1/openapi.json", "/nothing"):
+        answer = guarded.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["field"]) == (401, "Authorization")
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert TOKEN not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/health/live", "/health/ready"])
+def test_health_is_asked_without_a_token(guarded, path):
+    assert guarded.get(path).status_code == 200
+
+
+def test_no_token_is_asked_for_where_there_is_none(client):
+    assert client.get("/v1/kbs", headers={"Authorization": "Bearer whatever"}).status_code == 200
+
+
+# -- headers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/kbs", "/nothing", "/metrics", "/v1/entity?key=x", "/v1/openapi.json"])
+def test_no_answer_lets_a_browser_load_anything_from_elsewhere(client, path):
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'self'") and "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_an_answer_asks_to_close_the_connection_while_the_service_ends(served_home):
+    with make_client(served_home) as client:
+        assert "connection" not in client.get("/v1/kbs").headers
+        service = next(
+            middleware.kwargs["service"]
+            for middleware in client.app.user_middleware
+            if middleware.cls is Guard
+        )
+        service.closing = True
+        assert client.get("/v1/kbs").headers["connection"] == "close"
+        assert client.get("/health/ready").status_code == 503
+
+
+# -- bytes and time -----------------------------------------------------------
+
+
+class Exchange:
+    """A request as ASGI gives it, its body in parts, and the answer to it."""
+
+    def __init__(self, *parts, path="/v1/link", method="POST", headers=(), pause=0.0):
+        base = [(b"host", b"127.0.0.1")]
+        self.scope = {
+            "type": "http", "method": method, "path": path, "raw_path": path.encode(), "query_string": b"",
+            "headers": [*base, *headers], "client": ("127.0.0.1", 9), "http_version": "1.1", "scheme": "http",
+            "server": ("127.0.0.1", 8077), "root_path": "",
+        }  # fmt: skip
+        self.parts, self.read, self.pause, self.messages = list(parts), 0, pause, []
+
+    async def receive(self):
+        await asyncio.sleep(self.pause)
+        if self.read == len(self.parts):
+            await asyncio.sleep(3600)
+        self.read += 1
+        more = self.read < len(self.parts) or self.parts[-1] is None
+        return {"type": "http.request", "body": self.parts[self.read - 1] or b"", "more_body": more}
+
+    async def send(self, message):
+        self.messages.append(message)
+
+    @property
+    def status(self):
+        return self.messages[0]["status"]
+
+    @property
+    def headers(self):
+        return dict(self.messages[0]["headers"])
+
+
+def pass_through(app, exchange, **limits):
+    """Let a request through the guard before *app*, and return it with its answer."""
+    service = Service(ServiceSettings(limits=Limits(**limits)), Home.find("/nowhere"))
+    guard = Guard(app, service, ServiceMetrics(CollectorRegistry()))
+    asyncio.run(asyncio.wait_for(guard(exchange.scope, exchange.receive, exchange.send), 20))
+    return exchange
+
+
+async def read_all(scope, receive, send):
+    """Answer with the number of bytes."""
+    count = 0
+    while True:
+        message = await receive()
+        count += len(message["body"])
+        if not message["more_body"]:
+            break
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(count).encode()})
+
+
+def test_a_body_within_the_limit_is_passed_on():
+    exchange = pass_through(read_all, Exchange(b"x" * 50, b"x" * 50), body_bytes=100)
+    assert (exchange.status, exchange.messages[1]["body"]) == (200, b"100")
+
+
+def test_bytes_are_counted_as_they_arrive_whatever_the_length_says():
+    parts = [b"x" * 50] * 100
+    exchange = pass_through(read_all, Exchange(*parts, headers=[(b"content-length", b"5")]), body_bytes=120)
+    assert exchange.status == 413
+    assert exchange.headers[b"connection"] == b"close"
+
+
+def test_of_a_body_without_an_end_no_more_is_read_than_some_times_the_limit():
+    exchange = pass_through(read_all, Exchange(*[b"x" * 100] * 100_000), body_bytes=100)
+    assert exchange.status == 413
+    assert exchange.read < 100
+
+
+def test_a_length_over_the_limit_is_refused_before_the_application_sees_it():
+    async def never(scope, receive, send):
+        raise AssertionError
+
+    headers = [(b"content-length", b"9" * 30)]
+    exchange = pass_through(never, Exchange(b"x", headers=headers), body_bytes=100)
+    assert exchange.status == 413
+
+
+def test_a_sender_that_is_too_slow_is_told_so():
+    begin = time.monotonic()
+    exchange = pass_through(read_all, Exchange(b"x", None, pause=0.01), seconds=1)
+    assert exchange.status == 408
+    assert 0.9 < time.monotonic() - begin < 10
+
+
+def test_an_answer_that_takes_too_long_is_given_up():
+    async def sleep(scope, receive, send):
+        await receive()
+        await asyncio.sleep(3600)
+
+    exchange = pass_through(sleep, Exchange(b"x"), seconds=1)
+    assert exchange.status == 503
+    assert b"retry-after" in {name.lower() for name in exchange.headers}
+
+
+def test_an_error_that_nobody_expected_is_a_problem_without_its_text(caplog):
+    async def fail(scope, receive, send):
+        raise RuntimeError("the secret text")
+
+    exchange = pass_through(fail, Exchange(b"x"))
+    assert exchange.status == 500
+    assert b"secret" not in exchange.messages[1]["body"]
+    assert "secret" not in caplog.text.replace(str(caplog.records[0].exc_text), "")
+
+
+def test_an_answer_that_is_cut_off_is_not_followed_by_another():
+    async def half(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError
+
+    assert [message["type"] for message in pass_through(half, Exchange(b"x")).messages] == [
+        "http.response.start"
+    ]
+
+
+def test_an_answer_keeps_a_policy_of_its_own():
+    async def own(scope, receive, send):
+        headers = [(b"content-security-policy", b"default-src 'none'")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    headers = [name for name, _ in pass_through(own, Exchange(b"")).messages[0]["headers"]]
+    assert headers.count(b"content-security-policy") == 1
+
+
+def test_a_websocket_is_not_passed_on():
+    async def never(scope, receive, send):
+        raise AssertionError
+
+    exchange = Exchange(b"")
+    exchange.scope["type"] = "websocket"
+    assert pass_through(never, exchange).messages == []
+
+
+# -- the rate -----------------------------------------------------------------
+
+
+def test_a_client_may_ask_as_often_as_the_rate_says():
+    now = [0.0]
+    rates = ClientRates(2.0, lambda: now[0])
+    for _ in range(4):  # those of two seconds at once
+        rates.check("a")
+    with pytest.raises(Problem) as caught:
+        rates.check("a")
+    assert caught.value.status == 429
+    assert int(caught.value.headers["Retry-After"]) >= 1
+    rates.check("b")  # another client
+    now[0] += 0.5
+    rates.check("a")
+    with pytest.raises(Problem):
+        rates.check("a")
+
+
+def test_refused_requests_do_not_count():
+    now = [0.0]
+    rates = ClientRates(1.0, lambda: now[0])
+    for _ in range(50):
+        now[0] += 0.01
+        try:
+            rates.check("a")
+        except Problem:
+            continue
+    now[0] += 1.0
+    rates.check("a")
+
+
+def test_without_a_rate_nothing_is_counted():
+    rates = ClientRates(0.0)
+    for _ in range(1_000):
+        rates.check("a")
+    assert not rates._buckets
+
+
+def test_a_rate_below_one_lets_a_first_request_through():
+    rates = ClientRates(0.1, lambda: 0.0)
+    rates.check("a")
+    with pytest.raises(Problem, match=r"0\.1 requests a second"):
+        rates.check("a")
+
+
+def test_of_very_many_clients_those_that_asked_last_are_remembered(monkeypatch):
+    monkeypatch.setattr("kgkit.serving.guard._MAX_CLIENTS", 10)
+    rates = ClientRates(1.0, lambda: 0.0)
+    for number in range(100):
+        rates.check(str(number))
+    assert sorted(rates._buckets, key=int) == [str(number) for number in range(90, 100)]
+
+
+def test_a_client_that_asks_too_often_is_answered_429(served_home):
+    with make_client(served_home, limits=Limits(rate=1.0)) as client:
+        statuses = [client.get("/v1/kbs").status_code for _ in range(6)]
+    assert statuses[:2] == [200, 200] and 429 in statuses[2:]

@@ -1,0 +1,136 @@
+"""Types and properties of a knowledge base."""
+
+import pytest
+
+from kgkit.serving import kb_schema
+from kgkit.serving.kb_schema import (
+    FIELDS,
+    SchemaCache,
+    properties_of_type,
+    property_values,
+    read_schema,
+    types_of,
+)
+from kgkit.types import Entity
+from tests.place_toys import PLACES
+
+
+def test_types_are_counted_largest_first_and_kinds_are_types(places_kb):
+    schema = read_schema(places_kb)
+    assert list(schema.types.items()) == [
+        ("place", 8),
+        ("city", 5),
+        ("country", 3),
+        ("capital", 2),
+        ("<b>", 1),
+        ("thing", 1),
+        ("zoo", 1),
+    ]
+    assert schema.is_complete
+
+
+def test_attributes_are_counted_by_the_entities_that_have_them(places_kb):
+    attributes = read_schema(places_kb).attributes
+    assert attributes == {
+        name: sum(name in entity.attributes for entity in PLACES)
+        for name in ("population", "area", "empty", "founded", "nested", "official", "twins")
+    }
+    assert next(iter(attributes)) == "population"
+
+
+def test_properties_are_relations_attributes_and_fields_each_once(places_kb):
+    schema = read_schema(places_kb)
+    assert set(schema.relations) == {"country", "capital_of", "has_capital"}
+    assert schema.properties == (*schema.relations, *schema.attributes, *FIELDS)
+    assert len(set(schema.properties)) == len(schema.properties)
+
+
+def test_a_large_knowledge_base_is_sampled(places_kb, monkeypatch):
+    monkeypatch.setattr(kb_schema, "_MAX_READ", 5)
+    monkeypatch.setattr(kb_schema, "_SAMPLE", 5)
+    schema = read_schema(places_kb)
+    assert sum(schema.types[kind] for kind in ("place", "zoo", "thing") if kind in schema.types) == 5
+    assert not schema.is_complete
+    assert schema.may_have("a type that was not seen")
+
+
+def test_of_a_knowledge_base_that_was_read_all_types_are_known(places_kb):
+    schema = read_schema(places_kb)
+    assert schema.may_have("city")
+    assert not schema.may_have("river")
+
+
+def test_more_types_than_are_shown_are_no_complete_list(places_kb, monkeypatch):
+    monkeypatch.setattr(kb_schema, "_MAX_NAMES", 2)
+    schema = read_schema(places_kb)
+    assert (list(schema.types), schema.is_complete) == (["place", "city"], False)
+
+
+def test_the_kind_is_the_last_type_and_none_comes_twice():
+    assert types_of(Entity("a", kind="city", types=("city", "", "capital"))) == ("city", "capital")
+    assert types_of(Entity("a", kind="place", types=("city",))) == ("city", "place")
+    assert types_of(Entity("a")) == ()
+
+
+def test_properties_of_a_type_are_those_that_its_entities_have(places_kb):
+    schema = read_schema(places_kb)
+    names = properties_of_type(places_kb, schema, "city")
+    assert names[:2] == ["country", "capital_of"]
+    assert set(names) == {"country", "capital_of", *schema.attributes, *FIELDS}
+    assert properties_of_type(places_kb, schema, "country")[:1] == ["has_capital"]
+
+
+@pytest.mark.parametrize("name", ["", "river"])
+def test_of_no_type_all_properties_are_proposed(places_kb, name):
+    schema = read_schema(places_kb)
+    assert properties_of_type(places_kb, schema, name) == list(schema.properties)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("population", [3677472]),
+        ("area", [891.3]),
+        ("founded", ["1237"]),
+        ("official", [True]),
+        ("twins", ["Paris", "Peking"]),
+        ("nested", [{"a": [1, 2]}]),
+        ("empty", []),
+        ("label", ["Berlin"]),
+        ("description", ["capital of Germany"]),
+        ("key", ["Q64"]),
+        ("kind", ["place"]),
+        ("types", ["city", "capital"]),
+        ("surfaces", ["Berlin"]),
+        ("url", []),
+        ("nonesuch", []),
+    ],
+)
+def test_a_property_has_its_values(places_kb, name, values):
+    assert property_values(places_kb, places_kb["Q64"], name, 10) == values
+
+
+def test_a_relation_has_entities_and_its_inverse_too(places_kb):
+    assert [each.key for each in property_values(places_kb, places_kb["Q64"], "country", 10)] == ["Q183"]
+    assert [each.key for each in property_values(places_kb, places_kb["Q183"], "has_capital", 10)] == ["Q64"]
+
+
+def test_no_more_values_are_given_than_are_asked_for(places_kb):
+    assert property_values(places_kb, places_kb["Q64"], "twins", 1) == ["Paris"]
+    assert property_values(places_kb, places_kb["Q64"], "country", 1) == [places_kb["Q183"]]
+
+
+def test_a_build_is_read_once(places_kb, monkeypatch):
+    cache, reads = SchemaCache(), []
+    monkeypatch.setattr(kb_schema, "read_schema", lambda kb: reads.append(kb.name) or read_schema(kb))
+    assert cache(places_kb) is cache(places_kb)
+    assert reads == ["places"]
+
+
+def test_only_the_schemas_that_were_asked_for_last_stay(places_kb, places_service, monkeypatch):
+    monkeypatch.setattr(kb_schema, "_MAX_SCHEMAS", 1)
+    cache = SchemaCache()
+    first = cache(places_kb)
+    cache(places_service.kb("wiki"))
+    assert cache(places_kb) is not first
+    assert cache(places_kb) == first

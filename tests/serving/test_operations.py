@@ -1,0 +1,186 @@
+"""Health, metrics and logs."""
+
+import json
+import logging
+import os
+import sys
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from kgkit.serving.logs import JSONFormatter, RequestLog, configure_logging
+from kgkit.serving.metrics import ServiceMetrics, resident_bytes
+from kgkit.serving.operations import readiness
+from tests.toys import run_python
+
+# Two processes count; one is forgotten; a third shows the sum.
+WORKERS = """
+import os, sys
+from kgkit.serving.metrics import ServiceMetrics, forget_worker
+pids = []
+for waiting in (3, 5):
+    pid = os.fork()
+    if pid == 0:
+        metrics = ServiceMetrics()
+        metrics.count_request("GET", "/v1/kbs", 200, 0.01)
+        metrics.observe_process(waiting, 1, 2, 0)
+        os._exit(0)
+    os.waitpid(pid, 0)
+    pids.append(pid)
+forget_worker(pids[0])
+sys.stdout.write(ServiceMetrics().exposition().decode())
+"""
+
+
+def metric(text, name):
+    """Return the values of a metric by its labels."""
+    lines = [line for line in text.splitlines() if line.startswith(name)]
+    return {line.split(" ")[0].removeprefix(name): float(line.split(" ")[1]) for line in lines}
+
+
+def test_a_service_is_ready_with_its_builds(client, served):
+    answer = client.get("/health/ready").json()
+    assert answer["status"] == "ready"
+    assert answer["kbs"] == {name: served.kb(name).build for name in ("mini", "facts")}
+    assert answer["problems"] == {}
+
+
+def test_why_a_build_is_not_taken_is_said_without_a_path(served, monkeypatch):
+    home = str(served.home.path)
+    monkeypatch.setattr(served.resources, "_problems", {"mini": f"no file {home}/kbs/mini/x"})
+    record = readiness(served)
+    assert record["problems"] == {"mini": "no file …"}
+    assert record["status"] == "ready"
+
+
+def test_metrics_count_requests_by_route_and_status(client):
+    def count():
+        rows = metric(client.get("/metrics").text, "kgkit_requests_total")
+        return rows.get('{method="GET",route="/v1/entity",status="404"}', 0.0)
+
+    before = count()
+    for _ in range(3):
+        client.get("/v1/entity", params={"key": "a secret"})
+    assert count() == before + 3
+    text = client.get("/metrics").text
+    assert "secret" not in text
+    assert 'kgkit_request_seconds_bucket{le="+Inf",route="/v1/entity"}' in text
+    assert client.get("/metrics").headers["content-type"].startswith("text/plain; version=")
+
+
+def test_addresses_that_are_not_there_are_counted_together(client):
+    for number in range(5):
+        client.get(f"/nothing/{number}")
+    rows = metric(client.get("/metrics").text, "kgkit_requests_total")
+    assert rows['{method="GET",route="other",status="404"}'] >= 5
+    assert not any("nothing" in labels for labels in rows)
+
+
+def test_batches_and_documents_are_counted(client):
+    client.post("/v1/link", json={"text": ["dog", "mouse", "puppy"]})
+    text = client.get("/metrics").text
+    assert metric(text, "kgkit_linked_documents_total")[""] >= 3
+    assert metric(text, "kgkit_link_batches_total")[""] >= 1
+    assert metric(text, "kgkit_workers")[""] == 1
+    assert metric(text, "kgkit_resident_bytes")[""] > 1_000_000
+
+
+def test_an_unusual_method_is_no_label_of_its_own():
+    metrics = ServiceMetrics(CollectorRegistry())
+    for number in range(10):
+        metrics.count_request(f"METHOD{number}", "/x", 405, 0.1)
+    rows = metric(metrics.exposition().decode(), "kgkit_requests_total")
+    assert rows == {'{method="other",route="/x",status="405"}': 10.0}
+
+
+def test_workers_are_shown_together_and_the_gauges_of_one_that_has_ended_go(tmp_path):
+    done = run_python(WORKERS, PROMETHEUS_MULTIPROC_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert metric(done.stdout, "kgkit_requests_total") == {
+        '{method="GET",route="/v1/kbs",status="200"}': 2.0
+    }  # fmt: skip
+    assert metric(done.stdout, "kgkit_waiting_requests")[""] == 5
+    assert metric(done.stdout, "kgkit_workers")[""] == 1
+    assert metric(done.stdout, "kgkit_linked_documents_total")[""] == 4
+
+
+def test_the_memory_of_this_process_is_some():
+    assert resident_bytes() > 1_000_000
+
+
+# -- logs ---------------------------------------------------------------------
+
+
+def record_of(message, *args, error=None):
+    return logging.LogRecord("kgkit.test", logging.WARNING, __file__, 1, message, args, error)
+
+
+def test_a_log_line_is_json_with_time_level_and_message():
+    line = json.loads(JSONFormatter().format(record_of("build %s of %s", "abc", "small")))
+    assert line["message"] == "build abc of small"
+    assert (line["level"], line["logger"], line["pid"]) == ("warning", "kgkit.test", os.getpid())
+    assert line["time"].endswith("Z") and line["time"][10] == "T"
+
+
+def test_a_log_line_with_what_is_no_text_is_one_line():
+    line = JSONFormatter().format(record_of("two\nlines \ud800"))
+    assert "\n" not in line
+    assert json.loads(line)["message"] == "two\nlines \\ud800"
+
+
+def test_of_an_error_its_kind_and_its_lines_are_logged_not_its_message():
+    def fail():
+        raise ValueError("the secret text of a request")
+
+    try:
+        fail()
+    except ValueError:
+        text = JSONFormatter().format(record_of("failed", error=sys.exc_info()))
+    line = json.loads(text)
+    assert line["error"] == "ValueError"
+    assert line["frames"][-1].endswith(" fail")
+    assert "secret" not in text
+
+
+def test_of_an_error_in_a_deep_recursion_some_lines_are_logged():
+    def fall():
+        fall()
+
+    try:
+        fall()
+    except RecursionError:
+        line = json.loads(JSONFormatter().format(record_of("failed", error=sys.exc_info())))
+    assert len(line["frames"]) == 20
+
+
+def test_a_request_is_a_line_with_its_route():
+    reading, writing = os.pipe()
+    RequestLog(writing).write("POST", "/v1/link", 200, 0.01234)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        line = json.loads(lines.read())
+    assert (line["method"], line["route"], line["status"], line["ms"]) == ("POST", "/v1/link", 200, 12.34)
+
+
+def test_a_log_that_cannot_be_written_stops_no_request():
+    reading, writing = os.pipe()
+    os.close(reading)
+    RequestLog(writing).write("GET", "/", 200, 0.0)
+    os.close(writing)
+    RequestLog(writing).write("GET", "/", 200, 0.0)
+
+
+@pytest.mark.parametrize(("quiet", "level"), [(False, logging.INFO), (True, logging.WARNING)])
+def test_the_logs_of_the_process_go_to_one_handler(quiet, level):
+    root = logging.getLogger()
+    handlers, levels = root.handlers[:], (root.level, logging.getLogger("kgkit").level)
+    try:
+        configure_logging(quiet=quiet)
+        (handler,) = root.handlers
+        assert isinstance(handler.formatter, JSONFormatter)
+        assert logging.getLogger("kgkit").level == level
+        assert logging.getLogger("uvicorn.error").handlers == []
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(levels[0])
+        logging.getLogger("kgkit").setLevel(levels[1])

@@ -1,0 +1,174 @@
+"""Queries of the Reconciliation Service API, decoded."""
+
+import json
+
+import pytest
+
+from kgkit.serving.problems import Problem
+from kgkit.serving.reconciliation_queries import (
+    MAX_PROPERTIES,
+    EntityValue,
+    ExtensionProperty,
+    ReconciliationQuery,
+    read_extension,
+    read_queries,
+)
+from kgkit.serving.settings import Limits
+
+LIMITS = Limits(names=10, characters=100)
+
+
+def queries(batch):
+    return read_queries(json.dumps(batch), LIMITS)
+
+
+def problem_of(text, read=read_queries):
+    with pytest.raises(Problem) as caught:
+        read(text if isinstance(text, str) else json.dumps(text), LIMITS)
+    return caught.value
+
+
+def test_a_query_with_every_field_is_read():
+    batch = {
+        "q0": {
+            "query": "Berlin",
+            "type": ["city", "capital", "city"],
+            "type_strict": "all",
+            "limit": 3,
+            "properties": [
+                {"pid": "country", "v": {"id": "Q183", "name": "Germany"}},
+                {"pid": "population", "v": [1, 2.5, True, "3", {"id": "Q1"}]},
+            ],
+        }
+    }
+    query = queries(batch)["q0"]
+    assert (query.query, query.limit, query.type_strict) == ("Berlin", 3, "all")
+    assert query.types == ("city", "capital")
+    assert [each.pid for each in query.properties] == ["country", "population"]
+    assert query.properties[0].values == [EntityValue("Q183", "Germany")]
+    assert query.properties[1].values == [1, 2.5, True, "3", EntityValue("Q1")]
+
+
+def test_a_type_may_be_one_string_or_none():
+    batch = queries(
+        {"a": {"query": "x", "type": "city"}, "b": {"query": "x"}, "c": {"query": "x", "type": ""}}
+    )
+    assert [query.types for query in batch.values()] == [("city",), (), ()]
+
+
+def test_fields_of_other_versions_are_read_past():
+    assert queries({"q": {"query": "x", "conditions": [], "userLang": "de"}}) == {
+        "q": ReconciliationQuery("x")
+    }
+
+
+def test_the_order_of_a_batch_stays():
+    assert list(queries({name: {"query": name} for name in "cab"})) == ["c", "a", "b"]
+
+
+def test_a_batch_may_be_empty():
+    assert queries({}) == {}
+
+
+@pytest.mark.parametrize("limit", [1, 5.0, 10**18])
+def test_a_limit_is_a_positive_whole_number(limit):
+    assert queries({"q": {"query": "x", "limit": limit}})["q"].limit == limit
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param({}, id="nothing to search by"),
+        pytest.param({"properties": []}, id="no properties"),
+        pytest.param({"query": "x", "limit": 0}, id="a limit of 0"),
+        pytest.param({"query": "x", "limit": 1.5}, id="half a candidate"),
+        pytest.param({"query": 3}, id="a number"),
+        pytest.param({"query": "x", "type": {"id": "city"}}, id="a type as an object"),
+        pytest.param({"query": "x", "type_strict": "perhaps"}, id="a strictness that is none"),
+        pytest.param({"query": "x", "properties": [{"p": "a", "v": 1}]}, id="a property without a pid"),
+        pytest.param(
+            {"query": "x", "properties": [{"pid": "a", "v": {"name": "b"}}]}, id="a value without id"
+        ),
+        pytest.param({"query": "x", "properties": [{"pid": "a", "v": [[1]]}]}, id="a list in a list"),
+        pytest.param({"query": "x", "type": [*map(str, range(MAX_PROPERTIES + 1))]}, id="types"),
+        pytest.param({"query": "x", "properties": [{"pid": "a", "v": 1}] * (MAX_PROPERTIES + 1)}, id="pids"),
+        pytest.param({"query": "x", "properties": [{"pid": "a", "v": ["b"] * 101}]}, id="values"),
+    ],
+)
+def test_a_query_that_is_none_is_refused(query):
+    problem = problem_of({"ok": {"query": "x"}, "bad": query})
+    assert (problem.status, problem.field) == (422, "queries")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "null", "{", '"x"', "[" * 100_000, '{"a":' * 100_000, '{"q": {"query": "\\ud800"}}',
+        '{"q": {"query": "x", "limit": 1e999}}', '{"q": {"query": "x", "limit": 1' + "0" * 5_000 + "}}",
+        '{"q": {"query": "x", "limit": NaN}}',
+    ],
+)  # fmt: skip
+def test_what_is_no_batch_is_refused(text):
+    assert problem_of(text).status == 422
+
+
+def test_the_query_that_is_wrong_is_named():
+    assert problem_of({"first": {"query": "x"}, "second": {}}).detail.startswith("query 'second'")
+
+
+def test_more_queries_or_characters_than_the_limits_are_refused():
+    assert len(queries({str(number): {"query": "x"} for number in range(10)})) == 10
+    assert problem_of({str(number): {"query": "x"} for number in range(11)}).status == 413
+    assert problem_of({"q": {"query": "x" * 101}}).status == 413
+
+
+# -- data extension ---------------------------------------------------------
+
+
+def test_an_extension_is_read():
+    text = json.dumps(
+        {"ids": ["Q64"], "properties": [{"id": "area"}, {"id": "twins", "settings": {"limit": 1}}]}
+    )
+    query = read_extension(text, LIMITS)
+    assert query.ids == ["Q64"]
+    assert query.properties == [ExtensionProperty("area"), ExtensionProperty("twins", {"limit": 1})]
+
+
+@pytest.mark.parametrize(
+    ("setting", "limit"), [(None, 9), (0, 9), ("0", 9), (3, 3), ("3", 3), (3.0, 3), (12, 9), ("99999", 9)]
+)
+def test_the_limit_of_a_property_is_a_number_or_its_digits(setting, limit):
+    assert ExtensionProperty("a", {"limit": setting}).limit(9) == limit
+
+
+@pytest.mark.parametrize("setting", [-1, 1.5, "x", [], {}, "٣", True, "9" * 5_000])
+def test_another_limit_of_a_property_is_refused(setting):
+    with pytest.raises(Problem, match="the limit of 'a' is no whole number"):
+        ExtensionProperty("a", {"limit": setting}).limit(9)
+
+
+def test_a_setting_that_is_not_known_is_read_past():
+    assert ExtensionProperty("a", {"content": "id"}).limit(9) == 9
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {}, {"ids": ["a"]}, {"ids": "a", "properties": []}, {"ids": [1], "properties": []},
+        {"ids": [], "properties": ["a"]}, {"ids": [], "properties": [{"settings": {}}]},
+        {"ids": [], "properties": [{"id": str(number)} for number in range(MAX_PROPERTIES + 1)]},
+    ],
+)  # fmt: skip
+def test_what_is_no_extension_is_refused(query):
+    assert problem_of(query, read_extension).status == 422
+
+
+def test_more_entities_than_the_limit_are_refused():
+    assert problem_of({"ids": ["a"] * 11, "properties": []}, read_extension).status == 413
+
+
+def test_more_cells_than_an_answer_has_are_refused():
+    query = {"ids": ["a"] * 1_000, "properties": [{"id": str(number)} for number in range(50)]}
+    with pytest.raises(Problem) as caught:
+        read_extension(json.dumps(query), Limits())
+    assert caught.value.status == 413

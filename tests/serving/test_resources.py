@@ -1,0 +1,197 @@
+"""What is open: builds that are published while requests run, those that do not fit, and what is shared."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from kgkit.building import Alias, Entity
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.home import Home
+from kgkit.linking.reconciler import ReconcileConfig
+from kgkit.serving.resources import Resources
+from kgkit.serving.settings import ServiceSettings
+from kgkit.types import Document
+from tests.small_kb import build
+from tests.vector_toys import made
+
+
+def records(*names):
+    return [
+        record for name in names for record in (Entity(name, name, kind="page"), Alias(name, name, 1))
+    ]  # fmt: skip
+
+
+def publish(home, *names, kb="small"):
+    """Publish a build with an entity for each name, and return the name of the build."""
+    with build(home, records(*names), name=kb) as handle:
+        return handle.build
+
+
+def opened(home, **settings):
+    resources = Resources(ServiceSettings(**settings), Home(home))
+    resources.start()
+    return resources
+
+
+def link(served, text, **settings):
+    (linked,) = served.linker(**settings)([Document("0", text)])
+    return [link.entity for link in linked.links]
+
+
+def test_all_of_a_home_is_served_and_the_only_one_is_the_default(tmp_path):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    assert resources.names() == ["small"]
+    assert resources.default_name() == "small"
+    assert resources.served().kb is resources.served("small").kb
+
+
+def test_of_several_one_has_to_be_named_unless_one_is_the_default(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        publish(tmp_path, "apple", kb=name)
+    resources = opened(tmp_path)
+    with pytest.raises(UsageError, match="which knowledge base\\? Served are a, b"):
+        resources.served()
+    with pytest.raises(UnknownName, match="there are: a, b"):
+        resources.served("c")
+    monkeypatch.setenv("KGKIT_KB", "b")
+    assert resources.names() == ["b", "a"]
+    monkeypatch.delenv("KGKIT_KB")
+    assert opened(tmp_path, default_kb="b").served().kb.name == "b"
+    assert opened(tmp_path, kbs={"b": (), "a": ()}).served().kb.name == "b"
+
+
+def test_an_empty_home_says_how_to_build_something(tmp_path):
+    with pytest.raises(NotThere, match="kgkit build-kb wordnet"):
+        opened(tmp_path)
+
+
+def test_what_is_named_has_to_be_there(tmp_path):
+    publish(tmp_path, "apple")
+    with pytest.raises(NotThere, match="'big'"):
+        opened(tmp_path, kbs={"big": ("prior",)})
+    with pytest.raises(UnknownName, match="nothing"):
+        opened(tmp_path, kbs={"small": ("nothing",)})
+
+
+def test_of_all_those_that_can_be_opened_are_served(tmp_path):
+    publish(tmp_path, "apple", kb="good")
+    publish(tmp_path, "pear", kb="bad")
+    (tmp_path / "kbs" / "bad" / "current" / "manifest.json").write_text("{")
+    resources = opened(tmp_path)
+    assert resources.names() == ["good"]
+    assert list(resources.problems) == ["bad"]
+
+
+def test_linkers_of_one_model_share_its_scorer_and_generator(tmp_path):
+    publish(tmp_path, "apple")
+    served = opened(tmp_path).served()
+    plain, strict = served.linker(), served.linker(threshold=0.5)
+    assert served.linker("prior") is plain
+    assert strict is not plain
+    assert (strict.scorer, strict.generator) == (plain.scorer, plain.generator)
+    assert served.linker(threshold=0.5) is strict
+    assert served.linker(threshold=0.5, nil=True) is not strict
+
+
+def test_linkers_of_very_many_settings_are_not_all_kept(tmp_path):
+    publish(tmp_path, "apple")
+    served = opened(tmp_path).served()
+    first = served.linker(threshold=0.0)
+    for number in range(100):
+        served.linker(threshold=number / 100, top_k=3)
+    assert len(served._variants) <= 16
+    assert served.linker(threshold=0.0) is not first
+
+
+def test_reconcilers_are_kept_with_what_they_remember(tmp_path):
+    publish(tmp_path, "apple")
+    served = opened(tmp_path).served()
+    config = ReconcileConfig(top=3)
+    assert served.reconciler(config) is served.reconciler(ReconcileConfig(top=3))
+    for top in range(1, 40):
+        served.reconciler(ReconcileConfig(top=top))
+    assert len(served._reconcilers) <= 16
+
+
+def test_a_build_that_is_published_is_taken_and_the_former_one_reads_on(tmp_path):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    former = resources.served()
+    build_name = publish(tmp_path, "apple", "pear")
+    assert link(resources.served(), "a pear") == []
+    resources.refresh()
+    assert resources.served().kb.build == build_name
+    assert link(resources.served(), "a pear") == ["pear"]
+    assert link(former, "an apple") == ["apple"]
+    assert resources.problems == {}
+
+
+def test_nothing_is_opened_again_while_nothing_is_published(tmp_path):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    served = resources.served()
+    resources.refresh()
+    resources.refresh()
+    assert resources.served() is served
+
+
+def test_a_knowledge_base_that_is_built_later_is_served(tmp_path):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    publish(tmp_path, "pear", kb="later")
+    resources.refresh()
+    assert resources.names() == ["later", "small"]
+
+
+def test_a_build_that_is_damaged_is_not_taken_and_the_reason_is_known(tmp_path):
+    first = publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    publish(tmp_path, "apple", "pear")
+    path = tmp_path / "kbs" / "small" / "current" / "manifest.json"
+    content = path.read_text()
+    path.write_text("{")
+    resources.refresh()
+    assert resources.served().kb.build == first
+    assert "small" in resources.problems
+    path.write_text(content)
+    publish(tmp_path, "plum")
+    resources.refresh()
+    assert resources.problems == {}
+    assert link(resources.served(), "a plum") == ["plum"]
+
+
+def test_a_knowledge_base_that_is_removed_is_served_on(tmp_path):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    shutil.rmtree(tmp_path / "kbs")
+    resources.refresh()
+    assert link(resources.served(), "an apple") == ["apple"]
+
+
+def test_a_build_whose_vectors_do_not_fit_is_not_taken_until_there_are_others(tmp_path):
+    first = publish(tmp_path, "apple", "pear")
+    made(tmp_path, np.eye(2, 4, dtype=np.float32), kb="small")
+    resources = opened(tmp_path)
+    second = publish(tmp_path, "apple", "pear", "plum")
+    resources.refresh()
+    assert resources.served().kb.build == first
+    assert "was made for build" in resources.problems["small"]
+    assert [each.key for each in resources.served().kb.nearest("apple", 1)] == ["pear"]
+    made(tmp_path, np.eye(3, 4, dtype=np.float32), kb="small")
+    resources.refresh()
+    assert resources.served().kb.build == second
+    assert resources.problems == {}
+
+
+def test_a_build_that_does_not_fit_is_tried_once(tmp_path, monkeypatch):
+    publish(tmp_path, "apple", "pear")
+    made(tmp_path, np.eye(2, 4, dtype=np.float32), kb="small")
+    resources = opened(tmp_path)
+    publish(tmp_path, "apple", "plum")
+    resources.refresh()
+    calls = []
+    monkeypatch.setattr(resources, "_open", lambda *args: calls.append(args))
+    resources.refresh()
+    assert calls == []

@@ -1,0 +1,240 @@
+"""`/rest` as clients of DBpedia Spotlight ask it."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from kgkit.serving.problems import Problem
+from kgkit.serving.spotlight import read_settings, read_text, requested_types
+from kgkit.serving.spotlight_format import SpotlightSettings
+from tests.place_toys import HTML_KEY, TEXT, TEXT_SPANS
+
+JSON = {"Accept": "application/json"}
+
+
+def annotate(client, path="annotate", method="POST", headers=JSON, **fields):
+    if method == "GET":
+        return client.get(f"/rest/{path}", params=fields, headers=headers)
+    return client.post(f"/rest/{path}", data=fields, headers=headers)
+
+
+def resources(client, **fields):
+    answer = annotate(client, **fields)
+    assert answer.status_code == 200, answer.text
+    return answer.json().get("Resources", [])
+
+
+# -- settings ---------------------------------------------------------------
+
+
+def test_settings_are_those_of_spotlight_unless_they_are_sent():
+    assert read_settings({"text": "a"}) == SpotlightSettings(0.5, 0, "", "whitelist")
+
+
+def test_settings_are_read():
+    fields = {"confidence": "0.2", "support": "20", "types": "DBpedia:Place", "policy": "Blacklist"}
+    assert read_settings(fields) == SpotlightSettings(0.2, 20, "DBpedia:Place", "blacklist")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("confidence", "high"), ("confidence", "1.5"), ("support", "-1"), ("policy", "greylist"),
+        ("url", "http://example.org"), ("sparql", "select * {}"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_means_nothing_here_is_refused_by_its_name(field, value):
+    with pytest.raises(Problem) as caught:
+        read_settings({"text": "a", field: value})
+    assert (caught.value.status, caught.value.field) == (422, field)
+
+
+def test_empty_settings_are_none():
+    fields = dict.fromkeys(("confidence", "support", "types", "policy", "url", "sparql"), "")
+    assert read_settings(fields) == SpotlightSettings()
+
+
+@pytest.mark.parametrize("fields", [{}, {"text": ""}, {"text": " \n"}])
+def test_a_text_is_needed(fields):
+    with pytest.raises(Problem, match="text is missing"):
+        read_text(fields)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "City", "DBpedia:City", "Schema:city", "http://dbpedia.org/ontology/City", " City , DBpedia:City,",
+        "http://www.w3.org/x#City",
+    ],
+)  # fmt: skip
+def test_a_type_goes_by_its_local_name(text):
+    assert requested_types(text) == {"city"}
+
+
+# -- processes --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_text_of_any_script_is_annotated_with_code_points(places, method):
+    rows = annotate(places, method=method, text=TEXT, confidence=0.5).json()["Resources"]
+    spans = [(int(row["@offset"]), row["@surfaceForm"]) for row in rows]
+    assert spans == [(start, name) for start, _, name in TEXT_SPANS]
+    assert all(TEXT[offset : offset + len(name)] == name for offset, name in spans)
+
+
+def test_a_resource_is_what_the_linker_says(places):
+    assert resources(places, text="Berlin") == [
+        {
+            "@URI": "http://www.wikidata.org/entity/Q64",
+            "@support": "1",
+            "@types": "city,capital",
+            "@surfaceForm": "Berlin",
+            "@offset": "0",
+            "@similarityScore": "0.8",
+            "@percentageOfSecondRank": "0.25",
+        }
+    ]
+
+
+def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(places):
+    rows = resources(places, path="wiki/annotate", text="AC/DC in New York City")
+    assert [row["@URI"] for row in rows] == [
+        "http://dbpedia.org/resource/AC/DC",
+        "http://dbpedia.org/resource/New_York_City",
+    ]
+
+
+def test_support_is_the_number_of_facts_that_point_to_an_entity(places):
+    assert resources(places, text="Germany")[0]["@support"] == "2"
+    assert resources(places, text="Germany", support=3) == []
+
+
+def test_an_entity_without_types_has_its_kind(places):
+    assert resources(places, text="🐘 Zoo")[0]["@types"] == "zoo"
+
+
+@pytest.mark.parametrize(("confidence", "count"), [(0.8, 1), (0.81, 0), (0, 1), (1, 0)])
+def test_links_below_the_confidence_are_left_out(places, confidence, count):
+    assert len(resources(places, text="Berlin", confidence=confidence)) == count
+
+
+@pytest.mark.parametrize(
+    ("types", "policy", "names"),
+    [
+        ("", "whitelist", ["Berlin", "Germany"]),
+        ("DBpedia:Country", "whitelist", ["Germany"]),
+        ("DBpedia:Country,Schema:Capital", "whitelist", ["Berlin", "Germany"]),
+        ("DBpedia:Country", "blacklist", ["Berlin"]),
+        ("Person", "whitelist", []),
+        ("Person", "blacklist", ["Berlin", "Germany"]),
+    ],
+)
+def test_types_select_entities(places, types, policy, names):
+    rows = resources(places, text="Berlin, Germany", types=types, policy=policy)
+    assert [row["@surfaceForm"] for row in rows] == names
+
+
+def test_what_chooses_parts_of_spotlight_is_read_past(places):
+    fields = {"spotter": "Default", "disambiguator": "Document", "coreferenceResolution": "false"}
+    assert len(resources(places, text="Berlin", **fields)) == 1
+
+
+def test_candidates_with_the_confidence_of_spotlight_are_one_object(places):
+    forms = annotate(places, "candidates", text="Berlin, Paris").json()["annotation"]["surfaceForm"]
+    assert [form["resource"]["@finalScore"] for form in forms] == ["0.8", "1.0"]
+
+
+def test_candidates_with_a_lower_confidence_are_all_that_reach_it(places):
+    forms = annotate(places, "candidates", text="Berlin", confidence=0.1).json()["annotation"]["surfaceForm"]
+    assert [(row["@label"], row["@finalScore"]) for row in forms[0]["resource"]] == [
+        ("Berlin", "0.8"),
+        ("Berlin", "0.2"),
+    ]
+
+
+def test_spot_lists_what_may_be_a_name_whatever_it_means(places):
+    forms = annotate(places, "spot", text=TEXT, confidence=1).json()["annotation"]["surfaceForm"]
+    assert [(int(form["@offset"]), form["@name"]) for form in forms] == [
+        (start, name) for start, _, name in TEXT_SPANS
+    ]
+
+
+@pytest.mark.parametrize("process", ["annotate", "candidates", "spot"])
+def test_all_three_formats_are_written(places, process):
+    for accept in ("application/json", "text/xml", "text/html"):
+        answer = annotate(places, process, text=TEXT, headers={"Accept": accept})
+        assert answer.headers["content-type"].partition(";")[0] == accept
+        assert "Berlin" in answer.text
+        assert answer.headers["vary"] == "Accept"
+
+
+def test_xml_has_the_same_annotations_as_json(places):
+    root = ElementTree.fromstring(annotate(places, text=TEXT, headers={"Accept": "text/xml"}).content)
+    rows = resources(places, text=TEXT)
+    assert [{f"@{name}": value for name, value in node.attrib.items()} for node in root[0]] == rows
+
+
+def test_html_of_labels_and_keys_stays_text(places):
+    text = "<i>alert</i>"
+    page = annotate(places, text=text, headers={"Accept": "text/html"}).text
+    assert "<i>" not in page and "&lt;i&gt;" in page
+    assert "<e>" not in page and "<script>" not in page
+    row = resources(places, text=text)[0]
+    assert row["@types"] == "<b>"
+    assert HTML_KEY not in row["@URI"]
+
+
+# -- which knowledge base ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"), [("wiki/annotate", {}), ("annotate", {"kb": "wiki"}), ("annotate?kb=wiki", {})]
+)
+def test_the_knowledge_base_is_named_by_the_path_or_a_field(places, path, fields):
+    rows = resources(places, path=path, text="Berlin", **fields)
+    assert [row["@URI"] for row in rows] == ["http://dbpedia.org/resource/Berlin"]
+
+
+def test_a_knowledge_base_that_is_not_served_is_said_with_those_that_are(places):
+    answer = annotate(places, "nowhere/annotate", text="Berlin")
+    assert answer.status_code == 422
+    assert "places, wiki" in answer.json()["detail"]
+
+
+def test_a_model_that_is_not_served_is_said(places):
+    assert annotate(places, text="Berlin", model="nowhere").status_code == 422
+    assert len(resources(places, text="Berlin", model="prior")) == 1
+
+
+# -- what is refused --------------------------------------------------------
+
+
+def test_no_acceptable_format_is_a_problem_that_names_those_there_are(places):
+    answer = annotate(places, text="a", headers={"Accept": "text/turtle"})
+    assert answer.status_code == 406
+    assert "application/json" in answer.json()["remedy"]
+
+
+def test_a_body_that_is_no_form_is_refused(places):
+    answer = places.post("/rest/annotate", json={"text": "Berlin"}, headers=JSON)
+    assert (answer.status_code, answer.json()["field"]) == (415, "Content-Type")
+
+
+def test_a_request_without_a_text_is_a_problem_that_names_the_field(places):
+    answer = annotate(places, confidence=0.5)
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["field"] == "text"
+
+
+def test_a_text_that_is_too_long_is_refused(places, places_service):
+    answer = annotate(places, text="a " * (places_service.limits.characters // 2 + 1))
+    assert (answer.status_code, answer.json()["field"]) == (413, "characters")
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00 Berlin \x00", "[" * 50_000, "Berlin" * 10_000, "\u202eBerlin", "\r\n"]
+)
+def test_an_odd_text_is_annotated_or_refused_as_one(places, text):
+    for accept in ("application/json", "text/xml", "text/html"):
+        assert annotate(places, text=text, headers={"Accept": accept}).status_code in (200, 422)
