@@ -35,9 +35,9 @@ import kgkit
 from kb_builders.wordnet import WordNetBuilder
 from kgkit.building.records import StoredRecords
 from kgkit.candidates import AliasGenerator, LemmaGenerator
-from kgkit.kb.json_records import neighbour_keys
 from kgkit.errors import KgkitError
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.json_records import neighbour_keys
 from kgkit.store import verify
 from kgkit.store.validate import damages
 from tests.mini_wordnet import mini_wordnet
