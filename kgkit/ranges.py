@@ -22,7 +22,7 @@ def check_range(
     Raises:
         UsageError: if one is out of range, or no number.
 
-    Example:
+    Examples:
         >>> check_range(config, "dropout", least=0, below=1)
         UsageError: dropout is 1.5; it is from 0 to below 1
     """

@@ -80,7 +80,7 @@ def token_splitter(text: str) -> re.Pattern[str]:
 def tokens(text: str) -> list[str]:
     """Return the tokens of *text*, in order.
 
-    Example:
+    Examples:
         >>> tokens("Teddy's hot-dogs, 苹果")
         ['Teddy', "'s", 'hot', '-', 'dogs', ',', '苹', '果']
     """
@@ -97,7 +97,7 @@ def fold(text: str) -> str:
 
     Whoever changes what it returns raises `FOLDING`: surfaces on disk are folded.
 
-    Example:
+    Examples:
         >>> fold("Straße  des 17. Juni")
         'strasse des 17. juni'
     """

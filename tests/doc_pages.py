@@ -16,13 +16,14 @@ import os
 import pty
 import re
 import shlex
+import signal
 import struct
 import subprocess
 import sys
 import termios
 import threading
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,6 +58,7 @@ class Session:
         gc.freeze()  # what is there already need not be looked through at the end: seconds a page
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
+        self._groups: list[int] = []  # of processes, of which some may run in the background
         programs = folder / ".bin"
         programs.mkdir()
         command = programs / "kgkit"
@@ -74,7 +76,10 @@ class Session:
         }
 
     def end(self) -> None:
-        """Let go of what the blocks have opened."""
+        """Let go of what the blocks have opened, and end what they have started."""
+        for group in self._groups:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         self.names.clear()
         gc.collect()
         gc.unfreeze()
@@ -94,15 +99,17 @@ class Session:
         shown: list[bytes] = []
         reader = threading.Thread(target=lambda: shown.extend(_read(ours)))
         reader.start()
-        done = subprocess.run(
+        with subprocess.Popen(
             ["sh", "-c", line], cwd=self.folder, env=self._environment, stdin=subprocess.DEVNULL,
-            stdout=theirs, stderr=subprocess.PIPE, check=False, timeout=300,
-        )  # fmt: skip
+            stdout=theirs, stderr=subprocess.PIPE, start_new_session=True,
+        ) as done:  # fmt: skip
+            self._groups.append(done.pid)
+            messages = done.communicate(timeout=300)[1]
         os.close(theirs)
         reader.join()
         os.close(ours)
         results = _ANSI.sub("", b"".join(shown).decode()).replace("\r\n", "\n")
-        return done.returncode, done.stderr.decode() + results
+        return done.returncode, messages.decode() + results
 
 
 def pages() -> list[str]:

@@ -122,7 +122,7 @@ def build_kb(
         KBBusy: another process is building or removing this KB.
         WriteFailed: no room on the disk.
 
-    Example:
+    Examples:
         >>> build_kb("wordnet").manifest.counts.entities
         {'synset': 117659, 'lemma': 206949}
     """

@@ -54,7 +54,7 @@ def edit_kb(
         DamagedKB: the KB's files are not as they were written.
         WriteFailed: no room on the disk.
 
-    Example:
+    Examples:
         >>> kgkit.edit_kb("towns", [{"key": "berlin", "label": "Berlin", "remove_aliases": ["Berlim"]}])
     """
     lines = nullcontext(Path(edits)) if isinstance(edits, str | os.PathLike) else _written(edits)

@@ -4,6 +4,7 @@ import os
 
 import lmdb
 
+from kgkit.building.registering import register
 from kgkit.errors import WriteFailed
 from kgkit.home import Home
 from kgkit.store import Staging, find_build
@@ -53,4 +54,5 @@ def index_kb(name: str, home: str | os.PathLike[str] | None = None) -> tuple[Pub
         except OSError as error:
             free = free_space(staging.folder)
             raise WriteFailed(str(error), written=0, free=free, where=build.folder) from error
+    register(where, build.name, build.build)  # the build is larger now
     return build, True

@@ -199,7 +199,7 @@ def jieba_segments(surfaces: Iterable[str]) -> Segments:
     Raises:
         MissingExtra: if jieba is not installed.
 
-    Example:
+    Examples:
         >>> generator = SegmentGenerator(kb, jieba_segments(kb.surfaces()))
     """
     return _Jieba(tuple(surface for surface in surfaces if len(surface) > 1))

@@ -69,7 +69,7 @@ class Catalog:
     There is one writer at a time; a second one waits. What its block did is
     written when the block ends, or, if it fails, not at all.
 
-    Example:
+    Examples:
         >>> with Catalog.open() as catalog:
         ...     [(build.kb.name, build.name, build.entities) for build in catalog.builds()]
         [('wordnet', '045c9aea91c8', 324608)]

@@ -80,7 +80,7 @@ def recorded(
         device: where tensors were computed.
         model: the name of a model in the catalog; it may be told later, as the record's attribute.
 
-    Example:
+    Examples:
         >>> with recorded(home, command="kgkit evaluate wsd", config={"model": "prior"}) as run:
         ...     run.score("wsd", "semeval2007", "f1", 0.547, n=455)
     """

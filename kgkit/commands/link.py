@@ -1,8 +1,7 @@
 """`kgkit link`: link texts to knowledge bases."""
 
 import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,8 +30,8 @@ from kgkit.commands.options import (
     chosen_kb,
     flag,
 )
-from kgkit.commands.output import Column, TitledTables, counted, in_pipe, number, on_terminal, write_bytes
-from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
+from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,7 +118,6 @@ def link(
     from kgkit.commands.corpora.linkers import LinkerFactory
     from kgkit.home import Home
     from kgkit.kb import open_kb
-    from kgkit.linking.auto import MODEL_VARIABLE
 
     files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     job = CorpusJob(
@@ -128,9 +126,11 @@ def link(
     )  # fmt: skip
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
+    if job.is_finished:
+        job.report_finished(messages)
+        return
     models = _models_by_kb(kb, model, home, quiet=quiet)
-    if STDIN in files and sys.stdin.isatty():
-        messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
+    report_terminal(files, messages)
     with ExitStack() as stack:
         kbs = {name: stack.enter_context(open_kb(name, home)) for name in models}
         factory = LinkerFactory(
@@ -151,25 +151,28 @@ def link(
             takes.append(_Tables(kbs.values(), titled=titled, drawn=table, explained=explain))
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
-
-        def report_model(name: str) -> None:
-            if "auto" in models.values() and MODEL_VARIABLE not in os.environ:
-                subject = ", ".join(each.name for each in kbs.values())
-                messages.write(
-                    f"model: {name.removesuffix('+graph')}, the best for {subject}; --model takes another"
-                )
-
         result = run_job(
             job, factory, "links", messages=messages, settings=factory.described(Home.find(home), kbs),
-            write=write, take=all_of(takes), on_start=report_model,
+            write=write, take=all_of(takes), on_start=_model_reporter(models, kbs.values(), messages),
         )  # fmt: skip
     messages.write_omissions([result.omissions])
-    counts = result.counts
-    if written := ", ".join(str(path) for path in (output, html) if path is not None):
-        messages.write(
-            f"{counted(counts.items, 'link')} in {counted(counts.documents, 'document')}: {written}"
-        )
-    result.report_skipped(messages)
+    result.report(messages, "link", [output, html])
+
+
+def _model_reporter(
+    models: Mapping[str, str], kbs: "Iterable[KnowledgeBase]", messages: Messages
+) -> Callable[[str], None]:
+    """Return what names the model that links, where `auto` has chosen it."""
+    from kgkit.linking.auto import MODEL_VARIABLE
+
+    def report(name: str) -> None:
+        if "auto" in models.values() and MODEL_VARIABLE not in os.environ:
+            subject = ", ".join(each.name for each in kbs)
+            messages.write(
+                f"model: {name.removesuffix('+graph')}, the best for {subject}; --model takes another"
+            )
+
+    return report
 
 
 def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, quiet: bool) -> dict[str, str]:

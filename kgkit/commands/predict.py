@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,6 +18,7 @@ from kgkit.commands.output import (
     open_output,
     write_bytes,
 )
+from kgkit.commands.text_streams import STDIN, report_terminal
 from kgkit.errors import NotThere, UnknownName, UsageError
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from kgkit.evaluation.tasks import Task
     from kgkit.home import Home
     from kgkit.methods.predicting import Answered, Predictor
-
-_STDIN: Final = Path("-")
 
 
 def predict(
@@ -70,17 +69,16 @@ def predict(
     """
     from kgkit.home import Home
 
-    files = files or [_STDIN]
+    files = files or [STDIN]
     _check_paths(files, output)
-    if output == _STDIN:
+    if output == STDIN:
         output = None
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
     with ExitStack() as stack:
         predictor = stack.enter_context(_open_predictor(model, Home.find(home), device))
         if bf16:
             _check_bf16(predictor)
-        if _STDIN in files and sys.stdin.isatty():
-            messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
+        report_terminal(files, messages)
         tell = stack.enter_context(messages.progress(f"predicting with {model}"))
         write = write_bytes if output is None else stack.enter_context(open_output(output))
         count = 0
@@ -100,11 +98,11 @@ def predict(
 
 def _check_paths(files: Sequence[Path], output: Path | None) -> None:
     """Refuse files that cannot be read or written, before the model is opened."""
-    if files.count(_STDIN) > 1:
+    if files.count(STDIN) > 1:
         raise UsageError("standard input can be read once only: name - once")
-    check_files(file for file in files if file != _STDIN)
-    if output is not None and output != _STDIN:
-        check_output_path(output, (file for file in files if file != _STDIN))
+    check_files(file for file in files if file != STDIN)
+    if output is not None and output != STDIN:
+        check_output_path(output, (file for file in files if file != STDIN))
 
 
 def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
@@ -142,7 +140,7 @@ def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[P
         if next(lines(file), None) is not None:
             yield from task.read_records(file, line_format)
         return
-    numbered = decoded_lines(sys.stdin.buffer, file) if file == _STDIN else lines(file)
+    numbered = decoded_lines(sys.stdin.buffer, file) if file == STDIN else lines(file)
     first = next(numbered, None)
     if first is not None:
         from itertools import chain

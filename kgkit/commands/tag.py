@@ -1,6 +1,5 @@
 """`kgkit tag`: find the names in texts."""
 
-import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -22,7 +21,7 @@ from kgkit.commands.options import (
     TypePriorOption,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
-from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams
+from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,8 +81,10 @@ def tag(
         resume=resume, bad=bad,
     )  # fmt: skip
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
-    if STDIN in files and sys.stdin.isatty():
-        messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
+    if job.is_finished:
+        job.report_finished(messages)
+        return
+    report_terminal(files, messages)
     factory = TaggerFactory(
         model=model, home=Home.find(home), device=device, type_prior=type_prior, threshold=threshold
     )
@@ -99,10 +100,7 @@ def tag(
             job, factory, "mentions", messages=messages, settings=factory.described(),
             write=None if drawn else write_bytes, take=all_of(takes),
         )  # fmt: skip
-    counts = result.counts
-    if written := ", ".join(str(path) for path in (output, html) if path is not None):
-        messages.write(f"{counts.items:,} names in {counts.documents:,} documents: {written}")
-    result.report_skipped(messages)
+    result.report(messages, "name", [output, html])
 
 
 @contextmanager

@@ -1,10 +1,13 @@
 """The files of commands that read texts, and write JSON lines, tables and pages of them."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from kgkit.commands.messages import Messages
 from kgkit.commands.output import check_output_path
 from kgkit.errors import UsageError
 
@@ -15,6 +18,12 @@ TextsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="FILE", help="Texts; - is standard input, which is also read if none is named."),
 ]
+
+
+def report_terminal(files: Sequence[Path], messages: Messages) -> None:
+    """Say how a text ends, where it is typed on a terminal."""
+    if STDIN in files and sys.stdin.isatty():
+        messages.write("reading from the terminal; Ctrl-D on a line of its own ends it")
 
 
 class TextStreams(NamedTuple):

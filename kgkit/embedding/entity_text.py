@@ -32,7 +32,7 @@ class Template:
     Raises:
         UsageError: if *pattern* names no field, or has a brace that belongs to none.
 
-    Example:
+    Examples:
         >>> Template("{label}: {description}")(Entity("dog.n.01", "dog", "a domesticated animal"))
         'dog: a domesticated animal'
     """

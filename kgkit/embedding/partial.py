@@ -57,7 +57,7 @@ class PartialTextVectors(DescribedVectors):
         manifest: description of the vectors, with as many rows as there are entities.
         progress: callback that is told how many texts have been encoded, of how many that were lacking.
 
-    Example:
+    Examples:
         >>> vectors = PartialTextVectors.open(kgkit.open_kb("wordnet"))
         >>> vectors.gather([10815, 10816]).shape
         (2, 384)

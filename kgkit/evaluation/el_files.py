@@ -182,7 +182,7 @@ class Redirects:
     Args:
         targets: title -> title.
 
-    Example:
+    Examples:
         >>> Redirects({"Big_Apple": "New_York_City"})("Big Apple")
         'New York City'
     """

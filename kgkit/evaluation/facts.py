@@ -227,7 +227,7 @@ def cloze_questions(facts: Iterable[Fact], templates: Mapping[str, str]) -> Cloz
     Raises:
         UsageError: if a template that is needed has not one [X] and one [Y], or a fact has an empty name.
 
-    Example:
+    Examples:
         >>> questions = cloze_questions([Fact("Ada", "P19", "London")], {"P19": "[X] was born in [Y] ."})
         >>> questions.instances[1]
         ClozeQuestion(id='1.object', relation='P19', text='Ada was born in London .', span=(16, 22), …)

@@ -92,7 +92,8 @@ def difference_interval(
     """Return the interval of the second system's scores less the first's, over the same documents.
 
     Args:
-        first, second: (D, C) columns of each document, by each system.
+        first: (D, C) columns of each document, by the first system.
+        second: (D, C) columns of each document, by the second.
         statistic: function from sums (B, C) to scores (B, K).
         seed: seed of the samples.
     """
@@ -114,8 +115,9 @@ def paired_test(first: NDArray[Any], second: NDArray[Any], statistic: Statistic,
     and the observed one is counted with them, so that the result is never 0.
 
     Args:
-        first, second: (D, C) columns of each document, by each system; or (S, D, C) of S runs, which change
+        first: (D, C) columns of each document, by the first system; or (S, D, C) of S runs, which change
             sides together, and whose mean score is compared.
+        second: columns of the same shape, by the second system.
         statistic: function from sums (…, C) to scores (…).
         seed: seed of the draws.
     """

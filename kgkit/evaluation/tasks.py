@@ -106,7 +106,7 @@ class Task:
         gold_files: whether gold may stand in a file of its own.
         order: order of examples from which `hold_out` draws.
 
-    Example:
+    Examples:
         >>> task = find_task("classification")
         >>> examples = task.read(Path("dev.tsv"))
         >>> labels = task.labels(examples)
@@ -211,7 +211,7 @@ class Task:
         Raises (when the first is asked for, or later):
             SourceError: if a record is not what it should be, or two examples have one id.
 
-        Example:
+        Examples:
             >>> [parsed] = find_task("pair").parse_records([{"text_a": "a", "text_b": "b", "source": 7}])
             >>> parsed.example.texts, parsed.unused
             (('a', 'b'), {'source': 7})

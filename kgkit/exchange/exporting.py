@@ -45,7 +45,7 @@ def export_kb(
         MissingExtra: if a package that the format needs is not installed.
         DamagedKB: if rows cannot be read.
 
-    Example:
+    Examples:
         >>> kgkit.open_kb("wordnet").export("wordnet.nt.gz")
         []
     """
@@ -89,7 +89,7 @@ def import_kb(
         UsageError: if the name of the file says no format, or cannot name a knowledge base.
         SourceError: if the file is not as the format has it; says where.
 
-    Example:
+    Examples:
         >>> kgkit.import_kb("oewn-2024.xml", "oewn").manifest.entities
     """
     path = Path(source)

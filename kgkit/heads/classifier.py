@@ -92,7 +92,7 @@ class Classifier(SavedHead):
         config: settings.
         generator: generator that the first parameters are drawn with.
 
-    Example:
+    Examples:
         >>> classifier = Classifier(ClassifierConfig(hidden=384, labels=("F", "T")))
         >>> logits = classifier(hidden, positions)          # (B, T, H), (B, 1) zeros -> (B, 2)
         >>> classifier.loss(logits, gold).backward()        # gold: (B,) indices of labels

@@ -94,7 +94,7 @@ class EBert(EncoderHead):
     Raises:
         UsageError: if the model takes no input embeddings, or W or the settings do not fit it.
 
-    Example:
+    Examples:
         >>> weight = torch.from_numpy(Alignment.load(kb.vectors("text"), encoder).weight)
         >>> ebert = EBert(encoder.model, EBertConfig(stored=384, width=384), weight)
         >>> ebert(inputs).last_hidden_state                  # EBertInputs -> (B, T, H)

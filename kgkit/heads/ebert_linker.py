@@ -92,7 +92,7 @@ class EBertLinker(nn.Module):
         UsageError: if the model predicts no masked words, as one that generates words, or its decoder has
             weights of its own.
 
-    Example:
+    Examples:
         >>> linker = EBertLinker(EBert(model, ebert_config, weight), EBertLinkerConfig(width=768))
         >>> linker(inputs)                                  # EBertLinkerInputs -> (N, C + 1)
     """

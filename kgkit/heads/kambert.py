@@ -99,7 +99,7 @@ class KamBert(EncoderHead):
     Raises:
         UsageError: if the model's attention cannot be set, or the settings do not fit it.
 
-    Example:
+    Examples:
         >>> kambert = KamBert(encoder.model, KamBertConfig.of(encoder.model, maps=("entity",)))
         >>> kambert(inputs).last_hidden_state                # KamBertInputs -> (B, N, H)
     """

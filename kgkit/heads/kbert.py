@@ -121,7 +121,7 @@ class KBert(EncoderHead):
     Raises:
         UsageError: if the model has no positions that it can be told.
 
-    Example:
+    Examples:
         >>> kbert = KBert(AutoModel.from_pretrained("bert-base-chinese"))
         >>> kbert(inputs).last_hidden_state                  # KBertInputs -> (B, N, H)
         >>> kbert.save_pretrained("mine")

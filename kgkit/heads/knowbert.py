@@ -186,7 +186,7 @@ class KnowBert(EncoderHead):
     Raises:
         UsageError: if the encoder has no such layer, or another width; if layers share their weights.
 
-    Example:
+    Examples:
         >>> bert = AutoModelForMaskedLM.from_pretrained("bert-base-uncased")
         >>> linker = EntityLinkerConfig(hidden=768, stored=584)
         >>> knowbert = KnowBert(bert, {"wordnet": KARConfig(linker=linker, layer=10)})

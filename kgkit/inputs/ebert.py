@@ -64,7 +64,7 @@ class EBertReader(TextReader):
         UsageError: if the encoder reads fewer pieces, or there is no room for any; if its tokenizer has no
             piece for a slash; if entities are to stand elsewhere.
 
-    Example:
+    Examples:
         >>> reader = EBertReader(encoder, StoredEntityVectors(kb.vectors("text")))
         >>> dog = LinkedText("the dog barks", (EntitySpan(4, 7, kb.id("dog.n.01")),))
         >>> ebert(reader.batch([reader.read([dog])])).last_hidden_state.shape

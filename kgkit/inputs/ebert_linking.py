@@ -108,7 +108,7 @@ class EBertLinkingReader(TextReader):
         UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash, a star or, without
             *prime*, [MASK].
 
-    Example:
+    Examples:
         >>> reader = EBertLinkingReader(encoder, StoredEntityVectors(kb.vectors("text")))
         >>> [part] = reader.read(document)
         >>> inputs = reader.batch([reader.mask(part, spans) for spans in reader.passes(part, part.spans)])

@@ -69,7 +69,7 @@ def build_sequence(
     Raises:
         UsageError: if there are not as many types or offsets, or a tuple names no entity.
 
-    Example:
+    Examples:
         >>> film = build_sequence([101, (7,), 1013, 9006, 102])       # [CLS] Jean_Marais / jean [SEP]
         >>> masked = build_sequence([101, (7, 8, 9), 1013, 9006, 102])  # [CLS] [E-MASK] / jean [SEP]
     """

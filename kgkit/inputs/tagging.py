@@ -156,7 +156,7 @@ def _words(text: str, pieces: WordPieces) -> tuple[Numbers, Numbers, Numbers]:
 def shape(word: str) -> int:
     """Return the index in `SHAPES` of the shape of *word*.
 
-    Example:
+    Examples:
         >>> [SHAPES[shape(word)] for word in ("the", "Rome", "EU", "A", "iPod", "1996", "B2", "$")]
         ['lower', 'Title', 'UPPER', 'X', 'miXed', '12', 'x1', '.']
     """

@@ -136,7 +136,7 @@ class TextReader:
 def fit_pieces(lengths: Sequence[int], room: int) -> list[int]:
     """Return how many pieces of each text fit into *room*: of a pair the longer is cut first.
 
-    Example:
+    Examples:
         >>> fit_pieces([3, 9], 8)
         [3, 5]
     """

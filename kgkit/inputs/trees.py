@@ -36,7 +36,7 @@ class TreeReader(TextReader):
     Raises:
         UsageError: if the encoder reads fewer pieces, or there is no room for any.
 
-    Example:
+    Examples:
         >>> reader = TreeReader(encoder, TreeBuilder([AliasGenerator(kb)]))
         >>> trees = [*reader([(Document("", "Tim Cook is visiting Beijing now"),)])]
         >>> KBert(encoder.model)(reader.batch(trees)).last_hidden_state.shape

@@ -73,7 +73,7 @@ def diff(
         NotThere: if one of them is not there, or has no build before the published one.
         DamagedKB: if rows of either cannot be read.
 
-    Example:
+    Examples:
         >>> [(each.change, each.what) for each in kgkit.diff("mine")]
         [('added', 'entity'), ('added', 'alias')]
     """

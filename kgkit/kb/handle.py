@@ -43,7 +43,7 @@ class KnowledgeBase(SurfaceQueries):
     and can be pickled: it opens the same build again or raises `StaleKB`. A
     rebuild never changes what an open handle sees.
 
-    Example:
+    Examples:
         >>> with kgkit.open_kb("wordnet") as kb:
         ...     kb["dog.n.01"].attributes["lexfile"]
         'noun.animal'
@@ -199,7 +199,7 @@ class KnowledgeBase(SurfaceQueries):
         Raises:
             UnknownEntity: if the KB does not have it.
 
-        Example:
+        Examples:
             >>> kgkit.open_kb("enwiki").identifiers("Mercury (planet)")
             {'wikidata': 'Q308', 'page_id': 19694}
         """
@@ -211,7 +211,7 @@ class KnowledgeBase(SurfaceQueries):
         Raises:
             UnknownEntity: if the KB does not have it.
 
-        Example:
+        Examples:
             >>> kgkit.open_kb("enwiki").url("Mercury (planet)")
             'https://en.wikipedia.org/wiki/Mercury_(planet)'
         """
@@ -396,7 +396,8 @@ class KnowledgeBase(SurfaceQueries):
         else as it is stored. Of several shortest paths it is always the same one.
 
         Args:
-            a, b: the ends.
+            a: first end.
+            b: second end.
             relations: names of the only relations, or of one; None for any.
 
         Raises:

@@ -53,7 +53,7 @@ def kbs(home: str | os.PathLike[str] | None = None) -> list[KBSummary]:
     Args:
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
 
-    Example:
+    Examples:
         >>> [kb.name for kb in kgkit.kbs()]
         ['hownet', 'wordnet']
     """

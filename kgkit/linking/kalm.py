@@ -58,7 +58,7 @@ class TrainedKALM(WordModel, OpenModel):
         vocabulary: words that it knows.
         manifest: what it says of itself.
 
-    Example:
+    Examples:
         >>> model = kgkit.open_model("kalm-conll", "language_model")
         >>> model.perplexity([Path("testa.txt")])
     """

@@ -78,7 +78,7 @@ class TrainedKnowBert(OpenModel):
         manifest: what it says of itself.
         folder: where it lies.
 
-    Example:
+    Examples:
         >>> model = TrainedKnowBert.open("mine")
         >>> for text in model(["The dog barks at the bank."]):
         ...     print(text.spans, text.vectors.shape)

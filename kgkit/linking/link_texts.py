@@ -110,7 +110,7 @@ def link(
         UnknownName: if there is no such model, or no such tagger.
         UsageError: if a setting is out of range.
 
-    Example:
+    Examples:
         >>> linked = kgkit.link("The geese flew off.", kb="wordnet", model="prior")
         >>> [(link.text, link.entity) for link in linked.links]
         [('geese', 'goose.n.01'), ('flew off', 'fly.v.…')]

@@ -56,7 +56,7 @@ def reconcile(
             needed, or a column that would be added is there.
         MissingExtra: if narwhals is not installed, for a table or a column.
 
-    Example:
+    Examples:
         >>> kgkit.reconcile("hipopotamus", kb="wordnet").key
         'hippopotamus.n.01'
     """

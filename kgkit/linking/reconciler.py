@@ -127,7 +127,7 @@ class Reconciler:
         UnknownName: if no entity is of that kind.
         UsageError: if a setting is out of range.
 
-    Example:
+    Examples:
         >>> Reconciler(kgkit.open_kb("wordnet"))("hipopotamus").key
         'hippopotamus.n.01'
     """

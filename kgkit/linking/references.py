@@ -69,7 +69,7 @@ class References:
         kbs: those that documents are linked to.
         config: settings.
 
-    Example:
+    Examples:
         >>> [linked] = Linker.open(kb)(["Biden won. He left."])
         >>> [link.text for link in References([kb])(linked).links]
         ['Biden', 'He']

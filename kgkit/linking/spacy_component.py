@@ -20,6 +20,7 @@ with its groups; `span._.kgkit` is a getter and takes no room.
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +28,8 @@ import msgspec
 
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
-from kgkit.types import Document, Link, LinkCandidate, Mention
+from kgkit.store.urls import UrlPattern, is_web_address
+from kgkit.types import Document, Entity, Link, LinkCandidate, Mention
 
 try:
     from spacy.attrs import IDX, LENGTH, ORTH, SPACY
@@ -53,7 +55,8 @@ both."""
 ATTRIBUTES: Final = ("scores", "candidates", "labels", "senses")
 """Lists in the attributes of a group, an item for each span: the score; rows of entity, score and prior; the
 name of the entity; the sense that matched, or None. Beside them there are `kb`, `model`, and `widened`:
-index, start and end of each link that begins or ends within a token."""
+index, start and end of each link that begins or ends within a token; and `url_pattern`, or `urls`, where the
+knowledge base has addresses of its entities."""
 
 _MAX_TOKENS: Final = 100_000  # whose texts are remembered, some 15 MB
 _MAX_ROWS: Final = 30_000
@@ -243,6 +246,7 @@ class LinkerComponent:
             "labels": [link.label for link in links],
             "senses": [link.sense for link in links],
             "widened": widened,
+            **self._addresses(links),
         }
         doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, attrs=attrs, spans=spans)
         if ents := doc.ents:
@@ -251,6 +255,14 @@ class LinkerComponent:
                 if kb_id := entities.get((ent.start, ent.end)):
                     for token in ent:
                         token.ent_kb_id = kb_id
+
+    def _addresses(self, links: Sequence[Link]) -> dict[str, Any]:
+        """Return what the addresses of links can be made from: a pattern, or where that is not enough, all."""
+        pattern = self.linker.kb.manifest.url_pattern
+        if pattern and UrlPattern(pattern).field in ("key", "label"):
+            return {"url_pattern": pattern}
+        urls = [link.url for link in links]
+        return {"urls": urls} if any(urls) else {}
 
     def _rows_of(self, links: Sequence[Link]) -> list[list[list[Any]]]:
         """Return the candidates of links as rows that msgpack writes.
@@ -429,8 +441,29 @@ def _link_at(group: Any, index: int) -> Link:
     candidates = [LinkCandidate(entity, prior, score) for entity, score, prior in attrs["candidates"][index]]
     return Link(
         start, end, text, span.label_, span.kb_id_, attrs["senses"][index],
-        attrs["labels"][index], attrs["scores"][index], False, candidates,
+        attrs["labels"][index], attrs["scores"][index], False, candidates, url=url_at(group, index),
     )  # fmt: skip
+
+
+def url_at(group: Any, index: int) -> str:
+    """Return the address on the web of the entity of a link, as the attributes of its group have it.
+
+    Args:
+        group: group of spans.
+        index: index of the link in it.
+
+    Returns:
+        The address; empty if the knowledge base has none for it, or it is none of the web.
+    """
+    attrs, key = group.attrs, group[index].kb_id_
+    labels, urls = (attrs.get(name) for name in ("labels", "urls"))
+    url = ""
+    if isinstance(urls, list) and len(urls) == len(group):
+        url = urls[index]
+    elif isinstance(labels, list) and len(labels) == len(group):
+        with suppress(ValueError, TypeError):  # of a document that was read from a file
+            url = UrlPattern(attrs.get("url_pattern", "")).url(Entity(key, str(labels[index])))
+    return url if isinstance(url, str) and is_web_address(url) else ""
 
 
 def _with_ids(doc: Any, spans: Sequence[Any]) -> list[Any]:

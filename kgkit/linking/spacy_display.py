@@ -1,8 +1,8 @@
 """Links of a spaCy `Doc` as displaCy draws them.
 
-    displacy.render(displacy_data(doc, url="https://example.org/{}"), style="ent", manual=True)
+    displacy.render(displacy_data(doc), style="ent", manual=True)
 
-Drawn from a `Doc` itself, a link has a web address by the option `kb_url_template` only, which puts keys
+Links lead to the addresses that the knowledge base has of its entities, or to those of `url`. Drawn from a `Doc` itself, a link has a web address by the option `kb_url_template` only, which puts keys
 into it as they are. A key is escaped here, both as text and as a part of an address.
 """
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from kgkit.errors import NotThere, UsageError
+from kgkit.linking.spacy_component import url_at
 from kgkit.text import escape_xml
 
 _NO_ADDRESS: Final = "#"
@@ -21,7 +22,8 @@ def displacy_data(doc: Any, spans_key: str = "kgkit", *, url: str | None = None)
     Args:
         doc: document of spaCy that the component `kgkit_linker` has linked.
         spans_key: key of the links in `doc.spans`.
-        url: web address of an entity, with `{}` for its key; None: links lead nowhere.
+        url: web address of an entity, with `{}` for its key; None: the addresses that the knowledge base has
+            of its entities, and none without such.
 
     Returns:
         A dictionary for the styles `ent` and `span`: `ents`, of which none overlaps another, and `spans`,
@@ -36,6 +38,7 @@ def displacy_data(doc: Any, spans_key: str = "kgkit", *, url: str | None = None)
         raise NotThere(f"the document has no spans {spans_key!r}; there are: {keys}")
     if url is not None and "{}" not in url:
         raise UsageError(f"url is {url!r}; it needs '{{}}' where the key of the entity stands")
+    group = doc.spans[spans_key]
     spans = [
         {
             "start": span.start_char,
@@ -44,11 +47,13 @@ def displacy_data(doc: Any, spans_key: str = "kgkit", *, url: str | None = None)
             "end_token": span.end,
             "label": span.label_,
             "kb_id": escape_xml(span.kb_id_),
-            "kb_url": _NO_ADDRESS
-            if url is None
-            else escape_xml(url.replace("{}", quote(span.kb_id_, safe=""))),
+            "kb_url": escape_xml(
+                (url_at(group, index) or _NO_ADDRESS)
+                if url is None
+                else url.replace("{}", quote(span.kb_id_, safe=""))
+            ),
         }
-        for span in doc.spans[spans_key]
+        for index, span in enumerate(group)
     ]
     ents: list[dict[str, Any]] = []
     for span in spans:

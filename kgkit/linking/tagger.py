@@ -49,7 +49,7 @@ class Tagger(MentionTagger):
         reader: of documents, as they were read in training.
         name: what it is called by.
 
-    Example:
+    Examples:
         >>> tagger = Tagger.open("conll")
         >>> [document] = tagger(["EU rejects German call."])
         >>> [(mention.text, mention.type) for mention in document.mentions]

@@ -53,7 +53,7 @@ class ExampleReader:
     Raises:
         UsageError: if the tokenizer lacks a special piece.
 
-    Example:
+    Examples:
         >>> reader = ExampleReader(knowbert_reader, tokenizer, task.specials(examples))
         >>> [reading] = reader(examples[:1])
         >>> reading.positions

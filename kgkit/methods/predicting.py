@@ -47,7 +47,7 @@ class Predictor(OpenModel):
     Raises:
         DamagedModel: if the classifier has not the answers of the model's task.
 
-    Example:
+    Examples:
         >>> with open_model("opinions") as model:
         ...     for answer in model(["the room is clean", "it was too loud"]):
         ...         print(answer.id, answer.answer, answer.probabilities)

@@ -30,7 +30,7 @@ def convert_setting(name: str, value: Any, hint: Any) -> Any:
     Raises:
         UsageError: if the value is of another type, or is none of those that a `Literal` has.
 
-    Example:
+    Examples:
         >>> convert_setting("pooling", "max", Literal["cls", "mean"])
         Traceback (most recent call last):
         kgkit.errors.UsageError: pooling is 'max'; it is 'cls' or 'mean'

@@ -65,7 +65,7 @@ def models(home: str | os.PathLike[str] | None = None) -> list[ModelSummary]:
     Args:
         home: folder of the models; `KGKIT_HOME` or the platform's place unless given.
 
-    Example:
+    Examples:
         >>> [model.name for model in kgkit.models() if "linker" in model.roles]
         ['wsd-minilm']
     """

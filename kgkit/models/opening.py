@@ -75,7 +75,9 @@ def open_model(
         role: what it is opened as, see `kgkit.models.kinds`; None: what it mainly is.
         home: where models and knowledge bases lie.
         device: torch device that the model computes on.
-        kb, vectors, use_threshold: as in `Opening`, for linkers.
+        kb: as in `Opening`, for linkers.
+        vectors: as in `Opening`, for linkers.
+        use_threshold: as in `Opening`, for linkers.
         type_prior: as in `Opening`, for taggers.
 
     Returns:
@@ -88,7 +90,7 @@ def open_model(
         DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
         MissingExtra: if torch, transformers or safetensors is not installed.
 
-    Example:
+    Examples:
         >>> tagger = open_model("conll")
         >>> [document] = tagger(["EU rejects German call."])
     """

@@ -49,7 +49,7 @@ class AssociatedWord(NamedTuple):
 def text_words(text: str) -> list[str]:
     """Return the words of a text, folded: its tokens that have a letter or a digit.
 
-    Example:
+    Examples:
         >>> text_words("The dog barked -- twice.")
         ['the', 'dog', 'barked', 'twice']
     """
@@ -70,13 +70,13 @@ class PMITable:
     Args:
         arrays: arrays of the table, as the module has them.
         name: name of the table, for errors.
-        words, pairs: numbers of words and of pairs that the arrays are to have, (x, y) and (y, x) counted
-            once; None: any.
+        words: number of words that the arrays are to have; None: any.
+        pairs: number of pairs that they are to have, (x, y) and (y, x) counted once; None: any.
 
     Raises:
         DamagedModel: if the arrays do not fit each other, or these numbers.
 
-    Example:
+    Examples:
         >>> table = kgkit.open_model("english-pmi")
         >>> table.value("olive", "oil")
         0.41

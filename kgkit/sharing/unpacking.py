@@ -93,7 +93,7 @@ def unpack(
         KBBusy: if a knowledge base or vectors of its are being made.
         WriteFailed: if the disk refuses.
 
-    Example:
+    Examples:
         >>> [each.action for each in kgkit.unpack("mine.tar.gz").items]
         ['add', 'add']
     """

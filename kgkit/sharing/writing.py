@@ -78,7 +78,7 @@ def pack(
         StoreError: if something on disk is damaged.
         OSError: if the disk refuses; no file is left behind.
 
-    Example:
+    Examples:
         >>> kgkit.pack("model:mine", "mine.tar.gz").items[0].title
         'kb:names'
     """

@@ -50,7 +50,7 @@ class SurfaceWriter:
     Raises:
         MissingExtra: if marisa-trie is not installed.
 
-    Example:
+    Examples:
         surfaces = SurfaceWriter(store.folder)
         for batch in sorted_folded_surfaces:
             surfaces.add(batch)

@@ -105,7 +105,7 @@ class TrigramWriter:
     Raises:
         WriteFailed: if the disk refuses, from any method.
 
-    Example:
+    Examples:
         with TrigramWriter(folder / TRIGRAMS) as index:
             index.add(keys_of_aliases)
             index.finish()

@@ -64,7 +64,7 @@ def is_stalled(values: Sequence[float], last: int) -> bool:
         values: values of all validations, of which higher ones are better.
         last: n, the number of validations before the last one that are not compared with.
 
-    Example:
+    Examples:
         >>> is_stalled([1.0, 3.0, 2.0], 1), is_stalled([1.0, 2.0, 3.0], 1)
         (False, False)
         >>> is_stalled([3.0, 1.0, 2.0], 1)

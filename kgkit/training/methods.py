@@ -53,7 +53,7 @@ def train(
         DamagedModel: if the package of the method is damaged.
         UsageError: if there is no such setting, one is of another type, or as the method's training does.
 
-    Example:
+    Examples:
         >>> model = kgkit.train(
         ...     "kbert", name="opinions", task="classification", data="train.tsv", kbs=["hownet"]
         ... )

@@ -69,7 +69,7 @@ def warn_of_missing(missing: str) -> None:
 def package_with(letters: str) -> str:
     """Return the package of Debian whose fonts have most of *letters*.
 
-    Example:
+    Examples:
         >>> package_with("房间"), package_with("हिन्दी")
         ('fonts-noto-cjk', 'fonts-noto-core')
     """

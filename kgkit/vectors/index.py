@@ -100,7 +100,7 @@ class Index:
         matrix: (R, D) float32, as it is now.
         inner: faiss's index, None where every row is compared.
 
-    Example:
+    Examples:
         >>> index = open_index(vectors.folder, vectors.matrix)
         >>> scores, rows = index.search(vectors.gather([10815]), k=3)
     """

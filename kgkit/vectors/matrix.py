@@ -55,7 +55,7 @@ class Vectors(DescribedVectors):
         folder: folder of the files.
         hidden: (H,) int64, ascending: ids whose rows count as zeros, as those of retired entities.
 
-    Example:
+    Examples:
         >>> vectors = kgkit.open_kb("wordnet").vectors("text")
         >>> vectors.gather([10815, 10816]).shape
         (2, 384)

@@ -19,6 +19,7 @@ from kgkit.commands.corpora import journal as journals
 from kgkit.commands.corpora.chunks import chunked
 from kgkit.commands.corpora.entries import find_files, input_format_of, is_read, read_entries
 from kgkit.commands.corpora.formats import LineResults, ParquetResults, result_format
+from kgkit.commands.corpora.job import CorpusJob
 from kgkit.commands.corpora.journal import RunCounts, SkippedRecord, open_journal
 from kgkit.commands.documents import parse_entry, read_documents
 from kgkit.errors import NotThere, SourceError, UsageError
@@ -468,8 +469,62 @@ def test_a_run_without_resume_says_what_it_drops(home, tmp_path, monkeypatch):
     done = run(*arguments, "--resume", "--bad", "skip")
     assert done.code == 0 and "going on behind 256 documents" in done.err
     assert [record["id"] for record in linked(output)] == [str(number) for number in range(400)]
-    done = run(*arguments, "--resume", "--bad", "skip")
+
+
+def test_a_finished_run_that_is_resumed_says_so_and_writes_nothing(home, tmp_path):
+    source, output = many(tmp_path / "a.jsonl", 3), tmp_path / "b.jsonl"
+    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
+    done = run(*arguments)
     assert done.code == 0 and "has no unfinished run: beginning with the first document" in done.err
+    assert f"3 documents: {output}" in done.err
+    written, page = output.stat(), tmp_path / "page.html"
+    for more in ([], ["--workers", "2"], ["--html", page]):
+        done = run(*arguments, *more)
+        assert (done.code, done.out) == (0, "") and f"{output} is finished: it is whole" in done.err
+        assert output.stat().st_ino == written.st_ino and not page.exists()
+    assert run(*arguments[:-1]).code == 0 and output.stat().st_mtime_ns > written.st_mtime_ns
+
+
+def test_a_finished_run_is_made_again_where_its_input_is_newer_or_its_output_empty(home, tmp_path):
+    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
+    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
+    output.touch()
+    assert run(*arguments).code == 0 and len(linked(output)) == 2
+    many(source, 3)
+    os.utime(source, ns=(output.stat().st_mtime_ns + 1,) * 2)
+    done = run(*arguments)
+    assert done.code == 0 and "has no unfinished run" in done.err and len(linked(output)) == 3
+
+
+def test_a_finished_run_over_a_folder_is_seen_by_every_file_of_it(home, tmp_path):
+    folder, output = tmp_path / "texts", tmp_path / "b.jsonl.gz"
+    folder.mkdir()
+    many(folder / "a.jsonl", 2)
+    arguments = ("link", folder, "-r", "--home", home, "--model", "prior", "-o", output, "--resume")
+    assert run(*arguments).code == 0
+    assert "is finished" in run(*arguments).err
+    many(folder / "b.jsonl", 1)
+    os.utime(folder / "b.jsonl", ns=(output.stat().st_mtime_ns + 1,) * 2)
+    assert "is finished" not in run(*arguments).err
+    assert len(gzip.decompress(output.read_bytes()).splitlines()) == 3
+
+
+def test_a_finished_run_of_a_tagger_says_so_before_a_model_is_opened(tmp_path):
+    source, output = many(tmp_path / "a.jsonl", 1), tmp_path / "b.jsonl"
+    output.write_text("{}\n")
+    done = run("tag", source, "--model", "none", "--home", tmp_path, "-o", output, "--resume")
+    assert (done.code, output.read_text()) == (0, "{}\n") and f"{output} is finished" in done.err
+
+
+def test_a_stopped_run_beside_a_finished_one_is_not_finished(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("earlier")
+    with pytest.raises(OSError, match="full"):
+        write_chunks(path, range(9), stop=5)
+    job = CorpusJob(files=[], output=path, resume=True)
+    assert not job.is_finished
+    write_chunks(path, range(9))
+    assert job.is_finished and not CorpusJob(files=[], output=path).is_finished
 
 
 def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(home, tmp_path):
@@ -485,6 +540,28 @@ def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(ho
     assert not output.exists()
     assert run(*command[3:]).code == 0
     assert output.read_bytes() == plain.read_bytes()
+
+
+@pytest.mark.parametrize("signal_all", [False, True], ids=["the command", "its workers too"])
+def test_a_run_with_workers_that_is_terminated_says_how_it_goes_on_and_nothing_else(
+    home, tmp_path, signal_all
+):
+    """Python would warn of semaphores that the command has not removed."""
+    source, output = many(tmp_path / "a.jsonl", 20_000), tmp_path / "b.jsonl"
+    command = [*COMMAND, "link", source, "--home", home, "--model", "prior", "-o", output, "--workers", "2"]
+    content = tmp_path / ".b.jsonl.partial" / "content"
+    with subprocess.Popen(
+        [*map(str, command)], env=child_env(), stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as child:
+        deadline = time.monotonic() + 60
+        while not (content.exists() and content.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGTERM) if signal_all else child.send_signal(signal.SIGTERM)
+        lines = child.communicate(timeout=300)[1].splitlines()
+    assert (child.returncode, lines[-1]) == (143, "terminated"), lines
+    assert "are written so far; the same command with --resume goes on behind them" in lines[-2]
+    assert len(lines) == 2 and not output.exists()
+    assert json.loads((tmp_path / ".b.jsonl.partial" / "state").read_text())["size"] > 0
 
 
 def test_a_run_without_room_is_resumed_with_room(home, tmp_path, monkeypatch):

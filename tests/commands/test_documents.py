@@ -166,3 +166,6 @@ def test_a_folder_is_read_with_the_folders_in_it(tmp_path):
         read_documents([tmp_path / "empty"], "auto", recursive=True)
     with pytest.raises(UsageError, match="is a folder; name the files in it, or add --recursive"):
         read_documents([tmp_path], "auto")
+    (tmp_path / "only/in").mkdir(parents=True)
+    with pytest.raises(UsageError, match=r"only is a folder; it has only folders in it: add --recursive, wh"):
+        read_documents([tmp_path / "only"], "auto")

@@ -47,6 +47,23 @@ def told(done):
     return json.loads(done.out)
 
 
+def test_the_model_is_auto_unless_one_is_named(evaluate, put, monkeypatch):
+    path = put("one.jsonl", ONE)
+    monkeypatch.setenv("KGKIT_MODEL", "not-trained")
+    done = evaluate(path)
+    assert done.code != 0 and "not-trained" in done.err
+    assert told(evaluate(path, options=["--json", "--model", "prior"]))["model"] == "prior"
+    monkeypatch.delenv("KGKIT_MODEL")
+    monkeypatch.setattr("kgkit.linking.auto.auto_models", lambda kb, vectors=None: iter(["prior"]))
+    done = evaluate(path, options=["--coherence", "graph"])
+    assert done.code == 0 and done.out.startswith("model prior+graph, mentions found")
+
+
+def test_the_help_names_the_default_model():
+    shown = " ".join(run("evaluate", "el", "--help").out.split())
+    assert "auto (the best that is" in shown
+
+
 def test_found_mentions_are_scored_with_every_kind_of_error(evaluate, put):
     found = told(evaluate(put("one.jsonl", ONE), options=["--json"]))
     assert (found["model"], found["mentions"]) == ("prior", "found")

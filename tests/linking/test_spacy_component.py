@@ -14,7 +14,7 @@ from kgkit.errors import DamagedModel, KgkitError, NotThere, UnknownName, UsageE
 from tests.toys import build_toy
 
 spacy = pytest.importorskip("spacy")
-from spacy.tokens import Doc, Span  # noqa: E402
+from spacy.tokens import Doc, Span, SpanGroup  # noqa: E402
 
 from kgkit.linking.spacy_component import ATTRIBUTES, LinkerComponent, link_of  # noqa: E402
 from kgkit.linking.spacy_display import displacy_data  # noqa: E402
@@ -349,6 +349,61 @@ def test_displacy_draws_links_with_their_addresses(home):
     for style in ("ent", "span"):
         page = spacy.displacy.render(data, style=style, manual=True, jupyter=False)
         assert 'href="https://example.org/New_York_City?a=1&amp;b=2"' in page
+
+
+def a_group(**attrs):
+    """A document with a link whose group has further attributes, as if it were read from a file."""
+    doc = Doc(spacy.blank("en").vocab, words=["York", "Bern"])
+    spans = [Span(doc, 0, 1, "kb", kb_id="new york"), Span(doc, 1, 2, "kb", kb_id="b")]
+    lists = {
+        "scores": [1.0, 1.0],
+        "candidates": [[], []],
+        "labels": ["New York", ".."],
+        "senses": [None, None],
+    }
+    doc.spans["kgkit"] = SpanGroup(doc, name="kgkit", attrs={**lists, "widened": [], **attrs}, spans=spans)
+    return doc
+
+
+@pytest.mark.parametrize(
+    ("attrs", "urls"),
+    [
+        (
+            {"url_pattern": "https://example.org/{key:_}"},
+            ["https://example.org/new_york", "https://example.org/b"],
+        ),
+        ({"url_pattern": "https://example.org/{label}"}, ["https://example.org/New%20York", "#"]),
+        ({"urls": ["https://example.org/?a=1&b=2", ""]}, ["https://example.org/?a=1&amp;b=2", "#"]),
+        ({"urls": ["javascript:alert(1)", 7]}, ["#", "#"]),
+        ({"url_pattern": "javascript:{key}"}, ["#", "#"]),
+        ({"url_pattern": 3}, ["#", "#"]),
+        ({"urls": ["https://example.org/"]}, ["#", "#"]),
+        ({}, ["#", "#"]),
+    ],
+)
+def test_displacy_draws_the_addresses_that_a_document_keeps_and_no_others(attrs, urls):
+    doc = a_group(**attrs)
+    assert [row["kb_url"] for row in displacy_data(doc)["spans"]] == urls
+    links = [link_of(span) for span in doc.spans["kgkit"]]
+    assert [link.url.replace("&", "&amp;") or "#" for link in links] == urls
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [("https://example.org/{key}", "url_pattern"), ("https://example.org/{page}", "urls"), ("", None)],
+)
+def test_a_document_keeps_a_pattern_or_what_no_pattern_can_make(tmp_path, monkeypatch, pattern, kept):
+    monkeypatch.setenv("KGKIT_HOME", str(tmp_path))
+    records = [{"key": "y", "label": "York", "attributes": {"page": 7}}, {"key": "b", "label": "Bern"}]
+    kgkit.build_kb("jsonl", records, name="towns", url_pattern=pattern)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("kgkit_linker", config={"kb": "towns"})
+    doc = nlp("York and Bern")
+    attrs = doc.spans["kgkit"].attrs
+    assert {name for name in ("url_pattern", "urls") if name in attrs} == ({kept} if kept else set())
+    again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    linked = kgkit.link("York and Bern", kb="towns", model="prior")
+    assert [link_of(span).url for span in again.spans["kgkit"]] == [link.url for link in linked.links]
 
 
 def test_keys_are_escaped_for_displacy_and_overlapping_links_drawn_once(home):

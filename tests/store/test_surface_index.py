@@ -12,6 +12,7 @@ import pytest
 import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.building.indexing import index_kb
+from kgkit.catalog import Catalog
 from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
 from kgkit.home import Home
 from kgkit.store import Staging, verify
@@ -259,6 +260,18 @@ def test_a_build_that_is_made_again_gets_the_index(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         assert kb.store.folder == folder
         assert indexed_surfaces(folder) == list(kb.surfaces())
+
+
+def test_the_catalog_has_the_size_that_a_build_has_with_its_index(tmp_path, old):
+    def size():
+        with Catalog.open(Home(tmp_path)) as catalog:
+            [build] = [build for build in catalog.builds() if build.kb.name == "old"]
+            return build.size
+
+    run("kb", "list", "--home", tmp_path)  # the catalog learns what was copied by hand
+    before = size()
+    assert index_kb("old", tmp_path)[1]
+    assert size() == before + (old / TRIGRAMS).stat().st_size == sum(read_manifest(old).files.values())
 
 
 def test_a_kb_whose_current_build_is_a_copy_can_be_indexed_and_is_opened_after(tmp_path, old):

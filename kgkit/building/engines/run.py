@@ -158,7 +158,7 @@ def _code_of(builder: type[Builder]) -> str:
 def describe_reading(reading: ReadingProgress, unit: str, doing: str = "reading") -> str:
     """Return how far the reading is, in words: parts, units, their speed, the time left.
 
-    Example:
+    Examples:
         >>> told(Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2), "pages")
         'reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left'
     """

@@ -4,6 +4,6 @@
 
 `entries` reads files of any form, one document's bytes at a time; `kgkit.commands.documents` makes documents
 of them, and `mentions` reads the mentions that they came with. `chunks` answers some hundred of them, in this
-process or in workers; `formats` writes answers as JSON lines or Parquet; `journal` keeps what is written
+process or in `workers`; `formats` writes answers as JSON lines or Parquet; `journal` keeps what is written
 until it is whole, and lets a run that was stopped go on. `job` puts them together.
 """

@@ -6,13 +6,10 @@ Chunks have the same bounds however many processes there are, and each is answer
 answers do not depend on where that was. The results of a few chunks for each worker wait for those before.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack
-from multiprocessing import get_context
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from kgkit.commands.corpora.entries import SourceEntry
@@ -22,12 +19,11 @@ from kgkit.commands.corpora.mentions import FIELDS
 from kgkit.commands.documents import ParsedDocument, parse_entry
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import Write
-from kgkit.errors import KgkitError, SourceError
+from kgkit.errors import SourceError
 from kgkit.types import Document, LinkedDocument
 
 _ENTRIES: Final = 256  # of a chunk: a multiple of the batches of scorers
 _BYTES: Final = 1 << 20  # of the texts of a chunk, roughly
-_WAITING: Final = 3  # chunks for each worker that are answered, or wait for it
 
 
 class DocumentAnswer(NamedTuple):
@@ -180,68 +176,26 @@ def _chunk(first: SourceEntry, entries: Iterator[SourceEntry]) -> Iterator[Sourc
         entry = following
 
 
-def answer_in_workers(
-    factory: AnswererFactory,
-    chunks: Iterable[Iterator[SourceEntry]],
-    form: ResultFormat,
-    *,
-    workers: int,
-    skip_bad: bool,
-) -> Iterator[ChunkResult]:
-    """Yield the results of chunks, in order, from worker processes.
+@dataclass(frozen=True, kw_only=True)
+class ChunkTask:
+    """What a worker does with chunks.
 
-    Args:
-        factory: what opens the answerer of a worker.
-        chunks: chunks, which are read a few ahead.
+    Attributes:
+        factory: what opens the answerer.
         form: how answers are written.
-        workers: number of processes.
         skip_bad: whether records that cannot be read are left out.
-
-    Raises:
-        SourceError: if a record cannot be read, after the results before it.
-        KgkitError: if a worker was killed; what the answerer raises.
     """
-    # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
-    pool = ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=_begin, initargs=(factory, form, skip_bad, workers)
-    )
-    pending: deque[Future[ChunkResult]] = deque()
-    try:
-        for chunk in chunks:
-            pending.append(pool.submit(_answer, [*chunk]))
-            if len(pending) >= _WAITING * workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    except BrokenProcessPool as error:
-        raise KgkitError(
-            "a worker process was killed, most often because memory ran out: try fewer workers, and --resume"
-        ) from error
-    finally:
-        pool.shutdown(cancel_futures=True)
 
+    factory: AnswererFactory
+    form: ResultFormat
+    skip_bad: bool
 
-# In a worker: what opens the answerer, and the writer once it is open.
-_settings: tuple[AnswererFactory, ResultFormat, bool]
-_writer: ChunkWriter | None = None
-_resources: Final = ExitStack()  # that the writer needs until the process ends
+    def open(self, stack: ExitStack) -> Callable[[Sequence[SourceEntry]], ChunkResult]:
+        """Return what answers a chunk, with the bytes of its answers."""
+        write_chunk = ChunkWriter(stack.enter_context(self.factory.open()), self.form, skip_bad=self.skip_bad)
 
+        def answer(entries: Sequence[SourceEntry]) -> ChunkResult:
+            pieces: list[bytes] = []
+            return write_chunk(entries, pieces.append)._replace(content=b"".join(pieces))
 
-def _begin(factory: AnswererFactory, form: ResultFormat, skip_bad: bool, workers: int) -> None:
-    """Begin as a worker; the answerer is opened for the first chunk, so that its errors have a reader."""
-    global _settings
-    from kgkit.building.engines.workers import outlive_no_parent
-
-    outlive_no_parent()
-    _settings = factory, form, skip_bad
-    # Each has its share of the cores; torch reads this when it is loaded.
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
-
-
-def _answer(entries: list[SourceEntry]) -> ChunkResult:
-    global _writer
-    if _writer is None:
-        factory, form, skip_bad = _settings
-        _writer = ChunkWriter(_resources.enter_context(factory.open()), form, skip_bad=skip_bad)
-    pieces: list[bytes] = []
-    return _writer(entries, pieces.append)._replace(content=b"".join(pieces))
+        return answer

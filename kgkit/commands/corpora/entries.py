@@ -85,9 +85,11 @@ def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Pa
         if not file.exists():
             raise NotThere(f"no file {file}")
         if file.is_dir() and not recursive:
+            advice = "name the files in it, or add"
+            if _has_only_folders(file):
+                advice = "it has only folders in it: add"
             raise UsageError(
-                f"{file} is a folder; name the files in it, or add --recursive, which reads those that end "
-                f"in {_SUFFIXES}"
+                f"{file} is a folder; {advice} --recursive, which reads those that end in {_SUFFIXES}"
             )
         if file.is_dir() and next(_texts_in(file), None) is None:
             raise NotThere(f"no text in {file}: --recursive reads files that end in {_SUFFIXES}")
@@ -102,6 +104,12 @@ def is_read(path: Path, files: Sequence[Path]) -> bool:
     folders = [file.resolve() for file in files if file.is_dir()]
     in_folder = any(target.is_relative_to(folder) for folder in folders) and input_format_of(target)
     return bool(in_folder) or target in {file.resolve() for file in files}
+
+
+def _has_only_folders(folder: Path) -> bool:
+    with os.scandir(folder) as scan:
+        members = [member.is_dir() for member in scan]
+    return bool(members) and all(members)
 
 
 def _texts_in(folder: Path) -> Iterator[Path]:

@@ -7,24 +7,33 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from kgkit.candidates.memory import Omissions
 from kgkit.commands.corpora.chunks import (
     AnswererFactory,
     ChunkResult,
+    ChunkTask,
     ChunkWriter,
     DocumentAnswer,
-    answer_in_workers,
 )
 from kgkit.commands.corpora.chunks import chunked as chunks_of
 from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, is_read, read_entries
 from kgkit.commands.corpora.formats import ResultColumn, ResultFormat, result_format
-from kgkit.commands.corpora.journal import Journal, RunCounts, SkippedRecord, open_journal
+from kgkit.commands.corpora.journal import (
+    Journal,
+    JournalState,
+    RunCounts,
+    SkippedRecord,
+    journal_folder,
+    open_journal,
+)
+from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.output import Write, counted, open_output, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
+from kgkit.training.resuming import terminations
 
 Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""
@@ -70,6 +79,24 @@ class CorpusJob:
         """Whether the output is a file, which a later run can go on writing."""
         return self.output is not None and (self.output.is_file() or not self.output.exists())
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether `resume` has nothing to do: the output is whole, and no input has changed since."""
+        if not self.resume or self.output is None or not self.output.is_file():
+            return False
+        written = self.output.stat()
+        if not written.st_size or journal_folder(self.output).exists():  # of `mktemp`, or stopped
+            return False
+        paths = find_files(self.files, recursive=self.recursive)
+        return all(path.stat().st_mtime_ns <= written.st_mtime_ns for path in paths)
+
+    def report_finished(self, messages: Messages) -> None:
+        """Say why nothing is done, where the job is finished."""
+        messages.write(
+            f"{self.output} is finished: it is whole, and newer than what it was made of; "
+            "without --resume it is written again"
+        )
+
 
 class JobResult(NamedTuple):
     """What a run has done.
@@ -84,8 +111,17 @@ class JobResult(NamedTuple):
     omissions: Omissions
     skipped_list: Path | None
 
-    def report_skipped(self, messages: Messages) -> None:
-        """Say how many records were skipped, and where they are listed."""
+    def report(self, messages: Messages, noun: str, written: Sequence[Path | None]) -> None:
+        """Say how much was written, how many records were skipped, and where they are listed.
+
+        Args:
+            messages: where it is said.
+            noun: name of an item: `link`.
+            written: files that were written; None where an option named none.
+        """
+        if names := ", ".join(str(path) for path in written if path is not None):
+            items, documents = counted(self.counts.items, noun), counted(self.counts.documents, "document")
+            messages.write(f"{items} in {documents}: {names}")
         if self.counts.skipped:
             where = "" if self.skipped_list is None else f": {self.skipped_list}"
             messages.write(f"{counted(self.counts.skipped, 'record')} skipped{where}")
@@ -93,6 +129,9 @@ class JobResult(NamedTuple):
 
 class _Stream:
     """Answers that go to standard output, to a pipe or a device: nothing is kept of them."""
+
+    state: Final = JournalState({})  # there is no earlier run to go on from
+    list_path: Final = None
 
     def __init__(self, write: Write, messages: Messages) -> None:
         self.write, self._messages = write, messages
@@ -114,7 +153,7 @@ def run_job(
     take: Take | None = None,
     on_start: Callable[[str], None] = lambda model: None,
 ) -> JobResult:
-    """DocumentAnswer all documents of a corpus, in order.
+    """Answer all documents of a corpus, in order.
 
     Args:
         job: what is read and written.
@@ -129,6 +168,7 @@ def run_job(
     Raises:
         UsageError: if *take* is given with workers, or another run is writing the file.
         SourceError: if a record cannot be read, and is not to be skipped.
+        Terminated: on SIGTERM, once what is written is kept.
     """
     if take is not None and job.workers > 1:
         raise UsageError(
@@ -138,48 +178,80 @@ def run_job(
     paths = find_files(job.files, recursive=job.recursive)
     verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
     with ExitStack() as stack:
-        if job.is_resumable:
-            assert job.output is not None
-            all_settings = {**settings, **_input_settings(job)}
-            journal = stack.enter_context(
-                open_journal(job.output, all_settings, form, resume=job.resume, on_stop=_reporter(messages))
-            )
-            _report_earlier(journal, job, messages)
-            output: Journal | _Stream = journal
-            total, skipped_list = journal.state.counts, journal.list_path
-        else:
-            if job.output is not None:
-                _check_streams(job.output, form)
-                write = stack.enter_context(open_output(job.output))
-            output, total, skipped_list = _Stream(write or _drop, messages), RunCounts(), None
+        stack.enter_context(terminations())  # what is written is kept, and workers are ended in order
+        output = _open_answers(stack, job, form, settings, write, messages)
+        total, list_path = output.state.counts, output.list_path
         tell = stack.enter_context(messages.progress(verb))
-        begin, shown = total.documents, total
-
-        def count(answer: DocumentAnswer) -> None:
-            nonlocal shown
-            shown = shown.add(RunCounts(1, 1, answer.items))
-            if take is not None:
-                take(answer)
-            show(shown)
-
-        def show(counts: RunCounts) -> None:
-            described = f"{counted(counts.documents, 'document')}, {counted(counts.items, noun)}"
-            tell(described, counts.documents - begin)
-
+        progress = _JobProgress(tell, noun, total, take)
         entries = read_entries(paths, job.input_format)
         for _ in islice(entries, total.entries):
             pass
         result: ChunkResult | None = None
         omissions = Omissions()
-        for result in _results(job, factory, chunks_of(entries), form, output.write, count, on_start, tell):
+        chunks = chunks_of(entries)
+        for result in _results(job, factory, chunks, form, output.write, progress.count, on_start, tell):
             if job.workers > 1:
                 output.write(result.content)
             output.commit(result.counts, result.skipped)
-            total = shown = total.add(result.counts)
+            total = total.add(result.counts)
             for surface in result.omissions:
                 omissions.add(surface)
-            show(total)
-    return JobResult(total, omissions, skipped_list if total.skipped else None)
+            progress.show(total)
+    return JobResult(total, omissions, list_path if total.skipped else None)
+
+
+def _open_answers(
+    stack: ExitStack,
+    job: CorpusJob,
+    form: ResultFormat,
+    settings: Mapping[str, str],
+    write: Write | None,
+    messages: Messages,
+) -> Journal | _Stream:
+    """Return what takes answers until *stack* is closed: the journal of a file, or a stream."""
+    if job.output is not None and job.is_resumable:
+        settings = {**settings, **_input_settings(job)}
+        journal = stack.enter_context(
+            open_journal(job.output, settings, form, resume=job.resume, on_stop=_reporter(messages))
+        )
+        _report_earlier(journal, job, messages)
+        return journal
+    if job.output is not None:
+        _check_streams(job.output, form)
+        write = stack.enter_context(open_output(job.output))
+    return _Stream(write or _drop, messages)
+
+
+class _JobProgress:
+    """Shows how many documents are answered.
+
+    Args:
+        tell: what shows progress.
+        noun: name of an item of the answers.
+        total: numbers of an earlier run, from which this one goes on.
+        take: function that gets each answer.
+    """
+
+    def __init__(self, tell: ProgressCallback, noun: str, total: RunCounts, take: Take | None) -> None:
+        self._tell, self._noun, self._take = tell, noun, take
+        self._begin, self._shown = total.documents, total
+
+    def count(self, answer: DocumentAnswer) -> None:
+        """Count an answer of a chunk that is not complete."""
+        self._shown = self._shown.add(RunCounts(1, 1, answer.items))
+        if self._take is not None:
+            self._take(answer)
+        self._show()
+
+    def show(self, total: RunCounts) -> None:
+        """Show the numbers of all chunks that are complete."""
+        self._shown = total
+        self._show()
+
+    def _show(self) -> None:
+        counts = self._shown
+        described = f"{counted(counts.documents, 'document')}, {counted(counts.items, self._noun)}"
+        self._tell(described, counts.documents - self._begin)
 
 
 def _results(
@@ -195,9 +267,9 @@ def _results(
     """Yield the results of chunks; if there are no workers, their answers are written on the way."""
     skip_bad = job.bad == "skip"
     if job.workers > 1:
-        for number, result in enumerate(
-            answer_in_workers(factory, chunks, form, workers=job.workers, skip_bad=skip_bad)
-        ):
+        task = ChunkTask(factory=factory, form=form, skip_bad=skip_bad)
+        entries = ([*chunk] for chunk in chunks)
+        for number, result in enumerate(map_in_workers(task, entries, workers=job.workers)):
             if not number:
                 on_start(result.model)
             yield result

@@ -226,6 +226,12 @@ def _check_settings(path: Path, earlier: Mapping[str, str], settings: Mapping[st
             )
 
 
+def journal_folder(path: Path) -> Path:
+    """Return the folder beside a file in which a run keeps what it is going to write there."""
+    target = path.resolve()  # a symbolic link stays one
+    return target.with_name(f".{target.name}.partial")
+
+
 @contextmanager
 def open_journal(
     path: Path,
@@ -250,8 +256,7 @@ def open_journal(
         UsageError: if another run is writing the file, or the earlier one had other settings.
         OSError: if the disk refuses; says which file.
     """
-    target = path.resolve()  # a symbolic link stays one
-    folder = target.with_name(f".{target.name}.partial")
+    folder = journal_folder(path)
     with name_path(path):
         try:
             lock = acquire_lock(folder, 0.0)

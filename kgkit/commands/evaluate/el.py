@@ -1,9 +1,10 @@
 """`kgkit evaluate el`: score a linker on entity linking."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kgkit.commands.confidence import (
     ConfidenceRecorder,
@@ -28,9 +29,15 @@ from kgkit.commands.evaluate.el_measures import (
     write_measures,
     write_versus,
 )
-from kgkit.commands.evaluate.el_outputs import LinkOutputs, NifOption, PrefixOption, ReportOption
+from kgkit.commands.evaluate.el_outputs import (
+    LinkOutputs,
+    NifOption,
+    PrefixOption,
+    ReportOption,
+    WriteOutcomes,
+)
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, write_scores
-from kgkit.commands.messages import Messages
+from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import (
     AllSurfacesOption,
     CoherenceOption,
@@ -39,8 +46,8 @@ from kgkit.commands.options import (
     HomeOption,
     JSONOption,
     KBOption,
+    LinkModelOption,
     MaxCandidatesOption,
-    ModelOption,
     OverlapsOption,
     PredictionsOption,
     QuietOption,
@@ -54,6 +61,7 @@ from kgkit.errors import UsageError
 if TYPE_CHECKING:
     from kgkit.evaluation import LinkScore
     from kgkit.evaluation.matching import DocumentCounts
+    from kgkit.linking.page_titles import PageTitles
 
 NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
@@ -64,7 +72,7 @@ def el(
     data_format: DataFormatOption = None,
     entities: LabelFieldOption = "id",
     kb: KBOption = None,
-    model: ModelOption = "prior",
+    model: LinkModelOption = "auto",
     vectors: VectorsOption = None,
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
@@ -91,9 +99,7 @@ def el(
     titles of pages, as are the keys of the KB.
     """
     from kgkit.catalog.runs import recorded
-    from kgkit.evaluation import LinkScore, Redirects, read_redirects
-    from kgkit.evaluation.el import document_outcomes, score_outcomes
-    from kgkit.evaluation.matching import DocumentCounts
+    from kgkit.evaluation import Redirects, read_redirects
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.linking.models import KB_MENTIONS
@@ -113,7 +119,6 @@ def el(
         )
     sets = GoldSets(data, data_format, entities, iri_prefix)
     compared = None if versus is None else ComparedSystem(versus, iri_prefix)
-    redirect_map = Redirects() if redirects is None else read_redirects(redirects)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
         vectors=vectors, device=device, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions,
@@ -124,58 +129,33 @@ def el(
     )  # fmt: skip
     if mentions is None:
         mentions = "found" if linker.tagger is None else linker.tagger.name
-    scores: NamedScores = []
-    recorder = ConfidenceRecorder(linker)
-    page, counts = PageTitles(linker.kb, redirect_map), list[DocumentCounts]()
-    where = Home.find(home)
+    page = PageTitles(linker.kb, Redirects() if redirects is None else read_redirects(redirects))
+    kb_name, where = f"{linker.kb.name}@{linker.kb.build}", Home.find(home)
+    name = linker.model.removesuffix("+graph") if model == "auto" else model
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
-        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors,
+        where, command=typed(), device=device, model=trained_model_name(where, name), data=data,
+        config={"kb": kb_name, "model": linker.model, "vectors": vectors,
                 "mentions": mentions, "overlaps": overlaps, "threshold": linker.config.threshold,
                 "redirects": str(redirects), "all_surfaces": all_surfaces, "max_candidates": max_candidates},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
-        writers = outputs.open(stack, linker, page)
-        for name, documents in sets:
-            total = LinkScore()
-            counts.append(DocumentCounts())
-            if compared is not None:
-                compared.begin_set()
-            for gold, answers in link_documents(
-                recorder, documents, linker.kb if mentions == "given" else None
-            ):
-                page.look_for(gold)
-                outcomes = [*document_outcomes(gold.gold, answers, page)]
-                total += score_outcomes(outcomes)
-                counts[-1].add(gold.gold, answers, page)
-                if compared is not None:
-                    compared.add(gold.document.id, gold.gold, page, gold.document.text)
-                recorder.observe(LinkVerdict(gold, page))
-                for write in writers:
-                    write(gold, recorder.linked, answers, outcomes)
-                tell(f"{name}, {total.documents:,} documents", total.documents)
-            scores.append((name, total))
-        together = sum((score for _, score in scores), LinkScore())
-        shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
-        for name, score in shown:
-            record.score("el", name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
-            record.score("el", name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        calibration = report_confidence(
-            recorder, record, "el", shown[-1][0], reliability, detail=f", mentions {mentions}"
+        recorder, writers = ConfidenceRecorder(linker), outputs.open(stack, linker, page)
+        scored = _score_sets(
+            sets, recorder, page, compared, writers, given_mentions=mentions == "given", tell=tell
         )
-        kb_name = f"{linker.kb.name}@{linker.kb.build}"
-        if page.mentions == together.mentions > 0:
+        for set_name, score in scored.shown:
+            record.score("el", set_name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
+            record.score("el", set_name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
+        calibration = report_confidence(
+            recorder, record, "el", scored.shown[-1][0], reliability, detail=f", mentions {mentions}"
+        )
+        if page.mentions == scored.together.mentions > 0:
             names = "elevant" in sets.formats.values() and entities == "id"
             hint = "; --entities name compares the names of ELEVANT's labels" if names else ""
             raise UsageError(
                 f"none of the gold entities is in knowledge base {kb_name}: is it the right one?{hint}"
             )
-        unscored = None if compared is None else compared.check(together.documents)
-    measures = _with_names(shown, [measures_as_dict(each) for each in _with_sum(counts)])
-    versus_measures: list[tuple[str, dict[str, Any]]] = []
-    if compared is not None:
-        pairs = zip(_with_sum(compared.sets), _with_sum(counts), strict=True)
-        versus_measures = _with_names(shown, [versus_as_dict(*pair) for pair in pairs])
+        unscored = None if compared is None else compared.check(scored.together.documents)
     if as_json:
         write_json(
             {
@@ -184,35 +164,13 @@ def el(
                 "mentions": mentions,
                 "experiment": _experiment(mentions),
                 "overlaps": overlaps,
-                "sets": [
-                    {
-                        "name": name,
-                        "data": str(path),
-                        "format": sets.formats[path],
-                        **score.as_dict(),
-                        "measures": own,
-                        **_versus_field(versus_measures, index),
-                    }
-                    for index, ((name, score), path, (_, own)) in enumerate(
-                        zip(scores, data, measures, strict=False)
-                    )
-                ],
-                "together": {
-                    **together.as_dict(),
-                    "measures": measures[-1][1],
-                    **_versus_field(versus_measures, -1),
-                },
+                **scored.as_dict(data, sets.formats),
                 "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
         )
     else:
-        _write(shown, linker.model, mentions)
-        write_line()
-        write_measures(measures)
-        if compared is not None:
-            write_line()
-            write_versus(versus_measures)
+        _write(scored, linker.model, mentions)
     if unscored is not None:
         messages.write(unscored)
     if page.missing:
@@ -221,12 +179,110 @@ def el(
     messages.write_omissions([linker.generator.omissions])
     if reliability is not None:
         messages.write(f"how sure the links are: {reliability}")
-    if predictions is not None:
-        messages.write(f"{together.links:,} links in {together.documents:,} documents: {predictions}")
-    if nif is not None:
-        messages.write(f"{together.documents:,} documents with gold: {nif}")
-    if report is not None:
-        messages.write(f"report: {report}")
+    outputs.report_written(messages, scored.together)
+
+
+class _ScoredSets(NamedTuple):
+    """The data sets with their scores.
+
+    Attributes:
+        scores: score of each set.
+        counts: what the measures are computed of, by set.
+        compared: links of another system, by set; None: there is none.
+    """
+
+    scores: NamedScores
+    counts: "list[DocumentCounts]"
+    compared: ComparedSystem | None
+
+    @property
+    def together(self) -> "LinkScore":
+        """Score of all sets."""
+        first, *others = [score for _, score in self.scores]
+        return sum(others, first)
+
+    @property
+    def shown(self) -> NamedScores:
+        """Scores of each set and, where there are several, of all."""
+        return self.scores if len(self.scores) == 1 else [*self.scores, (TOGETHER, self.together)]
+
+    @property
+    def measures(self) -> list[tuple[str, dict[str, Any]]]:
+        """Measures of each that is shown, by name."""
+        return _with_names(self.shown, [measures_as_dict(each) for each in _with_sum(self.counts)])
+
+    @property
+    def versus(self) -> list[tuple[str, dict[str, Any]]]:
+        """The same beside another system; empty if there is none."""
+        if self.compared is None:
+            return []
+        pairs = zip(_with_sum(self.compared.sets), _with_sum(self.counts), strict=True)
+        return _with_names(self.shown, [versus_as_dict(*pair) for pair in pairs])
+
+    def as_dict(self, data: Sequence[Path], formats: Mapping[Path, str]) -> dict[str, Any]:
+        """Return `sets` and `together`, as JSON has them.
+
+        Args:
+            data: files of the sets.
+            formats: format of each.
+        """
+        measures, versus = self.measures, self.versus
+        sets = [
+            {"name": name, "data": str(path), "format": formats[path], **score.as_dict(), "measures": own,
+             **_versus_field(versus, index)}
+            for index, ((name, score), path, (_, own)) in enumerate(
+                zip(self.scores, data, measures, strict=False)
+            )
+        ]  # fmt: skip
+        together = {**self.together.as_dict(), "measures": measures[-1][1], **_versus_field(versus, -1)}
+        return {"sets": sets, "together": together}
+
+
+def _score_sets(
+    sets: GoldSets,
+    recorder: ConfidenceRecorder,
+    page: "PageTitles",
+    compared: ComparedSystem | None,
+    writers: Sequence[WriteOutcomes],
+    *,
+    given_mentions: bool,
+    tell: ProgressCallback,
+) -> _ScoredSets:
+    """Link the documents of each set, and score their links.
+
+    Args:
+        sets: data sets.
+        recorder: linker, and what it records of its confidence.
+        page: entities of titles.
+        compared: predictions of another system; None: there is none.
+        writers: what gets each document with its links.
+        given_mentions: whether the mentions of the data are linked.
+        tell: what shows progress.
+    """
+    from kgkit.evaluation import LinkScore
+    from kgkit.evaluation.el import document_outcomes, score_outcomes
+    from kgkit.evaluation.matching import DocumentCounts
+
+    scored = _ScoredSets([], [], compared)
+    kb = recorder.linker.kb if given_mentions else None
+    for name, documents in sets:
+        total, counts = LinkScore(), DocumentCounts()
+        if compared is not None:
+            compared.begin_set()
+        for gold, answers in link_documents(recorder, documents, kb):
+            page.look_for(gold)
+            outcomes = [*document_outcomes(gold.gold, answers, page)]
+            total += score_outcomes(outcomes)
+            counts.add(gold.gold, answers, page)
+            if compared is not None:
+                compared.add(gold.document.id, gold.gold, page, gold.document.text)
+            recorder.observe(LinkVerdict(gold, page))
+            for write in writers:
+                write(gold, recorder.linked, answers, outcomes)
+            tell(f"{name}, {total.documents:,} documents", total.documents)
+        scored.scores.append((name, total))
+        scored.counts.append(counts)
+    return scored
 
 
 def _experiment(mentions: str) -> str:
@@ -254,7 +310,10 @@ def _versus_field(measures: list[tuple[str, dict[str, Any]]], index: int) -> dic
     return {"versus": measures[index][1]} if measures else {}
 
 
-def _write(scores: NamedScores, model: str, mentions: str) -> None:
+def _write(scored: _ScoredSets, model: str, mentions: str) -> None:
+    """Write the tables: ratios, outcomes, measures, and the comparison."""
+    scores = scored.shown
+
     def ratios(score: "LinkScore") -> list[str]:
         measures = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
         return [number(score.mentions), *percents(*measures)]
@@ -270,6 +329,11 @@ def _write(scores: NamedScores, model: str, mentions: str) -> None:
     write_line()
     rows = ((name, outcomes(score)) for name, score in scores)
     write_scores(["of", "what became of them"], ["count", "%"], rows)
+    write_line()
+    write_measures(scored.measures)
+    if scored.compared is not None:
+        write_line()
+        write_versus(scored.versus)
 
 
 def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:

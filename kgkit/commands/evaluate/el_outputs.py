@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kgkit.commands.messages import Messages
 from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation import GoldDocument, Labelled
+    from kgkit.evaluation import GoldDocument, Labelled, LinkScore
     from kgkit.evaluation.el import LinkOutcome
     from kgkit.evaluation.el_causes import EntityFacts
     from kgkit.linking import Linker
@@ -94,6 +95,22 @@ class LinkOutputs:
         if self.report is not None:
             writers.append(_open_report(self.report, stack, linker, page))
         return writers
+
+    def report_written(self, messages: Messages, together: "LinkScore") -> None:
+        """Say what was written.
+
+        Args:
+            messages: where it is said.
+            together: score of all data sets.
+        """
+        if self.predictions is not None:
+            messages.write(
+                f"{together.links:,} links in {together.documents:,} documents: {self.predictions}"
+            )
+        if self.nif is not None:
+            messages.write(f"{together.documents:,} documents with gold: {self.nif}")
+        if self.report is not None:
+            messages.write(f"report: {self.report}")
 
     def _open_predictions(self, path: Path, stack: ExitStack) -> WriteOutcomes:
         from kgkit.evaluation import writing_links
