@@ -111,11 +111,11 @@ class WorkerServer(uvicorn.Server):
             closing = transport.is_closing()
             if not closing and cycle is not None and not cycle.response_complete:
                 continue
-            state = (cycle, closing)
-            if self._silent.get(connection) == state:
+            former = self._silent.get(connection)
+            if former is not None and former[0] is cycle and former[1] == closing:
                 transport.abort()
             else:
-                silent[connection] = state
+                silent[connection] = cycle, closing  # the cycle itself: its id may come again
         self._silent = silent
 
 

@@ -9,7 +9,7 @@ from kgkit.building import Alias, Entity
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.linking.reconciler import ReconcileConfig
-from kgkit.serving.resources import ServiceResources
+from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Document
 from tests.small_kb import build
@@ -195,3 +195,46 @@ def test_a_build_that_does_not_fit_is_tried_once(tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "_open", lambda *args: calls.append(args))
     resources.refresh()
     assert calls == []
+
+
+def test_a_model_that_is_removed_keeps_serving_and_the_reason_is_known(tmp_path, monkeypatch):
+    first = publish(tmp_path, "apple")
+    resources = opened(tmp_path, kbs={"small": ("prior",)})
+    monkeypatch.setattr(resources, "_state", lambda name, models: ("another version",))
+
+    def fail(name, models):
+        raise NotThere("no model in the home")
+
+    monkeypatch.setattr(resources, "_open", fail)
+    resources.refresh()
+    assert resources.problems == {"small": "no model in the home"}
+    assert resources.served().kb.build == first
+    assert link(resources.served(), "an apple") == ["apple"]
+
+
+def test_the_model_auto_is_chosen_once(tmp_path, monkeypatch):
+    publish(tmp_path, "apple")
+    resources = opened(tmp_path)
+    assert resources.served().models == ("prior",)
+    monkeypatch.setenv("KGKIT_MODEL", "no-such-model")
+    publish(tmp_path, "apple", "pear")
+    resources.refresh()
+    assert resources.problems == {} and resources.served().models == ("prior",)
+
+
+@pytest.mark.parametrize(
+    ("kbs", "error"), [({"nothing": ()}, NotThere), ({"small": ("nothing",)}, UnknownName), ({}, None)]
+)
+def test_settings_are_checked_before_anything_is_opened(tmp_path, kbs, error):
+    publish(tmp_path, "apple")
+    settings = ServiceSettings(kbs=kbs)
+    if error is None:
+        check_resources(settings, Home(tmp_path))
+    else:
+        with pytest.raises(error):
+            check_resources(settings, Home(tmp_path))
+
+
+def test_a_home_without_knowledge_bases_is_refused(tmp_path):
+    with pytest.raises(NotThere, match="kgkit build-kb"):
+        check_resources(ServiceSettings(), Home(tmp_path))
