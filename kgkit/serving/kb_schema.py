@@ -155,15 +155,23 @@ class SchemaCache:
 
     def __init__(self) -> None:
         self._schemas: OrderedDict[tuple[str, str], KBSchema] = OrderedDict()
-        self._lock = Lock()
+        self._lock, self._reading = Lock(), Lock()
 
     def __call__(self, kb: KnowledgeBase) -> KBSchema:
-        """Return the schema of a knowledge base."""
+        """Return the schema of a knowledge base; a request that comes while it is read waits for it."""
         build = kb.name, kb.build
-        with self._lock:  # a second request waits for what the first one reads
-            if build not in self._schemas:
-                self._schemas[build] = read_schema(kb)
-                if len(self._schemas) > _MAX_SCHEMAS:
-                    self._schemas.popitem(last=False)
-            self._schemas.move_to_end(build)
-            return self._schemas[build]
+        schema = self._cached(build)
+        if schema is None:
+            with self._reading:
+                schema = self._cached(build) or read_schema(kb)
+                with self._lock:
+                    self._schemas[build] = schema
+                    if len(self._schemas) > _MAX_SCHEMAS:
+                        self._schemas.popitem(last=False)
+        return schema
+
+    def _cached(self, build: tuple[str, str]) -> KBSchema | None:
+        with self._lock:
+            if build in self._schemas:
+                self._schemas.move_to_end(build)
+            return self._schemas.get(build)

@@ -16,7 +16,9 @@ from kgkit.serving.service import Service
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/mcp`."""
-    return APIRouter(routes=[Route(MCPEndpoint.path, MCPEndpoint(service), methods=["POST"])])
+    return APIRouter(
+        routes=[Route(MCPEndpoint.path, MCPEndpoint(service), methods=["POST"], include_in_schema=False)]
+    )
 
 
 class MCPEndpoint:

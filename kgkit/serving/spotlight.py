@@ -45,19 +45,11 @@ _UNREAD: Final[Mapping[str, str]] = {
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/rest`."""
-    routes = APIRouter(prefix="/rest", tags=["DBpedia Spotlight"])
+    routes = APIRouter(prefix="/rest", include_in_schema=False)
     for process in PROCESSES:
         answer = _make_route(service, process)
         for path in (f"/{process}", f"/{{kb}}/{process}"):
-            for method in ("GET", "POST"):
-                routes.add_api_route(
-                    path,
-                    answer,
-                    methods=[method],
-                    response_class=Response,
-                    operation_id=f"spotlight_{process}_{method}_{path.count('/')}".lower(),
-                    summary=f"DBpedia Spotlight: {process}",
-                )
+            routes.add_api_route(path, answer, methods=["GET", "POST"], response_class=Response)
     return routes
 
 

@@ -7,8 +7,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from kgkit.errors import KgkitError
-from kgkit.serving import agent_tools
+from kgkit.errors import KgkitError, MissingExtra
+from kgkit.serving import agent_tools, mcp_http
 from kgkit.serving.agent_server import KBS_URI, call_agent_tool
 from kgkit.serving.agent_tools import MAX_CHARACTERS, TOOLS, bounded_json, kb_records
 from kgkit.serving.problems import Problem
@@ -308,3 +308,13 @@ def test_what_is_no_call_is_refused(cities, body):
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_there_are_no_sessions_to_open_or_end(cities, method):
     assert cities.request(method, "/mcp").status_code == 405
+
+
+def test_without_the_package_the_address_says_how_to_install_it(monkeypatch):
+    def fail(_):
+        raise MissingExtra("mcp", "mcp")
+
+    monkeypatch.setattr(mcp_http, "make_mcp_server", fail)
+    endpoint = mcp_http.MCPEndpoint(None)
+    with pytest.raises(MissingExtra, match=r"kgkit\[mcp\]"):
+        asyncio.run(endpoint({"type": "http"}, None, None))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.city_toys import HTML_KEY, TEXT
 
-EXAMPLES = int(os.environ.get("KGKIT_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("KGKIT_FUZZ", "10"))
 MAX_SECONDS = 10
 
 fuzzed = settings(

@@ -1,5 +1,8 @@
 """Types and properties of a knowledge base."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kgkit.serving import kb_schema
@@ -125,6 +128,21 @@ def test_a_build_is_read_once(cities_kb, monkeypatch):
     monkeypatch.setattr(kb_schema, "read_schema", lambda kb: reads.append(kb.name) or read_schema(kb))
     assert cache(cities_kb) is cache(cities_kb)
     assert reads == ["cities"]
+
+
+def test_requests_that_come_at_once_wait_for_one_reading(cities_kb, monkeypatch):
+    cache, reads = SchemaCache(), []
+
+    def read_slowly(kb):
+        reads.append(kb.name)
+        time.sleep(0.05)
+        return read_schema(kb)
+
+    monkeypatch.setattr(kb_schema, "read_schema", read_slowly)
+    with ThreadPoolExecutor(4) as pool:
+        schemas = list(pool.map(cache, [cities_kb] * 8))
+    assert reads == ["cities"]
+    assert all(schema is schemas[0] for schema in schemas)
 
 
 def test_only_the_schemas_that_were_asked_for_last_stay(cities_kb, cities_service, monkeypatch):
