@@ -143,7 +143,7 @@ class Service:
         top_k: int | None,
     ) -> tuple[Linker, ...]:
         """Return the linkers to the knowledge bases that are named."""
-        shown = 5 if top_k is None else top_k
+        shown = min(5, self.limits.rows) if top_k is None else top_k
         check_limit("top_k", shown, self.limits.rows)
         names = [kb] if kb is None or isinstance(kb, str) else list(kb)
         linkers = tuple(
@@ -317,7 +317,7 @@ class Service:
         Raises:
             Problem: if it is below 1, or more than an answer may have.
         """
-        number = (default or self.limits.rows) if count is None else count
+        number = min(default or self.limits.rows, self.limits.rows) if count is None else count
         if number < 1:
             raise Problem(422, f"{field} is {number}; it is at least 1", field=field)
         check_limit(field, number, self.limits.rows)
