@@ -109,8 +109,8 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
             table, matches = await _matches(service, fields, name)
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
-    return render(
-        "column.html", "column", error=problem, kb_names=service.kb_names(), kb=name, fields=fields,
+    return await service.call(  # in a thread: of many names it takes a while
+        render, "column.html", "column", error=problem, kb_names=service.kb_names(), kb=name, fields=fields,
         layouts=LAYOUTS, table=table, matches=matches, most=service.limits.names, threshold=THRESHOLD,
         hidden_fields=asdict(fields),
     )  # fmt: skip

@@ -81,8 +81,15 @@ def add_views(routes: APIRouter, service: Service) -> None:
         key: str, kb: str = "", relation: str = "", radius: str = "", nodes: str = ""
     ) -> Response:
         """Show what stands around an entity, as a drawing and as a list."""
-        max_nodes = integer("nodes", nodes, 60, most=min(MAX_NODES, service.limits.nodes))
-        return await _graph(service, key, kb, relation, integer("radius", radius, 1, most=2), max_nodes)
+        handle = service.kb(kb_name(service, kb))
+        return await service.call(
+            graph_page,
+            handle,
+            key,
+            relation=relation or None,
+            radius=integer("radius", radius, 1, most=2),
+            max_nodes=integer("nodes", nodes, 60, most=min(MAX_NODES, service.limits.nodes)),
+        )
 
     @routes.get("/nearest")
     async def show_nearest(
@@ -114,13 +121,11 @@ def _kinds(service: Service) -> list[str]:
     )
 
 
-async def _graph(service: Service, key: str, kb: str, relation: str, radius: int, max_nodes: int) -> Response:
-    handle = service.kb(kb_name(service, kb))
-    around = await service.call(
-        neighborhood, handle, key, max_nodes=max_nodes, radius=radius, relation=relation or None
-    )
+def graph_page(kb: KnowledgeBase, key: str, *, relation: str | None, radius: int, max_nodes: int) -> Response:
+    """Return the page of a neighbourhood, as `neighborhood` chooses it."""
+    around = neighborhood(kb, key, max_nodes=max_nodes, radius=radius, relation=relation)
     return render(
-        "graph.html", kb=handle.name, around=around, drawing=draw_neighborhood(around), relation=relation,
+        "graph.html", kb=kb.name, around=around, drawing=draw_neighborhood(around), relation=relation or "",
         relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
         max_nodes=max_nodes, groups=listed(around),
     )  # fmt: skip

@@ -7,12 +7,11 @@ stands behind it. Equal neighbourhoods give equal drawings.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
-from unicodedata import east_asian_width
 
 from kgkit.serving.page.colors import hue_classes
 from kgkit.serving.page.neighborhood import GraphNode, Neighborhood
+from kgkit.serving.page.widths import shorten, text_width
 from kgkit.types import Entity
 
 __all__ = [
@@ -21,8 +20,6 @@ __all__ = [
     "GraphDrawing",
     "draw_neighborhood",
     "relation_name",
-    "shorten",
-    "text_width",
 ]
 
 _LINE: Final = 20.0  # units between two labels of a ring
@@ -243,20 +240,3 @@ def _edges(
         bend = "" if branch else f"Q{(x + u) / 4:.1f} {(y + v) / 4:.1f} "
         path = f"M{x:.1f} {y:.1f}{bend or 'L'}{u:.1f} {v:.1f}"
         yield DrawnEdge(path=path, color=colors[far - 1] if branch else "chord", title="; ".join(facts))
-
-
-def text_width(text: str) -> int:
-    """Return the width of a text in letters; those of Chinese are as wide as two."""
-    return sum(_letter_width(letter) for letter in text)
-
-
-def shorten(text: str, letters: int) -> str:
-    """Return a text that is at most so many letters wide, of a longer one its beginning."""
-    if text_width(text) <= letters:
-        return text
-    widths = accumulate(map(_letter_width, text))
-    return text[: sum(width < letters for width in widths)].rstrip() + "…"
-
-
-def _letter_width(letter: str) -> int:
-    return 2 if east_asian_width(letter) in "WF" else 1

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from kgkit.errors import NotThere
 from kgkit.serving.page.addresses import address
 from kgkit.serving.page.colors import hue_class, shade_class
+from kgkit.serving.page.widths import shorten, text_width
 from kgkit.serving.problems import Problem
 from kgkit.store.urls import is_web_address
 from kgkit.text import drawn_text
@@ -75,6 +76,8 @@ def environment() -> Environment:
         "version": _version(),
         "hue_class": hue_class,
         "shade_class": shade_class,
+        "shorten": shorten,
+        "text_width": text_width,
         "is_web_address": is_web_address,
     }
     return templates

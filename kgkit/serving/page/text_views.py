@@ -125,9 +125,9 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
     default = f"default ({service.served(name).models[0]})"
-    return render(
-        "text.html", "text", error=problem, kb_names=service.kb_names(), kb=name, fields=fields, view=view,
-        models=[("", default), *((model, model) for model in _model_names(service))],
+    return await service.call(  # in a thread: of a long text it takes a while
+        render, "text.html", "text", error=problem, kb_names=service.kb_names(), kb=name, fields=fields,
+        view=view, models=[("", default), *((model, model) for model in _model_names(service))],
         coherence_options=COHERENCE, max_characters=service.limits.characters, examples=EXAMPLES,
     )  # fmt: skip
 

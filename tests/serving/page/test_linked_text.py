@@ -180,3 +180,10 @@ def test_control_characters_of_a_text_are_replaced(browser):
     assert answer.status_code == 200
     assert "\x00" not in answer.text
     assert "�" in answer.text
+
+
+def test_a_name_stands_under_its_mention_where_it_says_more_and_has_room(read):
+    under = [tag for tag, _ in read(address("/", text="mark", kb="strange")).elements if tag == "rt"]
+    assert under == ["rt"]
+    # Of the same name nothing, but for letters in another case.
+    assert not [tag for tag, _ in read(address("/", text="DOG", kb="facts")).elements if tag == "rt"]
