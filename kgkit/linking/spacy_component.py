@@ -457,7 +457,7 @@ def url_at(group: Any, index: int) -> str:
     """
     attrs, key = group.attrs, group[index].kb_id_
     labels, urls = (attrs.get(name) for name in ("labels", "urls"))
-    url = ""
+    url: Any = ""
     if isinstance(urls, list) and len(urls) == len(group):
         url = urls[index]
     elif isinstance(labels, list) and len(labels) == len(group):
