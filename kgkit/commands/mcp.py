@@ -1,22 +1,14 @@
 """`kgkit mcp`: knowledge bases as tools of a language-model agent, over standard input and output."""
 
 import asyncio
-from typing import Annotated
 
-from kgkit.commands.options import DeviceOption, HomeOption, repeated
-from kgkit.commands.serve import models_by_kb
+from kgkit.commands.options import DeviceOption, HomeOption
+from kgkit.commands.serve import ServedKBsOption, models_by_kb
 from kgkit.lazy import import_extra
 
 
 def mcp(
-    kb: Annotated[
-        list[str] | None,
-        repeated(
-            "--kb",
-            "KB[=MODEL]",
-            "Knowledge base, perhaps with a model that links to it; by default all, with auto",
-        ),
-    ] = None,
+    kb: ServedKBsOption = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
 ) -> None:

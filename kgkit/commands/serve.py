@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("fastapi", "jinja2", "prometheus_client", "pyoxigraph", "python_multipart", "uvicorn")
 
+ServedKBsOption = Annotated[
+    list[str] | None,
+    repeated(
+        "--kb",
+        "KB[=MODEL]",
+        "Knowledge base, perhaps with a model that links to it; by default all, with auto",
+    ),
+]
+
 
 def serve(
-    kb: Annotated[
-        list[str] | None,
-        repeated(
-            "--kb",
-            "KB[=MODEL]",
-            "Knowledge base, perhaps with a model that links to it; by default all, with auto",
-        ),
-    ] = None,
+    kb: ServedKBsOption = None,
     default: Annotated[
         str | None,
         typer.Option(
@@ -55,15 +57,14 @@ def serve(
         list[str] | None,
         repeated("--allow-origin", "ORIGIN", "Site whose pages may ask, as https://example.org"),
     ] = None,
-    rate: Annotated[
-        float,
-        typer.Option(
-            "--rate",
-            min=0,
-            metavar="N",
-            help="Requests a second of an address, in each process; 0: any number.",
+    limit: Annotated[
+        list[str] | None,
+        repeated(
+            "--limit",
+            "NAME=NUMBER",
+            "Limit of requests, as characters=20000 or rate=5; the manual lists them",
         ),
-    ] = 0.0,
+    ] = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     quiet: QuietOption = False,
@@ -72,12 +73,12 @@ def serve(
     check_packages()
     from kgkit.home import Home
     from kgkit.serving.running import Supervisor
-    from kgkit.serving.settings import Limits, ServiceSettings, read_token
+    from kgkit.serving.settings import ServiceSettings, read_limits, read_token
 
     settings = ServiceSettings(
         kbs=models_by_kb(kb or []), default_kb=default, host=host, port=port, workers=workers,
         token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
-        allowed_origins=tuple(allow_origin or ()), device=device, limits=Limits(rate=rate),
+        allowed_origins=tuple(allow_origin or ()), device=device, limits=read_limits(limit or []),
     )  # fmt: skip
     messages = Messages(quiet=quiet)
     Supervisor(settings, Home.find(home), quiet=quiet).run(lambda url: messages.write(f"serving {url}"))

@@ -18,8 +18,8 @@ GENERAL: Final = "General options"
 
 PANELS: Final[Mapping[str, Sequence[str]]] = {
     "Knowledge base and model": (
-        "--kb", "--model", "--vectors", "--mentions", "--references", "--coherence", "--linker", "--encoder",
-        "--senses", "--tagger", "--chunker", "--pmi",
+        "--kb", "--default", "--model", "--vectors", "--mentions", "--references", "--coherence", "--linker",
+        "--encoder", "--senses", "--tagger", "--chunker", "--pmi",
     ),
     "Columns of a table": (
         "--key", "--label", "--aliases", "--description", "--count", "--fact", "--number", "--attribute",
@@ -36,6 +36,7 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",
         "--preset",
     ),
+    "Who may ask": ("--host", "--port", "--token-file", "--allow-host", "--allow-origin", "--limit"),
     GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),
 }  # fmt: skip
 """The groups of options in the help of a command, in their order; what is in none stands before them."""

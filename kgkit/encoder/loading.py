@@ -38,11 +38,13 @@ _CLASSES: Final = {
 """Type of a model -> its class, which `AutoModel` would find too, after importing the names of all others."""
 
 _MODULES: Final = (
+    "torch._dynamo",
     "transformers.modeling_utils",
     "transformers.models.bert.modeling_bert",
-    "transformers.tokenization_utils_tokenizers",
+    "transformers.models.bert.tokenization_bert",
+    "transformers.models.auto.tokenization_auto",
 )
-"""What `import_packages` imports of transformers."""
+"""What `import_packages` imports; the compiler too, which models ask for when they are made from a config."""
 
 _TRUST: Final = "trust_remote_code"
 """An option that transformers names where it refuses to run a program."""
@@ -272,9 +274,8 @@ def import_packages() -> None:
         MissingExtra: if torch or transformers is not there.
     """
     check_installed()
-    with lean_imports():
-        for module in _MODULES:
-            import_module(module)
+    for module in _MODULES:
+        import_module(module)
 
 
 def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:

@@ -167,10 +167,10 @@ async def _search(service: Service, arguments: SearchArguments) -> dict[str, Any
 
 
 async def _entity(service: Service, arguments: EntityArguments) -> dict[str, Any]:
-    return await service.call(_whole_entity, service.kb(arguments.kb), arguments.key)
+    return await service.call(_full_entity, service.kb(arguments.kb), arguments.key)
 
 
-def _whole_entity(kb: KnowledgeBase, key: str) -> dict[str, Any]:
+def _full_entity(kb: KnowledgeBase, key: str) -> dict[str, Any]:
     entity = kb[key]
     attributes = [
         {"name": name, "value": _abbreviated(value)} for name, value in sorted(entity.attributes.items())

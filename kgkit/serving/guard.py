@@ -51,6 +51,7 @@ _DRAINED_BODIES: Final = (
     64  # of a body that is too large so many times the limit is read, so that clients listen
 )
 _DRAIN_SECONDS: Final = 2.0
+_PARTING_SECONDS: Final = 1.0
 
 
 class Guard:
@@ -70,6 +71,7 @@ class Guard:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
         self._token = None if settings.token is None else settings.token.encode()
         self._rates = ClientRates(settings.limits.rate)
+        self._next_parting = time.monotonic()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -151,6 +153,20 @@ class Guard:
                 401, reason, field="Authorization", remedy="send the header `Authorization: Bearer TOKEN`",
                 headers=_CHALLENGE,
             )  # fmt: skip
+
+    def asks_to_close(self) -> bool:
+        """Say whether an answer asks its connection to close.
+
+        All do while the service ends. Of several workers each lets one connection a second go, which another
+        may take: else all would stay with those that were there when a worker was replaced.
+        """
+        if self.service.closing:
+            return True
+        now = time.monotonic()
+        if self.service.settings.workers == 1 or now < self._next_parting:
+            return False
+        self._next_parting = now + _PARTING_SECONDS
+        return True
 
     def too_large(self) -> Problem:
         """Return the problem of a body with too many bytes."""
@@ -287,7 +303,7 @@ class GuardedRequest:
             headers += [header for header in _SECURITY_HEADERS if header[0] not in names]
             if b"origin" in self._headers:
                 headers += self._guard.cors_headers(self._headers)
-            if self._guard.service.closing and b"connection" not in names:
+            if b"connection" not in names and self._guard.asks_to_close():
                 headers.append((b"connection", b"close"))
             message["headers"] = headers
         await self._send(message)

@@ -14,12 +14,13 @@ from typing import Any, Final
 
 from kgkit.errors import FormatMismatch
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.search import MAX_SCANNED
 from kgkit.types import Entity
 
 FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
 """Properties that are no attributes."""
 
-_MAX_READ: Final = 400_000  # entities; of a larger knowledge base a sample is read
+_MAX_READ: Final = MAX_SCANNED  # entities; of a larger knowledge base a sample is read
 _SAMPLE: Final = 100_000
 _BATCH: Final = 1_000
 _MAX_NAMES: Final = 10_000
@@ -59,10 +60,10 @@ class KBSchema:
 def read_schema(kb: KnowledgeBase) -> KBSchema:
     """Return the schema of a knowledge base, of which all entities are read, or a sample of a large one."""
     is_complete = kb.id_count <= _MAX_READ
-    step = 1 if is_complete else max(1, kb.id_count // _SAMPLE)
+    step = max(1, kb.id_count // _SAMPLE)
     types, attributes = Counter[str](), Counter[str]()
     examples: dict[str, list[int]] = {}
-    for entity in _entities(kb, range(0, kb.id_count, step)):
+    for entity in kb if is_complete else _entities(kb, range(0, kb.id_count, step)):
         for name in types_of(entity):
             types[name] += 1
             if len(rows := examples.setdefault(name, [])) < _EXAMPLES:

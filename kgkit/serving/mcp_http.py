@@ -16,7 +16,9 @@ from kgkit.serving.service import Service
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/mcp`."""
-    return APIRouter(routes=[Route("/mcp", MCPEndpoint(service), methods=["POST"])])
+    return APIRouter(
+        routes=[Route(MCPEndpoint.path, MCPEndpoint(service), methods=["POST"], include_in_schema=False)]
+    )
 
 
 class MCPEndpoint:
@@ -24,7 +26,12 @@ class MCPEndpoint:
 
     Args:
         service: service that answers.
+
+    Attributes:
+        path: address, by which requests are counted and logged.
     """
+
+    path = "/mcp"
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -36,6 +43,7 @@ class MCPEndpoint:
         Raises:
             MissingExtra: if the SDK is not installed.
         """
+        scope["route"] = self
         if self._server is None:
             self._server = await asyncio.to_thread(make_mcp_server, self._service)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -26,7 +26,7 @@ _TASKS: Final[tuple[Task, ...]] = get_args(Task)
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/nif`."""
-    routes = APIRouter(prefix="/nif", tags=["GERBIL"])
+    routes = APIRouter(prefix="/nif", include_in_schema=False)
 
     async def annotate(request: Request) -> Response:
         """Link the texts of NIF in Turtle, and answer the same contexts with their links."""
@@ -52,14 +52,7 @@ def router(service: Service) -> APIRouter:
         return Response(body, media_type=X_TURTLE if X_TURTLE in accepted else TURTLE)
 
     for path in ("", "/{kb}"):
-        routes.add_api_route(
-            path,
-            annotate,
-            methods=["POST"],
-            response_class=Response,
-            operation_id=f"nif_{len(path)}",
-            summary="NIF: texts to linked texts",
-        )
+        routes.add_api_route(path, annotate, methods=["POST"], response_class=Response)
     return routes
 
 

@@ -33,15 +33,10 @@ _MAX_CURSOR = 10_000
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/reconcile`."""
-    routes = APIRouter(prefix="/reconcile", tags=["reconciliation"])
+    routes = APIRouter(prefix="/reconcile", include_in_schema=False)
     endpoint = ReconciliationEndpoint(service)
     for path in ("", "/{kb}"):
-        for method in ("GET", "POST"):
-            routes.add_api_route(
-                path, endpoint.answer, methods=[method], response_class=Response,
-                operation_id=f"reconcile_{method}_{len(path)}".lower(),
-                summary="Reconciliation: manifest, queries, data extension",
-            )  # fmt: skip
+        routes.add_api_route(path, endpoint.answer, methods=["GET", "POST"], response_class=Response)
     for path, function in (
         ("/{kb}/suggest/{suggested}", endpoint.suggest),
         ("/{kb}/flyout/{suggested}", endpoint.flyout),

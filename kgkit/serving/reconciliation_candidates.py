@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import numpy as np
 
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
@@ -31,9 +30,10 @@ THRESHOLD: Final = 0.5
 
 _ODDS: Final = 9.0
 _LIMIT: Final = 5
-_FEW_CANDIDATES: Final = 10  # lists of one size share what the reconciler remembers
-_MANY_CANDIDATES: Final = 50
+_SHORT_LIST: Final = 10  # lists of one size share what the reconciler remembers
+_LONG_LIST: Final = 50
 _MAX_VALUES: Final = 1_000
+_MAX_SUBJECTS: Final = 50
 _DESCRIPTION: Final = 300
 
 
@@ -95,8 +95,8 @@ def _scores(
 
 
 def _list_size(query: ReconciliationQuery) -> int:
-    limit = int(min(query.limit or _LIMIT, _MANY_CANDIDATES))
-    return _FEW_CANDIDATES if limit <= _FEW_CANDIDATES and not query.properties else _MANY_CANDIDATES
+    limit = int(min(query.limit or _LIMIT, _LONG_LIST))
+    return _SHORT_LIST if limit <= _SHORT_LIST and not query.properties else _LONG_LIST
 
 
 def _look_up(
@@ -157,9 +157,10 @@ def _weighed(
 ) -> list[ReconciliationCandidate]:
     """Return the candidates with scores that take the properties into account."""
     remainder = max(0.0, 1 - sum(row.score for row in rows))
+    tests = [_PropertyTest(kb, each) for each in query.properties]
     weights, agreements = [], []
     for row in rows:
-        answers = [_agrees(kb, row.entity, each) for each in query.properties]
+        answers = [test(row.entity) for test in tests]
         exponent = answers.count(True) - answers.count(False)
         weights.append(row.score * _ODDS**exponent)
         agreements.append(answers.count(True) / len(answers))
@@ -170,17 +171,25 @@ def _weighed(
     ]
 
 
-def _agrees(kb: KnowledgeBase, entity: Entity, wanted: PropertyFilter) -> bool | None:
-    """Say whether an entity has one of the values; None if it has no value."""
-    if wanted.pid in kb.relations:
-        numbers = kb.neighbors(entity.id, wanted.pid)
-        if len(numbers):
-            expected = [number for value in wanted.values for number in _meanings(kb, value)]
-            return bool(np.isin(numbers, np.array(expected, numbers.dtype)).any())
-    values = property_values(kb, entity, wanted.pid, _MAX_VALUES)
-    if not values:
-        return None
-    return any(_is_equal(value, expected) for value in values for expected in wanted.values)
+class _PropertyTest:
+    """Says whether entities have one of the values of a property."""
+
+    def __init__(self, kb: KnowledgeBase, wanted: PropertyFilter) -> None:
+        self._kb, self._wanted = kb, wanted
+        self._is_relation = wanted.pid in kb.relations
+        values = wanted.values if self._is_relation else []
+        self._expected = frozenset(number for value in values for number in _meanings(kb, value))
+
+    def __call__(self, entity: Entity) -> bool | None:
+        """Say whether an entity has one of the values; None if it has no value."""
+        if self._is_relation:
+            numbers = self._kb.neighbors(entity.id, self._wanted.pid)
+            if len(numbers):
+                return not self._expected.isdisjoint(numbers.tolist())
+        values = property_values(self._kb, entity, self._wanted.pid, _MAX_VALUES)
+        if not values:
+            return None
+        return any(_is_equal(value, expected) for value in values for expected in self._wanted.values)
 
 
 def _meanings(kb: KnowledgeBase, value: PropertyValue) -> list[int]:
@@ -208,15 +217,15 @@ def _is_equal(value: Any, expected: PropertyValue) -> bool:
 
 def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[ReconciliationCandidate]:
     """Return entities by their relations alone, each as likely as the others."""
-    numbers: dict[int, None] = {}
+    numbers: dict[int, None] = {}  # a set that keeps the order
     for wanted in query.properties:
         if wanted.pid in kb.relations:
             for value in wanted.values:
-                for number in _meanings(kb, value)[:_FEW_CANDIDATES]:
-                    subjects = kb.neighbors(number, wanted.pid, direction="in")[:_MAX_VALUES]
+                for number in _meanings(kb, value)[:_SHORT_LIST]:
+                    subjects = kb.neighbors(number, wanted.pid, direction="in")[:_MAX_SUBJECTS]
                     numbers.update(dict.fromkeys(subjects.tolist()))
             break
-    entities = [kb[number] for number in list(numbers)[:_MAX_VALUES]]
+    entities = [kb[number] for number in list(numbers)[:_MAX_SUBJECTS]]
     matches = [each for each in entities if not query.types or set(query.types) & set(types_of(each))]
     return [ReconciliationCandidate(each, 1 / (len(matches) + 1)) for each in matches]
 

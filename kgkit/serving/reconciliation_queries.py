@@ -18,10 +18,11 @@ from kgkit.serving.settings import Limits
 MAX_PROPERTIES: Final = 50
 """Properties of a query."""
 
+MAX_VALUES: Final = 1_000
+"""Values of the properties of a batch together: each is looked for in each candidate."""
+
 MAX_CELLS: Final = 20_000
 """Cells of a data extension: entities times properties."""
-
-_MAX_VALUES: Final = 100
 
 Record = TypeVar("Record")
 
@@ -75,6 +76,11 @@ class ReconciliationQuery(msgspec.Struct, frozen=True):
     limit: int | float | None = None
     properties: list[PropertyFilter] = []
     type_strict: Literal["any", "all", "should"] | None = None
+
+    @property
+    def value_count(self) -> int:
+        """The number of values of all properties."""
+        return sum(len(each.values) for each in self.properties)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -135,6 +141,7 @@ def read_queries(text: str, limits: Limits) -> dict[str, ReconciliationQuery]:
     queries = _decode(text, "queries", dict[str, ReconciliationQuery])
     check_limit("names", len(queries), limits.names)
     check_limit("characters", sum(len(query.query or "") for query in queries.values()), limits.characters)
+    check_limit("values", sum(each.value_count for each in queries.values()), MAX_VALUES)
     for name, query in queries.items():
         problem = _query_problem(query)
         if problem:
@@ -168,6 +175,4 @@ def _query_problem(query: ReconciliationQuery) -> str:
         return f"limit is {query.limit}; it is a whole number from 1"
     if len(query.types) > MAX_PROPERTIES or len(query.properties) > MAX_PROPERTIES:
         return f"it has more than {MAX_PROPERTIES} types or properties"
-    if any(len(each.values) > _MAX_VALUES for each in query.properties):
-        return f"a property has more than {_MAX_VALUES} values"
     return ""

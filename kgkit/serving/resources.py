@@ -118,7 +118,7 @@ class ServedKB:
             return self._generator.candidates_of(Mention(0, len(text), text, pos=pos))
 
 
-class Resources:
+class ServiceResources:
     """The knowledge bases and linkers that a process has open.
 
     Args:

@@ -232,8 +232,8 @@ def _listen(settings: ServiceSettings) -> socket.socket:
         return open_socket(settings.host, settings.port)
     except OSError as error:
         raise UsageError(
-            f"cannot listen at {settings.host}, port {settings.port}: {error.strerror or error}; name another "
-            "one with --host and --port"
+            f"cannot listen at {settings.host}, port {settings.port}: {error.strerror or error}; "
+            "name another one with --host and --port"
         ) from None
 
 
@@ -255,6 +255,8 @@ def _preload(settings: ServiceSettings) -> None:
         only_encodes()
         with suppress(MissingExtra):  # the models that need it say so
             import_packages()
+            import kgkit.embedding.partial
+            import kgkit.linking.head  # noqa: F401
     gc.collect()
     gc.freeze()
 

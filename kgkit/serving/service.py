@@ -21,7 +21,7 @@ from kgkit.linking.reconciler import NameMatch, ReconcileConfig
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.logs import RequestLog
 from kgkit.serving.problems import Busy, Problem
-from kgkit.serving.resources import Resources, ServedKB
+from kgkit.serving.resources import ServedKB, ServiceResources
 from kgkit.serving.searching import SearchHit, search_entities
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Candidate, Document, Entity, LinkedDocument, Neighbour, Triple
@@ -51,7 +51,7 @@ class Service:
 
     def __init__(self, settings: ServiceSettings, home: Home) -> None:
         self.settings, self.limits, self.home = settings, settings.limits, home
-        self.resources = Resources(settings, home)
+        self.resources = ServiceResources(settings, home)
         self.queue = LinkQueue(self.limits.queue, self.limits.batch)
         self._pool = ThreadPoolExecutor(self.limits.threads, thread_name_prefix="look-ups")
         self._lookups, self._lock = 0, threading.Lock()
@@ -60,7 +60,7 @@ class Service:
         self._encoding = threading.Lock()
 
     def start(self) -> None:
-        """Open all that is to be served; the errors are those of `Resources.start`."""
+        """Open all that is to be served; the errors are those of `ServiceResources.start`."""
         self.resources.start()
         self.started = True
 

@@ -1,13 +1,13 @@
 """What a service offers, to whom, and how much of it at once."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from kgkit.errors import NotThere, UsageError
+from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.ranges import check_range
 
 TOKEN_VARIABLE: Final = "KGKIT_TOKEN"
@@ -16,6 +16,7 @@ TOKEN_VARIABLE: Final = "KGKIT_TOKEN"
 METRICS_FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable that names the folder of the workers' metrics, before prometheus_client is imported."""
 
+_MOST: Final = 3_600.0  # seconds of a request
 _LEAST_TOKEN: Final = 16
 _LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _ANY_ADDRESS: Final = ("0.0.0.0", "::", "")
@@ -57,7 +58,34 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            check_range(self, name, least=0 if name == "rate" else 1)
+            check_range(
+                self, name, least=0 if name == "rate" else 1, most=_MOST if name == "seconds" else None
+            )
+
+
+def read_limits(texts: Sequence[str]) -> Limits:
+    """Return limits as a command line has them.
+
+    Args:
+        texts: `NAME=NUMBER` each, as `characters=20000`; others stay as they are by default.
+
+    Raises:
+        UnknownName: if there is no limit of a name.
+        UsageError: if a number is none, or out of range.
+    """
+    numbers: dict[str, float] = {}
+    defaults = Limits()
+    for text in texts:
+        name, _, number = text.partition("=")
+        default = getattr(defaults, name, None)
+        if name not in Limits.__dataclass_fields__ or default is None:
+            raise UnknownName("limit", name, list(Limits.__dataclass_fields__))
+        try:
+            numbers[name] = type(default)(number)
+        except ValueError:
+            kind = "a number" if isinstance(default, float) else "a whole number"
+            raise UsageError(f"--limit {text!r}: it is NAME=NUMBER, and {name} is {kind}") from None
+    return replace(defaults, **numbers)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)

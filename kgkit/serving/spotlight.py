@@ -5,7 +5,8 @@ same, and `model` names the model. `spotter`, `disambiguator` and `coreferenceRe
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, get_args
+from functools import lru_cache, partial
+from typing import Final, NamedTuple, get_args
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -30,6 +31,9 @@ from kgkit.types import Document, Entity, LinkCandidate, LinkedDocument
 PROCESSES: Final[tuple[Process, ...]] = get_args(Process)
 
 _MAX_SUPPORT: Final = 10**12
+MAX_RESOURCES: Final = 50_000
+"""Resources of an answer: of a long text, with a low confidence, there may be more."""
+
 _CANDIDATES: Final = 30
 _NO_MAJORITY: Final = 0.5  # from here on two candidates can only be equal
 _POLICIES: Final = ("whitelist", "blacklist")
@@ -41,19 +45,11 @@ _UNREAD: Final[Mapping[str, str]] = {
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/rest`."""
-    routes = APIRouter(prefix="/rest", tags=["DBpedia Spotlight"])
+    routes = APIRouter(prefix="/rest", include_in_schema=False)
     for process in PROCESSES:
         answer = _make_route(service, process)
         for path in (f"/{process}", f"/{{kb}}/{process}"):
-            for method in ("GET", "POST"):
-                routes.add_api_route(
-                    path,
-                    answer,
-                    methods=[method],
-                    response_class=Response,
-                    operation_id=f"spotlight_{process}_{method}_{path.count('/')}".lower(),
-                    summary=f"DBpedia Spotlight: {process}",
-                )
+            routes.add_api_route(path, answer, methods=["GET", "POST"], response_class=Response)
     return routes
 
 
@@ -130,35 +126,52 @@ def _surfaces(
     wanted = requested_types(settings.types)
     only_best = process == "annotate" or settings.confidence >= _NO_MAJORITY
     surfaces = []
+    describe = lru_cache(maxsize=None)(partial(_description, kb))
+    count = 0
     for link in linked:
         candidates = [each for each in link.candidates if each.score >= settings.confidence]
         second = link.candidates[1].score / link.score if len(link.candidates) > 1 and link.score > 0 else 0.0
         resources = [
             resource
-            for resource in _resources(kb, candidates[:1] if only_best else candidates, second)
+            for resource in _resources(describe, candidates[:1] if only_best else candidates, second)
             if resource.support >= settings.support and _is_selected(resource.types, wanted, settings.policy)
         ]
         if resources:
             surfaces.append(SpotlightSurface(link.text, link.start, tuple(resources)))
+        count += len(resources)
+        if count > MAX_RESOURCES:
+            raise Problem(
+                413, f"the answer has more than {MAX_RESOURCES:,} resources", field="text",
+                remedy="send a shorter text, or ask for a higher confidence",
+            )  # fmt: skip
     return surfaces
 
 
+class _Description(NamedTuple):
+    """The fields of a resource that are those of its entity."""
+
+    iri: str
+    label: str
+    types: tuple[str, ...]
+    support: int
+
+
+def _description(kb: KnowledgeBase, key: str) -> _Description | None:
+    entity = kb.get(key)
+    if entity is None:  # it was there when the text was linked
+        return None
+    iri, support = resource_iri(key, kb.url(entity.id) or ""), kb.degree(entity.id, direction="in")
+    return _Description(iri, entity.label or key, _types(entity), support)
+
+
 def _resources(
-    kb: KnowledgeBase, candidates: Sequence[LinkCandidate], second: float
+    describe: Callable[[str], _Description | None], candidates: Sequence[LinkCandidate], second: float
 ) -> Iterator[SpotlightResource]:
     """Yield candidates as Spotlight describes them."""
     for candidate in candidates:
-        entity = kb.get(candidate.entity)
-        if entity is not None:  # it was there when the text was linked
-            yield SpotlightResource(
-                resource_iri(entity.key, kb.url(entity.id) or ""),
-                entity.label or entity.key,
-                _types(entity),
-                kb.degree(entity.id, direction="in"),
-                candidate.prior,
-                candidate.score,
-                second,
-            )
+        description = describe(candidate.entity)
+        if description is not None:
+            yield SpotlightResource(*description, candidate.prior, candidate.score, second)
 
 
 def _types(entity: Entity) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from tests.cli_helpers import process, started
-from tests.place_toys import TEXT, TEXT_SPANS, build_places
+from tests.city_toys import TEXT, TEXT_SPANS, build_cities
+from tests.cli_helpers import run, started
 from tests.toys import run_python
 
 INITIALIZE = {
@@ -19,7 +19,7 @@ INITIALIZE = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("agents")
-    build_places(home)
+    build_cities(home)
     return home
 
 
@@ -46,9 +46,9 @@ def test_an_agent_links_a_text_over_pipes(home):
     start, tools, linked, failed = talk(
         ("initialize", INITIALIZE),
         ("tools/list", {}),
-        ("tools/call", {"name": "link", "arguments": {"text": TEXT, "kb": "places"}}),
-        ("tools/call", {"name": "entity", "arguments": {"key": "nowhere", "kb": "places"}}),
-        args=("--kb", "places=prior", "--kb", "wiki=prior", "--home", home),
+        ("tools/call", {"name": "link", "arguments": {"text": TEXT, "kb": "cities"}}),
+        ("tools/call", {"name": "entity", "arguments": {"key": "nowhere", "kb": "cities"}}),
+        args=("--kb", "cities=prior", "--kb", "wiki=prior", "--home", home),
     )
     assert start["serverInfo"]["name"] == "kgkit"
     assert len(tools["tools"]) == 6
@@ -61,12 +61,12 @@ def test_an_agent_links_a_text_over_pipes(home):
     ("args", "code", "message"),
     [
         (("--kb", "nowhere"), 3, "nowhere"),
-        (("--kb", "places=nothing"), 2, "nothing"),
+        (("--kb", "cities=nothing"), 2, "nothing"),
         (("--kb", ""), 2, ""),
     ],
 )
 def test_what_cannot_be_served_is_said_before_an_agent_waits(home, args, code, message):
-    done = process("mcp", *args, "--home", home)
+    done = run("mcp", *args, "--home", home)
     assert (done.code, done.out) == (code, "")
     assert message in done.err
 

@@ -14,8 +14,19 @@ from hypothesis import strategies as st
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import Labelled, nif
 from kgkit.evaluation.entity_iris import WIKIPEDIA, entity_of_iri, iri_of_entity
-from kgkit.evaluation.gold import GoldMention, make_gold_document
-from kgkit.evaluation.nif import NifWriter, read_nif, write_nif, writing_nif
+from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.evaluation.nif import (
+    NIF_HEAD,
+    NifLimits,
+    NifPhrase,
+    NifWriter,
+    nif_statements,
+    nil_iri,
+    read_contexts,
+    read_nif,
+    write_nif,
+    writing_nif,
+)
 from kgkit.types import Document
 
 pytest.importorskip("pyoxigraph")
@@ -297,3 +308,83 @@ def test_literals_are_escaped_as_turtle_wants_it(tmp_path):
     assert re.search(r'nif:isString "a \\"quote\\" \\\\ and\\u0009tab\\u000D\\u000A\\u0000\\u007F" \.', raw)
     assert next(read_nif(tmp_path / "a.ttl")).document.text == text
     assert json.loads(json.dumps(text)) == text
+
+
+# -- graphs that are no files -----------------------------------------------
+
+
+def contexts(*statements, limits=None):
+    """Return the contexts of a graph from memory."""
+    return read_contexts(io.BytesIO((PREFIXES + "".join(statements)).encode()), limits=limits)
+
+
+TWO = '<urn:a> nif:isString "Rome" .\n<urn:b> nif:isString "Bern" .\n'
+PHRASE = '<urn:a#1> a nif:Phrase ; nif:referenceContext <urn:a> ; nif:beginIndex "0" ; nif:endIndex "4" .\n'
+
+
+def test_contexts_come_in_the_order_of_the_graph_with_their_phrases():
+    read = contexts(PHRASE, TWO)
+    assert [(each.iri, each.text) for each in read] == [("urn:a", "Rome"), ("urn:b", "Bern")]
+    assert [[iri for iri, _ in each.phrases] for each in read] == [["urn:a#1"], []]
+
+
+def test_a_phrase_without_an_entity_says_its_span_and_none_other():
+    ((iri, phrase),) = contexts(PHRASE, TWO)[0].phrases
+    assert phrase.span(iri) == (0, 4)
+    assert phrase.is_phrase and not phrase.is_blank
+    assert "entity" not in phrase.values
+
+
+def test_a_phrase_that_is_a_blank_node_is_marked_as_such():
+    ((iri, phrase),) = contexts(PHRASE.replace("<urn:a#1>", "_:x"), TWO)[0].phrases
+    assert phrase.is_blank
+    assert ":" not in iri
+
+
+def test_what_is_marked_as_neither_phrase_nor_entity_is_no_phrase():
+    assert contexts(PHRASE.replace("a nif:Phrase", "a nif:Word"), TWO)[0].phrases == []
+
+
+@pytest.mark.parametrize("missing", ["nif:beginIndex", "nif:endIndex"])
+def test_a_phrase_without_offsets_is_refused_when_its_span_is_asked_for(missing):
+    ((iri, phrase),) = contexts(PHRASE.replace(missing, "<urn:x>"), TWO)[0].phrases
+    with pytest.raises(GoldError, match="the phrase <urn:a#1> has no nif:beginIndex"):
+        phrase.span(iri)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        (NifLimits(2), "more than 2 texts and annotations"),
+        (NifLimits(3, 5), "more than 5 triples"),
+    ],
+)
+def test_a_graph_from_memory_is_held_to_limits(limits, message):
+    assert len(contexts(PHRASE, TWO, limits=NifLimits(3, 6))) == 2
+    with pytest.raises(SourceError, match=message):
+        contexts(PHRASE, TWO, limits=limits)
+
+
+def test_an_error_of_a_graph_from_memory_names_no_file():
+    with pytest.raises(SourceError, match=r"^no Turtle: ") as caught:
+        contexts("nonsense")
+    assert (caught.value.path, caught.value.line) == (None, 4)
+
+
+def test_statements_are_read_as_they_were_written():
+    text = 'Rome "in" \\ Italy 😀'
+    phrases = [
+        NifPhrase("urn:a#1", 0, 4, "http://x.example/Rome", 0.5),
+        NifPhrase("urn:a#2", 18, 19, nil_iri("😀 x"), None),
+    ]
+    graph = NIF_HEAD + "".join(nif_statements("urn:a", text, phrases))
+    (context,) = read_contexts(io.BytesIO(graph.encode()))
+    assert (context.iri, context.text) == ("urn:a", text)
+    assert [
+        (iri, *phrase.span(iri), phrase.values["surface"], phrase.values["entity"])
+        for iri, phrase in context.phrases
+    ] == [
+        ("urn:a#1", 0, 4, "Rome", "http://x.example/Rome"),
+        ("urn:a#2", 18, 19, "😀", "http://aksw.org/notInWiki/%F0%9F%98%80_x"),
+    ]
+    assert graph.count("itsrdf:taConfidence") == 1

@@ -7,8 +7,8 @@ from kgkit.home import Home
 from kgkit.serving.app import make_app
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
+from tests.city_toys import build_cities
 from tests.cli_helpers import build_mini
-from tests.place_toys import build_places
 from tests.small_kb import facts_kb
 
 BASE_URL = "http://127.0.0.1:8077"
@@ -41,30 +41,30 @@ def client(served):
 
 
 @pytest.fixture(scope="session")
-def places_home(tmp_path_factory):
-    """A home with `places` and `wiki`: not to be changed."""
-    home = tmp_path_factory.mktemp("places")
-    build_places(home)
+def cities_home(tmp_path_factory):
+    """A home with `cities` and `wiki`: not to be changed."""
+    home = tmp_path_factory.mktemp("cities")
+    build_cities(home)
     return home
 
 
 @pytest.fixture(scope="session")
-def places_service(places_home):
-    """A service over them, which the client's application starts; `places` is the default."""
+def cities_service(cities_home):
+    """A service over them, which the client's application starts; `cities` is the default."""
     settings = ServiceSettings(
-        kbs={"places": ("prior",), "wiki": ("prior",)}, allowed_origins=("http://127.0.0.1:3333",)
+        kbs={"cities": ("prior",), "wiki": ("prior",)}, allowed_origins=("http://127.0.0.1:3333",)
     )
-    return Service(settings, Home(places_home))
+    return Service(settings, Home(cities_home))
 
 
 @pytest.fixture(scope="session")
-def places(places_service):
+def cities(cities_service):
     """A client of that service."""
-    with TestClient(make_app(places_service), base_url=BASE_URL, raise_server_exceptions=False) as client:
+    with TestClient(make_app(cities_service), base_url=BASE_URL, raise_server_exceptions=False) as client:
         yield client
 
 
 @pytest.fixture(scope="session")
-def places_kb(places, places_service):
-    """The knowledge base `places`, as the service has it open."""
-    return places_service.kb("places")
+def cities_kb(cities, cities_service):
+    """The knowledge base `cities`, as the service has it open."""
+    return cities_service.kb("cities")

@@ -7,12 +7,12 @@ import jsonschema
 import msgspec
 import pytest
 
-from kgkit.errors import KgkitError
-from kgkit.serving import agent_tools
+from kgkit.errors import KgkitError, MissingExtra
+from kgkit.serving import agent_tools, mcp_http
 from kgkit.serving.agent_server import KBS_URI, call_agent_tool
 from kgkit.serving.agent_tools import MAX_CHARACTERS, TOOLS, bounded_json, kb_records
 from kgkit.serving.problems import Problem
-from tests.place_toys import HTML_KEY, TEXT, TEXT_SPANS, rpc
+from tests.city_toys import HTML_KEY, TEXT, TEXT_SPANS, rpc
 
 SMALLEST = {
     "link": {"text": "Berlin"},
@@ -25,11 +25,11 @@ SMALLEST = {
 
 
 @pytest.fixture
-def call(places, places_service):
+def call(cities, cities_service):
     """Calls a tool, and returns its record."""
 
     def of_tool(name, **arguments):
-        text = asyncio.run(call_agent_tool(places_service, name, arguments))
+        text = asyncio.run(call_agent_tool(cities_service, name, arguments))
         assert len(text) <= MAX_CHARACTERS
         return json.loads(text)
 
@@ -43,7 +43,7 @@ def test_there_is_a_smallest_call_of_every_tool():
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_a_tool_answers_its_smallest_call_with_rows(call, name):
     record = call(name, **SMALLEST[name])
-    assert record["kb"] == "places"
+    assert record["kb"] == "cities"
     assert record[TOOLS[name].rows]
     assert "omitted" not in record
 
@@ -63,7 +63,7 @@ def test_the_schema_of_a_tool_says_what_it_takes(name):
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_a_tool_takes_the_name_of_a_knowledge_base(call, name):
-    with pytest.raises(KgkitError, match="there are: places, wiki"):
+    with pytest.raises(KgkitError, match="there are: cities, wiki"):
         call(name, **SMALLEST[name], kb="nowhere")
 
 
@@ -222,9 +222,9 @@ def test_values_are_abbreviated_at_every_depth():
 # -- over HTTP --------------------------------------------------------------
 
 
-def test_an_agent_is_told_the_tools_and_that_they_only_read(places):
-    assert rpc(places, "initialize", INITIALIZE)["result"]["serverInfo"]["name"] == "kgkit"
-    tools = rpc(places, "tools/list")["result"]["tools"]
+def test_an_agent_is_told_the_tools_and_that_they_only_read(cities):
+    assert rpc(cities, "initialize", INITIALIZE)["result"]["serverInfo"]["name"] == "kgkit"
+    tools = rpc(cities, "tools/list")["result"]["tools"]
     assert [tool["name"] for tool in tools] == list(TOOLS)
     assert all(tool["annotations"]["readOnlyHint"] for tool in tools)
     assert [tool["inputSchema"] for tool in tools] == [tool.input_schema() for tool in TOOLS.values()]
@@ -238,8 +238,8 @@ INITIALIZE = {
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-def test_a_tool_answers_over_http_what_it_answers_in_process(places, call, name):
-    result = rpc(places, "tools/call", {"name": name, "arguments": SMALLEST[name]})["result"]
+def test_a_tool_answers_over_http_what_it_answers_in_process(cities, call, name):
+    result = rpc(cities, "tools/call", {"name": name, "arguments": SMALLEST[name]})["result"]
     assert not result["isError"]
     assert json.loads(result["content"][0]["text"]) == call(name, **SMALLEST[name])
 
@@ -254,13 +254,13 @@ def test_a_tool_answers_over_http_what_it_answers_in_process(places, call, name)
         ("path", {"source": "Q64", "target": "Q956"}, "no path"),
     ],
 )
-def test_an_error_is_one_that_the_agent_reads(places, name, arguments, message):
-    result = rpc(places, "tools/call", {"name": name, "arguments": arguments})["result"]
+def test_an_error_is_one_that_the_agent_reads(cities, name, arguments, message):
+    result = rpc(cities, "tools/call", {"name": name, "arguments": arguments})["result"]
     assert result["isError"]
     assert message in result["content"][0]["text"]
 
 
-def test_an_error_that_nobody_expected_has_no_details(places, monkeypatch, caplog):
+def test_an_error_that_nobody_expected_has_no_details(cities, monkeypatch, caplog):
     async def fail(service, arguments):
         raise RuntimeError("/a/path/of/this/machine")
 
@@ -269,42 +269,52 @@ def test_an_error_that_nobody_expected_has_no_details(places, monkeypatch, caplo
         name="search", description="", arguments=tool.arguments, answer=fail, rows="entities"
     )
     monkeypatch.setitem(TOOLS, "search", broken)
-    result = rpc(places, "tools/call", {"name": "search", "arguments": {"query": "a"}})["result"]
+    result = rpc(cities, "tools/call", {"name": "search", "arguments": {"query": "a"}})["result"]
     assert result["isError"]
     assert "RuntimeError" in result["content"][0]["text"]
     assert "/a/path" not in result["content"][0]["text"]
     assert "a tool failed: RuntimeError" in caplog.text
 
 
-def test_the_knowledge_bases_are_a_resource(places, places_service):
-    (resource,) = rpc(places, "resources/list")["result"]["resources"]
+def test_the_knowledge_bases_are_a_resource(cities, cities_service):
+    (resource,) = rpc(cities, "resources/list")["result"]["resources"]
     assert resource["uri"] == KBS_URI
-    (contents,) = rpc(places, "resources/read", {"uri": KBS_URI})["result"]["contents"]
+    (contents,) = rpc(cities, "resources/read", {"uri": KBS_URI})["result"]["contents"]
     records = json.loads(contents["text"])["kbs"]
-    assert records == kb_records(places_service)
+    assert records == kb_records(cities_service)
     assert [(row["name"], row["entities"], row["facts"]) for row in records] == [
-        ("places", 10, 5),
+        ("cities", 10, 5),
         ("wiki", 4, 1),
     ]
     assert records[0]["relations"] == ["country", "capital_of", "has_capital"]
 
 
 @pytest.mark.parametrize("uri", ["file:///etc/passwd", "kgkit://kbs/../x", "kgkit://other"])
-def test_there_is_no_other_resource(places, uri):
-    assert "no such resource" in rpc(places, "resources/read", {"uri": uri})["error"]["message"]
+def test_there_is_no_other_resource(cities, uri):
+    assert "no such resource" in rpc(cities, "resources/read", {"uri": uri})["error"]["message"]
 
 
 @pytest.mark.parametrize(
     "body",
     [b"", b"{", b"[]", b"null", b"[" * 100_000, b'{"jsonrpc":"2.0"}', b"\xff", b'{"a":"\\ud800"}'],
 )
-def test_what_is_no_call_is_refused(places, body):
+def test_what_is_no_call_is_refused(cities, body):
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    answer = places.post("/mcp", content=body, headers=headers)
+    answer = cities.post("/mcp", content=body, headers=headers)
     assert answer.status_code == 400
     assert "error" in answer.json()
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_are_no_sessions_to_open_or_end(places, method):
-    assert places.request(method, "/mcp").status_code == 405
+def test_there_are_no_sessions_to_open_or_end(cities, method):
+    assert cities.request(method, "/mcp").status_code == 405
+
+
+def test_without_the_package_the_address_says_how_to_install_it(monkeypatch):
+    def fail(_):
+        raise MissingExtra("mcp", "mcp")
+
+    monkeypatch.setattr(mcp_http, "make_mcp_server", fail)
+    endpoint = mcp_http.MCPEndpoint(None)
+    with pytest.raises(MissingExtra, match=r"kgkit\[mcp\]"):
+        asyncio.run(endpoint({"type": "http"}, None, None))

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.place_toys import HTML_KEY, TEXT
+from tests.city_toys import HTML_KEY, TEXT
 
-EXAMPLES = int(os.environ.get("KGKIT_FUZZ", "20"))
+EXAMPLES = int(os.environ.get("KGKIT_FUZZ", "10"))
 MAX_SECONDS = 10
 
 fuzzed = settings(
@@ -58,22 +58,22 @@ FIELDS = st.dictionaries(
     st.sampled_from(
         ["text", "confidence", "support", "types", "policy", "kb", "model", "spotter", "url", "x"]
     ),
-    TEXTS | st.sampled_from(["0", "0.5", "1", "-1", "nan", "whitelist", "places", "prior", "DBpedia:City"]),
+    TEXTS | st.sampled_from(["0", "0.5", "1", "-1", "nan", "whitelist", "cities", "prior", "DBpedia:City"]),
     max_size=6,
 )
 
 
 @fuzzed
 @given(
-    path=st.sampled_from(["annotate", "candidates", "spot", "wiki/annotate", "places/spot"]),
+    path=st.sampled_from(["annotate", "candidates", "spot", "wiki/annotate", "cities/spot"]),
     fields=FIELDS, text=TEXTS, accept=MEDIA, method=st.sampled_from(["GET", "POST"]),
 )  # fmt: skip
-def test_any_form_is_annotated_or_refused(places, path, fields, text, accept, method):
+def test_any_form_is_annotated_or_refused(cities, path, fields, text, accept, method):
     fields = {"text": text} | fields
     fields = {name: encodable(value) for name, value in fields.items()}
     sent = {"params": fields} if method == "GET" else {"data": fields}
     begin = time.monotonic()
-    answer = check(places.request(method, f"/rest/{path}", headers={"Accept": accept}, **sent), begin)
+    answer = check(cities.request(method, f"/rest/{path}", headers={"Accept": accept}, **sent), begin)
     if answer.status_code == 200 and answer.headers["content-type"] == "application/json":
         record = answer.json()
         shown = record.get("@text", record.get("annotation", {}).get("@text"))
@@ -86,13 +86,13 @@ def test_any_form_is_annotated_or_refused(places, path, fields, text, accept, me
 @fuzzed
 @given(
     body=st.binary(max_size=300),
-    path=st.sampled_from(["/rest/annotate", "/reconcile/places", "/nif", "/mcp"]),
+    path=st.sampled_from(["/rest/annotate", "/reconcile/cities", "/nif", "/mcp"]),
 )
-def test_any_bytes_are_answered_or_refused(places, body, path):
+def test_any_bytes_are_answered_or_refused(cities, body, path):
     begin = time.monotonic()
     media = "application/json" if path == "/mcp" else "application/x-www-form-urlencoded"
     headers = {"Content-Type": media, "Accept": "application/json, text/event-stream"}
-    check(places.post(path, content=body, headers=headers), begin)
+    check(cities.post(path, content=body, headers=headers), begin)
 
 
 # -- Turtle -----------------------------------------------------------------
@@ -112,14 +112,14 @@ PHRASES = st.tuples(st.integers(-2, 90), st.integers(-2, 90))
 
 @fuzzed
 @given(terms=st.lists(TERMS, max_size=30), task=st.sampled_from(["", "a2kb", "d2kb"]))
-def test_any_turtle_is_linked_or_refused(places, terms, task):
+def test_any_turtle_is_linked_or_refused(cities, terms, task):
     begin = time.monotonic()
-    check(places.post("/nif", params={"task": task}, content=" ".join(terms).encode()), begin)
+    check(cities.post("/nif", params={"task": task}, content=" ".join(terms).encode()), begin)
 
 
 @fuzzed
 @given(text=TEXTS, phrases=st.lists(PHRASES, max_size=8), nil=st.booleans())
-def test_any_phrases_of_any_text_are_linked_or_refused(places, text, phrases, nil):
+def test_any_phrases_of_any_text_are_linked_or_refused(cities, text, phrases, nil):
     text = encodable(text)
     escaped = "".join(f"\\U{ord(letter):08X}" for letter in text)
     graph = f'<urn:a#char=0,{len(text)}> <{NIF}isString> "{escaped}" .\n'
@@ -129,7 +129,7 @@ def test_any_phrases_of_any_text_are_linked_or_refused(places, text, phrases, ni
             f'<{NIF}beginIndex> "{start}" ; <{NIF}endIndex> "{end}" .\n'
         )
     begin = time.monotonic()
-    answer = check(places.post("/nif", params={"nil": str(nil).lower()}, content=graph.encode()), begin)
+    answer = check(cities.post("/nif", params={"nil": str(nil).lower()}, content=graph.encode()), begin)
     if all(0 <= start < end <= len(text) for start, end in phrases):
         assert answer.status_code == 200, answer.text
         assert answer.text.count("a nif:Phrase") == len(phrases) or not phrases
@@ -164,10 +164,10 @@ EXTENSIONS = st.fixed_dictionaries(
 
 @fuzzed
 @given(queries=QUERIES | JSON, extend=EXTENSIONS | JSON, which=st.sampled_from(["queries", "extend"]))
-def test_any_batch_is_reconciled_or_refused(places, queries, extend, which):
+def test_any_batch_is_reconciled_or_refused(cities, queries, extend, which):
     text = json.dumps(queries if which == "queries" else extend)
     begin = time.monotonic()
-    answer = check(places.post("/reconcile/places", data={which: text}), begin)
+    answer = check(cities.post("/reconcile/cities", data={which: text}), begin)
     if answer.status_code == 200 and which == "queries":
         assert list(answer.json()) == list(json.loads(text))
 
@@ -180,10 +180,10 @@ def test_any_batch_is_reconciled_or_refused(places, queries, extend, which):
     ),
     fields=st.dictionaries(st.sampled_from(["prefix", "id", "type", "limit", "cursor"]), TEXTS, max_size=4),
 )  # fmt: skip
-def test_any_question_of_a_client_is_answered_or_refused(places, path, fields):
+def test_any_question_of_a_client_is_answered_or_refused(cities, path, fields):
     fields = {name: encodable(value) for name, value in fields.items()}
     begin = time.monotonic()
-    check(places.get(f"/reconcile/places{path}", params=fields), begin)
+    check(cities.get(f"/reconcile/cities{path}", params=fields), begin)
 
 
 # -- agents -----------------------------------------------------------------
@@ -193,7 +193,7 @@ ARGUMENTS = st.dictionaries(
         ["text", "kb", "model", "threshold", "names", "kind", "limit", "query", "key", "relation",
          "direction", "source", "target"]
     ),
-    TEXTS | JSON | st.lists(TEXTS, max_size=3) | st.sampled_from(["places", "both", "out", 1, 3]),
+    TEXTS | JSON | st.lists(TEXTS, max_size=3) | st.sampled_from(["cities", "both", "out", 1, 3]),
     max_size=5,
 )  # fmt: skip
 
@@ -203,11 +203,11 @@ ARGUMENTS = st.dictionaries(
     name=st.sampled_from(["link", "reconcile", "search", "entity", "neighbours", "path", "x"]),
     arguments=ARGUMENTS, method=st.sampled_from(["tools/call"] * 5 + ["resources/read", "x"]),
 )  # fmt: skip
-def test_any_call_of_an_agent_is_answered_or_refused(places, name, arguments, method):
+def test_any_call_of_an_agent_is_answered_or_refused(cities, name, arguments, method):
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     begin = time.monotonic()
-    answer = check(places.post("/mcp", content=json.dumps(call), headers=headers), begin)
+    answer = check(cities.post("/mcp", content=json.dumps(call), headers=headers), begin)
     record = answer.json()
     assert "result" in record or "error" in record
     if "result" in record:
@@ -215,8 +215,8 @@ def test_any_call_of_an_agent_is_answered_or_refused(places, name, arguments, me
         assert "which the log of the service has" not in content["text"]
 
 
-@pytest.mark.parametrize("path", ["/rest/annotate", "/nif", "/reconcile/places", "/mcp"])
-def test_a_body_that_is_too_large_is_refused_before_it_is_read(places, places_service, path):
-    body = b"x" * (places_service.limits.body_bytes + 1)
+@pytest.mark.parametrize("path", ["/rest/annotate", "/nif", "/reconcile/cities", "/mcp"])
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(cities, cities_service, path):
+    body = b"x" * (cities_service.limits.body_bytes + 1)
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    assert places.post(path, content=body, headers=headers).status_code == 413
+    assert cities.post(path, content=body, headers=headers).status_code == 413

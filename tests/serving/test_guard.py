@@ -162,6 +162,12 @@ def test_an_answer_asks_to_close_the_connection_while_the_service_ends(served_ho
         assert client.get("/health/ready").status_code == 503
 
 
+def test_of_several_workers_each_lets_a_connection_go_now_and_then(served_home):
+    with make_client(served_home, workers=2) as client:
+        parting = ["connection" in client.get("/v1/kbs").headers for _ in range(20)]
+    assert 1 <= sum(parting) < 10
+
+
 # -- bytes and time -----------------------------------------------------------
 
 

@@ -12,11 +12,11 @@ from kgkit.serving.kb_schema import (
     types_of,
 )
 from kgkit.types import Entity
-from tests.place_toys import PLACES
+from tests.city_toys import CITIES
 
 
-def test_types_are_counted_largest_first_and_kinds_are_types(places_kb):
-    schema = read_schema(places_kb)
+def test_types_are_counted_largest_first_and_kinds_are_types(cities_kb):
+    schema = read_schema(cities_kb)
     assert list(schema.types.items()) == [
         ("place", 8),
         ("city", 5),
@@ -29,40 +29,40 @@ def test_types_are_counted_largest_first_and_kinds_are_types(places_kb):
     assert schema.is_complete
 
 
-def test_attributes_are_counted_by_the_entities_that_have_them(places_kb):
-    attributes = read_schema(places_kb).attributes
+def test_attributes_are_counted_by_the_entities_that_have_them(cities_kb):
+    attributes = read_schema(cities_kb).attributes
     assert attributes == {
-        name: sum(name in entity.attributes for entity in PLACES)
+        name: sum(name in entity.attributes for entity in CITIES)
         for name in ("population", "area", "empty", "founded", "nested", "official", "twins")
     }
     assert next(iter(attributes)) == "population"
 
 
-def test_properties_are_relations_attributes_and_fields_each_once(places_kb):
-    schema = read_schema(places_kb)
+def test_properties_are_relations_attributes_and_fields_each_once(cities_kb):
+    schema = read_schema(cities_kb)
     assert set(schema.relations) == {"country", "capital_of", "has_capital"}
     assert schema.properties == (*schema.relations, *schema.attributes, *FIELDS)
     assert len(set(schema.properties)) == len(schema.properties)
 
 
-def test_a_large_knowledge_base_is_sampled(places_kb, monkeypatch):
+def test_a_large_knowledge_base_is_sampled(cities_kb, monkeypatch):
     monkeypatch.setattr(kb_schema, "_MAX_READ", 5)
     monkeypatch.setattr(kb_schema, "_SAMPLE", 5)
-    schema = read_schema(places_kb)
+    schema = read_schema(cities_kb)
     assert sum(schema.types[kind] for kind in ("place", "zoo", "thing") if kind in schema.types) == 5
     assert not schema.is_complete
     assert schema.may_have("a type that was not seen")
 
 
-def test_of_a_knowledge_base_that_was_read_all_types_are_known(places_kb):
-    schema = read_schema(places_kb)
+def test_of_a_knowledge_base_that_was_read_all_types_are_known(cities_kb):
+    schema = read_schema(cities_kb)
     assert schema.may_have("city")
     assert not schema.may_have("river")
 
 
-def test_more_types_than_are_shown_are_no_complete_list(places_kb, monkeypatch):
+def test_more_types_than_are_shown_are_no_complete_list(cities_kb, monkeypatch):
     monkeypatch.setattr(kb_schema, "_MAX_NAMES", 2)
-    schema = read_schema(places_kb)
+    schema = read_schema(cities_kb)
     assert (list(schema.types), schema.is_complete) == (["place", "city"], False)
 
 
@@ -72,18 +72,18 @@ def test_the_kind_is_the_last_type_and_none_comes_twice():
     assert types_of(Entity("a")) == ()
 
 
-def test_properties_of_a_type_are_those_that_its_entities_have(places_kb):
-    schema = read_schema(places_kb)
-    names = properties_of_type(places_kb, schema, "city")
+def test_properties_of_a_type_are_those_that_its_entities_have(cities_kb):
+    schema = read_schema(cities_kb)
+    names = properties_of_type(cities_kb, schema, "city")
     assert names[:2] == ["country", "capital_of"]
     assert set(names) == {"country", "capital_of", *schema.attributes, *FIELDS}
-    assert properties_of_type(places_kb, schema, "country")[:1] == ["has_capital"]
+    assert properties_of_type(cities_kb, schema, "country")[:1] == ["has_capital"]
 
 
 @pytest.mark.parametrize("name", ["", "river"])
-def test_of_no_type_all_properties_are_proposed(places_kb, name):
-    schema = read_schema(places_kb)
-    assert properties_of_type(places_kb, schema, name) == list(schema.properties)
+def test_of_no_type_all_properties_are_proposed(cities_kb, name):
+    schema = read_schema(cities_kb)
+    assert properties_of_type(cities_kb, schema, name) == list(schema.properties)
 
 
 @pytest.mark.parametrize(
@@ -106,31 +106,31 @@ def test_of_no_type_all_properties_are_proposed(places_kb, name):
         ("nonesuch", []),
     ],
 )
-def test_a_property_has_its_values(places_kb, name, values):
-    assert property_values(places_kb, places_kb["Q64"], name, 10) == values
+def test_a_property_has_its_values(cities_kb, name, values):
+    assert property_values(cities_kb, cities_kb["Q64"], name, 10) == values
 
 
-def test_a_relation_has_entities_and_its_inverse_too(places_kb):
-    assert [each.key for each in property_values(places_kb, places_kb["Q64"], "country", 10)] == ["Q183"]
-    assert [each.key for each in property_values(places_kb, places_kb["Q183"], "has_capital", 10)] == ["Q64"]
+def test_a_relation_has_entities_and_its_inverse_too(cities_kb):
+    assert [each.key for each in property_values(cities_kb, cities_kb["Q64"], "country", 10)] == ["Q183"]
+    assert [each.key for each in property_values(cities_kb, cities_kb["Q183"], "has_capital", 10)] == ["Q64"]
 
 
-def test_no_more_values_are_given_than_are_asked_for(places_kb):
-    assert property_values(places_kb, places_kb["Q64"], "twins", 1) == ["Paris"]
-    assert property_values(places_kb, places_kb["Q64"], "country", 1) == [places_kb["Q183"]]
+def test_no_more_values_are_given_than_are_asked_for(cities_kb):
+    assert property_values(cities_kb, cities_kb["Q64"], "twins", 1) == ["Paris"]
+    assert property_values(cities_kb, cities_kb["Q64"], "country", 1) == [cities_kb["Q183"]]
 
 
-def test_a_build_is_read_once(places_kb, monkeypatch):
+def test_a_build_is_read_once(cities_kb, monkeypatch):
     cache, reads = SchemaCache(), []
     monkeypatch.setattr(kb_schema, "read_schema", lambda kb: reads.append(kb.name) or read_schema(kb))
-    assert cache(places_kb) is cache(places_kb)
-    assert reads == ["places"]
+    assert cache(cities_kb) is cache(cities_kb)
+    assert reads == ["cities"]
 
 
-def test_only_the_schemas_that_were_asked_for_last_stay(places_kb, places_service, monkeypatch):
+def test_only_the_schemas_that_were_asked_for_last_stay(cities_kb, cities_service, monkeypatch):
     monkeypatch.setattr(kb_schema, "_MAX_SCHEMAS", 1)
     cache = SchemaCache()
-    first = cache(places_kb)
-    cache(places_service.kb("wiki"))
-    assert cache(places_kb) is not first
-    assert cache(places_kb) == first
+    first = cache(cities_kb)
+    cache(cities_service.kb("wiki"))
+    assert cache(cities_kb) is not first
+    assert cache(cities_kb) == first

@@ -3,7 +3,7 @@
 import pytest
 
 from kgkit.evaluation.nif import read_contexts
-from tests.place_toys import TEXT, TEXT_SPANS
+from tests.city_toys import TEXT, TEXT_SPANS
 
 HEAD = """@prefix nif: <http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
@@ -44,8 +44,8 @@ def spans(answer):
     }
 
 
-def test_a_text_comes_with_what_it_mentions_in_code_points(places):
-    answer = post(places, context("http://x.example/d#char=0,54", TEXT))
+def test_a_text_comes_with_what_it_mentions_in_code_points(cities):
+    answer = post(cities, context("http://x.example/d#char=0,54", TEXT))
     keys = ("Q64", "Q956", "Q85", "Q1", "Q183")
     assert spans(answer) == {
         "http://x.example/d#char=0,54": [
@@ -54,10 +54,10 @@ def test_a_text_comes_with_what_it_mentions_in_code_points(places):
     }
 
 
-def test_phrases_that_came_along_are_linked_and_no_others(places):
+def test_phrases_that_came_along_are_linked_and_no_others(cities):
     start, end, _ = TEXT_SPANS[0]
     answer = post(
-        places,
+        cities,
         context("urn:d", TEXT),
         phrase("urn:d#a", "urn:d", start, end),
         phrase("urn:d#b", "urn:d", 0, 1),
@@ -68,9 +68,9 @@ def test_phrases_that_came_along_are_linked_and_no_others(places):
     assert "<urn:d#a> a nif:Phrase" in answer.text
 
 
-def test_documents_with_and_without_phrases_are_answered_in_their_order(places):
+def test_documents_with_and_without_phrases_are_answered_in_their_order(cities):
     answer = post(
-        places,
+        cities,
         context("urn:a", "Berlin, Paris"),
         context("urn:b", "Berlin, Paris"),
         context("urn:c", ""),
@@ -83,29 +83,29 @@ def test_documents_with_and_without_phrases_are_answered_in_their_order(places):
     ]
 
 
-def test_the_task_may_be_named(places):
+def test_the_task_may_be_named(cities):
     parts = context("urn:a", "Berlin, Paris"), phrase("urn:a#1", "urn:a", 8, 13), context("urn:b", "Berlin")
-    assert [len(rows) for rows in spans(post(places, *parts, path="/nif?task=a2kb")).values()] == [2, 1]
-    assert [len(rows) for rows in spans(post(places, *parts, path="/nif?task=d2kb")).values()] == [1, 0]
-    assert post(places, *parts, path="/nif?task=entailment").json()["field"] == "task"
+    assert [len(rows) for rows in spans(post(cities, *parts, path="/nif?task=a2kb")).values()] == [2, 1]
+    assert [len(rows) for rows in spans(post(cities, *parts, path="/nif?task=d2kb")).values()] == [1, 0]
+    assert post(cities, *parts, path="/nif?task=entailment").json()["field"] == "task"
 
 
-def test_links_below_the_threshold_are_left_out_unless_nil_is_asked_for(places):
+def test_links_below_the_threshold_are_left_out_unless_nil_is_asked_for(cities):
     text = context("urn:a", "Berlin")
-    assert spans(post(places, text, path="/nif?threshold=0.8")) == {"urn:a": [(0, 6, f"{ENTITY}Q64")]}
-    assert spans(post(places, text, path="/nif?threshold=0.9")) == {"urn:a": []}
+    assert spans(post(cities, text, path="/nif?threshold=0.8")) == {"urn:a": [(0, 6, f"{ENTITY}Q64")]}
+    assert spans(post(cities, text, path="/nif?threshold=0.9")) == {"urn:a": []}
     nil = [(0, 6, "http://aksw.org/notInWiki/Berlin")]
-    assert spans(post(places, text, path="/nif?threshold=0.9&nil=true")) == {"urn:a": nil}
+    assert spans(post(cities, text, path="/nif?threshold=0.9&nil=true")) == {"urn:a": nil}
 
 
-def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(places):
-    answer = post(places, context("urn:a", "Berlin"), path="/nif/wiki")
+def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(cities):
+    answer = post(cities, context("urn:a", "Berlin"), path="/nif/wiki")
     assert spans(answer) == {"urn:a": [(0, 6, "http://dbpedia.org/resource/Berlin")]}
 
 
-def test_the_answer_is_the_same_each_time(places):
+def test_the_answer_is_the_same_each_time(cities):
     parts = context("urn:a", TEXT), context("urn:b", TEXT)
-    assert post(places, *parts).content == post(places, *parts).content
+    assert post(cities, *parts).content == post(cities, *parts).content
 
 
 @pytest.mark.parametrize(
@@ -116,37 +116,37 @@ def test_the_answer_is_the_same_each_time(places):
         ("*/*", "text/turtle"),
     ],
 )
-def test_the_media_type_is_that_which_the_client_calls_turtle(places, accept, media):
-    answer = post(places, context("urn:a", "Berlin"), Accept=accept)
+def test_the_media_type_is_that_which_the_client_calls_turtle(cities, accept, media):
+    answer = post(cities, context("urn:a", "Berlin"), Accept=accept)
     assert answer.headers["content-type"].partition(";")[0] == media
 
 
 @pytest.mark.parametrize(
     "media", ["text/turtle", "application/x-turtle; charset=utf-8", "text/plain", "application/n-triples"]
 )
-def test_turtle_goes_by_several_names(places, media):
-    assert post(places, context("urn:a", "Berlin"), **{"Content-Type": media}).status_code == 200
+def test_turtle_goes_by_several_names(cities, media):
+    assert post(cities, context("urn:a", "Berlin"), **{"Content-Type": media}).status_code == 200
 
 
-def test_another_media_type_is_refused(places):
-    answer = post(places, context("urn:a", "Berlin"), **{"Content-Type": "application/rdf+xml"})
+def test_another_media_type_is_refused(cities):
+    answer = post(cities, context("urn:a", "Berlin"), **{"Content-Type": "application/rdf+xml"})
     assert (answer.status_code, answer.json()["field"]) == (415, "Content-Type")
 
 
-def test_a_graph_that_is_no_nif_is_a_problem_that_says_why(places):
-    answer = places.post("/nif", content=b"<urn:a> <urn:b> .")
+def test_a_graph_that_is_no_nif_is_a_problem_that_says_why(cities):
+    answer = cities.post("/nif", content=b"<urn:a> <urn:b> .")
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["detail"].startswith("line 1: no Turtle")
 
 
-def test_more_characters_than_the_limit_are_refused(places, places_service):
-    half = "a " * (places_service.limits.characters // 4 + 1)
-    answer = post(places, context("urn:a", half), context("urn:b", half))
+def test_more_characters_than_the_limit_are_refused(cities, cities_service):
+    half = "a " * (cities_service.limits.characters // 4 + 1)
+    answer = post(cities, context("urn:a", half), context("urn:b", half))
     assert (answer.status_code, answer.json()["field"]) == (413, "characters")
 
 
-def test_more_documents_than_the_limit_are_refused(places, places_service):
-    count = places_service.limits.documents + 1
-    answer = post(places, *[context(f"urn:{number}", "a") for number in range(count)])
+def test_more_documents_than_the_limit_are_refused(cities, cities_service):
+    count = cities_service.limits.documents + 1
+    answer = post(cities, *[context(f"urn:{number}", "a") for number in range(count)])
     assert (answer.status_code, answer.json()["field"]) == (413, "documents")

@@ -13,7 +13,7 @@ from kgkit.serving.app import make_app
 from kgkit.serving.kb_schema import FIELDS
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
-from tests.place_toys import HTML_KEY, HTML_LABEL, TITLES, PageParser
+from tests.city_toys import HTML_KEY, HTML_LABEL, TITLES, PageParser
 from tests.serving.conftest import BASE_URL
 
 SCHEMAS = {
@@ -32,7 +32,7 @@ def check(answer, schema):
     return record
 
 
-def reconcile(client, batch, path="/reconcile/places", method="POST"):
+def reconcile(client, batch, path="/reconcile/cities", method="POST"):
     SCHEMAS["query_batch"].validate(batch)
     fields = {"queries": json.dumps(batch, ensure_ascii=False)}
     answer = client.get(path, params=fields) if method == "GET" else client.post(path, data=fields)
@@ -71,49 +71,49 @@ def test_the_schemas_refuse_what_the_specification_does(name, record):
 # -- the manifest -----------------------------------------------------------
 
 
-def test_a_request_without_fields_gets_the_manifest(places):
-    manifest = check(places.get("/reconcile/places"), "manifest")
+def test_a_request_without_fields_gets_the_manifest(cities):
+    manifest = check(cities.get("/reconcile/cities"), "manifest")
     assert manifest["versions"] == ["0.1", "0.2"]
-    assert manifest["name"].startswith("places")
+    assert manifest["name"].startswith("cities")
     assert manifest["batchSize"] == 100
     assert [each["id"] for each in manifest["defaultTypes"]][:2] == ["place", "city"]
     assert "authentication" not in manifest
 
 
-def test_the_default_knowledge_base_needs_no_name(places):
-    assert places.get("/reconcile").json() == places.get("/reconcile/places").json()
+def test_the_default_knowledge_base_needs_no_name(cities):
+    assert cities.get("/reconcile").json() == cities.get("/reconcile/cities").json()
 
 
-def test_fields_that_ask_for_nothing_get_the_manifest(places):
-    manifest = places.get("/reconcile/places", params={"callback": "f"})
-    assert check(manifest, "manifest") == places.get("/reconcile/places").json()
+def test_fields_that_ask_for_nothing_get_the_manifest(cities):
+    manifest = cities.get("/reconcile/cities", params={"callback": "f"})
+    assert check(manifest, "manifest") == cities.get("/reconcile/cities").json()
 
 
-def test_identifiers_are_in_the_space_of_the_url_pattern(places):
-    manifest = check(places.get("/reconcile/wiki"), "manifest")
+def test_identifiers_are_in_the_space_of_the_url_pattern(cities):
+    manifest = check(cities.get("/reconcile/wiki"), "manifest")
     assert manifest["identifierSpace"] == "https://en.wikipedia.org/wiki/"
-    assert places.get("/reconcile/places").json()["identifierSpace"] == "urn:kgkit:places:"
+    assert cities.get("/reconcile/cities").json()["identifierSpace"] == "urn:kgkit:cities:"
 
 
-def test_every_address_in_the_manifest_answers(places):
-    manifest = places.get("/reconcile/places").json()
+def test_every_address_in_the_manifest_answers(cities):
+    manifest = cities.get("/reconcile/cities").json()
     for address in (manifest["view"]["url"], manifest["preview"]["url"]):
-        assert places.get(address.replace("{{id}}", quote("Q64", safe=""))).status_code == 200
+        assert cities.get(address.replace("{{id}}", quote("Q64", safe=""))).status_code == 200
     for name, metadata in manifest["suggest"].items():
         suggested = metadata["service_url"] + metadata["service_path"]
-        assert places.get(suggested, params={"prefix": "c"}).status_code == 200
+        assert cities.get(suggested, params={"prefix": "c"}).status_code == 200
         flyout = metadata["flyout_service_url"] + metadata["flyout_service_path"]
         identifier = {"entity": "Q64", "type": "city", "property": "country"}[name]
-        assert places.get(flyout.replace("${id}", identifier)).json()["id"] == identifier
+        assert cities.get(flyout.replace("${id}", identifier)).json()["id"] == identifier
     proposal = manifest["extend"]["propose_properties"]
-    assert places.get(proposal["service_url"] + proposal["service_path"]).status_code == 200
+    assert cities.get(proposal["service_url"] + proposal["service_path"]).status_code == 200
 
 
-def test_a_service_with_a_token_says_so(places_home):
+def test_a_service_with_a_token_says_so(cities_home):
     token = "0123456789abcdef0123"
-    settings = ServiceSettings(kbs={"places": ("prior",)}, token=token, limits=Limits(names=7))
-    with TestClient(make_app(Service(settings, Home(places_home))), base_url=BASE_URL) as client:
-        answer = client.get("/reconcile/places", headers={"Authorization": f"Bearer {token}"})
+    settings = ServiceSettings(kbs={"cities": ("prior",)}, token=token, limits=Limits(names=7))
+    with TestClient(make_app(Service(settings, Home(cities_home))), base_url=BASE_URL) as client:
+        answer = client.get("/reconcile/cities", headers={"Authorization": f"Bearer {token}"})
     manifest = check(answer, "manifest")
     assert manifest["authentication"] == {"type": "apiKey", "name": "Authorization", "in": "header"}
     assert manifest["batchSize"] == 7
@@ -123,7 +123,7 @@ def test_a_service_with_a_token_says_so(places_home):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_batch_is_answered_query_by_query(places, method):
+def test_a_batch_is_answered_query_by_query(cities, method):
     batch = {
         "q0": {"query": "Berlin", "limit": 1},
         "q1": {"query": "Pekin", "type": "city", "type_strict": "should"},
@@ -132,7 +132,7 @@ def test_a_batch_is_answered_query_by_query(places, method):
         "q4": {"query": "Berlin", "type": "river"},
         "q5": {"properties": [{"pid": "country", "v": ["France", 3]}]},
     }
-    results = reconcile(places, batch, method=method)
+    results = reconcile(cities, batch, method=method)
     assert [result[0]["id"] if result else None for result in results.values()] == [
         "Q64",
         "Q956",
@@ -143,19 +143,19 @@ def test_a_batch_is_answered_query_by_query(places, method):
     ]
 
 
-def test_queries_are_answered_as_if_each_were_alone(places):
+def test_queries_are_answered_as_if_each_were_alone(cities):
     batch = {name: {"query": name} for name in ("Berlin", "Brlin", "Paris", "xyzzy", "北京")}
-    results = reconcile(places, batch)
-    assert results == {name: reconcile(places, {name: query})[name] for name, query in batch.items()}
+    results = reconcile(cities, batch)
+    assert results == {name: reconcile(cities, {name: query})[name] for name, query in batch.items()}
 
 
-def test_html_in_keys_and_labels_is_data(places):
-    (candidate,) = reconcile(places, {"q": {"query": HTML_KEY}})["q"]
+def test_html_in_keys_and_labels_is_data(cities):
+    (candidate,) = reconcile(cities, {"q": {"query": HTML_KEY}})["q"]
     assert (candidate["id"], candidate["name"]) == (HTML_KEY, HTML_LABEL)
 
 
-def test_an_empty_batch_has_an_empty_answer(places):
-    assert reconcile(places, {}) == {}
+def test_an_empty_batch_has_an_empty_answer(cities):
+    assert reconcile(cities, {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -167,56 +167,56 @@ def test_an_empty_batch_has_an_empty_answer(places):
         ({"q": "x"}, "queries"),
     ],
 )
-def test_a_form_that_cannot_be_answered_is_a_problem_that_names_the_field(places, fields, field):
-    answer = places.post("/reconcile/places", data=fields)
+def test_a_form_that_cannot_be_answered_is_a_problem_that_names_the_field(cities, fields, field):
+    answer = cities.post("/reconcile/cities", data=fields)
     assert (answer.status_code, answer.json()["field"]) == (422, field)
 
 
-def test_a_batch_that_is_too_large_is_refused(places, places_service):
-    batch = {str(number): {"query": "x"} for number in range(places_service.limits.names + 1)}
-    answer = places.post("/reconcile/places", data={"queries": json.dumps(batch)})
+def test_a_batch_that_is_too_large_is_refused(cities, cities_service):
+    batch = {str(number): {"query": "x"} for number in range(cities_service.limits.names + 1)}
+    answer = cities.post("/reconcile/cities", data={"queries": json.dumps(batch)})
     assert answer.status_code == 413
 
 
-def test_a_knowledge_base_that_is_not_served_is_a_problem(places):
-    assert places.get("/reconcile/nowhere").status_code == 422
-    assert places.get("/reconcile/nowhere/preview?id=a").status_code == 422
+def test_a_knowledge_base_that_is_not_served_is_a_problem(cities):
+    assert cities.get("/reconcile/nowhere").status_code == 422
+    assert cities.get("/reconcile/nowhere/preview?id=a").status_code == 422
 
 
-def test_nothing_is_answered_as_a_script(places):
-    answer = places.get("/reconcile/places", params={"queries": "{}", "callback": "alert"})
+def test_nothing_is_answered_as_a_script(cities):
+    answer = cities.get("/reconcile/cities", params={"queries": "{}", "callback": "alert"})
     assert (answer.headers["content-type"], answer.json()) == ("application/json", {})
 
 
 # -- pages of other origins -------------------------------------------------
 
 
-def test_pages_of_an_allowed_origin_may_read_and_frame(places):
+def test_pages_of_an_allowed_origin_may_read_and_frame(cities):
     headers = {"Origin": OPENREFINE}
-    answer = places.get("/reconcile/places", headers=headers)
+    answer = cities.get("/reconcile/cities", headers=headers)
     assert answer.headers.get_list("access-control-allow-origin") == [OPENREFINE]
-    preview = places.get("/reconcile/places/preview?id=Q64", headers=headers)
+    preview = cities.get("/reconcile/cities/preview?id=Q64", headers=headers)
     policy = preview.headers["content-security-policy"]
     assert f"frame-ancestors 'self' {OPENREFINE}" in policy
     assert "unsafe" not in policy
 
 
-def test_pages_of_another_origin_may_not_ask(places):
-    for path in ("/reconcile/places", "/reconcile/places/preview?id=Q64"):
-        assert places.get(path, headers={"Origin": "https://evil.example"}).status_code == 403
+def test_pages_of_another_origin_may_not_ask(cities):
+    for path in ("/reconcile/cities", "/reconcile/cities/preview?id=Q64"):
+        assert cities.get(path, headers={"Origin": "https://evil.example"}).status_code == 403
 
 
 # -- suggestions, flyouts, previews -----------------------------------------
 
 
 def suggest(client, suggested, **fields):
-    answer = client.get(f"/reconcile/places/suggest/{suggested}", params=fields)
+    answer = client.get(f"/reconcile/cities/suggest/{suggested}", params=fields)
     return check(answer, f"suggest_{suggested}")["result"]
 
 
-def test_entities_are_suggested_by_their_names_and_keys(places):
-    assert [each["id"] for each in suggest(places, "entity", prefix="Berl")][:2] == ["Q64", "Q614184"]
-    assert suggest(places, "entity", prefix="Q614")[0] == {
+def test_entities_are_suggested_by_their_names_and_keys(cities):
+    assert [each["id"] for each in suggest(cities, "entity", prefix="Berl")][:2] == ["Q64", "Q614184"]
+    assert suggest(cities, "entity", prefix="Q614")[0] == {
         "id": "Q614184",
         "name": "Berlin",
         "description": "city in New Hampshire",
@@ -224,28 +224,28 @@ def test_entities_are_suggested_by_their_names_and_keys(places):
     }
 
 
-def test_types_and_properties_are_suggested_by_their_beginnings(places):
-    assert [each["id"] for each in suggest(places, "type", prefix="C")] == ["city", "country", "capital"]
-    assert [each["id"] for each in suggest(places, "property", prefix="ca")] == ["capital_of"]
-    assert {each["id"] for each in suggest(places, "property", prefix="l")} == {"label"}
+def test_types_and_properties_are_suggested_by_their_beginnings(cities):
+    assert [each["id"] for each in suggest(cities, "type", prefix="C")] == ["city", "country", "capital"]
+    assert [each["id"] for each in suggest(cities, "property", prefix="ca")] == ["capital_of"]
+    assert {each["id"] for each in suggest(cities, "property", prefix="l")} == {"label"}
 
 
 @pytest.mark.parametrize("suggested", ["entity", "type", "property"])
-def test_nothing_is_suggested_for_nothing(places, suggested):
-    assert suggest(places, suggested, prefix="") == suggest(places, suggested) == []
+def test_nothing_is_suggested_for_nothing(cities, suggested):
+    assert suggest(cities, suggested, prefix="") == suggest(cities, suggested) == []
 
 
-def test_a_cursor_skips_suggestions(places):
-    names = [each["id"] for each in suggest(places, "type", prefix="c")]
-    assert [each["id"] for each in suggest(places, "type", prefix="c", cursor=1)] == names[1:]
-    entities = suggest(places, "entity", prefix="Berlin")
-    assert suggest(places, "entity", prefix="Berlin", cursor=1) == entities[1:]
-    assert suggest(places, "entity", prefix="Berlin", cursor=9_999) == []
+def test_a_cursor_skips_suggestions(cities):
+    names = [each["id"] for each in suggest(cities, "type", prefix="c")]
+    assert [each["id"] for each in suggest(cities, "type", prefix="c", cursor=1)] == names[1:]
+    entities = suggest(cities, "entity", prefix="Berlin")
+    assert suggest(cities, "entity", prefix="Berlin", cursor=1) == entities[1:]
+    assert suggest(cities, "entity", prefix="Berlin", cursor=9_999) == []
 
 
 @pytest.mark.parametrize("path", ["suggest/thing?prefix=a", "flyout/thing?id=a"])
-def test_nothing_else_is_suggested(places, path):
-    assert places.get(f"/reconcile/places/{path}").status_code == 404
+def test_nothing_else_is_suggested(cities, path):
+    assert cities.get(f"/reconcile/cities/{path}").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -261,50 +261,50 @@ def test_nothing_else_is_suggested(places, path):
         ("property", "nonesuch", "no property of an entity"),
     ],
 )
-def test_a_flyout_says_what_a_suggestion_is(places, suggested, identifier, detail):
-    answer = places.get(f"/reconcile/places/flyout/{suggested}", params={"id": identifier})
+def test_a_flyout_says_what_a_suggestion_is(cities, suggested, identifier, detail):
+    answer = cities.get(f"/reconcile/cities/flyout/{suggested}", params={"id": identifier})
     record = check(answer, "flyout")
     assert record["id"] == identifier
     assert PageParser(record["html"]).text.endswith(detail)
 
 
-def test_html_in_a_flyout_is_text(places):
+def test_html_in_a_flyout_is_text(cities):
     for suggested, identifier in (("entity", HTML_KEY), ("type", HTML_LABEL), ("property", HTML_LABEL)):
-        answer = places.get(f"/reconcile/places/flyout/{suggested}", params={"id": identifier})
+        answer = cities.get(f"/reconcile/cities/flyout/{suggested}", params={"id": identifier})
         assert set(PageParser(check(answer, "flyout")["html"]).names()) == {"p", "strong"}
 
 
-def preview(client, identifier, kb="places"):
+def preview(client, identifier, kb="cities"):
     answer = client.get(f"/reconcile/{kb}/preview", params={"id": identifier})
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
     return PageParser(answer.text)
 
 
-def test_a_preview_shows_an_entity_with_its_facts(places):
-    page = preview(places, "Q64")
+def test_a_preview_shows_an_entity_with_its_facts(cities):
+    page = preview(cities, "Q64")
     for text in ("Berlin", "capital of Germany", "city, capital, place", "population", "3677472", "Germany"):
         assert text in page.text
     assert "empty" not in page.text
 
 
-def test_a_preview_links_to_the_address_of_the_entity(places):
-    links = [attributes["href"] for tag, attributes in preview(places, "AC/DC", "wiki").tags if tag == "a"]
+def test_a_preview_links_to_the_address_of_the_entity(cities):
+    links = [attributes["href"] for tag, attributes in preview(cities, "AC/DC", "wiki").tags if tag == "a"]
     assert links == ["https://en.wikipedia.org/wiki/AC%2FDC"]
-    assert "a" not in set(preview(places, "Q64").names())
+    assert "a" not in set(preview(cities, "Q64").names())
 
 
-def test_a_preview_has_no_style_no_script_and_no_markup_of_the_data(places):
-    page = preview(places, HTML_KEY)
+def test_a_preview_has_no_style_no_script_and_no_markup_of_the_data(cities):
+    page = preview(cities, HTML_KEY)
     assert set(page.names()) == {"html", "head", "meta", "title", "body", "h1", "p", "dl", "dt", "dd"}
     assert not any("style" in attributes for _, attributes in page.tags)
     assert HTML_LABEL in page.text
 
 
 @pytest.mark.parametrize("path", ["preview", "flyout/entity"])
-def test_an_entity_that_is_not_there_is_a_problem(places, path):
-    assert places.get(f"/reconcile/places/{path}?id=nowhere").status_code == 404
-    answer = places.get(f"/reconcile/places/{path}")
+def test_an_entity_that_is_not_there_is_a_problem(cities, path):
+    assert cities.get(f"/reconcile/cities/{path}?id=nowhere").status_code == 404
+    answer = cities.get(f"/reconcile/cities/{path}")
     assert (answer.status_code, answer.json()["field"]) == (422, "id")
 
 
@@ -314,16 +314,16 @@ def test_an_entity_that_is_not_there_is_a_problem(places, path):
 def extend(client, query, method="POST"):
     SCHEMAS["extend_query"].validate(query)
     fields = {"extend": json.dumps(query)}
-    path = "/reconcile/places"
+    path = "/reconcile/cities"
     answer = client.get(path, params=fields) if method == "GET" else client.post(path, data=fields)
     return check(answer, "extend_response")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_properties_of_entities_are_given_cell_by_cell(places, method):
+def test_properties_of_entities_are_given_cell_by_cell(cities, method):
     names = ["country", "population", "area", "founded", "official", "twins", "nonesuch", "label"]
     query = {"ids": ["Q64", "Q956", "nowhere"], "properties": [{"id": name} for name in names]}
-    record = extend(places, query, method)
+    record = extend(cities, query, method)
     assert record["meta"] == [{"id": name, "name": name} for name in names]
     assert record["rows"]["Q64"] == {
         "country": [{"id": "Q183", "name": "Germany", "description": "country in Europe"}],
@@ -339,17 +339,17 @@ def test_properties_of_entities_are_given_cell_by_cell(places, method):
     assert record["rows"]["nowhere"] == {name: [] for name in names}
 
 
-def test_a_property_may_be_limited(places):
+def test_a_property_may_be_limited(cities):
     query = {"ids": ["Q64"], "properties": [{"id": "twins", "settings": {"limit": "1"}}]}
-    assert extend(places, query)["rows"] == {"Q64": {"twins": [{"str": "Paris"}]}}
+    assert extend(cities, query)["rows"] == {"Q64": {"twins": [{"str": "Paris"}]}}
 
 
-def test_an_entity_that_comes_twice_is_one_row(places):
-    assert list(extend(places, {"ids": ["Q64", "Q64"], "properties": []})["rows"]) == ["Q64"]
+def test_an_entity_that_comes_twice_is_one_row(cities):
+    assert list(extend(cities, {"ids": ["Q64", "Q64"], "properties": []})["rows"]) == ["Q64"]
 
 
-def test_properties_of_a_type_are_proposed(places):
-    answer = places.get("/reconcile/places/properties", params={"type": "capital", "limit": 2})
+def test_properties_of_a_type_are_proposed(cities):
+    answer = cities.get("/reconcile/cities/properties", params={"type": "capital", "limit": 2})
     assert check(answer, "property_proposal") == {
         "properties": [{"id": name, "name": name} for name in ("capital_of", "country")],
         "type": "capital",
@@ -357,15 +357,15 @@ def test_properties_of_a_type_are_proposed(places):
     }
 
 
-def test_without_a_type_all_properties_are_proposed(places):
-    record = check(places.get("/reconcile/places/properties"), "property_proposal")
+def test_without_a_type_all_properties_are_proposed(cities):
+    record = check(cities.get("/reconcile/cities/properties"), "property_proposal")
     assert {each["id"] for each in record["properties"]} >= {"country", "population", *FIELDS}
 
 
-def test_what_is_proposed_can_be_had(places):
-    proposed = places.get("/reconcile/wiki/properties", params={"type": "page"}).json()["properties"]
+def test_what_is_proposed_can_be_had(cities):
+    proposed = cities.get("/reconcile/wiki/properties", params={"type": "page"}).json()["properties"]
     query = {"ids": list(TITLES), "properties": [{"id": each["id"]} for each in proposed]}
-    answer = places.post("/reconcile/wiki", data={"extend": json.dumps(query)})
+    answer = cities.post("/reconcile/wiki", data={"extend": json.dumps(query)})
     rows = check(answer, "extend_response")["rows"]
     assert rows["Berlin"]["links_to"] == [{"id": "AC/DC", "name": "AC/DC"}]
     assert rows["New York City"]["url"] == [{"str": "https://en.wikipedia.org/wiki/New_York_City"}]

@@ -7,20 +7,20 @@ from kgkit.serving.kb_schema import read_schema
 from kgkit.serving.reconciliation_candidates import answer_queries, describe, value_record
 from kgkit.serving.reconciliation_queries import EntityValue, PropertyFilter, ReconciliationQuery
 from kgkit.types import Entity
-from tests.place_toys import HTML_KEY
+from tests.city_toys import HTML_KEY
 
 ODDS = 9
 
 
 @pytest.fixture(scope="module")
-def answer(places_service, places_kb):
+def answer(cities_service, cities_kb):
     """Answers one query, with all that can be said of it."""
-    schema = read_schema(places_kb)
+    schema = read_schema(cities_kb)
 
     def of_query(query=None, properties=(), **fields):
         filters = [PropertyFilter(pid, value) for pid, value in properties]
         batch = {"q": ReconciliationQuery(query, properties=filters, **fields)}
-        return answer_queries(places_service, "places", schema, batch)["q"]["result"]
+        return answer_queries(cities_service, "cities", schema, batch)["q"]["result"]
 
     return of_query
 
@@ -37,8 +37,8 @@ def approx(**expected):
 
 
 @pytest.mark.parametrize("name", ["Berlin", "berlin ", "Brelin", "Pekin", "北京", "Untied States", "xyzzy"])
-def test_candidates_of_a_name_are_those_of_the_reconciler(answer, places_kb, name):
-    expected = Reconciler(places_kb, ReconcileConfig(top=5))(name.strip())
+def test_candidates_of_a_name_are_those_of_the_reconciler(answer, cities_kb, name):
+    expected = Reconciler(cities_kb, ReconcileConfig(top=5))(name.strip())
     result = answer(name, limit=5)
     assert scores(result) == {each.key: each.score for each in expected.candidates}
     assert [each["match"] for each in result[:1]] == [expected.match for _ in result[:1]]
@@ -76,18 +76,18 @@ def test_the_key_of_an_entity_is_that_entity(answer):
     assert scores(answer(HTML_KEY)) == {HTML_KEY: 1.0}
 
 
-def test_a_key_that_is_a_name_too_is_a_name(places_service):
-    kb = places_service.kb("wiki")
+def test_a_key_that_is_a_name_too_is_a_name(cities_service):
+    kb = cities_service.kb("wiki")
     batch = {"q": ReconciliationQuery("Berlin")}
-    (result,) = answer_queries(places_service, "wiki", read_schema(kb), batch).values()
+    (result,) = answer_queries(cities_service, "wiki", read_schema(kb), batch).values()
     assert scores(result["result"]) == approx(Berlin=0.98)
 
 
 # -- types ------------------------------------------------------------------
 
 
-def test_a_type_leaves_its_probability_to_the_others(answer, places_kb):
-    expected = Reconciler(places_kb, ReconcileConfig(kind="capital", top=5))("Berlin")
+def test_a_type_leaves_its_probability_to_the_others(answer, cities_kb):
+    expected = Reconciler(cities_kb, ReconcileConfig(kind="capital", top=5))("Berlin")
     assert scores(answer("Berlin", type="capital")) == {"Q64": expected.score}
     assert answer("Berlin", type="capital")[0]["features"][1] == {"id": "type_match", "value": True}
 
@@ -177,7 +177,7 @@ def test_properties_alone_find_the_subjects_of_a_relation(answer):
     assert answer(None, [("country", "Germany")], type="zoo") == []
 
 
-def test_subjects_share_what_they_have_alike(places_service, answer):
+def test_subjects_share_what_they_have_alike(cities_service, answer):
     result = answer(None, [("country", ["Germany", "USA"])])
     assert scores(result) == approx(Q64=3 * ODDS / (6 * ODDS + 3), Q614184=3 * ODDS / (6 * ODDS + 3))
 

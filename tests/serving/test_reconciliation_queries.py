@@ -7,6 +7,7 @@ import pytest
 from kgkit.serving.problems import Problem
 from kgkit.serving.reconciliation_queries import (
     MAX_PROPERTIES,
+    MAX_VALUES,
     EntityValue,
     ExtensionProperty,
     ReconciliationQuery,
@@ -92,7 +93,6 @@ def test_a_limit_is_a_positive_whole_number(limit):
         pytest.param({"query": "x", "properties": [{"pid": "a", "v": [[1]]}]}, id="a list in a list"),
         pytest.param({"query": "x", "type": [*map(str, range(MAX_PROPERTIES + 1))]}, id="types"),
         pytest.param({"query": "x", "properties": [{"pid": "a", "v": 1}] * (MAX_PROPERTIES + 1)}, id="pids"),
-        pytest.param({"query": "x", "properties": [{"pid": "a", "v": ["b"] * 101}]}, id="values"),
     ],
 )
 def test_a_query_that_is_none_is_refused(query):
@@ -120,6 +120,13 @@ def test_more_queries_or_characters_than_the_limits_are_refused():
     assert len(queries({str(number): {"query": "x"} for number in range(10)})) == 10
     assert problem_of({str(number): {"query": "x"} for number in range(11)}).status == 413
     assert problem_of({"q": {"query": "x" * 101}}).status == 413
+
+
+def test_the_values_of_a_batch_are_counted_together():
+    query = {"query": "x", "properties": [{"pid": "a", "v": ["b"] * (MAX_VALUES // 2)}]}
+    assert len(queries({"a": query, "b": query})) == 2
+    problem = problem_of({"a": query, "b": query, "c": {"properties": [{"pid": "a", "v": 1}]}})
+    assert problem.field == "values"
 
 
 # -- data extension ---------------------------------------------------------

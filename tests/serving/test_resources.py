@@ -9,7 +9,7 @@ from kgkit.building import Alias, Entity
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.linking.reconciler import ReconcileConfig
-from kgkit.serving.resources import Resources
+from kgkit.serving.resources import ServiceResources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Document
 from tests.small_kb import build
@@ -29,7 +29,7 @@ def publish(home, *names, kb="small"):
 
 
 def opened(home, **settings):
-    resources = Resources(ServiceSettings(**settings), Home(home))
+    resources = ServiceResources(ServiceSettings(**settings), Home(home))
     resources.start()
     return resources
 

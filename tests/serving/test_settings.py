@@ -3,7 +3,14 @@
 import pytest
 
 from kgkit.errors import NotThere, UsageError
-from kgkit.serving.settings import TOKEN_VARIABLE, Limits, ServiceSettings, is_loopback, read_token
+from kgkit.serving.settings import (
+    TOKEN_VARIABLE,
+    Limits,
+    ServiceSettings,
+    is_loopback,
+    read_limits,
+    read_token,
+)
 
 TOKEN = "0123456789abcdef0123"
 
@@ -47,6 +54,31 @@ def test_a_setting_out_of_range_is_refused(name, value):
 def test_a_limit_of_nothing_is_refused(name):
     with pytest.raises(UsageError, match=name):
         Limits(**{name: 0})
+
+
+def test_limits_come_as_names_with_numbers():
+    limits = read_limits(["characters=20000", "rate=2.5", "rate=3"])
+    assert (limits.characters, limits.rate, limits.documents) == (20_000, 3.0, Limits().documents)
+    assert read_limits([]) == Limits()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("charcters=5", "no limit named 'charcters'; .* did you mean 'characters'"),
+        ("", "no limit named ''"),
+        ("__class__=5", "no limit named '__class__'"),
+        ("characters", "it is NAME=NUMBER, and characters is a whole number"),
+        ("characters=1.5", "characters is a whole number"),
+        ("rate=fast", "rate is a number"),
+        ("characters=0", "characters is 0"),
+        ("seconds=nan", "seconds is nan"),
+        ("seconds=inf", "seconds is inf"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused(text, message):
+    with pytest.raises(UsageError, match=message):
+        read_limits([text])
 
 
 def test_no_limit_of_the_rate_is_a_rate_of_0():

@@ -4,10 +4,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from kgkit.serving import spotlight
 from kgkit.serving.problems import Problem
 from kgkit.serving.spotlight import read_settings, read_text, requested_types
 from kgkit.serving.spotlight_format import SpotlightSettings
-from tests.place_toys import HTML_KEY, TEXT, TEXT_SPANS
+from tests.city_toys import HTML_KEY, TEXT, TEXT_SPANS
 
 JSON = {"Accept": "application/json"}
 
@@ -75,15 +76,15 @@ def test_a_type_goes_by_its_local_name(text):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_text_of_any_script_is_annotated_with_code_points(places, method):
-    rows = annotate(places, method=method, text=TEXT, confidence=0.5).json()["Resources"]
+def test_a_text_of_any_script_is_annotated_with_code_points(cities, method):
+    rows = annotate(cities, method=method, text=TEXT, confidence=0.5).json()["Resources"]
     spans = [(int(row["@offset"]), row["@surfaceForm"]) for row in rows]
     assert spans == [(start, name) for start, _, name in TEXT_SPANS]
     assert all(TEXT[offset : offset + len(name)] == name for offset, name in spans)
 
 
-def test_a_resource_is_what_the_linker_says(places):
-    assert resources(places, text="Berlin") == [
+def test_a_resource_is_what_the_linker_says(cities):
+    assert resources(cities, text="Berlin") == [
         {
             "@URI": "http://www.wikidata.org/entity/Q64",
             "@support": "1",
@@ -96,26 +97,26 @@ def test_a_resource_is_what_the_linker_says(places):
     ]
 
 
-def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(places):
-    rows = resources(places, path="wiki/annotate", text="AC/DC in New York City")
+def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(cities):
+    rows = resources(cities, path="wiki/annotate", text="AC/DC in New York City")
     assert [row["@URI"] for row in rows] == [
         "http://dbpedia.org/resource/AC/DC",
         "http://dbpedia.org/resource/New_York_City",
     ]
 
 
-def test_support_is_the_number_of_facts_that_point_to_an_entity(places):
-    assert resources(places, text="Germany")[0]["@support"] == "2"
-    assert resources(places, text="Germany", support=3) == []
+def test_support_is_the_number_of_facts_that_point_to_an_entity(cities):
+    assert resources(cities, text="Germany")[0]["@support"] == "2"
+    assert resources(cities, text="Germany", support=3) == []
 
 
-def test_an_entity_without_types_has_its_kind(places):
-    assert resources(places, text="🐘 Zoo")[0]["@types"] == "zoo"
+def test_an_entity_without_types_has_its_kind(cities):
+    assert resources(cities, text="🐘 Zoo")[0]["@types"] == "zoo"
 
 
 @pytest.mark.parametrize(("confidence", "count"), [(0.8, 1), (0.81, 0), (0, 1), (1, 0)])
-def test_links_below_the_confidence_are_left_out(places, confidence, count):
-    assert len(resources(places, text="Berlin", confidence=confidence)) == count
+def test_links_below_the_confidence_are_left_out(cities, confidence, count):
+    assert len(resources(cities, text="Berlin", confidence=confidence)) == count
 
 
 @pytest.mark.parametrize(
@@ -129,57 +130,57 @@ def test_links_below_the_confidence_are_left_out(places, confidence, count):
         ("Person", "blacklist", ["Berlin", "Germany"]),
     ],
 )
-def test_types_select_entities(places, types, policy, names):
-    rows = resources(places, text="Berlin, Germany", types=types, policy=policy)
+def test_types_select_entities(cities, types, policy, names):
+    rows = resources(cities, text="Berlin, Germany", types=types, policy=policy)
     assert [row["@surfaceForm"] for row in rows] == names
 
 
-def test_what_chooses_parts_of_spotlight_is_read_past(places):
+def test_what_chooses_parts_of_spotlight_is_read_past(cities):
     fields = {"spotter": "Default", "disambiguator": "Document", "coreferenceResolution": "false"}
-    assert len(resources(places, text="Berlin", **fields)) == 1
+    assert len(resources(cities, text="Berlin", **fields)) == 1
 
 
-def test_candidates_with_the_confidence_of_spotlight_are_one_object(places):
-    forms = annotate(places, "candidates", text="Berlin, Paris").json()["annotation"]["surfaceForm"]
+def test_candidates_with_the_confidence_of_spotlight_are_one_object(cities):
+    forms = annotate(cities, "candidates", text="Berlin, Paris").json()["annotation"]["surfaceForm"]
     assert [form["resource"]["@finalScore"] for form in forms] == ["0.8", "1.0"]
 
 
-def test_candidates_with_a_lower_confidence_are_all_that_reach_it(places):
-    forms = annotate(places, "candidates", text="Berlin", confidence=0.1).json()["annotation"]["surfaceForm"]
+def test_candidates_with_a_lower_confidence_are_all_that_reach_it(cities):
+    forms = annotate(cities, "candidates", text="Berlin", confidence=0.1).json()["annotation"]["surfaceForm"]
     assert [(row["@label"], row["@finalScore"]) for row in forms[0]["resource"]] == [
         ("Berlin", "0.8"),
         ("Berlin", "0.2"),
     ]
 
 
-def test_spot_lists_what_may_be_a_name_whatever_it_means(places):
-    forms = annotate(places, "spot", text=TEXT, confidence=1).json()["annotation"]["surfaceForm"]
+def test_spot_lists_what_may_be_a_name_whatever_it_means(cities):
+    forms = annotate(cities, "spot", text=TEXT, confidence=1).json()["annotation"]["surfaceForm"]
     assert [(int(form["@offset"]), form["@name"]) for form in forms] == [
         (start, name) for start, _, name in TEXT_SPANS
     ]
 
 
 @pytest.mark.parametrize("process", ["annotate", "candidates", "spot"])
-def test_all_three_formats_are_written(places, process):
+def test_all_three_formats_are_written(cities, process):
     for accept in ("application/json", "text/xml", "text/html"):
-        answer = annotate(places, process, text=TEXT, headers={"Accept": accept})
+        answer = annotate(cities, process, text=TEXT, headers={"Accept": accept})
         assert answer.headers["content-type"].partition(";")[0] == accept
         assert "Berlin" in answer.text
         assert answer.headers["vary"] == "Accept"
 
 
-def test_xml_has_the_same_annotations_as_json(places):
-    root = ElementTree.fromstring(annotate(places, text=TEXT, headers={"Accept": "text/xml"}).content)
-    rows = resources(places, text=TEXT)
+def test_xml_has_the_same_annotations_as_json(cities):
+    root = ElementTree.fromstring(annotate(cities, text=TEXT, headers={"Accept": "text/xml"}).content)
+    rows = resources(cities, text=TEXT)
     assert [{f"@{name}": value for name, value in node.attrib.items()} for node in root[0]] == rows
 
 
-def test_html_of_labels_and_keys_stays_text(places):
+def test_html_of_labels_and_keys_stays_text(cities):
     text = "<i>alert</i>"
-    page = annotate(places, text=text, headers={"Accept": "text/html"}).text
+    page = annotate(cities, text=text, headers={"Accept": "text/html"}).text
     assert "<i>" not in page and "&lt;i&gt;" in page
     assert "<e>" not in page and "<script>" not in page
-    row = resources(places, text=text)[0]
+    row = resources(cities, text=text)[0]
     assert row["@types"] == "<b>"
     assert HTML_KEY not in row["@URI"]
 
@@ -190,51 +191,59 @@ def test_html_of_labels_and_keys_stays_text(places):
 @pytest.mark.parametrize(
     ("path", "fields"), [("wiki/annotate", {}), ("annotate", {"kb": "wiki"}), ("annotate?kb=wiki", {})]
 )
-def test_the_knowledge_base_is_named_by_the_path_or_a_field(places, path, fields):
-    rows = resources(places, path=path, text="Berlin", **fields)
+def test_the_knowledge_base_is_named_by_the_path_or_a_field(cities, path, fields):
+    rows = resources(cities, path=path, text="Berlin", **fields)
     assert [row["@URI"] for row in rows] == ["http://dbpedia.org/resource/Berlin"]
 
 
-def test_a_knowledge_base_that_is_not_served_is_said_with_those_that_are(places):
-    answer = annotate(places, "nowhere/annotate", text="Berlin")
+def test_a_knowledge_base_that_is_not_served_is_said_with_those_that_are(cities):
+    answer = annotate(cities, "nowhere/annotate", text="Berlin")
     assert answer.status_code == 422
-    assert "places, wiki" in answer.json()["detail"]
+    assert "cities, wiki" in answer.json()["detail"]
 
 
-def test_a_model_that_is_not_served_is_said(places):
-    assert annotate(places, text="Berlin", model="nowhere").status_code == 422
-    assert len(resources(places, text="Berlin", model="prior")) == 1
+def test_a_model_that_is_not_served_is_said(cities):
+    assert annotate(cities, text="Berlin", model="nowhere").status_code == 422
+    assert len(resources(cities, text="Berlin", model="prior")) == 1
 
 
 # -- what is refused --------------------------------------------------------
 
 
-def test_no_acceptable_format_is_a_problem_that_names_those_there_are(places):
-    answer = annotate(places, text="a", headers={"Accept": "text/turtle"})
+def test_no_acceptable_format_is_a_problem_that_names_those_there_are(cities):
+    answer = annotate(cities, text="a", headers={"Accept": "text/turtle"})
     assert answer.status_code == 406
     assert "application/json" in answer.json()["remedy"]
 
 
-def test_a_body_that_is_no_form_is_refused(places):
-    answer = places.post("/rest/annotate", json={"text": "Berlin"}, headers=JSON)
+def test_a_body_that_is_no_form_is_refused(cities):
+    answer = cities.post("/rest/annotate", json={"text": "Berlin"}, headers=JSON)
     assert (answer.status_code, answer.json()["field"]) == (415, "Content-Type")
 
 
-def test_a_request_without_a_text_is_a_problem_that_names_the_field(places):
-    answer = annotate(places, confidence=0.5)
+def test_a_request_without_a_text_is_a_problem_that_names_the_field(cities):
+    answer = annotate(cities, confidence=0.5)
     assert answer.status_code == 422
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["field"] == "text"
 
 
-def test_a_text_that_is_too_long_is_refused(places, places_service):
-    answer = annotate(places, text="a " * (places_service.limits.characters // 2 + 1))
+def test_a_text_that_is_too_long_is_refused(cities, cities_service):
+    answer = annotate(cities, text="a " * (cities_service.limits.characters // 2 + 1))
     assert (answer.status_code, answer.json()["field"]) == (413, "characters")
+
+
+def test_an_answer_that_would_be_too_long_is_refused(cities, monkeypatch):
+    monkeypatch.setattr(spotlight, "MAX_RESOURCES", 3)
+    assert len(resources(cities, text="Paris " * 3)) == 3
+    answer = annotate(cities, "candidates", text="Berlin Berlin", confidence=0)
+    assert (answer.status_code, answer.json()["field"]) == (413, "text")
+    assert "3 resources" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
     "text", ["\x00 Berlin \x00", "[" * 50_000, "Berlin" * 10_000, "\u202eBerlin", "\r\n"]
 )
-def test_an_odd_text_is_annotated_or_refused_as_one(places, text):
+def test_an_odd_text_is_annotated_or_refused_as_one(cities, text):
     for accept in ("application/json", "text/xml", "text/html"):
-        assert annotate(places, text=text, headers={"Accept": accept}).status_code in (200, 422)
+        assert annotate(cities, text=text, headers={"Accept": accept}).status_code in (200, 422)

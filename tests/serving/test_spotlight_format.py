@@ -16,7 +16,7 @@ from kgkit.serving.spotlight_format import (
     media_type,
     write_answer,
 )
-from tests.place_toys import PageParser
+from tests.city_toys import PageParser
 
 TEXT = 'Paris & <b>Rome</b>\n"Paris"'
 PARIS = SpotlightResource(

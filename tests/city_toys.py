@@ -1,6 +1,6 @@
 """Two small knowledge bases for what foreign programs ask of the service.
 
-places    cities and countries with types, attributes of every kind and relations; two Berlins, one of them
+cities    cities and countries with types, attributes of every kind and relations; two Berlins, one of them
           four times as frequent; names in Chinese and Arabic, and with an emoji; a key and texts of HTML
 wiki      titles of Wikipedia, with its URL pattern
 """
@@ -18,7 +18,7 @@ from tests.small_kb import Given, build
 HTML_KEY: Final = "a/b 'c' \"d\" <e>&?#"
 HTML_LABEL: Final = "<script>alert(1)</script>"
 
-PLACES: Final = (
+CITIES: Final = (
     Entity(
         "Q64", "Berlin", "capital of Germany", "place", types=("city", "capital"),
         attributes={
@@ -65,12 +65,12 @@ TEXT_SPANS: Final = tuple(
 """Start, end in code points, and text of its mentions, in their order."""
 
 
-def build_places(home: Path) -> None:
+def build_cities(home: Path) -> None:
     """Build both knowledge bases in *home*."""
-    records: list[Record] = [*PLACES]
+    records: list[Record] = [*CITIES]
     records += [Alias(*alias) for alias in ALIASES]
     records += [Triple(*fact) for fact in COUNTRIES]
-    build(home, records, name="places", inverses={"capital_of": "has_capital"}).close()
+    build(home, records, name="cities", inverses={"capital_of": "has_capital"}).close()
     titles: list[Record] = [Entity(title, title, kind="page") for title in TITLES]
     titles += [Alias(title, title, 1) for title in TITLES]
     titles.append(Triple("Berlin", "links_to", "AC/DC"))
