@@ -257,7 +257,7 @@ class LinkerComponent:
                         token.ent_kb_id = kb_id
 
     def _addresses(self, links: Sequence[Link]) -> dict[str, Any]:
-        """Return what the addresses of links can be made from: a pattern, or where that is not enough, all."""
+        """Return what addresses of links can be made from: a pattern, or where that is not enough, all."""
         pattern = self.linker.kb.manifest.url_pattern
         if pattern and UrlPattern(pattern).field in ("key", "label"):
             return {"url_pattern": pattern}
@@ -457,7 +457,7 @@ def url_at(group: Any, index: int) -> str:
     """
     attrs, key = group.attrs, group[index].kb_id_
     labels, urls = (attrs.get(name) for name in ("labels", "urls"))
-    url = ""
+    url: Any = ""
     if isinstance(urls, list) and len(urls) == len(group):
         url = urls[index]
     elif isinstance(labels, list) and len(labels) == len(group):

@@ -2,8 +2,9 @@
 
     displacy.render(displacy_data(doc), style="ent", manual=True)
 
-Links lead to the addresses that the knowledge base has of its entities, or to those of `url`. Drawn from a `Doc` itself, a link has a web address by the option `kb_url_template` only, which puts keys
-into it as they are. A key is escaped here, both as text and as a part of an address.
+Links lead to the addresses that the knowledge base has of its entities, or to those of `url`. Drawn from a
+`Doc` itself, a link has a web address by the option `kb_url_template` only, which puts keys into it as they
+are. A key is escaped here, both as text and as a part of an address.
 """
 
 from typing import Any, Final
