@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgkit.errors import Terminated, UsageError
+from kgkit.signals import raise_terminated
 
 if TYPE_CHECKING:
     import torch
@@ -70,34 +71,6 @@ class Interrupts:
         self.waits = True
         how = "SIGTERM" if self._terminated else "Ctrl-C"
         logger.warning("stopping after this step; a second %s stops at once, without a checkpoint", how)
-
-
-def raise_terminated(*_: Any) -> None:
-    """Handle SIGTERM as Python handles Ctrl-C.
-
-    Raises:
-        Terminated: always.
-    """
-    raise Terminated
-
-
-@contextmanager
-def terminations() -> Iterator[None]:
-    """Let SIGTERM end the block by `Terminated`, so that what it holds is closed and kept.
-
-    In the main thread, where nobody handles SIGTERM.
-    """
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL
-    ):
-        yield
-        return
-    signal.signal(signal.SIGTERM, raise_terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def weights_of(model: "nn.Module") -> dict[str, "Tensor"]:

@@ -11,7 +11,7 @@ import pytest
 
 from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.errors import KgkitError, SourceError, Terminated, UnknownName, UsageError
-from kgkit.training.resuming import terminations
+from kgkit.signals import terminations
 
 
 @dataclass(frozen=True)

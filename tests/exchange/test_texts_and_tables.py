@@ -155,7 +155,7 @@ def test_an_error_of_an_open_file_has_a_line_and_no_path():
 
 
 def test_an_open_file_and_a_path_give_the_same_rows(tmp_path):
-    content = "\ufeffid,name\n1,\"x, y\"\n\n2,z\n"
+    content = '\ufeffid,name\n1,"x, y"\n\n2,z\n'
     path = write(tmp_path / "t.csv", content)
     assert [*csv_rows_of(io.BytesIO(content.encode()))] == [*csv_rows(path)]
 

@@ -12,12 +12,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from kgkit.errors import Terminated, UsageError  # noqa: E402
+from kgkit.signals import terminations  # noqa: E402
 from kgkit.training.resuming import (  # noqa: E402
     Interrupts,
     put_weights,
     random_states,
     set_random_states,
-    terminations,
     weights_of,
 )
 

@@ -33,7 +33,7 @@ from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.output import Write, counted, open_output, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
-from kgkit.training.resuming import terminations
+from kgkit.signals import terminations
 
 Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""

@@ -127,7 +127,7 @@ def follow_training(
     from kgkit.home import Home
     from kgkit.models.folder import model_folder
     from kgkit.models.publishing import older
-    from kgkit.training.resuming import terminations
+    from kgkit.signals import terminations
 
     check_files(files)
     messages, where = Messages(quiet=options.quiet, bars=not options.as_json), Home.find(options.home)
