@@ -52,16 +52,16 @@ def open_socket(host: str, port: int) -> SharedSocket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    opened = SharedSocket(family, kind, protocol)
+    listening = SharedSocket(family, kind, protocol)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen()
-        opened.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
+        listening.setblocking(False)
     except BaseException:
-        opened.close()
+        listening.close()
         raise
-    return opened
+    return listening
 
 
 class WorkerServer(uvicorn.Server):

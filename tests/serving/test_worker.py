@@ -254,7 +254,7 @@ def test_an_address_of_version_6_is_written_in_brackets():
 
 def test_an_address_that_is_taken_cannot_be_listened_at():
     with (
-        socket.create_server(("127.0.0.1", 0)) as taken,
+        socket.create_server(("127.0.0.1", 0)) as occupied,
         pytest.raises(UsageError, match="cannot listen at 127\\.0\\.0\\.1, port"),
     ):
-        running._listen(ServiceSettings(port=taken.getsockname()[1]))
+        running._listen(ServiceSettings(port=occupied.getsockname()[1]))
