@@ -200,18 +200,18 @@ class ServiceResources:
     def _replace(self, name: str, models: Sequence[str], state: tuple[str, ...]) -> None:
         """Open what is published of a knowledge base, and serve it from now on, if all of it fits."""
         try:
-            opened = self._open(name, models)
+            successor = self._open(name, models)
             if (served := self._served.get(name)) is not None:
-                _check_vectors(served.kb, opened.kb)
+                _check_vectors(served.kb, successor.kb)
         except (KgkitError, OSError) as error:
             self._refused[name] = state
             self._problems[name] = str(error)
             log.warning("a new build of %s is not taken: %s", name, error)
             return
-        self._served[name] = opened
+        self._served[name] = successor
         self._problems.pop(name, None)
         self._refused.pop(name, None)
-        log.info("knowledge base %s is served from build %s", name, opened.kb.build)
+        log.info("knowledge base %s is served from build %s", name, successor.kb.build)
 
     def _wanted_names(self) -> list[str]:
         """Return the names of the knowledge bases that are to be served."""

@@ -52,16 +52,16 @@ def open_socket(host: str, port: int) -> SharedSocket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
-    opened = SharedSocket(family, kind, protocol)
+    listening = SharedSocket(family, kind, protocol)
     try:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen()
-        opened.setblocking(False)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
+        listening.setblocking(False)
     except BaseException:
-        opened.close()
+        listening.close()
         raise
-    return opened
+    return listening
 
 
 class WorkerServer(uvicorn.Server):
@@ -111,11 +111,11 @@ class WorkerServer(uvicorn.Server):
             closing = transport.is_closing()
             if not closing and cycle is not None and not cycle.response_complete:
                 continue
-            state = (cycle, closing)
-            if self._silent.get(connection) == state:
+            former = self._silent.get(connection)
+            if former is not None and former[0] is cycle and former[1] == closing:
                 transport.abort()
             else:
-                silent[connection] = state
+                silent[connection] = cycle, closing  # the cycle itself: its id may come again
         self._silent = silent
 
 

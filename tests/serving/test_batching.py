@@ -63,11 +63,11 @@ def test_requests_that_wait_are_linked_together_and_each_gets_its_own():
 
     async def work(queue):
         first = await occupy(queue, linker)
-        others = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
+        tasks = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
         await asyncio.sleep(0)
         linker.gate.set()
         await first
-        answers = [[linked.id for linked in await task] for task in others]
+        answers = [[linked.id for linked in await task] for task in tasks]
         assert (queue.batches, queue.documents) == (2, 7)
         return answers
 
@@ -80,10 +80,10 @@ def test_a_batch_has_no_more_documents_than_it_may():
 
     async def work(queue):
         first = await occupy(queue, linker)
-        others = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
+        tasks = [asyncio.create_task(queue.link((linker,), documents(f"{n}a", f"{n}b"))) for n in range(3)]
         await asyncio.sleep(0)
         linker.gate.set()
-        await asyncio.gather(first, *others)
+        await asyncio.gather(first, *tasks)
 
     run_queue(work, batch=4)
     assert [len(batch) for batch in linker.batches] == [1, 4, 2]
@@ -159,10 +159,10 @@ def test_a_request_that_nobody_waits_for_is_not_linked():
 
     async def work(queue):
         first = await occupy(queue, linker)
-        left = asyncio.create_task(queue.link((linker,), documents("left")))
+        abandoned = asyncio.create_task(queue.link((linker,), documents("left")))
         await asyncio.sleep(0)
-        left.cancel()
-        await asyncio.gather(left, return_exceptions=True)
+        abandoned.cancel()
+        await asyncio.gather(abandoned, return_exceptions=True)
         linker.gate.set()
         await first
         await queue.link((linker,), documents("stayed"))

@@ -9,7 +9,7 @@ from kgkit.building import Alias, Entity
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.linking.reconciler import ReconcileConfig
-from kgkit.serving.resources import ServiceResources
+from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Document
 from tests.small_kb import build
@@ -28,7 +28,7 @@ def publish(home, *names, kb="small"):
         return handle.build
 
 
-def opened(home, **settings):
+def open_resources(home, **settings):
     resources = ServiceResources(ServiceSettings(**settings), Home(home))
     resources.start()
     return resources
@@ -41,7 +41,7 @@ def link(served, text, **settings):
 
 def test_all_of_a_home_is_served_and_the_only_one_is_the_default(tmp_path):
     publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     assert resources.names() == ["small"]
     assert resources.default_name() == "small"
     assert resources.served().kb is resources.served("small").kb
@@ -50,7 +50,7 @@ def test_all_of_a_home_is_served_and_the_only_one_is_the_default(tmp_path):
 def test_of_several_one_has_to_be_named_unless_one_is_the_default(tmp_path, monkeypatch):
     for name in ("a", "b"):
         publish(tmp_path, "apple", kb=name)
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     with pytest.raises(UsageError, match="which knowledge base\\? Served are a, b"):
         resources.served()
     with pytest.raises(UnknownName, match="there are: a, b"):
@@ -58,35 +58,35 @@ def test_of_several_one_has_to_be_named_unless_one_is_the_default(tmp_path, monk
     monkeypatch.setenv("KGKIT_KB", "b")
     assert resources.names() == ["b", "a"]
     monkeypatch.delenv("KGKIT_KB")
-    assert opened(tmp_path, default_kb="b").served().kb.name == "b"
-    assert opened(tmp_path, kbs={"b": (), "a": ()}).served().kb.name == "b"
+    assert open_resources(tmp_path, default_kb="b").served().kb.name == "b"
+    assert open_resources(tmp_path, kbs={"b": (), "a": ()}).served().kb.name == "b"
 
 
 def test_an_empty_home_says_how_to_build_something(tmp_path):
     with pytest.raises(NotThere, match="kgkit build-kb wordnet"):
-        opened(tmp_path)
+        open_resources(tmp_path)
 
 
 def test_what_is_named_has_to_be_there(tmp_path):
     publish(tmp_path, "apple")
     with pytest.raises(NotThere, match="'big'"):
-        opened(tmp_path, kbs={"big": ("prior",)})
+        open_resources(tmp_path, kbs={"big": ("prior",)})
     with pytest.raises(UnknownName, match="nothing"):
-        opened(tmp_path, kbs={"small": ("nothing",)})
+        open_resources(tmp_path, kbs={"small": ("nothing",)})
 
 
 def test_of_all_those_that_can_be_opened_are_served(tmp_path):
     publish(tmp_path, "apple", kb="good")
     publish(tmp_path, "pear", kb="bad")
     (tmp_path / "kbs" / "bad" / "current" / "manifest.json").write_text("{")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     assert resources.names() == ["good"]
     assert list(resources.problems) == ["bad"]
 
 
 def test_linkers_of_one_model_share_its_scorer_and_generator(tmp_path):
     publish(tmp_path, "apple")
-    served = opened(tmp_path).served()
+    served = open_resources(tmp_path).served()
     plain, strict = served.linker(), served.linker(threshold=0.5)
     assert served.linker("prior") is plain
     assert strict is not plain
@@ -97,7 +97,7 @@ def test_linkers_of_one_model_share_its_scorer_and_generator(tmp_path):
 
 def test_linkers_of_very_many_settings_are_not_all_kept(tmp_path):
     publish(tmp_path, "apple")
-    served = opened(tmp_path).served()
+    served = open_resources(tmp_path).served()
     first = served.linker(threshold=0.0)
     for number in range(100):
         served.linker(threshold=number / 100, top_k=3)
@@ -107,7 +107,7 @@ def test_linkers_of_very_many_settings_are_not_all_kept(tmp_path):
 
 def test_reconcilers_are_kept_with_what_they_remember(tmp_path):
     publish(tmp_path, "apple")
-    served = opened(tmp_path).served()
+    served = open_resources(tmp_path).served()
     config = ReconcileConfig(top=3)
     assert served.reconciler(config) is served.reconciler(ReconcileConfig(top=3))
     for top in range(1, 40):
@@ -117,7 +117,7 @@ def test_reconcilers_are_kept_with_what_they_remember(tmp_path):
 
 def test_a_build_that_is_published_is_taken_and_the_former_one_reads_on(tmp_path):
     publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     former = resources.served()
     build_name = publish(tmp_path, "apple", "pear")
     assert link(resources.served(), "a pear") == []
@@ -130,7 +130,7 @@ def test_a_build_that_is_published_is_taken_and_the_former_one_reads_on(tmp_path
 
 def test_nothing_is_opened_again_while_nothing_is_published(tmp_path):
     publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     served = resources.served()
     resources.refresh()
     resources.refresh()
@@ -139,7 +139,7 @@ def test_nothing_is_opened_again_while_nothing_is_published(tmp_path):
 
 def test_a_knowledge_base_that_is_built_later_is_served(tmp_path):
     publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     publish(tmp_path, "pear", kb="later")
     resources.refresh()
     assert resources.names() == ["later", "small"]
@@ -147,7 +147,7 @@ def test_a_knowledge_base_that_is_built_later_is_served(tmp_path):
 
 def test_a_build_that_is_damaged_is_not_taken_and_the_reason_is_known(tmp_path):
     first = publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     publish(tmp_path, "apple", "pear")
     path = tmp_path / "kbs" / "small" / "current" / "manifest.json"
     content = path.read_text()
@@ -164,7 +164,7 @@ def test_a_build_that_is_damaged_is_not_taken_and_the_reason_is_known(tmp_path):
 
 def test_a_knowledge_base_that_is_removed_is_served_on(tmp_path):
     publish(tmp_path, "apple")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     shutil.rmtree(tmp_path / "kbs")
     resources.refresh()
     assert link(resources.served(), "an apple") == ["apple"]
@@ -173,7 +173,7 @@ def test_a_knowledge_base_that_is_removed_is_served_on(tmp_path):
 def test_a_build_whose_vectors_do_not_fit_is_not_taken_until_there_are_others(tmp_path):
     first = publish(tmp_path, "apple", "pear")
     made(tmp_path, np.eye(2, 4, dtype=np.float32), kb="small")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     second = publish(tmp_path, "apple", "pear", "plum")
     resources.refresh()
     assert resources.served().kb.build == first
@@ -188,10 +188,53 @@ def test_a_build_whose_vectors_do_not_fit_is_not_taken_until_there_are_others(tm
 def test_a_build_that_does_not_fit_is_tried_once(tmp_path, monkeypatch):
     publish(tmp_path, "apple", "pear")
     made(tmp_path, np.eye(2, 4, dtype=np.float32), kb="small")
-    resources = opened(tmp_path)
+    resources = open_resources(tmp_path)
     publish(tmp_path, "apple", "plum")
     resources.refresh()
     calls = []
     monkeypatch.setattr(resources, "_open", lambda *args: calls.append(args))
     resources.refresh()
     assert calls == []
+
+
+def test_a_model_that_is_removed_keeps_serving_and_the_reason_is_known(tmp_path, monkeypatch):
+    first = publish(tmp_path, "apple")
+    resources = open_resources(tmp_path, kbs={"small": ("prior",)})
+    monkeypatch.setattr(resources, "_state", lambda name, models: ("another version",))
+
+    def fail(name, models):
+        raise NotThere("no model in the home")
+
+    monkeypatch.setattr(resources, "_open", fail)
+    resources.refresh()
+    assert resources.problems == {"small": "no model in the home"}
+    assert resources.served().kb.build == first
+    assert link(resources.served(), "an apple") == ["apple"]
+
+
+def test_the_model_auto_is_chosen_once(tmp_path, monkeypatch):
+    publish(tmp_path, "apple")
+    resources = open_resources(tmp_path)
+    assert resources.served().models == ("prior",)
+    monkeypatch.setenv("KGKIT_MODEL", "no-such-model")
+    publish(tmp_path, "apple", "pear")
+    resources.refresh()
+    assert resources.problems == {} and resources.served().models == ("prior",)
+
+
+@pytest.mark.parametrize(
+    ("kbs", "error"), [({"nothing": ()}, NotThere), ({"small": ("nothing",)}, UnknownName), ({}, None)]
+)
+def test_settings_are_checked_before_anything_is_opened(tmp_path, kbs, error):
+    publish(tmp_path, "apple")
+    settings = ServiceSettings(kbs=kbs)
+    if error is None:
+        check_resources(settings, Home(tmp_path))
+    else:
+        with pytest.raises(error):
+            check_resources(settings, Home(tmp_path))
+
+
+def test_a_home_without_knowledge_bases_is_refused(tmp_path):
+    with pytest.raises(NotThere, match="kgkit build-kb"):
+        check_resources(ServiceSettings(), Home(tmp_path))

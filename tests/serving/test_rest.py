@@ -392,3 +392,98 @@ def test_a_method_that_an_address_does_not_take_is_a_problem(client):
     assert "allow" in client.delete("/v1/link").headers
     problem(client.delete("/v1/link"), 405)
     problem(client.post("/v1/search"), 405)
+
+
+# -- the whole of it ----------------------------------------------------------
+
+
+def test_every_get_takes_a_knowledge_base_and_refuses_one_that_is_not_served(client):
+    schema = client.get("/v1/openapi.json").json()
+    for path, methods in schema["paths"].items():
+        parameters = {each["name"]: each for each in methods.get("get", {}).get("parameters", [])}
+        if "kb" not in parameters:
+            continue
+        required = {name: "dog" for name, each in parameters.items() if each.get("required")}
+        answer = client.get(path, params={**required, "kb": "nothing"})
+        members = problem(answer, 422)
+        assert "there are: mini, facts" in members["detail"], path
+
+
+def test_every_get_refuses_a_parameter_that_it_does_not_know(client):
+    for path in ("link", "candidates", "search", "entity", "neighbours", "path", "nearest"):
+        problem(client.get(f"/v1/{path}", params={"unknown": "1"}), 422)
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/link/", "/v1/../v1/kbs/", "//v1/kbs", "/v1/kbs%2f"])
+def test_an_address_is_what_it_is(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_head_of_an_address_is_refused_and_has_no_body(client):
+    answer = client.head("/v1/kbs")
+    assert answer.status_code == 405
+
+
+def test_a_link_in_an_address_has_all_settings_of_one_in_a_body(client):
+    query = {
+        "text": "He ran well.",
+        "threshold": 0.9,
+        "nil": "true",
+        "top_k": "2",
+        "model": "prior",
+        "kb": "mini",
+    }
+    body = {"text": "He ran well.", "threshold": 0.9, "nil": True, "top_k": 2, "model": "prior", "kb": "mini"}
+    assert client.get("/v1/link", params=query).json() == client.post("/v1/link", json=body).json()
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({}, "text"),
+        ({"text": "a", "threshold": "1.5"}, "threshold"),
+        ({"text": "a", "threshold": "nan"}, "threshold"),
+        ({"text": "a", "nil": "perhaps"}, "nil"),
+        ({"text": "a", "top_k": "many"}, "top_k"),
+    ],
+)
+def test_a_bad_link_in_an_address_names_the_field(client, query, field):
+    answer = client.get("/v1/link", params=query)
+    problem(answer, 422, field)
+
+
+def test_the_media_type_of_a_body_is_not_asked_for(client):
+    body = json.dumps({"text": "dog"})
+    for media_type in ("application/json", "text/plain", "application/x-www-form-urlencoded", "nonsense"):
+        answer = client.post("/v1/link", content=body, headers={"Content-Type": media_type})
+        assert answer.json()["links"][0]["entity"] == "dog.n.01"
+
+
+def test_a_byte_order_mark_is_no_json(client):
+    problem(client.post("/v1/link", content=b'\xef\xbb\xbf{"text": "dog"}'), 422)
+
+
+def test_a_field_that_comes_twice_is_the_last_one(client):
+    assert client.post("/v1/link", content=b'{"text": "dog", "text": "mouse"}').json()["text"] == "mouse"
+
+
+def test_html_in_a_text_and_in_a_key_is_data(client):
+    markup = "<script>alert(1)</script> dog"
+    answer = client.post("/v1/link", json={"text": markup})
+    assert answer.json()["text"] == markup
+    assert answer.headers["content-type"] == "application/json"
+    answer = client.get("/v1/entity", params={"key": markup})
+    assert problem(answer, 404)["detail"].count("<script>") == 1
+
+
+def test_answers_at_once_are_those_that_come_one_after_another(client):
+    from concurrent.futures import ThreadPoolExecutor
+
+    texts = ["dog", "mice", "The dog ran well.", "hot dogs", ""] * 8
+
+    def link(text):
+        return client.post("/v1/link", json={"text": text}).content
+
+    expected = [link(text) for text in texts]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(link, texts)) == expected

@@ -235,8 +235,8 @@ def test_an_empty_home_says_how_to_build_something(tmp_path):
 
 
 def test_a_port_that_is_taken_is_named(facts_home):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as occupied:
+        port = occupied.getsockname()[1]
         done = run("serve", "--home", facts_home, "--port", port)
     assert done.code == 2
     assert f"cannot listen at 127.0.0.1, port {port}" in done.err and "--port" in done.err
