@@ -109,11 +109,11 @@ def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
     ]
     nodes.append(_drawn_centre(around.centre))
     edges = [*_edges(around, points, colors)]
-    left, top, right, bottom = _frame(nodes, angles, points[1:])
+    min_x, min_y, max_x, max_y = _frame(nodes, angles, points[1:])
     return GraphDrawing(
-        view_box=f"{left} {top} {right - left} {bottom - top}",
-        width=right - left,
-        height=bottom - top,
+        view_box=f"{min_x} {min_y} {max_x - min_x} {max_y - min_y}",
+        width=max_x - min_x,
+        height=max_y - min_y,
         nodes=nodes,
         edges=edges,
         legend=legend,
@@ -123,14 +123,14 @@ def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
 def _frame(
     nodes: Sequence[DrawnNode], angles: Sequence[float], points: Sequence[tuple[float, float]]
 ) -> tuple[int, int, int, int]:
-    """Return left, top, right and bottom of what all labels take; the centre's is above it."""
+    """Return the least and the greatest coordinates of what all labels take; the centre's is above it."""
     horizontal, vertical = [-_CENTRE, _CENTRE], [-_CENTRE, _CENTRE]
     for node, angle, (x, y) in zip(nodes, angles, points, strict=False):
         length = _GAP + _LETTER * text_width(node.label)
         horizontal.append(x + length * math.cos(angle))
         vertical.append(y + length * math.sin(angle))
-    left, top = math.floor(min(horizontal) - _MARGIN), math.floor(min(vertical) - _MARGIN)
-    return left, top, math.ceil(max(horizontal) + _MARGIN), math.ceil(max(vertical) + _MARGIN)
+    min_x, min_y = math.floor(min(horizontal) - _MARGIN), math.floor(min(vertical) - _MARGIN)
+    return min_x, min_y, math.ceil(max(horizontal) + _MARGIN), math.ceil(max(vertical) + _MARGIN)
 
 
 def _rings(nodes: Sequence[GraphNode]) -> list[int]:
@@ -167,7 +167,7 @@ def _radii(rings: Sequence[int], nodes: Sequence[GraphNode]) -> tuple[float, flo
     """Return the radii of both rings, so that neighbouring labels are a line apart."""
     inner = rings.count(0)
     first = max(_INNER, inner * _LINE / (2 * math.pi))
-    outer = sum(max(1, sum(other.parent == position for other in nodes)) for position in range(1, inner + 1))
+    outer = sum(max(1, sum(child.parent == position for child in nodes)) for position in range(1, inner + 1))
     second = max(first + _GAP + _LETTER * _LETTERS + _GAP, outer * _LINE / (2 * math.pi))
     return first, second
 

@@ -107,7 +107,7 @@ def neighborhood(
     if radius > 1:
         inner = [*reached]
         branches = [
-            _edges_behind(facts, number, position, relation) for position, number in enumerate(inner, start=1)
+            _outer_edges(facts, number, position, relation) for position, number in enumerate(inner, start=1)
         ]
         _take(reached, _in_turns(branches), max_nodes, centre)
     numbers = [*reached]
@@ -141,7 +141,7 @@ def _edges(relation: str, direction: FactDirection, ids: Ids, parent: int) -> It
         yield number, relation, direction, parent
 
 
-def _edges_behind(facts: Facts, number: int, parent: int, relation: str | None) -> Iterator[_Edge]:
+def _outer_edges(facts: Facts, number: int, parent: int, relation: str | None) -> Iterator[_Edge]:
     """Yield the edges of an entity beside the centre, by one relation or all."""
     for name, direction, ids in groups_of_ids(facts, number):
         if relation in (None, name):
@@ -186,14 +186,14 @@ def _facts_of(
     centre = int(inside[0])
     ids, codes = facts.edges(number, None, "out")
     matching = np.isin(ids, inside)
-    for other, code in zip(ids[matching].tolist(), codes[matching].tolist(), strict=True):
+    for neighbor, code in zip(ids[matching].tolist(), codes[matching].tolist(), strict=True):
         name, inverse = facts.name(code), facts.inverse(code)
         if number != centre:
-            if other == centre and inverse is not None:
+            if neighbor == centre and inverse is not None:
                 continue
-            if relation is None and not facts.is_stored(number, code, other):
+            if relation is None and not facts.is_stored(number, code, neighbor):
                 continue
-            if inverse == code and number > other:
+            if inverse == code and number > neighbor:
                 continue
         if relation in (None, name):
-            yield GraphFact(subject=positions[number], relation=name, object=positions[other])
+            yield GraphFact(subject=positions[number], relation=name, object=positions[neighbor])

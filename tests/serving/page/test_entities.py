@@ -31,10 +31,10 @@ def test_nested_attributes_are_written_out():
 
 
 def test_long_attributes_are_cut():
-    [many, long] = attribute_views({"many": list(range(1_000)), "long": "x" * 100_000}, set())
-    assert (len(many.values), many.hidden) == (MAX_VALUES, 1_000 - MAX_VALUES)
-    assert len(long.values[0]) == MAX_CHARACTERS
-    assert long.values[0].endswith("…")
+    [sequence, text] = attribute_views({"many": list(range(1_000)), "long": "x" * 100_000}, set())
+    assert (len(sequence.values), sequence.hidden) == (MAX_VALUES, 1_000 - MAX_VALUES)
+    assert len(text.values[0]) == MAX_CHARACTERS
+    assert text.values[0].endswith("…")
 
 
 def test_a_card_has_names_facts_and_no_address_where_there_is_none(tmp_path):

@@ -46,9 +46,9 @@ def triples(around):
 @pytest.mark.parametrize("key", ["dog", "cat", "mouse", "alone"])
 def test_facts_by_relation_are_all_that_can_be_said(kb, key):
     shown = {
-        (key, group.relation, other.key) if group.direction == "out" else (other.key, group.relation, key)
+        (key, group.relation, end.key) if group.direction == "out" else (end.key, group.relation, key)
         for group in facts_by_relation(kb, kb.id(key), 10)
-        for other in group.entities
+        for end in group.entities
     }
     inverses = {*INVERSES, *INVERSES.values()}
     expected = {
@@ -159,13 +159,13 @@ def test_nodes_stand_on_rings_and_do_not_meet(hub):
 
 def test_all_labels_are_in_the_frame(hub):
     drawing = draw_neighborhood(neighborhood(hub, "hub", max_nodes=30, radius=2))
-    left, top, width, height = map(int, drawing.view_box.split())
+    min_x, min_y, width, height = map(int, drawing.view_box.split())
     for node in drawing.nodes[:-1]:
-        assert left < node.x < left + width
-        assert top < node.y < top + height
+        assert min_x < node.x < min_x + width
+        assert min_y < node.y < min_y + height
         angle = math.atan2(node.y, node.x)
         reach = 15 * text_width(node.label) / 2
-        assert left < node.x + reach * math.cos(angle) < left + width
+        assert min_x < node.x + reach * math.cos(angle) < min_x + width
 
 
 def test_labels_on_the_left_are_turned_to_be_read(kb):

@@ -73,8 +73,8 @@ def test_a_base_with_coherence_keeps_it(kb, linkers):
 
 
 def test_linkers_of_any_number_of_least_scores_are_not_remembered(base, linkers):
-    made = [linkers.linker(base, number / 100, coherence=False) for number in range(100)]
-    assert len({id(linker) for linker in made}) == 100
+    variants = [linkers.linker(base, number / 100, coherence=False) for number in range(100)]
+    assert len({id(linker) for linker in variants}) == 100
     assert len(linkers._linkers[base]) <= 16
 
 
