@@ -149,7 +149,7 @@ def test_an_open_file_may_name_its_delimiter():
 
 
 def test_an_error_of_an_open_file_has_a_line_and_no_path():
-    with pytest.raises(SourceError, match="^expected 2 fields") as refused:
+    with pytest.raises(SourceError, match=r"^expected 2 fields") as refused:
         [*csv_rows_of(io.BytesIO(b"a,b\n1,2\n3\n"))]
     assert (refused.value.path, refused.value.line) == (None, 3)
 
