@@ -5,6 +5,7 @@ base its entity is in. Documents are read as they are linked: no more than the l
 memory.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import tee
 from typing import Literal
@@ -41,7 +42,7 @@ class MultiKBLinker:
         if not linkers:
             raise UsageError("there is no knowledge base to link to")
         names = [linker.kb.name for linker in linkers]
-        if repeats := [name for index, name in enumerate(names) if name in names[:index]]:
+        if repeats := [name for name, count in Counter(names).items() if count > 1]:
             raise UsageError(
                 f"the knowledge base {repeats[0]} is named twice, and a text is linked to each once: leave "
                 "out one of them"

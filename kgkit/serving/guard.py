@@ -346,7 +346,10 @@ class ClientRates:
 
 
 def _name_of(host: str) -> str:
-    """Return the name in a header `Host`, without the port: `[::1]:80` gives `::1`."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+    """Return the name in a header `Host`, without the port: `[::1]:80` gives `::1`; of no such header all."""
+    name, colon, port = host.rpartition(":")
+    if not colon or (port and not port.isdecimal()):
+        name = host
+    if name.startswith("[") and name.endswith("]"):
+        return name[1:-1]
+    return host if ":" in name else name

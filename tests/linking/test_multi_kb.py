@@ -1,5 +1,7 @@
 """Links to several knowledge bases at once."""
 
+from time import process_time
+
 import pytest
 
 import kgkit
@@ -117,6 +119,15 @@ def test_a_knowledge_base_is_linked_to_once(home):
         kgkit.link("Rex", {"kings": "prior", "nope": "prior"}, home=home)
     with pytest.raises(UsageError, match="no knowledge base to link to"):
         kgkit.link("Rex", {}, home=home)
+
+
+def test_a_list_of_a_hundred_thousand_linkers_is_refused_at_once(home):
+    with kgkit.open_kb("kings", home=home) as kb:
+        linkers = [Linker.open(kb, model="prior")] * 100_000
+        begin = process_time()
+        with pytest.raises(UsageError, match="the knowledge base kings is named twice"):
+            MultiKBLinker(linkers)
+        assert process_time() - begin < 1
 
 
 def test_keys_of_candidates_are_looked_up_in_each_knowledge_base(home):

@@ -36,7 +36,8 @@ def guarded(served_home):
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1", "127.0.0.1:8077", "localhost:1", "LocalHost", "[::1]:8077", "[::1]", "::1"]
+    "host",
+    ["127.0.0.1", "127.0.0.1:8077", "localhost:1", "localhost:", "LocalHost", "[::1]:8077", "[::1]", "::1"],
 )
 def test_the_names_of_loopback_are_served(client, host):
     assert client.get("/v1/kbs", headers={"Host": host}).status_code == 200
@@ -45,7 +46,8 @@ def test_the_names_of_loopback_are_served(client, host):
 @pytest.mark.parametrize(
     "host",
     ["", "evil.example", "evil.example:8077", "127.0.0.1.evil.example", "localhost.evil.example", "[::2]",
-     "127.0.0.1@evil.example", "evil.example#localhost", "127.0.0.1, evil.example"],
+     "127.0.0.1@evil.example", "evil.example#localhost", "127.0.0.1, evil.example", "[::1]evil.example",
+     "[::1", "[::1].evil.example:80", "localhost:evil.example", "localhost:80:80", "localhost:-1"],
 )  # fmt: skip
 def test_a_foreign_host_is_refused_even_on_loopback(client, host):
     answer = client.get("/v1/kbs", headers={"Host": host})

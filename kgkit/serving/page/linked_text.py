@@ -8,13 +8,17 @@ import numpy as np
 
 from kgkit.linking.html import hue_of_entity, type_hues
 from kgkit.linking.linker import type_of_entity
+from kgkit.serving.page.addresses import address
 from kgkit.serving.page.colors import hue_class, shade_class
 from kgkit.types import Entity, Link, LinkCandidate, LinkedDocument
 
-__all__ = ["PARTS", "CandidateView", "LinkView", "Piece", "TextView", "text_view"]
+__all__ = ["MAX_LISTED", "PARTS", "CandidateView", "LinkView", "Piece", "TextView", "text_view"]
 
 PARTS: Final = ("prior", "context", "coherence")
 """Parts of a score, see `kgkit.linking.scoring.ScoreParts`."""
+
+MAX_LISTED: Final = 1_000
+"""Links that are listed with their candidates, of which each takes three kilobytes of a page."""
 
 FindEntity = Callable[[str], Entity | None]
 """Returns the entity of a key; None if there is none."""
@@ -51,7 +55,7 @@ class LinkView:
         link: link itself.
         type: type of its entity.
         color: classes of its mark.
-        candidates: candidates, best first.
+        candidates: candidates, best first; none of a link that is not listed.
         parts: names of the parts that its scores have.
     """
 
@@ -66,6 +70,13 @@ class LinkView:
     def name(self) -> str:
         """Name of the entity: its label, or its key."""
         return self.link.label or self.link.entity or ""
+
+    @property
+    def target(self) -> str:
+        """Address to which its mark leads: its candidates, or its entity where these are not listed."""
+        if self.number <= MAX_LISTED:
+            return f"#candidates-{self.number}"
+        return address("/entity", kb=self.link.kb, key=self.link.entity) if self.link.entity else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +102,11 @@ class TextView:
     pieces: list[Piece]
     links: list[LinkView]
     legend: dict[str, str]
+
+    @property
+    def listed(self) -> list[LinkView]:
+        """Links that are listed with their candidates: the first `MAX_LISTED`."""
+        return self.links[:MAX_LISTED]
 
 
 def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
@@ -118,9 +134,10 @@ def _link_view(
 ) -> LinkView:
     hue = hues.get(type_name, hue_of_entity(link.entity or ""))
     color = "nil" if link.nil else f"{hue_class(hue)} {shade_class(link.score)}"
-    shares = [part_shares(link.candidates, part) for part in PARTS]
+    rows = link.candidates if number <= MAX_LISTED else []
+    shares = [part_shares(rows, part) for part in PARTS]
     candidates = []
-    for index, row in enumerate(link.candidates):
+    for index, row in enumerate(rows):
         entity = find_entity(row.entity)
         candidates.append(
             CandidateView(

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.linked_text import part_shares, text_view
+from kgkit.serving.page.linked_text import MAX_LISTED, part_shares, text_view
 from kgkit.types import Entity, Link, LinkCandidate, LinkedDocument
+from tests.serving.page.html_reader import Page
 
 ENTITIES = {
     "dog": Entity("dog", "Dog", description="barks", kind="animal"),
@@ -71,6 +72,20 @@ def test_a_link_to_nothing_has_no_color():
     text = "dog"
     [item] = view_of(text, link(text, "dog", None)).links
     assert (item.color, item.name) == ("nil", "")
+
+
+def test_of_many_links_the_first_are_listed_and_the_marks_of_the_others_lead_to_their_entities():
+    text = "dog " * (MAX_LISTED + 2)
+    links = [
+        link(text, "dog", "dog", candidate("dog", 1.0), begin=4 * index) for index in range(MAX_LISTED + 1)
+    ]
+    view = view_of(text, *links, link(text, "dog", None, begin=4 * len(links)))
+    assert len(view.links) == MAX_LISTED + 2 and view.listed == view.links[:MAX_LISTED]
+    last, further, nil = view.links[-3:]
+    assert (last.target, len(last.candidates)) == (f"#candidates-{MAX_LISTED}", 1)
+    assert (further.target, further.candidates) == (address("/entity", kb="kb", key="dog"), [])
+    assert nil.target == ""
+    assert sum(piece.link is not None for piece in view.pieces) == len(view.links)
 
 
 def test_an_entity_that_has_gone_is_shown_by_its_key():
@@ -167,6 +182,17 @@ def test_a_text_too_long_for_an_address_is_linked_at_once(browser):
     answer = browser.post("/", data={"text": "A dog. " * 1_000, "kb": "facts"}, follow_redirects=False)
     assert answer.status_code == 200
     assert "1000 links" in answer.text
+
+
+def test_the_page_of_a_long_text_says_what_it_lists_and_stays_small(browser):
+    answer = browser.post("/", data={"text": "A dog. " * 2_800, "kb": "facts"})
+    page = Page(answer.text)
+    assert "2800 links" in page.text and "The first 1,000 links are listed" in page.text
+    assert len([name for name in page.ids if name.startswith("candidates-")]) == MAX_LISTED
+    assert len([each for each in page.links if each == "/entity?kb=facts&key=dog"]) >= 1_800
+    short = browser.post("/", data={"text": "A dog. " * MAX_LISTED, "kb": "facts"})
+    assert "links are listed" not in short.text
+    assert len(answer.content) < 2 * len(short.content)
 
 
 def test_a_text_keeps_its_first_line_end_and_its_white_space(read):
