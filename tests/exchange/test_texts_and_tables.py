@@ -149,13 +149,13 @@ def test_an_open_file_may_name_its_delimiter():
 
 
 def test_an_error_of_an_open_file_has_a_line_and_no_path():
-    with pytest.raises(SourceError, match="^expected 2 fields") as refused:
+    with pytest.raises(SourceError, match=r"^expected 2 fields") as refused:
         [*csv_rows_of(io.BytesIO(b"a,b\n1,2\n3\n"))]
     assert (refused.value.path, refused.value.line) == (None, 3)
 
 
 def test_an_open_file_and_a_path_give_the_same_rows(tmp_path):
-    content = "\ufeffid,name\n1,\"x, y\"\n\n2,z\n"
+    content = '\ufeffid,name\n1,"x, y"\n\n2,z\n'
     path = write(tmp_path / "t.csv", content)
     assert [*csv_rows_of(io.BytesIO(content.encode()))] == [*csv_rows(path)]
 
