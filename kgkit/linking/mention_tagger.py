@@ -90,7 +90,7 @@ class MentionTagger(ABC):
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed; or spaCy, for a pipeline.
         """
-        if model.startswith(SPACY):
+        if str(model).startswith(SPACY):  # a folder may be a `Path`
             from kgkit.linking.spacy_tagger import SpacyTagger  # here: it loads spaCy
 
             if type_prior is not None:

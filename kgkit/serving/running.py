@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Final
 
@@ -104,6 +104,7 @@ class Supervisor:
         with _metrics_folder(), _stop_signals() as stops:
             _raise_file_limit()
             check_resources(self.settings, self.home)
+            self.settings = with_default_kb(self.settings, self.home)
             listening = _listen(self.settings)
             self._alive = os.pipe()
             _preload(self.settings)
@@ -205,6 +206,21 @@ class Supervisor:
                     os.kill(worker.pid, signal.SIGKILL)
                 deadline = float("inf")
             time.sleep(_POLL_SECONDS)
+
+
+def with_default_kb(settings: ServiceSettings, home: Home) -> ServiceSettings:
+    """Return settings that name the only knowledge base as the default one, if neither they nor the home do.
+
+    So requests that name none are answered by it when another one is published, by workers of later too.
+
+    Args:
+        settings: settings of the service.
+        home: folder of knowledge bases and models.
+    """
+    names = list(settings.kbs) or [kb.name for kb in home.kbs()]
+    if settings.default_kb is None and not home.chosen_default and len(names) == 1:
+        return replace(settings, default_kb=names[0])
+    return settings
 
 
 def _has_ended(worker: WorkerProcess) -> bool:

@@ -14,7 +14,9 @@ pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.commands.messages import Messages
+from kgkit.evaluation import LinkScore
 from kgkit.evaluation.files import written
+from kgkit.evaluation.matching import DocumentCounts
 from tests.cli_helpers import COMMAND, run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import child_env
@@ -124,7 +126,8 @@ def test_what_a_terminal_would_obey_is_left_out_of_errors(home, tmp_path):
 @pytest.mark.parametrize("task", ["el", "wsd"])
 def test_a_line_with_the_name_of_a_model_does_nothing_to_a_terminal(task, capfdbinary):
     module = importlib.import_module(f"kgkit.commands.evaluate.{task}")
-    module._write([], "x\x1b[2J\x9b31m\ty\n", *(["given"] if task == "el" else []))
+    scored = module._ScoredSets([("a", LinkScore())], [DocumentCounts()], None) if task == "el" else []
+    module._write(scored, "x\x1b[2J\x9b31m\ty\n", *(["given"] if task == "el" else []))
     out, _ = capfdbinary.readouterr()
     first = out.decode().split("\n")[0]
     assert first.startswith("model x�[2J�31m\ty") and not {"\x1b", "\x9b"} & {*out.decode()}

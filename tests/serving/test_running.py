@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from kgkit.home import Home
-from kgkit.serving.running import Supervisor
+from kgkit.serving.running import Supervisor, with_default_kb
 from kgkit.serving.settings import ServiceSettings
 from kgkit.serving.worker import BACKLOG, SharedSocket, open_socket
 from tests.cli_helpers import run, started
 from tests.serving.test_resources import records
 from tests.small_kb import build, facts_kb
 
-PATIENCE = 60
+PATIENCE = 300
 
 
 class RunningService:
@@ -259,3 +259,13 @@ def test_a_supervisor_whose_address_is_taken_starts_nothing(facts_home):
         with pytest.raises(Exception, match="cannot listen"):
             supervisor.run(lambda url: None)
     assert supervisor.workers == []
+
+
+def test_the_only_knowledge_base_stays_the_default_when_another_is_published(tmp_path):
+    build(tmp_path, facts_kb(), name="first").close()
+    home, settings = Home(tmp_path), ServiceSettings()
+    assert with_default_kb(settings, home).default_kb == "first"
+    assert with_default_kb(ServiceSettings(kbs={"x": ("prior",)}), home).default_kb == "x"
+    assert with_default_kb(ServiceSettings(default_kb="y"), home).default_kb == "y"
+    build(tmp_path, facts_kb(), name="second").close()
+    assert with_default_kb(settings, home) is settings

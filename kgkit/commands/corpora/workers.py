@@ -142,7 +142,10 @@ def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: in
                 message = True, answer(request)
             except Exception as error:  # noqa: BLE001  # the parent raises it
                 message = False, _portable(error)
-            pipe.send(message)
+            try:
+                pipe.send(message)
+            except OSError:  # the parent has closed the pipe: nobody waits
+                return
 
 
 def _portable(error: Exception) -> Exception:
