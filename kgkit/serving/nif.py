@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kgkit.evaluation.nif import NifLimits
-from kgkit.serving.forms import number_field, parse_fields
+from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.nif_documents import MAX_TRIPLES, NifDocument, Task, read_documents, write_documents
 from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
@@ -44,7 +44,7 @@ def router(service: Service) -> APIRouter:
             documents,
             kb=request.path_params.get("kb") or fields.get("kb") or None,
             model=fields.get("model") or None,
-            threshold=number_field(fields, "threshold", 0, 1) if fields.get("threshold") else None,
+            threshold=parse_number("threshold", fields.get("threshold", "")),
             nil=fields.get("nil") == "true",
         )
         body = await service.call(write_documents, documents, linked)

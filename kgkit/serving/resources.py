@@ -19,7 +19,7 @@ from kgkit.candidates import generator_for
 from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking import Linker
+from kgkit.linking import Linker, LinkerConfig
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.serving.settings import ServiceSettings
@@ -42,9 +42,9 @@ class ServedKB:
     """A build with all that was opened on it.
 
     Args:
-        kb: handle; it is closed when nobody uses it any more.
+        kb: handle of the build; it is closed when no request uses it any more.
         linkers: linkers by the names of their models, the default one first.
-        state: versions on disk that this was opened from.
+        state: versions of build, vectors and models on disk that were opened.
     """
 
     def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
@@ -90,10 +90,7 @@ class ServedKB:
                     nil="mark" if nil else "drop",
                     top_k=top_k,
                 )
-                linker = Linker(
-                    self.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger
-                )
-                self._variants[variant] = linker
+                linker = self._variants[variant] = linker_variant(base, config)
                 if len(self._variants) > _MAX_VARIANTS:
                     self._variants.popitem(last=False)
             self._variants.move_to_end(variant)
@@ -253,6 +250,16 @@ class ServiceResources:
         return tuple(state)
 
 
+def linker_variant(base: Linker, config: LinkerConfig) -> Linker:
+    """Return a linker with other settings, that shares generator, scorer and tagger with another linker.
+
+    Args:
+        base: linker to share with.
+        config: settings of the new linker.
+    """
+    return Linker(base.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger)
+
+
 def check_resources(settings: ServiceSettings, home: Home) -> None:
     """Refuse settings that name what is not there, before anything that takes long; nothing stays open.
 
@@ -286,11 +293,11 @@ def _fitting_vectors(kb: KnowledgeBase) -> Iterator[str]:
             yield name
 
 
-def _check_vectors(former: KnowledgeBase, latter: KnowledgeBase) -> None:
-    """Refuse a build that lacks vectors which the former one has.
+def _check_vectors(served: KnowledgeBase, successor: KnowledgeBase) -> None:
+    """Refuse a successor that lacks vectors which the served build has.
 
     Raises:
-        StaleVectors, DamagedVectors, NotThere: if it does.
+        StaleVectors, DamagedVectors, NotThere: if vectors are missing, or do not fit the successor.
     """
-    for name in _fitting_vectors(former):
-        latter.vectors(name)
+    for name in _fitting_vectors(served):
+        successor.vectors(name)

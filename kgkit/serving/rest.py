@@ -7,13 +7,14 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
+from kgkit.kb import KnowledgeBase
 from kgkit.kb.json_records import (
     candidate_record,
     entity_record,
     link_probability,
     neighbour_keys,
-    neighbour_record,
     neighbour_records,
+    scored_record,
 )
 from kgkit.models.listing import models
 from kgkit.serving.answers import json_response, validation_problem
@@ -29,7 +30,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class RequestModel(BaseModel):
-    """What all requests have in common: no other fields, and no numbers that are none."""
+    """Base of all requests: unknown fields, infinities and NaN are refused."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -256,7 +257,7 @@ def _add_graph(routes: APIRouter, service: Service) -> None:
             service.nearest, query.entity, query.kb, text=query.text, k=query.k, vectors=query.vectors,
             kind=query.kind,
         )  # fmt: skip
-        return json_response([neighbour_record(each) for each in results])
+        return json_response([scored_record(each.entity, each.score) for each in results])
 
 
 def _add_listings(routes: APIRouter, service: Service) -> None:
@@ -273,7 +274,7 @@ def _add_listings(routes: APIRouter, service: Service) -> None:
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
-    """Return what the manifests of the knowledge bases that are served say, the default one first."""
+    """Return the manifests of the served knowledge bases as records, the default one first."""
     default = service.resources.default_name()
     records = []
     for name in service.kb_names():
@@ -300,7 +301,7 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
 
 
 def model_records(service: Service) -> list[dict[str, Any]]:
-    """Return what the models in the home say of themselves, without where they lie."""
+    """Return the models of the home as records, without their paths."""
     records = []
     for model in models(service.home.path):
         record = model.to_dict()
@@ -311,26 +312,16 @@ def model_records(service: Service) -> list[dict[str, Any]]:
     return records
 
 
-def search_record(kb: Any, hit: SearchHit) -> dict[str, Any]:
-    """Return what a text has found as a record.
+def search_record(kb: KnowledgeBase, hit: SearchHit) -> dict[str, Any]:
+    """Return a search hit as a record.
 
     Args:
-        kb: knowledge base of the entity.
-        hit: what was found.
+        kb: knowledge base that was searched.
+        hit: entity, and how it matches the query.
     """
-    entity = hit.entity
-    return {
-        "entity": entity.key,
-        "label": entity.label,
-        "kind": entity.kind,
-        "description": entity.description,
-        "field": hit.field,
-        "text": hit.text,
-        "match": hit.match,
-        "score": float(f"{hit.score:.7g}"),
-        "ids": kb.identifiers(entity.id),
-        "url": kb.url(entity.id) or "",
-    }
+    names = {"ids": kb.identifiers(hit.entity.id), "url": kb.url(hit.entity.id) or ""}
+    match = {"field": hit.field, "text": hit.text, "match": hit.match}
+    return scored_record(hit.entity, hit.score) | match | names
 
 
 def _documents(request: LinkRequest) -> list[Document]:
@@ -366,16 +357,16 @@ def _document(field: str, name: str, text: str, mentions: Iterable[MentionReques
 
 
 async def read_body(request: Request, model: type[Model]) -> Model:
-    """Return the body of a request.
+    """Return the body of a request, decoded from JSON.
 
-    Strings with lone surrogates, which JSON can write and no text has, are refused, as is what is no JSON.
+    Strings with lone surrogates are refused: JSON can write them, but they are no Unicode text.
 
     Args:
-        request: request.
-        model: model of the body.
+        request: request with the body.
+        model: pydantic model of the body.
 
     Raises:
-        Problem: if it is not of that model.
+        Problem: if the body is no JSON, or does not fit the model.
     """
     try:
         return model.model_validate_json(await request.body())
@@ -386,14 +377,14 @@ async def read_body(request: Request, model: type[Model]) -> Model:
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return what OpenAPI is told of a body that `read_body` reads."""
+    """Return the part of an OpenAPI operation that describes a body which `read_body` reads."""
     schema = model.model_json_schema()
     schema = _without_references(schema, schema.pop("$defs", {}))
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _without_references(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a schema with what it refers to in the place of the references."""
+    """Return a JSON schema whose references are replaced by the schemas that they refer to."""
     if isinstance(schema, list):
         return [_without_references(each, definitions) for each in schema]
     if not isinstance(schema, dict):

@@ -91,7 +91,7 @@ def kb_facts(service: Service, name: str) -> dict[str, Any]:
         "relations": kb.relations,
         "vectors": [_vectors_row(service, kb, vectors) for vectors in vectors_names(kb.home)],
         "models": service.served(name).models,
-        "problem": without_paths(service.resources.problems.get(name, ""), service.home),
+        "problem": service.problems().get(name, ""),
         "examples": kb.store.entities([*_first_ids(kb)]),
     }
 
@@ -149,7 +149,7 @@ def run_page(home: Home, model: str, start: int, size: int) -> tuple[int, list[R
     """Return the number of runs, and some of them, newest first.
 
     Args:
-        home: whose catalog.
+        home: home with the catalog.
         model: name of the only model; empty for all.
         start: position of the first run, from 0.
         size: largest number of runs.
@@ -188,7 +188,7 @@ def score_page(
     """Return the number of scores, some of them, newest first, and the tasks and data sets that there are.
 
     Args:
-        home: whose catalog.
+        home: home with the catalog.
         task: name of the only task; empty for all.
         dataset: name of the only data set; empty for all.
         start: position of the first score, from 0.
