@@ -89,13 +89,13 @@ class PathArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTool:
-    """A tool.
+    """A tool of an agent.
 
     Attributes:
-        name: its name.
-        description: sentences that tell an agent when to use it.
-        arguments: struct of its arguments.
-        answer: function that gives the record.
+        name: name of the tool.
+        description: sentences that say what the tool is for.
+        arguments: struct of the tool's arguments.
+        answer: function that returns the answer as a record.
         rows: field of the record whose rows may be left out.
     """
 
@@ -236,7 +236,7 @@ def _description(entity: Entity | None) -> str:
 
 
 def _abbreviated(value: Any) -> Any:
-    """Return a JSON-like value without what is too much of it."""
+    """Return a JSON-like value with long texts shortened, and long lists cut."""
     if isinstance(value, str):
         return value if len(value) <= _DESCRIPTION else value[: _DESCRIPTION - 1] + "…"
     if isinstance(value, list | tuple):
@@ -247,11 +247,11 @@ def _abbreviated(value: Any) -> Any:
 
 
 def bounded_json(record: Mapping[str, Any], rows: str, most: int = MAX_CHARACTERS) -> str:
-    """Return a record as JSON that is short enough.
+    """Return a record as JSON of a bounded length.
 
     Args:
-        record: the record.
-        rows: field whose last rows are left out where it is too long.
+        record: record with the answer of a tool.
+        rows: name of the field whose last rows are left out if the JSON is too long.
         most: largest number of characters.
     """
     text = msgspec.json.encode(record).decode()
@@ -320,7 +320,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
-    """Return what an agent needs to know of each knowledge base that is served, the default one first."""
+    """Return the served knowledge bases as records for agents, the default one first."""
     records = []
     for name in service.kb_names():
         kb = service.kb(name)

@@ -47,12 +47,11 @@ _PREFLIGHT: Final = b"access-control-request-method"
 _READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
 # Of several schemes in a header Chrome reads the first: with Basic it asks for a password.
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="kgkit", Bearer realm="kgkit"'}
-_MAX_CLIENTS: Final = 10_000
-_DRAINED_BODIES: Final = (
-    64  # of a body that is too large so many times the limit is read, so that clients listen
-)
+_DRAINED_BODIES: Final = 64
+"""Of a body that is too large, this many times the limit is read: clients read no answer while they send."""
 _DRAIN_SECONDS: Final = 2.0
 _PARTING_SECONDS: Final = 1.0
+"""Time between two answers of a worker that ask their connections to close."""
 
 
 class Guard:
@@ -103,11 +102,11 @@ class Guard:
         """Refuse a request that may not ask.
 
         Args:
-            headers: those headers of it that are read here; of one that comes twice the values, with a comma.
-            scope: its ASGI scope.
+            headers: headers by name; values of a header that comes twice are joined with a comma.
+            scope: ASGI scope of the request.
 
         Raises:
-            Problem: if it may not.
+            Problem: if the request is refused.
         """
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _name_of(host) not in self._hosts:
@@ -120,9 +119,8 @@ class Guard:
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > self._limits.body_bytes:
             raise self.too_large()
-        preflight = (
-            scope["method"] == "OPTIONS" and _PREFLIGHT in headers
-        )  # which a browser sends without one
+        # A browser sends no token with a preflight request.
+        preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in headers
         if self._token is not None and scope["path"] not in _OPEN_PATHS and not preflight:
             self._check_token(headers.get(b"authorization", b""))
         self._rates.check((scope.get("client") or ("",))[0])
@@ -186,14 +184,16 @@ class Guard:
 
 
 class GuardedRequest:
-    """One request on its way through the guard.
+    """A request on its way through the guard.
 
     Args:
         guard: the guard.
-        scope, receive, send: what ASGI has given.
+        scope: ASGI scope.
+        receive: ASGI function that returns the next message of the client.
+        send: ASGI function that sends a message to the client.
 
     Attributes:
-        begin: time at which it began, in seconds.
+        begin: time at which the request began, in seconds of `time.perf_counter`.
         status: status of the answer; 0 as long as there is none.
     """
 
@@ -204,10 +204,10 @@ class GuardedRequest:
         self._headers: dict[bytes, bytes] = {}
 
     async def answer(self) -> None:
-        """Answer the request, by the application if it may ask.
+        """Pass the request on to the application, if the guard lets it.
 
         Raises:
-            Problem: if it may not.
+            Problem: if the guard refuses it.
         """
         headers = self._headers
         for name, value in self._scope["headers"]:
@@ -240,7 +240,7 @@ class GuardedRequest:
 
         Args:
             problem: the problem.
-            error: error that it is of, which is logged if nobody expected it.
+            error: error behind the problem; it is logged if the status is 500 or above.
         """
         if problem.status >= 500 and not isinstance(problem, Busy):
             log.error("%s: %s", problem.title, type(error).__name__, exc_info=error)
@@ -308,6 +308,10 @@ class GuardedRequest:
                 headers.append((b"connection", b"close"))
             message["headers"] = headers
         await self._send(message)
+
+
+_MAX_CLIENTS: Final = 10_000
+"""Addresses of clients whose requests are counted, those that came last."""
 
 
 class ClientRates:

@@ -20,14 +20,6 @@ from kgkit.types import Entity
 FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
 """Properties that are no attributes."""
 
-_MAX_READ: Final = MAX_SCANNED  # entities; of a larger knowledge base a sample is read
-_SAMPLE: Final = 100_000
-_BATCH: Final = 1_000
-_MAX_NAMES: Final = 10_000
-_EXAMPLES: Final = 20
-_FACTS: Final = 100
-_MAX_SCHEMAS: Final = 16
-
 
 @dataclass(frozen=True, kw_only=True)
 class KBSchema:
@@ -55,6 +47,18 @@ class KBSchema:
     def may_have(self, name: str) -> bool:
         """Say whether there may be entities of a type."""
         return name in self.types or not self.is_complete
+
+
+_MAX_READ: Final = MAX_SCANNED
+"""Entities of the largest knowledge base that is read in full; of a larger one a sample is read."""
+_SAMPLE: Final = 100_000
+"""Entities of that sample."""
+_BATCH: Final = 1_000
+"""Entities that are read in one transaction."""
+_MAX_NAMES: Final = 10_000
+"""Types, and attributes, of a schema: the most frequent ones."""
+_EXAMPLES: Final = 20
+"""Entities of each type that a schema remembers; their properties are those of the type."""
 
 
 def read_schema(kb: KnowledgeBase) -> KBSchema:
@@ -95,6 +99,10 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
 def types_of(entity: Entity) -> tuple[str, ...]:
     """Return the types of an entity, its kind last."""
     return tuple(dict.fromkeys(filter(None, (*entity.types, entity.kind))))
+
+
+_FACTS: Final = 100
+"""Facts of an example that are read for the properties of its type."""
 
 
 def properties_of_type(kb: KnowledgeBase, schema: KBSchema, name: str) -> list[str]:
@@ -148,6 +156,10 @@ def _field(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> Any:
 def _listed(value: Any) -> list[Any]:
     values = value if isinstance(value, list | tuple) else [value]
     return [each for each in values if each is not None and each != ""]
+
+
+_MAX_SCHEMAS: Final = 16
+"""Schemas that a process remembers."""
 
 
 class SchemaCache:

@@ -26,9 +26,8 @@ BACKLOG: Final = 2048
 CLOSING_SECONDS: Final = 0.5
 """Time in which answers ask connections to close, before no more are taken."""
 
-_SILENT_TICKS: Final = (
-    100  # of a tenth of a second: after one to two such times a silent connection is closed
-)
+_SILENT_TICKS: Final = 100
+"""Ticks, ten a second, between two looks for silent connections; one that is silent at both is closed."""
 
 
 class SharedSocket(socket.socket):

@@ -12,11 +12,10 @@ from kgkit.types import Entity
 
 __all__ = ["AttributeView", "EntityCard", "attribute_views", "entity_card"]
 
-MAX_SURFACES: Final = 40
-MAX_FACTS: Final = 12
-"""Facts of each relation; a page of its own has the others."""
 MAX_VALUES: Final = 30
+"""Values of an attribute that a card shows."""
 MAX_CHARACTERS: Final = 1_000
+"""Characters of a value; of a longer one the beginning is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +58,12 @@ class EntityCard:
     hidden_surfaces: int | None
     link_probability: float | None
     facts: list[FactGroup]
+
+
+MAX_SURFACES: Final = 40
+"""Names that a card shows."""
+MAX_FACTS: Final = 12
+"""Facts of each relation that a card shows; the view `/facts` has all."""
 
 
 def entity_card(kb: KnowledgeBase, key: str) -> EntityCard:

@@ -44,7 +44,13 @@ class GraphNode:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphFact:
-    """A fact between two nodes, by their positions."""
+    """A fact between two nodes.
+
+    Attributes:
+        subject: position of the subject; 0 is the centre.
+        relation: name of the relation.
+        object: position of the object.
+    """
 
     subject: int
     relation: str
