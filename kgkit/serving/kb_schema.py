@@ -137,9 +137,9 @@ def property_values(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> 
         numbers = kb.neighbors(entity.id, name)[:most].tolist()
         values.extend(each for each in map(kb.get, numbers) if each is not None)
     if name in entity.attributes:
-        values.extend(_listed(entity.attributes[name]))
+        values.extend(_value_list(entity.attributes[name]))
     elif not values and name in FIELDS:
-        values.extend(_listed(_field(kb, entity, name, most)))
+        values.extend(_value_list(_field(kb, entity, name, most)))
     return values[:most]
 
 
@@ -153,7 +153,7 @@ def _field(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> Any:
     return getattr(entity, name)
 
 
-def _listed(value: Any) -> list[Any]:
+def _value_list(value: Any) -> list[Any]:
     values = value if isinstance(value, list | tuple) else [value]
     return [each for each in values if each is not None and each != ""]
 
@@ -172,17 +172,17 @@ class SchemaCache:
     def __call__(self, kb: KnowledgeBase) -> KBSchema:
         """Return the schema of a knowledge base; a request that comes while it is read waits for it."""
         build = kb.name, kb.build
-        schema = self._cached(build)
+        schema = self._cached_schema(build)
         if schema is None:
             with self._reading:
-                schema = self._cached(build) or read_schema(kb)
+                schema = self._cached_schema(build) or read_schema(kb)
                 with self._lock:
                     self._schemas[build] = schema
                     if len(self._schemas) > _MAX_SCHEMAS:
                         self._schemas.popitem(last=False)
         return schema
 
-    def _cached(self, build: tuple[str, str]) -> KBSchema | None:
+    def _cached_schema(self, build: tuple[str, str]) -> KBSchema | None:
         with self._lock:
             if build in self._schemas:
                 self._schemas.move_to_end(build)

@@ -1,7 +1,7 @@
 """`/nif`: entity linking as GERBIL asks for it, by a POST of NIF in Turtle.
 
-`/nif` is of the default knowledge base, `/nif/NAME` of another. Fields of the query: `model`, `threshold`,
-`nil` (`true`: mentions that are found and mean nothing are written too) and `task` (`a2kb`, `d2kb`).
+`/nif` links to the default knowledge base, `/nif/NAME` to another. Fields of the query: `model`, `threshold`,
+`nil` (`true`: mentions without an entity are written too) and `task` (`a2kb`, `d2kb`).
 """
 
 from typing import Final, get_args
@@ -65,7 +65,7 @@ async def _links(
     threshold: float | None,
     nil: bool,
 ) -> list[LinkedDocument]:
-    """Return the links of each document; mentions that came along are answered whatever they mean."""
+    """Return the links of each document; mentions of the request are answered even if they are NIL."""
     service.check_documents([nif_document.document for nif_document in documents])
     linked: dict[int, LinkedDocument] = {}
     for has_mentions in (False, True):

@@ -22,7 +22,7 @@ from kgkit.serving.reconciliation_queries import (
     ReconciliationQuery,
 )
 from kgkit.serving.service import Service
-from kgkit.text import fold
+from kgkit.text import fold, truncate
 from kgkit.types import Entity
 
 THRESHOLD: Final = 0.5
@@ -131,7 +131,7 @@ def _candidates(
     elif not text:
         rows = _subjects(kb, query)
     if query.properties:
-        rows = _weighed(kb, query, rows)
+        rows = _weigh_properties(kb, query, rows)
     return sorted(rows, key=lambda row: (-row.score, row.entity.id))
 
 
@@ -153,7 +153,7 @@ _ODDS: Final = 9.0
 """Odds of a property: how much more likely a candidate is that has the value."""
 
 
-def _weighed(
+def _weigh_properties(
     kb: KnowledgeBase, query: ReconciliationQuery, rows: Sequence[ReconciliationCandidate]
 ) -> list[ReconciliationCandidate]:
     """Return the candidates with scores that take the properties into account."""
@@ -285,7 +285,7 @@ def describe(entity: Entity) -> dict[str, str]:
     text = entity.description
     if not text:
         return {}
-    return {"description": text if len(text) <= _DESCRIPTION else text[: _DESCRIPTION - 1] + "…"}
+    return {"description": truncate(text, _DESCRIPTION)}
 
 
 def type_records(names: Sequence[str]) -> list[dict[str, str]]:

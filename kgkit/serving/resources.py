@@ -1,10 +1,10 @@
-"""What a process of the service has open: knowledge bases, and the linkers of each.
+"""Knowledge bases that a process of the service has open, and their linkers.
 
-    start     opens the builds that are published, and their models
-    refresh   opens what was published since, beside what is open, and takes it when all of it fits
+    start     opens the published builds, and their models
+    refresh   opens newly published builds beside the open ones, and switches to those that fit
 
-What is open is never changed: `ServedKB` is replaced as a whole, and requests that hold the former one finish
-with it. A build whose model or vectors do not fit is not taken; `problems` says why.
+A `ServedKB` is never changed, but replaced: requests that use the old one finish with it. A build whose model
+or vectors do not fit is not taken; `problems` has the reason.
 """
 
 import logging
@@ -142,7 +142,7 @@ class ServiceResources:
             NotThere: if nothing can be served, or a knowledge base that the settings name.
             KgkitError: if a knowledge base that the settings name, or its model, cannot be opened.
         """
-        for name in self._wanted_names():
+        for name in self._kb_names():
             try:
                 self._served[name] = self._open(name, self._model_names(name))
             except (KgkitError, OSError) as error:
@@ -182,9 +182,9 @@ class ServiceResources:
         return served
 
     def refresh(self) -> None:
-        """Take what was published since, where all of it fits; else keep what is open, and say why."""
+        """Switch to newly published builds whose models and vectors fit; of others note the problem."""
         with self._lock:
-            for name in self._wanted_names():
+            for name in self._kb_names():
                 served = self._served.get(name)
                 models = self._model_names(name) if served is None else served.models
                 state = self._state(name, models)
@@ -210,7 +210,7 @@ class ServiceResources:
         self._refused.pop(name, None)
         log.info("knowledge base %s is served from build %s", name, successor.kb.build)
 
-    def _wanted_names(self) -> list[str]:
+    def _kb_names(self) -> list[str]:
         """Return the names of the knowledge bases that are to be served."""
         return list(self.settings.kbs) or [kb.name for kb in self.home.kbs()]
 

@@ -144,7 +144,7 @@ def run_worker(
         service.request_log = RequestLog()
     config = uvicorn.Config(
         make_app(service), log_config=None, access_log=False, lifespan="on", ws="none", backlog=1,
-        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_patience(settings),
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_shutdown_seconds(settings),
         timeout_keep_alive=15,
     )  # fmt: skip
     WorkerServer(config, service, announce).run([listening])
@@ -166,6 +166,6 @@ def follow_parent(alive: int) -> None:
     threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
-def _patience(settings: ServiceSettings) -> int:
+def _shutdown_seconds(settings: ServiceSettings) -> int:
     """Return the seconds after which what is under way is given up: longer than any answer may take."""
     return int(settings.limits.seconds) + 5

@@ -1,6 +1,6 @@
-"""What the views of the catalog show: manifests of what is served, and rows of runs and scores.
+"""Data of the catalog's views: manifests of knowledge bases and models, and rows of runs and scores.
 
-No path of this machine is shown: of files their names, and in commands what is left without the folders.
+No paths of this machine are shown: files by their names, commands without folders.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +134,7 @@ def model_facts(service: Service, name: str) -> dict[str, Any]:
         DamagedModel: if it cannot be read.
     """
     if name not in {summary.name for summary in models(service.home.path)}:  # a path is no name
-        raise NotThere(f"no model {name!r}")
+        raise NotThere(f"no model {name!r}; the page of models lists those of this machine")
     facts = describe_model(name, service.home)
     hidden = ("path", "sizes", "sha256", "needs")
     shown = {
@@ -178,7 +178,7 @@ def run_view(home: Home, number: int) -> RunView:
     with Catalog.open(home) as catalog, catalog.reading() as session:
         row = session.get(Run, number)
         if row is None or row.home != catalog.home:
-            raise NotThere(f"no run {number:,} in the catalog")
+            raise NotThere(f"no run {number:,} in the catalog; the page of runs lists them")
         return _run_view(row, home)
 
 

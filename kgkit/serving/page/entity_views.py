@@ -134,11 +134,11 @@ def graph_page(kb: KnowledgeBase, key: str, *, relation: str | None, radius: int
     return render(
         "graph.html", kb=kb.name, around=around, drawing=draw_neighborhood(around), relation=relation or "",
         relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
-        max_nodes=max_nodes, groups=listed(around),
+        max_nodes=max_nodes, groups=nodes_by_relation(around),
     )  # fmt: skip
 
 
-def listed(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
+def nodes_by_relation(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the nodes as the list beside the drawing has them: by relation, with those behind each."""
     groups: dict[str, list[dict[str, Any]]] = {}
     inner: dict[int, list[GraphNode]] = {}
@@ -170,7 +170,7 @@ async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str
                 kb,
                 text=text,
                 k=count,
-                vectors=vectors or _default(names),
+                vectors=vectors or _default_vectors(names),
             )
     except (KgkitError, Problem) as error:
         problem = problem_of(error, service.home)
@@ -195,7 +195,7 @@ def _entity_of(kb: KnowledgeBase, key: str, query: str) -> Entity | None:
     return kb.get(query) if query else None
 
 
-def _default(names: list[str]) -> str | None:
+def _default_vectors(names: list[str]) -> str | None:
     """Return the vectors that are used where none are named: those of texts, if there are several."""
     return "text" if len(names) > 1 and "text" in names else None
 

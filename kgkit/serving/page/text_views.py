@@ -121,7 +121,7 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
     problem: Problem | None = None
     if fields.text.strip():
         try:
-            view = await _linked(service, linkers, fields, name)
+            view = await _linked_view(service, linkers, fields, name)
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
     default = f"default ({service.served(name).models[0]})"
@@ -132,7 +132,7 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
     )  # fmt: skip
 
 
-async def _linked(service: Service, linkers: ExplainingLinkers, fields: TextForm, kb: str) -> TextView:
+async def _linked_view(service: Service, linkers: ExplainingLinkers, fields: TextForm, kb: str) -> TextView:
     if fields.coherence not in dict(COHERENCE):
         raise Problem(
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"
