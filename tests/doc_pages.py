@@ -17,6 +17,7 @@ import pty
 import re
 import shlex
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -58,6 +59,7 @@ class Session:
         gc.freeze()  # what is there already need not be looked through at the end: seconds a page
         self.folder = folder
         self.names: dict[str, Any] = {"__name__": "__main__"}
+        self._ports: dict[str, str] = {}  # free ones in the place of those that the page names
         self._groups: list[int] = []  # of processes, of which some may run in the background
         programs = folder / ".bin"
         programs.mkdir()
@@ -94,6 +96,10 @@ class Session:
 
     def command(self, line: str) -> tuple[int, str]:
         """Run a command line in a terminal; return its exit code and what it said: messages, then results."""
+        for port in re.findall(r"--port (\d+)", line):
+            self._ports.setdefault(port, _free_port())
+        for port, free in self._ports.items():
+            line = re.sub(rf"\b{port}\b", free, line)
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, COLUMNS, 0, 0))
         shown: list[bytes] = []
@@ -183,6 +189,12 @@ def fits(actual: str, shown: str) -> bool:
         else:
             pattern += ".*".join(map(re.escape, line.rstrip().split("…"))) + r"[ \t]*\n"
     return re.fullmatch(pattern, actual.rstrip() + "\n" if actual.strip() else "") is not None
+
+
+def _free_port() -> str:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return str(free.getsockname()[1])
 
 
 def _read(handle: int) -> Iterator[bytes]:

@@ -34,7 +34,7 @@ class SpacyTagger(MentionTagger):
     Raises:
         UsageError: if no component of the pipeline sets entities.
 
-    Example:
+    Examples:
         >>> linker = Linker.open("wikipedia", mentions="spacy:en_core_web_sm")
     """
 

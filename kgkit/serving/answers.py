@@ -13,6 +13,9 @@ from kgkit.errors import KgkitError
 from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
 from kgkit.serving.service import Service
 
+ErrorPage = Callable[[Request, Problem], Response | None]
+"""Returns a problem as a page; None where the request does not ask for one."""
+
 _encode: Final = msgspec.json.Encoder().encode
 _NO_FIELDS: Final = frozenset("query body path header str int float bool list tuple dict".split())
 
@@ -27,15 +30,14 @@ def problem_response(problem: Problem) -> Response:
     return Response(problem.to_json(), problem.status, problem.headers, MEDIA_TYPE)
 
 
-def add_error_handlers(
-    app: FastAPI, service: Service, error_page: Callable[[Request, Problem], Response | None]
-) -> None:
+def add_error_handlers(app: FastAPI, service: Service, error_page: ErrorPage | None = None) -> None:
     """Let an application answer errors as problems.
 
     Args:
         app: application.
         service: service, whose home is left out of sentences.
-        error_page: function that returns a problem as a page, where the request asks for HTML.
+        error_page: function that returns a problem as a page, where the request asks for HTML; None: all are
+            JSON.
     """
 
     async def answer(request: Request, error: Exception) -> Response:
@@ -46,7 +48,8 @@ def add_error_handlers(
             problem = validation_problem(error.errors())
         else:
             problem = problem_of(error, service.home)
-        return error_page(request, problem) or problem_response(problem)
+        page = None if error_page is None else error_page(request, problem)
+        return page or problem_response(problem)
 
     for kind in (Problem, KgkitError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, answer)

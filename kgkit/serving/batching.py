@@ -6,14 +6,18 @@ linker are linked together, up to a number of documents. A request that finds th
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.serving.problems import Busy
 from kgkit.types import Document, LinkedDocument
+
+_GATHERING_SECONDS: Final = 0.005
 
 
 @dataclass(eq=False)
@@ -74,6 +78,7 @@ class LinkQueue:
         self._closed = False
         self._thread: threading.Thread | None = None
         self.batches = self.documents = 0
+        self._former = 1
 
     def __len__(self) -> int:
         """Number of requests that wait."""
@@ -108,6 +113,7 @@ class LinkQueue:
     def _work(self) -> None:
         while jobs := self._next_jobs():
             self.batches += 1
+            self._former = len(jobs)
             self.documents += sum(len(job.documents) for job in jobs)
             if len(jobs) == 1:
                 jobs[0].run()
@@ -127,6 +133,15 @@ class LinkQueue:
             job.finish(links[begin:end])
             begin = end
 
+    def _gather(self) -> None:
+        """Wait a moment for as many jobs as the former batch had: its clients ask again just now."""
+        deadline = time.monotonic() + _GATHERING_SECONDS
+        while len(self._jobs) < self._former and not self._closed:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            self._ready.wait(remaining)
+
     def _next_jobs(self) -> list[LinkJob]:
         """Return the next job, with those behind it that can be linked together with it; none at the end."""
         with self._ready:
@@ -138,6 +153,8 @@ class LinkQueue:
                 if self._closed:
                     return []
                 self._ready.wait()
+            if has_encoder(self._jobs[0].linkers):
+                self._gather()
             jobs = [self._jobs.popleft()]
             count, remaining = len(jobs[0].documents), deque[LinkJob]()
             while self._jobs and count < self._batch:
@@ -150,6 +167,11 @@ class LinkQueue:
             remaining.extend(self._jobs)
             self._jobs = remaining
             return jobs
+
+
+def has_encoder(linkers: Sequence[Linker]) -> bool:
+    """Say whether one of the linkers has a model that takes several documents at once."""
+    return any(linker.scorer.batch_size > 1 for linker in linkers)
 
 
 def _set_result(future: "asyncio.Future[list[LinkedDocument]]", links: list[LinkedDocument]) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
+from kgkit.serving import batching
 from kgkit.serving.batching import LinkQueue, link_documents
 from kgkit.serving.problems import Busy
 from kgkit.types import Document, LinkedDocument
@@ -12,6 +14,8 @@ from kgkit.types import Document, LinkedDocument
 
 class CountingLinker:
     """Stands for a linker: keeps the sizes of its batches, and waits until it may go on."""
+
+    scorer = SimpleNamespace(batch_size=1)
 
     def __init__(self, *, open_gate=True):
         self.batches, self.gate = [], threading.Event()
@@ -49,6 +53,38 @@ async def occupy(queue, linker):
     task = asyncio.create_task(queue.link((linker,), documents("first")))
     await asyncio.to_thread(linker.entered.wait, 20)
     return task
+
+
+def test_with_an_encoder_as_many_requests_are_awaited_for_a_moment_as_there_were_before(monkeypatch):
+    monkeypatch.setattr(batching, "_GATHERING_SECONDS", 5.0)
+    linker = CountingLinker(open_gate=False)
+    linker.scorer = SimpleNamespace(batch_size=8)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        tasks = [asyncio.create_task(queue.link((linker,), documents(name))) for name in "ab"]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(first, *tasks)
+        early = asyncio.create_task(queue.link((linker,), documents("c")))
+        await asyncio.sleep(0.1)
+        await asyncio.gather(early, queue.link((linker,), documents("d")))
+
+    run_queue(work)
+    assert linker.batches == [["first"], ["a", "b"], ["c", "d"]]
+
+
+def test_a_client_alone_waits_for_nobody(monkeypatch):
+    monkeypatch.setattr(batching, "_GATHERING_SECONDS", 3600.0)
+    linker = CountingLinker()
+    linker.scorer = SimpleNamespace(batch_size=8)
+
+    async def work(queue):
+        for name in "abc":
+            await queue.link((linker,), documents(name))
+
+    run_queue(work)
+    assert linker.batches == [["a"], ["b"], ["c"]]
 
 
 def test_documents_come_back_in_order():

@@ -414,7 +414,7 @@ def test_every_get_refuses_a_parameter_that_it_does_not_know(client):
         problem(client.get(f"/v1/{path}", params={"unknown": "1"}), 422)
 
 
-@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/link/", "/v1/../v1/kbs/", "//v1/kbs", "/v1/kbs%2f"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/link/", "/v1/../v1/kbs/", "/v1//kbs", "/v1/kbs%2f"])
 def test_an_address_is_what_it_is(client, path):
     assert client.get(path).status_code == 404
 
