@@ -42,12 +42,12 @@ ENCODER = "wsd-minilm"
 
 @dataclass
 class Load:
-    """What clients have got.
+    """Results of the clients' requests.
 
     Attributes:
         seconds: latencies of answered requests.
-        failures: what went wrong, or the status, of others.
-        refused: number of connections that were not taken.
+        failures: errors, or statuses, of the others.
+        refused: number of refused connections.
     """
 
     seconds: list[float] = field(default_factory=list)

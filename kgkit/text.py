@@ -120,6 +120,11 @@ def drawn_text(text: str) -> str:
     return _NO_XML.sub("\ufffd", text)
 
 
+def truncate(text: str, length: int) -> str:
+    """Return a text of at most *length* characters: of a longer one the beginning, and an ellipsis."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def escape_xml(text: str) -> str:
     """Return *text* as it stands in XML and in HTML, as an element's text or between quotes.
 

@@ -64,14 +64,14 @@ def nearest(
             raise UsageError("--pmi lists words: leave out --kb, --vectors, --kind and --text")
         _list_words(check_text(query, "ENTITY"), pmi, k, home, as_json=as_json, quiet=quiet)
         return
-    from kgkit.kb.json_records import neighbour_record
+    from kgkit.kb.json_records import scored_record
 
     with open_chosen_kb(kb, home, quiet=quiet) as base:
         target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
         neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
         name = base.vectors(vectors).name
     if as_json:
-        write_json([neighbour_record(neighbour) for neighbour in neighbours])
+        write_json([scored_record(each.entity, each.score) for each in neighbours])
     elif neighbours:
         write_ranked("cosine", [(neighbour.score, neighbour.entity, None) for neighbour in neighbours])
     if not neighbours:

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from kgkit.kb.handle import KnowledgeBase
-from kgkit.types import Candidate, Entity, Neighbour
+from kgkit.types import Candidate, Entity
 
 __all__ = [
     "KeysByRelation",
@@ -13,8 +13,8 @@ __all__ = [
     "entity_record",
     "link_probability",
     "neighbour_keys",
-    "neighbour_record",
     "neighbour_records",
+    "scored_record",
 ]
 
 KeysByRelation = dict[str, list[str]]
@@ -34,12 +34,11 @@ def candidate_record(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def neighbour_record(neighbour: Neighbour) -> dict[str, Any]:
-    """Return an entity that is near by its vector as a record."""
-    entity = neighbour.entity
+def scored_record(entity: Entity, score: float) -> dict[str, Any]:
+    """Return an entity with a score as a record."""
     return {
         "entity": entity.key,
-        "score": _float32(neighbour.score),
+        "score": _float32(score),
         "label": entity.label,
         "kind": entity.kind,
         "description": entity.description,
@@ -56,8 +55,8 @@ def entity_record(kb: KnowledgeBase, entity: Entity, most: int | None = None) ->
     """Return all that is known of an entity.
 
     Args:
-        kb: its knowledge base.
-        entity: the entity.
+        kb: knowledge base of the entity.
+        entity: entity to describe.
         most: largest number of surfaces, of facts outward, and of facts inward; None for all.
     """
     outward, inward = neighbour_keys(kb, entity, most=most)
@@ -85,8 +84,8 @@ def neighbour_keys(
     the hypernym A implies that A has it as a hyponym.
 
     Args:
-        kb: its knowledge base.
-        entity: the entity.
+        kb: knowledge base of the entity.
+        entity: entity whose facts are listed.
         relation: name of the only relation; None for any.
         most: largest number of facts in each direction; None for all.
     """

@@ -41,24 +41,13 @@ def make_mcp_server(service: Service) -> Any:
 
     async def list_tools(_: Any, __: Any) -> Any:
         """List the tools."""
-        hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-        return types.ListToolsResult(
-            tools=[
-                types.Tool(
-                    name=tool.name,
-                    description=tool.description,
-                    input_schema=tool.input_schema(),
-                    annotations=hints,
-                )
-                for tool in TOOLS.values()
-            ]
-        )
+        return types.ListToolsResult(tools=_tool_descriptions())
 
     async def call_tool(_: Any, params: Any) -> Any:
         """Answer a call; an error is one that the agent reads."""
         try:
             text, is_error = await call_agent_tool(service, params.name, params.arguments or {}), False
-        except Exception as error:  # noqa: BLE001 - whatever it is, the agent is told, and without paths
+        except Exception as error:  # noqa: BLE001 - the agent gets every error as a text, without paths
             text, is_error = _error_text(error, service), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
 
@@ -71,7 +60,7 @@ def make_mcp_server(service: Service) -> Any:
         return types.ListResourcesResult(resources=[resource])
 
     async def read_resource(_: Any, params: Any) -> Any:
-        """Return what is known of the knowledge bases."""
+        """Return the resource that lists the knowledge bases."""
         from mcp.shared.exceptions import MCPError
 
         if str(params.uri) != KBS_URI:
@@ -81,14 +70,22 @@ def make_mcp_server(service: Service) -> Any:
         return types.ReadResourceResult(contents=[contents])
 
     return Server(
-        "kgkit",
-        version=__version__,
-        instructions=_INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
-    )
+        "kgkit", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=list_tools,
+        on_call_tool=call_tool, on_list_resources=list_resources, on_read_resource=read_resource,
+    )  # fmt: skip
+
+
+def _tool_descriptions() -> list[Any]:
+    """Return the tools as the SDK describes them."""
+    import mcp_types as types
+
+    hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    return [
+        types.Tool(
+            name=tool.name, description=tool.description, input_schema=tool.input_schema(), annotations=hints
+        )
+        for tool in TOOLS.values()
+    ]
 
 
 async def call_agent_tool(service: Service, name: str, arguments: dict[str, Any]) -> str:
@@ -97,7 +94,7 @@ async def call_agent_tool(service: Service, name: str, arguments: dict[str, Any]
     Args:
         service: service that answers.
         name: name of the tool.
-        arguments: its arguments, as they were sent.
+        arguments: arguments of the call, as the agent sent them.
 
     Raises:
         Problem: if there is no such tool, or the arguments are not what it takes.

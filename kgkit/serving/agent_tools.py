@@ -1,7 +1,7 @@
-"""Tools for language-model agents: what each takes, and a record of what it answers.
+"""Tools for language-model agents: the arguments of each, and its answer as a record.
 
-All are read-only. An answer is at most `MAX_CHARACTERS` of JSON: rows that are too many are left out, and
-`omitted` says how many.
+All are read-only. An answer has at most `MAX_CHARACTERS` of JSON: rows beyond that are left out, and
+`omitted` has their number.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,6 +14,7 @@ from msgspec import Meta
 from kgkit.kb import KnowledgeBase
 from kgkit.serving.kb_schema import types_of
 from kgkit.serving.service import Service
+from kgkit.text import truncate
 from kgkit.types import Document, Entity, LinkedDocument, Triple
 
 MAX_CHARACTERS: Final = 20_000
@@ -89,13 +90,13 @@ class PathArguments(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTool:
-    """A tool.
+    """A tool of an agent.
 
     Attributes:
-        name: its name.
-        description: sentences that tell an agent when to use it.
-        arguments: struct of its arguments.
-        answer: function that gives the record.
+        name: name of the tool.
+        description: sentences that say what the tool is for.
+        arguments: struct of the tool's arguments.
+        answer: function that returns the answer as a record.
         rows: field of the record whose rows may be left out.
     """
 
@@ -173,7 +174,7 @@ async def _entity(service: Service, arguments: EntityArguments) -> dict[str, Any
 def _full_entity(kb: KnowledgeBase, key: str) -> dict[str, Any]:
     entity = kb[key]
     attributes = [
-        {"name": name, "value": _abbreviated(value)} for name, value in sorted(entity.attributes.items())
+        {"name": name, "value": _abbreviate(value)} for name, value in sorted(entity.attributes.items())
     ]
     return {
         "kb": kb.name,
@@ -232,26 +233,26 @@ def _entity_record(entity: Entity) -> dict[str, Any]:
 
 
 def _description(entity: Entity | None) -> str:
-    return "" if entity is None else str(_abbreviated(entity.description))
+    return "" if entity is None else str(_abbreviate(entity.description))
 
 
-def _abbreviated(value: Any) -> Any:
-    """Return a JSON-like value without what is too much of it."""
+def _abbreviate(value: Any) -> Any:
+    """Return a JSON-like value with long texts shortened, and long lists cut."""
     if isinstance(value, str):
-        return value if len(value) <= _DESCRIPTION else value[: _DESCRIPTION - 1] + "…"
+        return truncate(value, _DESCRIPTION)
     if isinstance(value, list | tuple):
-        return [_abbreviated(each) for each in value[:_VALUES]]
+        return [_abbreviate(each) for each in value[:_VALUES]]
     if isinstance(value, dict):
-        return {name: _abbreviated(each) for name, each in list(value.items())[:_VALUES]}
+        return {name: _abbreviate(each) for name, each in list(value.items())[:_VALUES]}
     return value
 
 
 def bounded_json(record: Mapping[str, Any], rows: str, most: int = MAX_CHARACTERS) -> str:
-    """Return a record as JSON that is short enough.
+    """Return a record as JSON of a bounded length.
 
     Args:
-        record: the record.
-        rows: field whose last rows are left out where it is too long.
+        record: record with the answer of a tool.
+        rows: name of the field whose last rows are left out if the JSON is too long.
         most: largest number of characters.
     """
     text = msgspec.json.encode(record).decode()
@@ -320,7 +321,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
-    """Return what an agent needs to know of each knowledge base that is served, the default one first."""
+    """Return the served knowledge bases as records for agents, the default one first."""
     records = []
     for name in service.kb_names():
         kb = service.kb(name)

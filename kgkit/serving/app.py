@@ -25,10 +25,10 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     mcp_http.router,
     page.router,
 )
-"""What makes the routers of the service; each is in a module of its own."""
+"""Functions that make the routers of the service, each in a module of its own."""
 
 REFRESH_SECONDS: Final = 1.0
-"""Time between two looks at what was published."""
+"""Time between two checks for newly published builds."""
 
 
 def make_app(service: Service) -> FastAPI:
@@ -41,7 +41,7 @@ def make_app(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        """Open what is served, and look for what is published."""
+        """Open the knowledge bases, and take new builds until the application ends."""
         if not service.started:
             await asyncio.to_thread(service.start)
         task = asyncio.create_task(_refresh(service, metrics))
@@ -63,11 +63,11 @@ def make_app(service: Service) -> FastAPI:
 
 
 async def _refresh(service: Service, metrics: ServiceMetrics) -> None:
-    """Take what is published, and bring the gauges up to date, for ever."""
+    """Take newly published builds, and bring the gauges up to date, until the task is cancelled."""
     while True:
         operations.observe(service, metrics)
         await asyncio.sleep(REFRESH_SECONDS)
         try:
             await asyncio.to_thread(service.resources.refresh)
         except Exception as error:  # noqa: BLE001 - what is open is served on
-            log.warning("what is published cannot be looked at: %s", type(error).__name__)
+            log.warning("cannot look for published builds: %s", type(error).__name__)

@@ -16,6 +16,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 """The media type of forms."""
 
 _MAX_FIELDS: Final = 64
+_MAX_DIGITS: Final = 20
 
 
 async def read_fields(request: Request) -> dict[str, str]:
@@ -38,8 +39,8 @@ def parse_fields(content: bytes, source: str) -> dict[str, str]:
     """Return the fields of an encoded query or form.
 
     Args:
-        content: the encoded fields.
-        source: what they are from, for the message.
+        content: encoded fields.
+        source: name of the part of the request that they are in, for the message.
 
     Raises:
         Problem: if they are not UTF-8, or there are too many.
@@ -59,31 +60,67 @@ def number_field(fields: Mapping[str, str], name: str, default: float, most: flo
     """Return a field that is a number from 0.
 
     Args:
-        fields: the fields.
+        fields: fields of the request.
         name: name of the field.
-        default: value where there is none.
+        default: value of a field that is missing or empty.
         most: largest value.
 
     Raises:
-        Problem: if it is none.
+        Problem: if the field is no number, or out of range.
     """
-    text = fields.get(name, "").strip()
-    if not text:
-        return default
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number <= most:
-        raise Problem(422, f"{name} is {text[:40]!r}; it is a number from 0 to {most:g}", field=name)
-    return number
+    number = parse_number(name, fields.get(name, ""), most=most)
+    return default if number is None else number
 
 
 def count_field(fields: Mapping[str, str], name: str, default: int, most: int) -> int:
     """Return a field that is a whole number from 0; the errors are those of `number_field`."""
-    text = fields.get(name, "").strip()
-    if not text:
+    return parse_integer(name, fields.get(name, ""), default, least=0, most=most)
+
+
+def parse_number(field: str, text: str, *, least: float = 0.0, most: float = 1.0) -> float | None:
+    """Return the number that a field has; None if the field is empty.
+
+    Args:
+        field: name of the field, for the message.
+        text: content of the field.
+        least: smallest value.
+        most: largest value.
+
+    Raises:
+        Problem: if the text is no number, or out of range.
+    """
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:  # which nan is not
+        raise Problem(
+            422, f"{field} is {text[:40]!r}; it is a number from {least:g} to {most:g}", field=field
+        )
+    return value
+
+
+def parse_integer(field: str, text: str, default: int, *, least: int = 1, most: int) -> int:
+    """Return the whole number that a field has; the default if the field is empty.
+
+    Args:
+        field: name of the field, for the message.
+        text: content of the field.
+        default: value of an empty field.
+        least: smallest value.
+        most: largest value.
+
+    Raises:
+        Problem: if the text is no whole number, or out of range.
+    """
+    digits = text.strip()
+    if not digits:
         return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 18 and int(text) <= most):
-        raise Problem(422, f"{name} is {text[:40]!r}; it is a whole number from 0 to {most:,}", field=name)
-    return int(text)
+    is_integer = digits.isascii() and digits.isdecimal() and len(digits) < _MAX_DIGITS
+    if not (is_integer and least <= int(digits) <= most):
+        raise Problem(
+            422, f"{field} is {text[:40]!r}; it is a whole number from {least:,} to {most:,}", field=field
+        )
+    return int(digits)

@@ -47,12 +47,11 @@ _PREFLIGHT: Final = b"access-control-request-method"
 _READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
 # Of several schemes in a header Chrome reads the first: with Basic it asks for a password.
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="kgkit", Bearer realm="kgkit"'}
-_MAX_CLIENTS: Final = 10_000
-_DRAINED_BODIES: Final = (
-    64  # of a body that is too large so many times the limit is read, so that clients listen
-)
+_DRAINED_BODIES: Final = 64
+"""Of a body that is too large, this many times the limit is read: clients read no answer while they send."""
 _DRAIN_SECONDS: Final = 2.0
-_PARTING_SECONDS: Final = 1.0
+_RECONNECT_SECONDS: Final = 1.0
+"""Time between two answers of a worker that ask their connections to close."""
 
 
 class Guard:
@@ -72,7 +71,7 @@ class Guard:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in settings.allowed_origins)
         self._token = None if settings.token is None else settings.token.encode()
         self._rates = ClientRates(settings.limits.rate)
-        self._next_parting = time.monotonic()
+        self._next_reconnect = time.monotonic()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -103,14 +102,14 @@ class Guard:
         """Refuse a request that may not ask.
 
         Args:
-            headers: those headers of it that are read here; of one that comes twice the values, with a comma.
-            scope: its ASGI scope.
+            headers: headers by name; values of a header that comes twice are joined with a comma.
+            scope: ASGI scope of the request.
 
         Raises:
-            Problem: if it may not.
+            Problem: if the request is refused.
         """
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._hosts is not None and _name_of(host) not in self._hosts:
+        if self._hosts is not None and _host_name(host) not in self._hosts:
             raise Problem(
                 421, "the Host of the request is no name of this service", field="Host",
                 remedy="ask by the address that it listens at, or start it with --allow-host",
@@ -120,9 +119,8 @@ class Guard:
         length = headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > self._limits.body_bytes:
             raise self.too_large()
-        preflight = (
-            scope["method"] == "OPTIONS" and _PREFLIGHT in headers
-        )  # which a browser sends without one
+        # A browser sends no token with a preflight request.
+        preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in headers
         if self._token is not None and scope["path"] not in _OPEN_PATHS and not preflight:
             self._check_token(headers.get(b"authorization", b""))
         self._rates.check((scope.get("client") or ("",))[0])
@@ -164,9 +162,9 @@ class Guard:
         if self.service.closing:
             return True
         now = time.monotonic()
-        if self.service.settings.workers == 1 or now < self._next_parting:
+        if self.service.settings.workers == 1 or now < self._next_reconnect:
             return False
-        self._next_parting = now + _PARTING_SECONDS
+        self._next_reconnect = now + _RECONNECT_SECONDS
         return True
 
     def too_large(self) -> Problem:
@@ -186,14 +184,16 @@ class Guard:
 
 
 class GuardedRequest:
-    """One request on its way through the guard.
+    """A request on its way through the guard.
 
     Args:
         guard: the guard.
-        scope, receive, send: what ASGI has given.
+        scope: ASGI scope.
+        receive: ASGI function that returns the next message of the client.
+        send: ASGI function that sends a message to the client.
 
     Attributes:
-        begin: time at which it began, in seconds.
+        begin: time at which the request began, in seconds of `time.perf_counter`.
         status: status of the answer; 0 as long as there is none.
     """
 
@@ -204,10 +204,10 @@ class GuardedRequest:
         self._headers: dict[bytes, bytes] = {}
 
     async def answer(self) -> None:
-        """Answer the request, by the application if it may ask.
+        """Pass the request on to the application, if the guard lets it.
 
         Raises:
-            Problem: if it may not.
+            Problem: if the guard refuses it.
         """
         headers = self._headers
         for name, value in self._scope["headers"]:
@@ -222,7 +222,7 @@ class GuardedRequest:
         if self._scope["method"] == "OPTIONS" and _PREFLIGHT in headers:
             await self._answer_preflight()
         else:
-            await self._guard.app(self._scope, self._counted, self._secured)
+            await self._guard.app(self._scope, self._receive_counted, self._send_secured)
 
     async def _answer_preflight(self) -> None:
         allowed = self._guard.cors_headers(self._headers)
@@ -232,15 +232,15 @@ class GuardedRequest:
                 (b"access-control-allow-headers", b"Authorization, Content-Type"),
                 (b"access-control-max-age", b"600"),
             ]
-        await self._secured({"type": "http.response.start", "status": 204, "headers": allowed})
-        await self._secured({"type": "http.response.body", "body": b""})
+        await self._send_secured({"type": "http.response.start", "status": 204, "headers": allowed})
+        await self._send_secured({"type": "http.response.body", "body": b""})
 
     async def refuse(self, problem: Problem, error: Exception | None = None) -> None:
         """Answer with a problem, unless an answer is under way.
 
         Args:
             problem: the problem.
-            error: error that it is of, which is logged if nobody expected it.
+            error: error behind the problem; it is logged if the status is 500 or above.
         """
         if problem.status >= 500 and not isinstance(problem, Busy):
             log.error("%s: %s", problem.title, type(error).__name__, exc_info=error)
@@ -252,8 +252,10 @@ class GuardedRequest:
             headers.append((b"connection", b"close"))
         body = problem.to_json()
         headers.append((b"content-length", str(len(body)).encode()))
-        await self._secured({"type": "http.response.start", "status": problem.status, "headers": headers})
-        await self._secured({"type": "http.response.body", "body": body})
+        await self._send_secured(
+            {"type": "http.response.start", "status": problem.status, "headers": headers}
+        )
+        await self._send_secured({"type": "http.response.body", "body": body})
 
     def timeout_problem(self) -> Problem:
         """Return the problem of a request that took too long to arrive, or to be answered."""
@@ -268,7 +270,7 @@ class GuardedRequest:
     def _bytes_expected(self) -> bool:
         return self._scope["method"] not in ("GET", "HEAD", "OPTIONS")
 
-    async def _counted(self) -> Message:
+    async def _receive_counted(self) -> Message:
         """Receive a message, and count the bytes of the body.
 
         Raises:
@@ -295,7 +297,7 @@ class GuardedRequest:
         except TimeoutError:
             return
 
-    async def _secured(self, message: Message) -> None:
+    async def _send_secured(self, message: Message) -> None:
         """Send a message, with the headers that every answer has."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -308,6 +310,10 @@ class GuardedRequest:
                 headers.append((b"connection", b"close"))
             message["headers"] = headers
         await self._send(message)
+
+
+_MAX_CLIENTS: Final = 10_000
+"""Addresses of clients whose requests are counted, those that came last."""
 
 
 class ClientRates:
@@ -345,7 +351,7 @@ class ClientRates:
             )  # fmt: skip
 
 
-def _name_of(host: str) -> str:
+def _host_name(host: str) -> str:
     """Return the name in a header `Host`, without the port: `[::1]:80` gives `::1`; of no such header all."""
     name, colon, port = host.rpartition(":")
     if not colon or (port and not port.isdecimal()):

@@ -20,14 +20,6 @@ from kgkit.types import Entity
 FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
 """Properties that are no attributes."""
 
-_MAX_READ: Final = MAX_SCANNED  # entities; of a larger knowledge base a sample is read
-_SAMPLE: Final = 100_000
-_BATCH: Final = 1_000
-_MAX_NAMES: Final = 10_000
-_EXAMPLES: Final = 20
-_FACTS: Final = 100
-_MAX_SCHEMAS: Final = 16
-
 
 @dataclass(frozen=True, kw_only=True)
 class KBSchema:
@@ -55,6 +47,18 @@ class KBSchema:
     def may_have(self, name: str) -> bool:
         """Say whether there may be entities of a type."""
         return name in self.types or not self.is_complete
+
+
+_MAX_READ: Final = MAX_SCANNED
+"""Entities of the largest knowledge base that is read in full; of a larger one a sample is read."""
+_SAMPLE: Final = 100_000
+"""Entities of that sample."""
+_BATCH: Final = 1_000
+"""Entities that are read in one transaction."""
+_MAX_NAMES: Final = 10_000
+"""Types, and attributes, of a schema: the most frequent ones."""
+_EXAMPLES: Final = 20
+"""Entities of each type that a schema remembers; their properties are those of the type."""
 
 
 def read_schema(kb: KnowledgeBase) -> KBSchema:
@@ -97,6 +101,10 @@ def types_of(entity: Entity) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (*entity.types, entity.kind))))
 
 
+_FACTS: Final = 100
+"""Facts of an example that are read for the properties of its type."""
+
+
 def properties_of_type(kb: KnowledgeBase, schema: KBSchema, name: str) -> list[str]:
     """Return the properties that entities of a type have, the most frequent first.
 
@@ -129,9 +137,9 @@ def property_values(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> 
         numbers = kb.neighbors(entity.id, name)[:most].tolist()
         values.extend(each for each in map(kb.get, numbers) if each is not None)
     if name in entity.attributes:
-        values.extend(_listed(entity.attributes[name]))
+        values.extend(_value_list(entity.attributes[name]))
     elif not values and name in FIELDS:
-        values.extend(_listed(_field(kb, entity, name, most)))
+        values.extend(_value_list(_field(kb, entity, name, most)))
     return values[:most]
 
 
@@ -145,9 +153,13 @@ def _field(kb: KnowledgeBase, entity: Entity, name: str, most: int) -> Any:
     return getattr(entity, name)
 
 
-def _listed(value: Any) -> list[Any]:
+def _value_list(value: Any) -> list[Any]:
     values = value if isinstance(value, list | tuple) else [value]
     return [each for each in values if each is not None and each != ""]
+
+
+_MAX_SCHEMAS: Final = 16
+"""Schemas that a process remembers."""
 
 
 class SchemaCache:
@@ -160,17 +172,17 @@ class SchemaCache:
     def __call__(self, kb: KnowledgeBase) -> KBSchema:
         """Return the schema of a knowledge base; a request that comes while it is read waits for it."""
         build = kb.name, kb.build
-        schema = self._cached(build)
+        schema = self._cached_schema(build)
         if schema is None:
             with self._reading:
-                schema = self._cached(build) or read_schema(kb)
+                schema = self._cached_schema(build) or read_schema(kb)
                 with self._lock:
                     self._schemas[build] = schema
                     if len(self._schemas) > _MAX_SCHEMAS:
                         self._schemas.popitem(last=False)
         return schema
 
-    def _cached(self, build: tuple[str, str]) -> KBSchema | None:
+    def _cached_schema(self, build: tuple[str, str]) -> KBSchema | None:
         with self._lock:
             if build in self._schemas:
                 self._schemas.move_to_end(build)

@@ -1,7 +1,7 @@
-"""The service's log: JSON, a line an event, on standard error, without texts.
+"""The service's log: lines of JSON on standard error, one for each event, without texts of requests.
 
-Of an error that nobody expected the kind and the lines of code are logged, not its message, which may quote a
-request. Of a request the route is, not the address.
+Of an unexpected error the class and the lines of code are logged, not the message, which may quote a request.
+Of a request the route is logged, not the address.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """`/nif`: entity linking as GERBIL asks for it, by a POST of NIF in Turtle.
 
-`/nif` is of the default knowledge base, `/nif/NAME` of another. Fields of the query: `model`, `threshold`,
-`nil` (`true`: mentions that are found and mean nothing are written too) and `task` (`a2kb`, `d2kb`).
+`/nif` links to the default knowledge base, `/nif/NAME` to another. Fields of the query: `model`, `threshold`,
+`nil` (`true`: mentions without an entity are written too) and `task` (`a2kb`, `d2kb`).
 """
 
 from typing import Final, get_args
@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kgkit.evaluation.nif import NifLimits
-from kgkit.serving.forms import number_field, parse_fields
+from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.nif_documents import MAX_TRIPLES, NifDocument, Task, read_documents, write_documents
 from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
@@ -44,7 +44,7 @@ def router(service: Service) -> APIRouter:
             documents,
             kb=request.path_params.get("kb") or fields.get("kb") or None,
             model=fields.get("model") or None,
-            threshold=number_field(fields, "threshold", 0, 1) if fields.get("threshold") else None,
+            threshold=parse_number("threshold", fields.get("threshold", "")),
             nil=fields.get("nil") == "true",
         )
         body = await service.call(write_documents, documents, linked)
@@ -65,7 +65,7 @@ async def _links(
     threshold: float | None,
     nil: bool,
 ) -> list[LinkedDocument]:
-    """Return the links of each document; mentions that came along are answered whatever they mean."""
+    """Return the links of each document; mentions of the request are answered even if they are NIL."""
     service.check_documents([nif_document.document for nif_document in documents])
     linked: dict[int, LinkedDocument] = {}
     for has_mentions in (False, True):

@@ -1,8 +1,8 @@
-"""Texts of NIF in Turtle as documents, and their links as NIF: what GERBIL sends and takes.
+"""Documents read from NIF in Turtle, and written as NIF with their links, as GERBIL exchanges them.
 
-A context whose phrases came along is a document with these mentions (D2KB); without phrases its mentions are
-to be found (A2KB). Offsets count code points. Triples that are nested in triples would overflow the stack of
-the parser, so `<<` is counted before.
+A context with phrases is a document with these mentions (D2KB); in a context without phrases mentions are
+detected (A2KB). Offsets count code points. Triples nested in triples would overflow the stack of the parser,
+so occurrences of `<<` are counted first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,8 +40,8 @@ class NifDocument(NamedTuple):
 
     Attributes:
         iri: IRI of the context.
-        document: its text, with its phrases as mentions, if these are to be linked. A mention's id is the IRI
-            of its phrase.
+        document: text of the context; its mentions are the phrases, if these are to be linked. A mention's id
+            is the IRI of its phrase.
     """
 
     iri: str
@@ -52,13 +52,13 @@ def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) 
     """Return the documents of a graph in Turtle.
 
     Args:
-        content: the graph.
-        limits: how much of it is read.
-        task: `a2kb`: phrases are read past; `d2kb`: only phrases are linked; None: phrases where a context
-            has some.
+        content: graph, as UTF-8.
+        limits: limits of the graph.
+        task: `a2kb`: phrases are ignored; `d2kb`: only phrases are linked; None: phrases are linked where a
+            context has some.
 
     Raises:
-        Problem: if it is no such graph, larger than the limits, or a phrase is no span of its text.
+        Problem: if the graph is no NIF in Turtle, larger than the limits, or a phrase is no span of its text.
     """
     if content.count(b"<<") > MAX_NESTED:
         raise Problem(

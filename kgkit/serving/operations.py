@@ -1,4 +1,4 @@
-"""Health and metrics: what those ask who run the service.
+"""Health and metrics, for operators and their monitoring.
 
 /health/live    the process answers
 /health/ready   it serves; which builds, and which published ones it has not taken, and why
@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from kgkit.serving.answers import json_response
 from kgkit.serving.metrics import CONTENT_TYPE, ServiceMetrics
-from kgkit.serving.problems import without_paths
 from kgkit.serving.service import Service
 
 
@@ -21,7 +20,7 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
     """Return the function that makes the router.
 
     Args:
-        metrics: metrics that are shown.
+        metrics: metrics of this process.
     """
 
     def make_router(service: Service) -> APIRouter:
@@ -52,11 +51,10 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
 def readiness(service: Service) -> dict[str, Any]:
     """Return what is served, and the reasons why published builds are not."""
     resources = service.resources
-    problems = {name: without_paths(text, service.home) for name, text in resources.problems.items()}
     return {
         "status": "closing" if service.closing else "ready",
         "kbs": {name: resources.served(name).kb.build for name in resources.names()},
-        "problems": problems,
+        "problems": service.problems(),
     }
 
 

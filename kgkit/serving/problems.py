@@ -42,18 +42,18 @@ TITLES: Final[Mapping[int, str]] = {
     503: "the service is busy",
     504: "the answer took too long",
 }
-"""What is said of each status, where nothing says it better."""
+"""Titles of problems that have none of their own, by status."""
 
 
 class Problem(Exception):
-    """A request that is not answered, and why.
+    """An error that a client gets as `application/problem+json`.
 
     Args:
         status: HTTP status.
         detail: sentence that says what is wrong.
         title: phrase that names the kind of problem; None: that of the status.
-        field: field of the request that it is about; empty if about none.
-        remedy: what to do next; empty where nothing is known.
+        field: field of the request that is wrong; empty if it is none in particular.
+        remedy: advice on what to do next; empty if there is none.
         headers: headers of the answer.
     """
 
@@ -87,18 +87,18 @@ class Problem(Exception):
     def to_json(self) -> bytes:
         """Return the body of the answer; a lone surrogate in it is written as an escape."""
         members = {
-            name: _encodable(value) if isinstance(value, str) else value
+            name: _escape_surrogates(value) if isinstance(value, str) else value
             for name, value in self.to_dict().items()
         }
         return msgspec.json.encode(members)
 
 
 class Busy(Problem):
-    """More is waiting than the service takes.
+    """A request that a busy service does not take; the client is asked to try again.
 
     Args:
-        detail: sentence that says what is waiting.
-        seconds: time after which to ask again.
+        detail: sentence that says what the service is busy with.
+        seconds: seconds after which to ask again.
     """
 
     def __init__(self, detail: str, seconds: int = 1) -> None:
@@ -148,5 +148,5 @@ def _machine_folders() -> list[str]:
     return [str(Path.home()), sys.prefix, sys.base_prefix, tempfile.gettempdir(), package]
 
 
-def _encodable(text: str) -> str:
+def _escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()

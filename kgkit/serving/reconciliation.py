@@ -58,7 +58,7 @@ class ReconciliationEndpoint:
         self.service, self._schema_of = service, SchemaCache()
 
     async def answer(self, request: Request) -> Response:
-        """Answer a batch of queries, a data extension, or with the manifest where neither is asked for."""
+        """Answer a batch of queries or a data extension; a request with neither gets the manifest."""
         fields, name = await read_fields(request), self._name(request)
         service = self.service
         if "queries" in fields:
@@ -70,7 +70,10 @@ class ReconciliationEndpoint:
             rows = await service.call(pages.extension, service.kb(name), query, service.limits.rows)
             return _json(rows)
         if request.method == "POST":
-            raise Problem(422, "the form has neither queries nor extend", field="queries")
+            raise Problem(
+                422, "the form has neither queries nor extend", field="queries",
+                remedy="send a batch of queries as JSON in the field `queries`",
+            )  # fmt: skip
         kb, has_token = service.kb(name), service.settings.token is not None
         address = f"{str(request.base_url).rstrip('/')}/reconcile/{quote(kb.name, safe='')}"
         schema = await self._schema(name)
@@ -87,7 +90,7 @@ class ReconciliationEndpoint:
         return _json(result)
 
     async def flyout(self, request: Request) -> Response:
-        """Describe what was suggested: the field `id`."""
+        """Describe a suggestion, which the field `id` names."""
         identifier = await _identifier(request)
         name, suggested = self._name(request), _suggested(request)
         schema, kb = await self._schema(name), self.service.kb(name)
@@ -121,7 +124,7 @@ class ReconciliationEndpoint:
 async def _identifier(request: Request) -> str:
     identifier = (await read_fields(request)).get("id", "")
     if not identifier:
-        raise Problem(422, "id is missing", field="id")
+        raise Problem(422, "id is missing", field="id", remedy="send the identifier as the field `id`")
     return identifier
 
 

@@ -22,19 +22,16 @@ from kgkit.serving.reconciliation_queries import (
     ReconciliationQuery,
 )
 from kgkit.serving.service import Service
-from kgkit.text import fold
+from kgkit.text import fold, truncate
 from kgkit.types import Entity
 
 THRESHOLD: Final = 0.5
 """Least score of a match."""
 
-_ODDS: Final = 9.0
 _LIMIT: Final = 5
-_SHORT_LIST: Final = 10  # lists of one size share what the reconciler remembers
-_LONG_LIST: Final = 50
-_MAX_VALUES: Final = 1_000
-_MAX_SUBJECTS: Final = 50
-_DESCRIPTION: Final = 300
+"""Candidates of a query that names no limit."""
+_LIST_SIZES: Final = 10, 50
+"""Candidates that the reconciler is asked for: two numbers only, as it remembers answers by their length."""
 
 
 class ReconciliationCandidate(NamedTuple):
@@ -95,8 +92,8 @@ def _scores(
 
 
 def _list_size(query: ReconciliationQuery) -> int:
-    limit = int(min(query.limit or _LIMIT, _LONG_LIST))
-    return _SHORT_LIST if limit <= _SHORT_LIST and not query.properties else _LONG_LIST
+    short, long = _LIST_SIZES
+    return short if (query.limit or _LIMIT) <= short and not query.properties else long
 
 
 def _look_up(
@@ -113,9 +110,9 @@ def _look_up(
         except UnknownName:
             continue  # no entity has this type
         for identifier, match in zip(identifiers, matches, strict=True):
-            of_query = scores[identifier]
+            best = scores[identifier]
             for candidate in match.candidates:
-                of_query[candidate.key] = max(candidate.score, of_query.get(candidate.key, 0.0))
+                best[candidate.key] = max(candidate.score, best.get(candidate.key, 0.0))
 
 
 def _candidates(
@@ -134,7 +131,7 @@ def _candidates(
     elif not text:
         rows = _subjects(kb, query)
     if query.properties:
-        rows = _weighed(kb, query, rows)
+        rows = _weigh_properties(kb, query, rows)
     return sorted(rows, key=lambda row: (-row.score, row.entity.id))
 
 
@@ -152,7 +149,11 @@ def _has_types(entity: Entity, query: ReconciliationQuery) -> bool:
 # -- properties -------------------------------------------------------------
 
 
-def _weighed(
+_ODDS: Final = 9.0
+"""Odds of a property: how much more likely a candidate is that has the value."""
+
+
+def _weigh_properties(
     kb: KnowledgeBase, query: ReconciliationQuery, rows: Sequence[ReconciliationCandidate]
 ) -> list[ReconciliationCandidate]:
     """Return the candidates with scores that take the properties into account."""
@@ -171,25 +172,33 @@ def _weighed(
     ]
 
 
+_MAX_VALUES: Final = 1_000
+"""Values of a property that are compared."""
+_MAX_MEANINGS: Final = 10
+"""Entities that a value may mean, whose subjects are candidates."""
+_MAX_SUBJECTS: Final = 50
+"""Candidates of a query that has properties and no name."""
+
+
 class _PropertyTest:
     """Says whether entities have one of the values of a property."""
 
-    def __init__(self, kb: KnowledgeBase, wanted: PropertyFilter) -> None:
-        self._kb, self._wanted = kb, wanted
-        self._is_relation = wanted.pid in kb.relations
-        values = wanted.values if self._is_relation else []
+    def __init__(self, kb: KnowledgeBase, condition: PropertyFilter) -> None:
+        self._kb, self._condition = kb, condition
+        self._is_relation = condition.pid in kb.relations
+        values = condition.values if self._is_relation else []
         self._expected = frozenset(number for value in values for number in _meanings(kb, value))
 
     def __call__(self, entity: Entity) -> bool | None:
         """Say whether an entity has one of the values; None if it has no value."""
         if self._is_relation:
-            numbers = self._kb.neighbors(entity.id, self._wanted.pid)
+            numbers = self._kb.neighbors(entity.id, self._condition.pid)
             if len(numbers):
                 return not self._expected.isdisjoint(numbers.tolist())
-        values = property_values(self._kb, entity, self._wanted.pid, _MAX_VALUES)
+        values = property_values(self._kb, entity, self._condition.pid, _MAX_VALUES)
         if not values:
             return None
-        return any(_is_equal(value, expected) for value in values for expected in self._wanted.values)
+        return any(_is_equal(value, expected) for value in values for expected in self._condition.values)
 
 
 def _meanings(kb: KnowledgeBase, value: PropertyValue) -> list[int]:
@@ -218,11 +227,11 @@ def _is_equal(value: Any, expected: PropertyValue) -> bool:
 def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[ReconciliationCandidate]:
     """Return entities by their relations alone, each as likely as the others."""
     numbers: dict[int, None] = {}  # a set that keeps the order
-    for wanted in query.properties:
-        if wanted.pid in kb.relations:
-            for value in wanted.values:
-                for number in _meanings(kb, value)[:_SHORT_LIST]:
-                    subjects = kb.neighbors(number, wanted.pid, direction="in")[:_MAX_SUBJECTS]
+    for condition in query.properties:
+        if condition.pid in kb.relations:
+            for value in condition.values:
+                for number in _meanings(kb, value)[:_MAX_MEANINGS]:
+                    subjects = kb.neighbors(number, condition.pid, direction="in")[:_MAX_SUBJECTS]
                     numbers.update(dict.fromkeys(subjects.tolist()))
             break
     entities = [kb[number] for number in list(numbers)[:_MAX_SUBJECTS]]
@@ -231,6 +240,10 @@ def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[Reconciliat
 
 
 # -- records ----------------------------------------------------------------
+
+
+_DESCRIPTION: Final = 300
+"""Characters of a description."""
 
 
 def _record(query: ReconciliationQuery, candidate: ReconciliationCandidate, rank: int) -> dict[str, Any]:
@@ -272,7 +285,7 @@ def describe(entity: Entity) -> dict[str, str]:
     text = entity.description
     if not text:
         return {}
-    return {"description": text if len(text) <= _DESCRIPTION else text[: _DESCRIPTION - 1] + "…"}
+    return {"description": truncate(text, _DESCRIPTION)}
 
 
 def type_records(names: Sequence[str]) -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ from kgkit.types import Entity
 Suggested = Literal["entity", "type", "property"]
 
 SUGGESTED: Final[tuple[Suggested, ...]] = get_args(Suggested)
-"""What is suggested."""
+"""Kinds of suggestions, each with an address of its own."""
 
 VERSIONS: Final = ("0.1", "0.2")
 
@@ -30,8 +30,8 @@ _BATCH: Final = 100
 _DEFAULT_TYPES: Final = 10
 _SUGGESTIONS: Final = 20
 _PREVIEW: Final = 430, 300
-_SHOWN_FACTS: Final = 12
-_SHOWN_VALUES: Final = 5
+_MAX_FACTS: Final = 12
+_MAX_VALUES: Final = 5
 
 
 def manifest(
@@ -98,8 +98,8 @@ def suggestions(
         service: service.
         name: name of the knowledge base.
         schema: its schema.
-        suggested: what is suggested.
-        prefix: the text.
+        suggested: kind of the suggestions.
+        prefix: text that suggestions begin with.
         cursor: number of suggestions to skip.
     """
     if not prefix.strip():
@@ -122,8 +122,14 @@ def _suggested_entity(entity: Entity) -> dict[str, Any]:
 def flyout(kb: KnowledgeBase, schema: KBSchema, suggested: Suggested, identifier: str) -> dict[str, str]:
     """Return a small preview of an entity, a type or a property, as HTML in a record.
 
+    Args:
+        kb: knowledge base.
+        schema: schema of the knowledge base.
+        suggested: kind of the suggestion.
+        identifier: key of the entity, or name of the type or property.
+
     Raises:
-        UnknownEntity: if there is no such entity.
+        UnknownEntity: if the knowledge base has no such entity.
     """
     if suggested == "entity":
         entity = kb[identifier]
@@ -153,20 +159,24 @@ def _paragraph(name: str, detail: str) -> str:
 
 
 def preview(kb: KnowledgeBase, identifier: str) -> str:
-    """Return a page about an entity.
+    """Return a page about an entity, as HTML.
+
+    Args:
+        kb: knowledge base.
+        identifier: key of the entity.
 
     Raises:
-        UnknownEntity: if there is none.
+        UnknownEntity: if the knowledge base has no such entity.
     """
     entity = kb[identifier]
     label, url = entity.label or entity.key, kb.url(entity.id) or ""
     title = html.escape(label)
     heading = f'<a href="{html.escape(url)}">{title}</a>' if url else title
     rows = [("key", [entity.key]), ("types", list(types_of(entity)))]
-    names = dict.fromkeys(fact.relation for fact in islice(kb.match(subject=entity), _SHOWN_FACTS))
+    names = dict.fromkeys(fact.relation for fact in islice(kb.match(subject=entity), _MAX_FACTS))
     rows.extend(
-        (name, [_shown(each) for each in property_values(kb, entity, name, _SHOWN_VALUES)])
-        for name in (*names, *list(entity.attributes)[:_SHOWN_FACTS])
+        (name, [_value_text(each) for each in property_values(kb, entity, name, _MAX_VALUES)])
+        for name in (*names, *list(entity.attributes)[:_MAX_FACTS])
     )
     terms = "".join(
         f"<dt>{html.escape(name)}</dt><dd>{html.escape(', '.join(values))}</dd>\n"
@@ -179,7 +189,7 @@ def preview(kb: KnowledgeBase, identifier: str) -> str:
     )
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     record = value_record(value)
     return str(record["name"] if "id" in record else next(iter(record.values())))
 
@@ -188,7 +198,7 @@ def _shown(value: Any) -> str:
 
 
 def proposed_properties(kb: KnowledgeBase, schema: KBSchema, name: str, limit: int) -> dict[str, Any]:
-    """Return the properties whose values can be had of entities of a type.
+    """Return the properties that entities of a type have.
 
     Args:
         kb: knowledge base.
@@ -201,11 +211,11 @@ def proposed_properties(kb: KnowledgeBase, schema: KBSchema, name: str, limit: i
 
 
 def extension(kb: KnowledgeBase, query: ExtensionQuery, most: int) -> dict[str, Any]:
-    """Return the values of properties of entities; an entity that is not there has none.
+    """Return the values of properties of entities; an unknown entity has none.
 
     Args:
         kb: knowledge base.
-        query: what is asked for.
+        query: entities and properties.
         most: largest number of values of a cell.
     """
     limits = {each.id: each.limit(most) for each in query.properties}

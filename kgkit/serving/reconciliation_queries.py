@@ -1,10 +1,10 @@
-"""Queries of the Reconciliation Service API 0.2, as clients send them: decoded, and held to limits.
+"""Queries of the Reconciliation Service API 0.2, as clients send them: decoded, and checked against limits.
 
     queries   {ID: {"query": …, "type": …, "type_strict": …, "limit": …, "properties": [{"pid": …, "v": …}]}}
     extend    {"ids": […], "properties": [{"id": …, "settings": {…}}]}
 
 W3C Entity Reconciliation Community Group, "Reconciliation Service API v0.2". Fields that it does not have are
-read past.
+ignored.
 """
 
 from typing import Any, Final, Literal, TypeVar
@@ -67,8 +67,8 @@ class ReconciliationQuery(msgspec.Struct, frozen=True):
         type: type, or several.
         limit: largest number of candidates; None: the service's own.
         properties: properties that it should have.
-        type_strict: `any`: candidates have one of the types; `all`: all of them; `should`: types are left
-            aside where no candidate has one.
+        type_strict: `any`: candidates have one of the types; `all`: all of them; `should`: types are ignored
+            if no candidate has one.
     """
 
     query: str | None = None
@@ -136,7 +136,7 @@ def read_queries(text: str, limits: Limits) -> dict[str, ReconciliationQuery]:
         limits: limits of requests.
 
     Raises:
-        Problem: if it is no such batch, or larger than the limits.
+        Problem: if the text is no batch of queries, or larger than the limits.
     """
     queries = _decode(text, "queries", dict[str, ReconciliationQuery])
     check_limit("names", len(queries), limits.names)

@@ -1,10 +1,10 @@
-"""What a process of the service has open: knowledge bases, and the linkers of each.
+"""Knowledge bases that a process of the service has open, and their linkers.
 
-    start     opens the builds that are published, and their models
-    refresh   opens what was published since, beside what is open, and takes it when all of it fits
+    start     opens the published builds, and their models
+    refresh   opens newly published builds beside the open ones, and switches to those that fit
 
-What is open is never changed: `ServedKB` is replaced as a whole, and requests that hold the former one finish
-with it. A build whose model or vectors do not fit is not taken; `problems` says why.
+A `ServedKB` is never changed, but replaced: requests that use the old one finish with it. A build whose model
+or vectors do not fit is not taken; `problems` has the reason.
 """
 
 import logging
@@ -19,7 +19,7 @@ from kgkit.candidates import generator_for
 from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking import Linker
+from kgkit.linking import Linker, LinkerConfig
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.serving.settings import ServiceSettings
@@ -42,9 +42,9 @@ class ServedKB:
     """A build with all that was opened on it.
 
     Args:
-        kb: handle; it is closed when nobody uses it any more.
+        kb: handle of the build; it is closed when no request uses it any more.
         linkers: linkers by the names of their models, the default one first.
-        state: versions on disk that this was opened from.
+        state: versions of build, vectors and models on disk that were opened.
     """
 
     def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
@@ -90,10 +90,7 @@ class ServedKB:
                     nil="mark" if nil else "drop",
                     top_k=top_k,
                 )
-                linker = Linker(
-                    self.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger
-                )
-                self._variants[variant] = linker
+                linker = self._variants[variant] = linker_variant(base, config)
                 if len(self._variants) > _MAX_VARIANTS:
                     self._variants.popitem(last=False)
             self._variants.move_to_end(variant)
@@ -145,7 +142,7 @@ class ServiceResources:
             NotThere: if nothing can be served, or a knowledge base that the settings name.
             KgkitError: if a knowledge base that the settings name, or its model, cannot be opened.
         """
-        for name in self._wanted_names():
+        for name in self._kb_names():
             try:
                 self._served[name] = self._open(name, self._model_names(name))
             except (KgkitError, OSError) as error:
@@ -185,9 +182,9 @@ class ServiceResources:
         return served
 
     def refresh(self) -> None:
-        """Take what was published since, where all of it fits; else keep what is open, and say why."""
+        """Switch to newly published builds whose models and vectors fit; of others note the problem."""
         with self._lock:
-            for name in self._wanted_names():
+            for name in self._kb_names():
                 served = self._served.get(name)
                 models = self._model_names(name) if served is None else served.models
                 state = self._state(name, models)
@@ -213,7 +210,7 @@ class ServiceResources:
         self._refused.pop(name, None)
         log.info("knowledge base %s is served from build %s", name, successor.kb.build)
 
-    def _wanted_names(self) -> list[str]:
+    def _kb_names(self) -> list[str]:
         """Return the names of the knowledge bases that are to be served."""
         return list(self.settings.kbs) or [kb.name for kb in self.home.kbs()]
 
@@ -253,6 +250,16 @@ class ServiceResources:
         return tuple(state)
 
 
+def linker_variant(base: Linker, config: LinkerConfig) -> Linker:
+    """Return a linker with other settings, that shares generator, scorer and tagger with another linker.
+
+    Args:
+        base: linker to share with.
+        config: settings of the new linker.
+    """
+    return Linker(base.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger)
+
+
 def check_resources(settings: ServiceSettings, home: Home) -> None:
     """Refuse settings that name what is not there, before anything that takes long; nothing stays open.
 
@@ -286,11 +293,11 @@ def _fitting_vectors(kb: KnowledgeBase) -> Iterator[str]:
             yield name
 
 
-def _check_vectors(former: KnowledgeBase, latter: KnowledgeBase) -> None:
-    """Refuse a build that lacks vectors which the former one has.
+def _check_vectors(served: KnowledgeBase, successor: KnowledgeBase) -> None:
+    """Refuse a successor that lacks vectors which the served build has.
 
     Raises:
-        StaleVectors, DamagedVectors, NotThere: if it does.
+        StaleVectors, DamagedVectors, NotThere: if vectors are missing, or do not fit the successor.
     """
-    for name in _fitting_vectors(former):
-        latter.vectors(name)
+    for name in _fitting_vectors(served):
+        successor.vectors(name)

@@ -1,145 +1,41 @@
 """The REST interface, `/v1`: records as the commands write them with `--json`."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response
 
+from kgkit.kb import KnowledgeBase
 from kgkit.kb.json_records import (
     candidate_record,
     entity_record,
     link_probability,
     neighbour_keys,
-    neighbour_record,
     neighbour_records,
+    scored_record,
 )
 from kgkit.models.listing import models
-from kgkit.serving.answers import json_response, validation_problem
+from kgkit.serving.answers import json_response
 from kgkit.serving.problems import Problem, without_paths
+from kgkit.serving.rest_requests import (
+    CandidatesQuery,
+    EntityQuery,
+    LinkQuery,
+    LinkRequest,
+    MentionRequest,
+    NearestQuery,
+    NeighboursQuery,
+    PathQuery,
+    ReconcileRequest,
+    SearchQuery,
+    body_schema,
+    read_body,
+)
 from kgkit.serving.searching import SearchHit
 from kgkit.serving.service import Service
 from kgkit.text import mention_problem
 from kgkit.types import Document, Mention
-
-_KB: Final = "Name of the knowledge base; by default the default one."
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class RequestModel(BaseModel):
-    """What all requests have in common: no other fields, and no numbers that are none."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
-
-
-class MentionRequest(RequestModel):
-    """A mention that a text comes with: offsets in code points, the end exclusive."""
-
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-    id: str = ""
-
-
-class DocumentRequest(RequestModel):
-    """A text with a name, and perhaps with mentions."""
-
-    text: str
-    id: str = ""
-    mentions: list[MentionRequest] | None = None
-
-
-class LinkRequest(RequestModel):
-    """Texts to link."""
-
-    text: str | list[str | DocumentRequest] = Field(
-        description="A text, or several; those with mentions too."
-    )
-    mentions: list[MentionRequest] | None = Field(None, description="Mentions of a single text.")
-    kb: str | list[str] | None = Field(None, description=f"{_KB} Or several.")
-    model: str | None = Field(None, description="Model that scores candidates; by default the first served.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Least score of a link.")
-    nil: bool = Field(False, description="Whether mentions that mean nothing are kept, marked.")
-    top_k: int = Field(5, ge=0, description="Candidates of a link.")
-
-
-class LinkQuery(RequestModel):
-    """A text to link, in the address."""
-
-    text: str
-    kb: list[str] = Field([], description=f"{_KB} It may be repeated.")
-    model: str | None = None
-    threshold: float | None = Field(None, ge=0, le=1)
-    nil: bool = False
-    top_k: int = Field(5, ge=0)
-
-
-class ReconcileRequest(RequestModel):
-    """Names to find entities for."""
-
-    names: list[str | None] = Field(description="Names; null for an empty cell.")
-    kb: str | None = Field(None, description=_KB)
-    kind: str | None = Field(None, description="Kind or type of the only entities, or ATTRIBUTE=VALUE.")
-    top: int = Field(5, ge=1, description="Candidates of a name.")
-    threshold: float = Field(0.5, ge=0, le=1, description="Least score of a match.")
-
-
-class KBQuery(RequestModel):
-    """A knowledge base."""
-
-    kb: str | None = Field(None, description=_KB)
-
-
-class CandidatesQuery(KBQuery):
-    """A word or name."""
-
-    text: str
-    k: int | None = Field(None, ge=1)
-    pos: Literal["n", "v", "a", "s", "r", ""] = ""
-    fuzzy: bool = Field(False, description="Whether an unknown text stands for the most similar surface.")
-
-
-class EntityQuery(KBQuery):
-    """An entity."""
-
-    key: str
-    limit: int | None = Field(None, ge=1, description="Surfaces, and facts in each direction.")
-
-
-class SearchQuery(KBQuery):
-    """A text to search for."""
-
-    q: str
-    by: Literal["name", "text"] = "name"
-    kind: str | None = None
-    limit: int = Field(10, ge=1)
-
-
-class NeighboursQuery(KBQuery):
-    """An entity whose neighbours are listed."""
-
-    entity: str
-    relation: str | None = None
-    limit: int | None = Field(None, ge=1, description="Facts in each direction.")
-
-
-class PathQuery(KBQuery):
-    """The ends of a path."""
-
-    source: str
-    target: str
-    relation: list[str] = Field([], description="Name of the only relation; it may be repeated.")
-
-
-class NearestQuery(KBQuery):
-    """An entity, or a text, whose vector is compared."""
-
-    entity: str | None = None
-    text: str | None = None
-    k: int = Field(10, ge=1)
-    vectors: str | None = None
-    kind: str | None = None
 
 
 def router(service: Service) -> APIRouter:
@@ -256,7 +152,7 @@ def _add_graph(routes: APIRouter, service: Service) -> None:
             service.nearest, query.entity, query.kb, text=query.text, k=query.k, vectors=query.vectors,
             kind=query.kind,
         )  # fmt: skip
-        return json_response([neighbour_record(each) for each in results])
+        return json_response([scored_record(each.entity, each.score) for each in results])
 
 
 def _add_listings(routes: APIRouter, service: Service) -> None:
@@ -273,7 +169,7 @@ def _add_listings(routes: APIRouter, service: Service) -> None:
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
-    """Return what the manifests of the knowledge bases that are served say, the default one first."""
+    """Return the manifests of the served knowledge bases as records, the default one first."""
     default = service.resources.default_name()
     records = []
     for name in service.kb_names():
@@ -300,7 +196,7 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
 
 
 def model_records(service: Service) -> list[dict[str, Any]]:
-    """Return what the models in the home say of themselves, without where they lie."""
+    """Return the models of the home as records, without their paths."""
     records = []
     for model in models(service.home.path):
         record = model.to_dict()
@@ -311,26 +207,16 @@ def model_records(service: Service) -> list[dict[str, Any]]:
     return records
 
 
-def search_record(kb: Any, hit: SearchHit) -> dict[str, Any]:
-    """Return what a text has found as a record.
+def search_record(kb: KnowledgeBase, hit: SearchHit) -> dict[str, Any]:
+    """Return a search hit as a record.
 
     Args:
-        kb: knowledge base of the entity.
-        hit: what was found.
+        kb: knowledge base that was searched.
+        hit: entity, and how it matches the query.
     """
-    entity = hit.entity
-    return {
-        "entity": entity.key,
-        "label": entity.label,
-        "kind": entity.kind,
-        "description": entity.description,
-        "field": hit.field,
-        "text": hit.text,
-        "match": hit.match,
-        "score": float(f"{hit.score:.7g}"),
-        "ids": kb.identifiers(entity.id),
-        "url": kb.url(entity.id) or "",
-    }
+    names = {"ids": kb.identifiers(hit.entity.id), "url": kb.url(hit.entity.id) or ""}
+    match = {"field": hit.field, "text": hit.text, "match": hit.match}
+    return scored_record(hit.entity, hit.score) | match | names
 
 
 def _documents(request: LinkRequest) -> list[Document]:
@@ -363,41 +249,3 @@ def _document(field: str, name: str, text: str, mentions: Iterable[MentionReques
         if problem := mention_problem(text, document.mentions):
             raise Problem(422, problem, field=f"{field}.mentions" if field != "text" else "mentions")
     return document
-
-
-async def read_body(request: Request, model: type[Model]) -> Model:
-    """Return the body of a request.
-
-    Strings with lone surrogates, which JSON can write and no text has, are refused, as is what is no JSON.
-
-    Args:
-        request: request.
-        model: model of the body.
-
-    Raises:
-        Problem: if it is not of that model.
-    """
-    try:
-        return model.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise validation_problem(
-            error.errors(include_url=False, include_context=False, include_input=False)
-        ) from None
-
-
-def body_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return what OpenAPI is told of a body that `read_body` reads."""
-    schema = model.model_json_schema()
-    schema = _without_references(schema, schema.pop("$defs", {}))
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _without_references(schema: Any, definitions: dict[str, Any]) -> Any:
-    """Return a schema with what it refers to in the place of the references."""
-    if isinstance(schema, list):
-        return [_without_references(each, definitions) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if name := str(schema.get("$ref", "")).rpartition("/")[2]:
-        return _without_references(definitions[name], definitions)
-    return {name: _without_references(value, definitions) for name, value in schema.items()}

@@ -30,14 +30,8 @@ from kgkit.serving.settings import METRICS_FOLDER_VARIABLE, ServiceSettings
 log = logging.getLogger(__name__)
 
 _POLL_SECONDS: Final = 0.05
-_FAILED_STARTS: Final = (
-    0.5,
-    1.0,
-    2.0,
-    5.0,
-    10.0,
-    30.0,
-)  # seconds until a worker that cannot start is tried again
+_RESTART_DELAYS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds until another worker is started after a first, a second, … failure in a row."""
 _READY: Final = b"ready"
 _ERRORS: Final = {"UsageError": UsageError, "NotThere": NotThere}  # those that the command line tells apart
 _MAX_FILES: Final = 65_536
@@ -45,13 +39,13 @@ _MAX_FILES: Final = 65_536
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """A worker, seen from the supervisor.
+    """A worker, as the supervisor sees it.
 
     Attributes:
-        pid: its process id.
-        reports: file descriptor of what it reports: that it answers, or why it cannot.
-        ready: whether it answers.
-        report: bytes that it has reported.
+        pid: process id.
+        reports: file descriptor of the pipe on which the worker reports that it answers, or its error.
+        ready: whether the worker answers.
+        report: bytes that the worker has reported.
     """
 
     pid: int
@@ -83,7 +77,7 @@ class Supervisor:
         settings: settings of the service.
         home: folder of knowledge bases and models.
         quiet: whether only warnings and errors are logged.
-        workers: the workers that run.
+        workers: workers that run.
     """
 
     settings: ServiceSettings
@@ -130,7 +124,10 @@ class Supervisor:
             for worker in self.workers:
                 worker.read()
                 if not worker.ready and _has_ended(worker):
-                    raise worker.error() or UsageError("a worker ended before it answered")
+                    raise worker.error() or UsageError(
+                        "a worker ended before it answered; the log on standard error says why, "
+                        "unless the system killed it: see whether its memory suffices for the workers"
+                    )
             time.sleep(_POLL_SECONDS)
 
     def _watch(self, listening: socket.socket, stops: list[int]) -> None:
@@ -144,7 +141,7 @@ class Supervisor:
                     failures = 0
                     log.warning("worker %d has ended; another one is started", worker.pid)
                 else:
-                    wait = _FAILED_STARTS[min(failures, len(_FAILED_STARTS) - 1)]
+                    wait = _RESTART_DELAYS[min(failures, len(_RESTART_DELAYS) - 1)]
                     failures, due = failures + 1, time.monotonic() + wait
                     log.error("worker %d cannot start: %s", worker.pid, error or "it has ended")
             for worker in self.workers:
@@ -163,7 +160,7 @@ class Supervisor:
         self.workers.append(WorkerProcess(pid, reading))
 
     def _work(self, listening: socket.socket, reports: int) -> None:
-        """Be a worker, and end."""
+        """Run a worker in this process, and end the process with it."""
         code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -291,18 +288,18 @@ def _metrics_folder() -> Iterator[None]:
 
 @contextmanager
 def _stop_signals() -> Iterator[list[int]]:
-    """Give a list that SIGTERM and SIGINT are added to, while the block lasts."""
+    """Collect SIGTERM and SIGINT in a list instead of ending the process, while the block lasts."""
     stops: list[int] = []
 
-    def note(number: int, _: FrameType | None) -> None:
-        """Add a signal."""
+    def append_signal(number: int, _: FrameType | None) -> None:
+        """Add a signal to the list."""
         stops.append(number)
 
-    former = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    handlers = {number: signal.signal(number, append_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield stops
     finally:
-        for number, handler in former.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 

@@ -1,6 +1,6 @@
-"""Entities by a text, in bounded time: exactly, by the beginning, then by the index of surfaces.
+"""Search for entities in bounded time: by exact match, by prefix, then by the index of similar surfaces.
 
-`KnowledgeBase.search` may read a whole knowledge base; this reads some rows of it.
+`KnowledgeBase.search` may scan all of a knowledge base; this reads a bounded number of its rows.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ class SearchHit(NamedTuple):
 
     Attributes:
         entity: the entity.
-        field: `key`, `surface` or `label`: what the text is like; `text` where vectors were compared.
-        text: that key, folded surface or label; empty where vectors were compared.
+        field: field that matches: `key`, `surface` or `label`; `text` where vectors were compared.
+        text: matching key, folded surface or label; empty where vectors were compared.
         match: `exact`, `prefix`, `similar`, `part` or `near`.
         score: prior of the entity given the surface; 1 of a key, 0 of a part; the cosine where vectors were
             compared.
@@ -42,11 +42,11 @@ _Match = tuple[int, str, str, str, float]
 
 
 def search_entities(kb: KnowledgeBase, text: str, k: int, kind: str | None = None) -> list[SearchHit]:
-    """Return the entities that a text finds, each once.
+    """Return the entities that match a text, each once.
 
-    First those whose key it is or which it means as a surface, then those whose key or surface begins so,
-    then those whose surface is similar; in each group the best prior first. Of a small knowledge
-    base those follow whose surface or label has the text within.
+    Exact matches come first, of keys and of surfaces; then keys and surfaces that begin with the text, then
+    similar surfaces; within each group the highest prior first. In a small knowledge base, surfaces and
+    labels that contain the text follow.
 
     Args:
         kb: knowledge base.

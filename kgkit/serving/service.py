@@ -20,7 +20,7 @@ from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.logs import RequestLog
-from kgkit.serving.problems import Busy, Problem
+from kgkit.serving.problems import Busy, Problem, without_paths
 from kgkit.serving.resources import ServedKB, ServiceResources
 from kgkit.serving.searching import SearchHit, search_entities
 from kgkit.serving.settings import ServiceSettings
@@ -42,11 +42,11 @@ class Service:
         settings: settings.
         limits: limits of requests.
         home: the home.
-        resources: what is open.
+        resources: knowledge bases and linkers that are open.
         queue: queue of requests for links.
-        started: whether what is served is open.
-        closing: whether the service is about to end, and asks connections to.
-        request_log: log of requests; None: there is none.
+        started: whether the knowledge bases and models are open.
+        closing: whether the service is about to end, so that its answers ask connections to close.
+        request_log: log of requests; None: requests are not logged.
     """
 
     def __init__(self, settings: ServiceSettings, home: Home) -> None:
@@ -88,6 +88,10 @@ class Service:
         """Return a knowledge base with what is open on it; the errors are those of `kb`."""
         return self.resources.served(name)
 
+    def problems(self) -> dict[str, str]:
+        """Return the reasons why published builds are not served, by knowledge base, without paths."""
+        return {name: without_paths(text, self.home) for name, text in self.resources.problems.items()}
+
     # -- links --------------------------------------------------------------
 
     async def link(
@@ -120,10 +124,10 @@ class Service:
         return await self.queue.link(linkers, documents) if documents else []
 
     def check_documents(self, documents: Sequence[Document]) -> None:
-        """Refuse more than a request may have, and mentions that are no spans.
+        """Refuse documents that are more or longer than the limits allow, and mentions that are no spans.
 
         Raises:
-            Problem: if there are more.
+            Problem: if a limit is passed.
             UsageError: if a mention is no span of its text.
         """
         limits = self.limits
@@ -220,10 +224,14 @@ class Service:
         )]  # fmt: skip
 
     def entity(self, key: str, kb: str | None = None) -> Entity:
-        """Return an entity by its key; None: of the default knowledge base.
+        """Return an entity by its key.
+
+        Args:
+            key: key of the entity.
+            kb: name of the knowledge base; None: the default one.
 
         Raises:
-            UnknownEntity: if there is none.
+            UnknownEntity: if the knowledge base has no such entity.
         """
         return self.kb(kb)[key]
 
@@ -303,7 +311,7 @@ class Service:
 
     def _check_text(self, text: str, field: str = "text") -> None:
         if not text.strip():
-            raise Problem(422, f"{field} is empty", field=field)
+            raise Problem(422, f"{field} is empty", field=field, remedy=f"send a text as the field `{field}`")
         check_limit("characters", len(text), self.limits.characters)
 
     def rows(self, field: str, count: int | None, default: int | None = None) -> int:
@@ -311,8 +319,8 @@ class Service:
 
         Args:
             field: name of the number in the request.
-            count: number that is asked for; None for the default.
-            default: default; None: as many as an answer may have.
+            count: number that the request asks for; None for the default.
+            default: number of a request that names none; None: as many as an answer may have.
 
         Raises:
             Problem: if it is below 1, or more than an answer may have.
@@ -334,10 +342,15 @@ def _with_hint(function: Callable[[], Result]) -> Result:
 
 
 def check_limit(field: str, count: int, most: int) -> None:
-    """Refuse a request that has more of something than it may have.
+    """Refuse a request that has more of something than its limit allows.
+
+    Args:
+        field: field, or limit, that is counted.
+        count: number that the request has.
+        most: largest number that it may have.
 
     Raises:
-        Problem: if it has.
+        Problem: if the number is larger.
     """
     if count > most:
         raise Problem(

@@ -1,7 +1,7 @@
-"""`/rest`: annotations as DBpedia Spotlight gives them, for the clients that it has.
+"""`/rest`: annotations in the formats of DBpedia Spotlight, for its clients.
 
-`/rest/annotate` is of the default knowledge base, `/rest/NAME/annotate` of another; the field `kb` does the
-same, and `model` names the model. `spotter`, `disambiguator` and `coreferenceResolution` are read past.
+`/rest/annotate` links to the default knowledge base, `/rest/NAME/annotate` to another. The field `kb` names
+the knowledge base too, `model` the model; `spotter`, `disambiguator` and `coreferenceResolution` are ignored.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ MAX_RESOURCES: Final = 50_000
 """Resources of an answer: of a long text, with a low confidence, there may be more."""
 
 _CANDIDATES: Final = 30
-_NO_MAJORITY: Final = 0.5  # from here on two candidates can only be equal
+_MAJORITY: Final = 0.5  # scores of a mention sum to 1: at most one candidate has more
 _POLICIES: Final = ("whitelist", "blacklist")
 _UNREAD: Final[Mapping[str, str]] = {
     "url": "a page is not fetched: send its text as `text`",
@@ -87,7 +87,7 @@ def read_settings(fields: Mapping[str, str]) -> SpotlightSettings:
         fields: fields of its query or form.
 
     Raises:
-        Problem: if a value is out of range, or asks for what is not done here.
+        Problem: if a value is out of range, or a field is not supported.
     """
     for name, remedy in _UNREAD.items():
         if fields.get(name, "").strip():
@@ -107,7 +107,7 @@ def read_text(fields: Mapping[str, str]) -> str:
     """Return the text of a request.
 
     Raises:
-        Problem: if there is none.
+        Problem: if the field is missing or blank.
     """
     text = fields.get("text", "")
     if not text.strip():
@@ -123,8 +123,8 @@ def _surfaces(
 ) -> list[SpotlightSurface]:
     if process == "spot":
         return [SpotlightSurface(link.text, link.start) for link in linked]
-    wanted = requested_types(settings.types)
-    only_best = process == "annotate" or settings.confidence >= _NO_MAJORITY
+    requested = requested_types(settings.types)
+    only_best = process == "annotate" or settings.confidence >= _MAJORITY
     surfaces = []
     describe = lru_cache(maxsize=None)(partial(_description, kb))
     count = 0
@@ -134,7 +134,8 @@ def _surfaces(
         resources = [
             resource
             for resource in _resources(describe, candidates[:1] if only_best else candidates, second)
-            if resource.support >= settings.support and _is_selected(resource.types, wanted, settings.policy)
+            if resource.support >= settings.support
+            and _is_selected(resource.types, requested, settings.policy)
         ]
         if resources:
             surfaces.append(SpotlightSurface(link.text, link.start, tuple(resources)))
@@ -184,10 +185,10 @@ def requested_types(text: str) -> frozenset[str]:
     return frozenset(_local_name(part) for part in text.split(",") if part.strip())
 
 
-def _is_selected(types: Sequence[str], wanted: frozenset[str], policy: str) -> bool:
-    if not wanted:
+def _is_selected(types: Sequence[str], requested: frozenset[str], policy: str) -> bool:
+    if not requested:
         return True
-    has_type = any(_local_name(name) in wanted for name in types)
+    has_type = any(_local_name(name) in requested for name in types)
     return has_type == (policy == _POLICIES[0])
 
 

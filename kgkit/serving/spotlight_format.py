@@ -108,7 +108,7 @@ def media_type(accept: str, process: Process) -> str | None:
     """
     order = (HTML, XML, JSON) if process == "annotate" else (XML, JSON, HTML)
     qualities = dict.fromkeys(order, 0.0)
-    ranges = sorted(map(_media_range, (accept or "*/*").split(",")[:_MAX_RANGES]), key=_is_specific)
+    ranges = sorted(map(_media_range, (accept or "*/*").split(",")[:_MAX_RANGES]), key=_specificity)
     for name, quality in ranges:
         for each in order:
             if name == "*/*" or name == f"{each.partition('/')[0]}/*" or _MEDIA_TYPES.get(name) == each:
@@ -130,7 +130,7 @@ def _media_range(text: str) -> tuple[str, float]:
     return name.strip().lower(), quality
 
 
-def _is_specific(media_range: tuple[str, float]) -> int:
+def _specificity(media_range: tuple[str, float]) -> int:
     return 2 - media_range[0].count("*")
 
 
@@ -151,8 +151,8 @@ def write_answer(answer: SpotlightAnswer, media: str) -> bytes:
 
 def _json_object(answer: SpotlightAnswer) -> dict[str, Any]:
     if answer.process == "annotate":
-        rows = [_marked(_annotation(surface)) for surface in answer.surfaces]
-        return _marked(_settings(answer)) | ({"Resources": rows} if rows else {})
+        rows = [_attributes(_annotation(surface)) for surface in answer.surfaces]
+        return _attributes(_settings(answer)) | ({"Resources": rows} if rows else {})
     surfaces = [_surface_object(surface, answer.process) for surface in answer.surfaces]
     return {"annotation": {"@text": answer.text} | ({"surfaceForm": surfaces} if surfaces else {})}
 
@@ -160,12 +160,12 @@ def _json_object(answer: SpotlightAnswer) -> dict[str, Any]:
 def _surface_object(surface: SpotlightSurface, process: Process) -> dict[str, Any]:
     fields: dict[str, Any] = {"@name": surface.name, "@offset": str(surface.offset)}
     if process == "candidates":
-        rows = [_marked(_candidate(resource)) for resource in surface.resources]
+        rows = [_attributes(_candidate(resource)) for resource in surface.resources]
         fields["resource"] = rows[0] if len(rows) == 1 else rows
     return fields
 
 
-def _marked(fields: Mapping[str, str]) -> dict[str, Any]:
+def _attributes(fields: Mapping[str, str]) -> dict[str, Any]:
     return {f"@{name}": value for name, value in fields.items()}
 
 

@@ -26,9 +26,8 @@ BACKLOG: Final = 2048
 CLOSING_SECONDS: Final = 0.5
 """Time in which answers ask connections to close, before no more are taken."""
 
-_SILENT_TICKS: Final = (
-    100  # of a tenth of a second: after one to two such times a silent connection is closed
-)
+_SILENT_TICKS: Final = 100
+"""Ticks, ten a second, between two looks for silent connections; one that is silent at both is closed."""
 
 
 class SharedSocket(socket.socket):
@@ -145,7 +144,7 @@ def run_worker(
         service.request_log = RequestLog()
     config = uvicorn.Config(
         make_app(service), log_config=None, access_log=False, lifespan="on", ws="none", backlog=1,
-        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_patience(settings),
+        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_shutdown_seconds(settings),
         timeout_keep_alive=15,
     )  # fmt: skip
     WorkerServer(config, service, announce).run([listening])
@@ -167,6 +166,6 @@ def follow_parent(alive: int) -> None:
     threading.Thread(target=wait, name="parent", daemon=True).start()
 
 
-def _patience(settings: ServiceSettings) -> int:
+def _shutdown_seconds(settings: ServiceSettings) -> int:
     """Return the seconds after which what is under way is given up: longer than any answer may take."""
     return int(settings.limits.seconds) + 5

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UsageError
-from kgkit.text import drawn_text
+from kgkit.text import drawn_text, truncate
 from kgkit.vectors.fonts import choose_fonts, warn_of_missing
 from kgkit.vectors.projection import Points
 
@@ -217,7 +217,7 @@ def _darker(colour: str) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return _plain(line if len(line) <= 28 else line[:27] + "…")
+    return _plain(truncate(line, 28))
 
 
 def _plain(text: str) -> str:

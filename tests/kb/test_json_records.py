@@ -9,10 +9,9 @@ from kgkit.kb.json_records import (
     entity_record,
     link_probability,
     neighbour_keys,
-    neighbour_record,
     neighbour_records,
+    scored_record,
 )
-from kgkit.types import Neighbour
 from tests.small_kb import facts_kb, lexicon_kb
 
 
@@ -37,7 +36,7 @@ def test_a_candidate_has_its_sense_and_a_prior_of_seven_digits(lexicon):
 
 
 def test_a_neighbour_has_its_cosine(graph):
-    record = neighbour_record(Neighbour(graph["dog"], 0.123456789))
+    record = scored_record(graph["dog"], 0.123456789)
     assert (record["entity"], record["score"], record["kind"]) == ("dog", 0.1234568, "node")
 
 

@@ -215,7 +215,7 @@ def test_a_long_answer_is_cut_and_says_so(call):
 
 def test_values_are_abbreviated_at_every_depth():
     value = {"a": ["x" * 500] * 30, "b": {str(number): number for number in range(30)}}
-    short = agent_tools._abbreviated(value)
+    short = agent_tools._abbreviate(value)
     assert (len(short["a"]), len(short["a"][0]), len(short["b"])) == (20, 300, 20)
 
 

@@ -226,7 +226,9 @@ def test_closing_waits_for_what_is_under_way_and_takes_nothing_more():
 
 
 def test_a_queue_that_was_never_used_closes_at_once():
-    LinkQueue(1, 1).close()
+    queue = LinkQueue(1, 1)
+    queue.close()
+    assert (len(queue), queue.batches) == (0, 0)
 
 
 def test_links_of_several_linkers_are_one_document(client, served):

@@ -262,10 +262,10 @@ def test_a_supervisor_whose_address_is_taken_starts_nothing(facts_home):
 
 
 def test_the_only_knowledge_base_stays_the_default_when_another_is_published(tmp_path):
-    build(tmp_path, facts_kb(), name="first").close()
+    build(tmp_path, records("apple"), name="first").close()
     home, settings = Home(tmp_path), ServiceSettings()
     assert with_default_kb(settings, home).default_kb == "first"
     assert with_default_kb(ServiceSettings(kbs={"x": ("prior",)}), home).default_kb == "x"
     assert with_default_kb(ServiceSettings(default_kb="y"), home).default_kb == "y"
-    build(tmp_path, facts_kb(), name="second").close()
+    build(tmp_path, records("apple"), name="second").close()
     assert with_default_kb(settings, home) is settings

@@ -201,7 +201,7 @@ def test_a_first_worker_that_cannot_start_is_the_error_of_the_command(home, monk
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_later_worker_that_cannot_start_is_tried_again(home, monkeypatch, tmp_path):
-    monkeypatch.setattr(running, "_FAILED_STARTS", (0.05,))
+    monkeypatch.setattr(running, "_RESTART_DELAYS", (0.05,))
     starts = tmp_path / "starts"
     starts.touch()
 

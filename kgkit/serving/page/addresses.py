@@ -22,7 +22,7 @@ def address(path: str, /, **parameters: Value) -> str:
         path: path of the view, as `/entity`.
         parameters: its query, in this order.
 
-    Example:
+    Examples:
         >>> address("/entity", kb="wordnet", key="and/or.n.01", relation=None)
         '/entity?kb=wordnet&key=and%2For.n.01'
     """

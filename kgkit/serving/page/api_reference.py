@@ -75,14 +75,14 @@ def api_reference(description: Mapping[str, Any]) -> dict[str, list[OperationVie
 def _operation(
     description: Mapping[str, Any], path: str, method: str, operation: Mapping[str, Any]
 ) -> OperationView:
-    parameters = [_resolved(description, each) for each in operation.get("parameters", ())]
+    parameters = [_resolve(description, each) for each in operation.get("parameters", ())]
     fields = [_parameter(description, each) for each in parameters]
-    body = _resolved(description, operation.get("requestBody", {}))
+    body = _resolve(description, operation.get("requestBody", {}))
     media_types = list(body.get("content", {}))
     for media_type in media_types[:1]:
         fields += _body_fields(description, body["content"][media_type].get("schema", {}))
     answers = [
-        (status, str(_resolved(description, answer).get("description", "")))
+        (status, str(_resolve(description, answer).get("description", "")))
         for status, answer in operation.get("responses", {}).items()
     ]
     words = "-".join(part.strip("{}") for part in path.split("/") if part)
@@ -116,7 +116,7 @@ def _body_fields(
     description: Mapping[str, Any], schema: Mapping[str, Any], prefix: str = "", depth: int = 1
 ) -> Iterator[FieldView]:
     """Yield the fields of an object, and of the objects in it."""
-    schema = _resolved(description, schema)
+    schema = _resolve(description, schema)
     required = schema.get("required", ())
     for name, inner in schema.get("properties", {}).items():
         yield FieldView(
@@ -133,7 +133,7 @@ def _body_fields(
 
 def _objects(description: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the schemas of objects that a value may be, or be a list of."""
-    schema = _resolved(description, schema)
+    schema = _resolve(description, schema)
     if "properties" in schema:
         yield schema
     for option in [*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])]:
@@ -142,7 +142,7 @@ def _objects(description: Mapping[str, Any], schema: Mapping[str, Any]) -> Itera
 
 def type_name(description: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
     """Return the type of a value as text: `string`, `list of integer`, `"name" or "text"`."""
-    schema = _resolved(description, schema)
+    schema = _resolve(description, schema)
     options = schema.get("anyOf") or schema.get("oneOf")
     if options:
         names = dict.fromkeys(type_name(description, option) for option in options)
@@ -162,7 +162,7 @@ def _default(schema: Mapping[str, Any]) -> str:
     return "" if value in (None, "", [], {}) else str(value)
 
 
-def _resolved(description: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(description: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what a reference within the description stands for; anything else as it is."""
     target: Any = schema
     for _ in range(_DEPTH):

@@ -8,15 +8,15 @@ from kgkit.errors import FormatMismatch
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.surfaces import EntitySurface
 from kgkit.serving.page.facts import FactGroup, facts_by_relation
+from kgkit.text import truncate
 from kgkit.types import Entity
 
 __all__ = ["AttributeView", "EntityCard", "attribute_views", "entity_card"]
 
-MAX_SURFACES: Final = 40
-MAX_FACTS: Final = 12
-"""Facts of each relation; a page of its own has the others."""
 MAX_VALUES: Final = 30
+"""Values of an attribute that a card shows."""
 MAX_CHARACTERS: Final = 1_000
+"""Characters of a value; of a longer one the beginning is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +45,8 @@ class EntityCard:
         ids: identifiers elsewhere, by name.
         attributes: attributes that are not empty, without the identifiers.
         surfaces: names with their priors, the most frequent first.
-        hidden_surfaces: number of names that are not shown; None where the build is too old to know any.
-        link_probability: probability that an occurrence of the label is a link; None where nobody counted.
+        hidden_surfaces: number of names that are not shown; None if the build is too old to list names.
+        link_probability: probability that an occurrence of the label is a link; None if it was not counted.
         facts: facts by relation.
     """
 
@@ -61,6 +61,12 @@ class EntityCard:
     facts: list[FactGroup]
 
 
+MAX_SURFACES: Final = 40
+"""Names that a card shows."""
+MAX_FACTS: Final = 12
+"""Facts of each relation that a card shows; the view `/facts` has all."""
+
+
 def entity_card(kb: KnowledgeBase, key: str) -> EntityCard:
     """Return the card of an entity.
 
@@ -72,7 +78,7 @@ def entity_card(kb: KnowledgeBase, key: str) -> EntityCard:
     try:
         surfaces = kb.surfaces_of(entity)
         hidden: int | None = max(0, len(surfaces) - MAX_SURFACES)
-    except FormatMismatch:  # a build of an older format, which cannot tell
+    except FormatMismatch:  # a build of an older format, which does not list them
         surfaces, hidden = [], None
     return EntityCard(
         kb=kb.name,
@@ -102,11 +108,11 @@ def attribute_views(attributes: Mapping[str, Any], excluded: set[str]) -> Iterat
 
 
 def _value_text(value: Any) -> str:
-    """Return a value as people write it, of a long one its beginning."""
+    """Return a value as text, at most `MAX_CHARACTERS` of it."""
     if isinstance(value, Mapping):
         text = "; ".join(f"{name}: {_value_text(inner)}" for name, inner in [*value.items()][:MAX_VALUES])
     elif isinstance(value, list | tuple):
         text = "; ".join(map(_value_text, value[:MAX_VALUES]))
     else:
         text = str(value)
-    return text if len(text) <= MAX_CHARACTERS else text[: MAX_CHARACTERS - 1] + "…"
+    return truncate(text, MAX_CHARACTERS)

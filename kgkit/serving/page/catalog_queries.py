@@ -1,6 +1,6 @@
-"""What the views of the catalog show: manifests of what is served, and rows of runs and scores.
+"""Data of the catalog's views: manifests of knowledge bases and models, and rows of runs and scores.
 
-No path of this machine is shown: of files their names, and in commands what is left without the folders.
+No paths of this machine are shown: files by their names, commands without folders.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,7 +91,7 @@ def kb_facts(service: Service, name: str) -> dict[str, Any]:
         "relations": kb.relations,
         "vectors": [_vectors_row(service, kb, vectors) for vectors in vectors_names(kb.home)],
         "models": service.served(name).models,
-        "problem": without_paths(service.resources.problems.get(name, ""), service.home),
+        "problem": service.problems().get(name, ""),
         "examples": kb.store.entities([*_first_ids(kb)]),
     }
 
@@ -134,7 +134,7 @@ def model_facts(service: Service, name: str) -> dict[str, Any]:
         DamagedModel: if it cannot be read.
     """
     if name not in {summary.name for summary in models(service.home.path)}:  # a path is no name
-        raise NotThere(f"no model {name!r}")
+        raise NotThere(f"no model {name!r}; the page of models lists those of this machine")
     facts = describe_model(name, service.home)
     hidden = ("path", "sizes", "sha256", "needs")
     shown = {
@@ -149,7 +149,7 @@ def run_page(home: Home, model: str, start: int, size: int) -> tuple[int, list[R
     """Return the number of runs, and some of them, newest first.
 
     Args:
-        home: whose catalog.
+        home: home with the catalog.
         model: name of the only model; empty for all.
         start: position of the first run, from 0.
         size: largest number of runs.
@@ -178,7 +178,7 @@ def run_view(home: Home, number: int) -> RunView:
     with Catalog.open(home) as catalog, catalog.reading() as session:
         row = session.get(Run, number)
         if row is None or row.home != catalog.home:
-            raise NotThere(f"no run {number:,} in the catalog")
+            raise NotThere(f"no run {number:,} in the catalog; the page of runs lists them")
         return _run_view(row, home)
 
 
@@ -188,7 +188,7 @@ def score_page(
     """Return the number of scores, some of them, newest first, and the tasks and data sets that there are.
 
     Args:
-        home: whose catalog.
+        home: home with the catalog.
         task: name of the only task; empty for all.
         dataset: name of the only data set; empty for all.
         start: position of the first score, from 0.

@@ -5,6 +5,7 @@ from typing import Final
 from fastapi import APIRouter
 from fastapi.responses import Response
 
+from kgkit.serving.forms import parse_integer
 from kgkit.serving.page.catalog_queries import (
     kb_facts,
     kb_rows,
@@ -14,9 +15,8 @@ from kgkit.serving.page.catalog_queries import (
     run_view,
     score_page,
 )
-from kgkit.serving.page.inputs import integer, paging_of
+from kgkit.serving.page.inputs import paging_of
 from kgkit.serving.page.rendering import render
-from kgkit.serving.problems import without_paths
 from kgkit.serving.service import Service
 
 ROWS: Final = 50
@@ -29,10 +29,8 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/kbs")
     async def show_kbs() -> Response:
         """List the knowledge bases that are served."""
-        problems = {
-            name: without_paths(reason, service.home) for name, reason in service.resources.problems.items()
-        }
-        return render("kbs.html", "kbs", rows=await service.call(kb_rows, service), problems=problems)
+        rows = await service.call(kb_rows, service)
+        return render("kbs.html", "kbs", rows=rows, problems=service.problems())
 
     @routes.get("/kb")
     async def show_kb(name: str) -> Response:
@@ -53,7 +51,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/runs")
     async def show_runs(model: str = "", page: str = "") -> Response:
         """List trainings and evaluations, newest first."""
-        number = integer("page", page, 1, most=1_000_000)
+        number = parse_integer("page", page, 1, most=1_000_000)
         total, rows = await service.call(run_page, service.home, model, (number - 1) * ROWS, ROWS)
         paging = paging_of("/runs", total, number, ROWS, model=model)
         return render("runs.html", "runs", rows=rows, model=model, paging=paging)
@@ -61,13 +59,13 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/run")
     async def show_run(id: str) -> Response:
         """Show a training or an evaluation."""
-        number = integer("id", id, 1, most=2**62)
+        number = parse_integer("id", id, 1, most=2**62)
         return render("run.html", "runs", run=await service.call(run_view, service.home, number))
 
     @routes.get("/scores")
     async def show_scores(task: str = "", dataset: str = "", page: str = "") -> Response:
         """List what runs have measured."""
-        number = integer("page", page, 1, most=1_000_000)
+        number = parse_integer("page", page, 1, most=1_000_000)
         total, rows, tasks, datasets = await service.call(
             score_page, service.home, task, dataset, (number - 1) * ROWS, ROWS
         )

@@ -1,4 +1,4 @@
-"""A column of names that somebody pasted or uploaded: read, reconciled, and written as CSV."""
+"""A column of names, pasted or uploaded: parsed, reconciled, and written as CSV."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -74,7 +74,7 @@ def read_table(text: str, layout: str, column: str, most: int) -> ColumnTable:
             remedy=f"send {most:,} at most; `kgkit reconcile` takes a file of any length",
         )  # fmt: skip
     if not table.rows:
-        remedy = "paste names, one a line, or choose a file"
+        remedy = "paste names, one in each line, or choose a file"
         raise Problem(422, "there is no name", field="names", remedy=remedy)
     return table
 

@@ -8,9 +8,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from kgkit.errors import KgkitError
 from kgkit.linking.reconciler import NameMatch
+from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address
 from kgkit.serving.page.column_tables import LAYOUTS, ColumnTable, read_table, table_csv
-from kgkit.serving.page.inputs import kb_name, number
+from kgkit.serving.page.inputs import kb_name
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import Service
@@ -118,7 +119,7 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
 
 async def _matches(service: Service, fields: ColumnForm, kb: str) -> tuple[ColumnTable, list[NameMatch]]:
     """Return the table of a form, and what its names mean."""
-    threshold = number("threshold", fields.threshold)
+    threshold = parse_number("threshold", fields.threshold)
     table = await service.call(read_table, fields.names, fields.layout, fields.column, service.limits.names)
     matches = await service.call(
         service.reconcile,

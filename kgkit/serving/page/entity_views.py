@@ -8,10 +8,11 @@ from fastapi.responses import Response
 from kgkit.errors import KgkitError, UnknownEntity
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.linker import PARTS_OF_SPEECH
+from kgkit.serving.forms import parse_integer
 from kgkit.serving.page.cards import entity_card
 from kgkit.serving.page.facts import facts_of_relation
 from kgkit.serving.page.graph_layout import draw_neighborhood, relation_name
-from kgkit.serving.page.inputs import integer, kb_name, paging_of
+from kgkit.serving.page.inputs import kb_name, paging_of
 from kgkit.serving.page.neighborhood import MAX_NODES, GraphNode, Neighborhood, neighborhood
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
@@ -30,7 +31,11 @@ REASONS: Final = {"exact": "by the", "prefix": "begins the", "part": "within the
 
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the views of entities to a router."""
+    _add_search_views(routes, service)
+    _add_entity_views(routes, service)
 
+
+def _add_search_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/search")
     async def show_search(
         q: str = "", kb: str = "", by: str = "name", kind: str = "", limit: str = ""
@@ -38,6 +43,15 @@ def add_views(routes: APIRouter, service: Service) -> None:
         """Show the entities that a text finds."""
         return await _search(service, q, kb_name(service, kb), by, kind, limit)
 
+    @routes.get("/nearest")
+    async def show_nearest(
+        key: str = "", q: str = "", kb: str = "", vectors: str = "", k: str = ""
+    ) -> Response:
+        """Show the entities whose vectors are nearest to an entity's or to a text's."""
+        return await _nearest(service, key, q, kb_name(service, kb), vectors, k)
+
+
+def _add_entity_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/entity")
     async def show_entity(key: str, kb: str = "") -> Response:
         """Show the card of an entity."""
@@ -60,7 +74,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
         """Show the facts of an entity by one relation."""
         handle = service.kb(kb_name(service, kb))
         entity = handle[key]
-        number = integer("page", page, 1, most=1_000_000)
+        number = parse_integer("page", page, 1, most=1_000_000)
         group = await service.call(
             facts_of_relation, handle, entity.id, relation, direction, (number - 1) * FACTS, FACTS
         )
@@ -87,23 +101,16 @@ def add_views(routes: APIRouter, service: Service) -> None:
             handle,
             key,
             relation=relation or None,
-            radius=integer("radius", radius, 1, most=2),
-            max_nodes=integer("nodes", nodes, 60, most=min(MAX_NODES, service.limits.nodes)),
+            radius=parse_integer("radius", radius, 1, most=2),
+            max_nodes=parse_integer("nodes", nodes, 60, most=min(MAX_NODES, service.limits.nodes)),
         )
-
-    @routes.get("/nearest")
-    async def show_nearest(
-        key: str = "", q: str = "", kb: str = "", vectors: str = "", k: str = ""
-    ) -> Response:
-        """Show the entities whose vectors are nearest to an entity's or to a text's."""
-        return await _nearest(service, key, q, kb_name(service, kb), vectors, k)
 
 
 async def _search(service: Service, query: str, kb: str, by: str, kind: str, limit: str) -> Response:
     hits, problem = None, None
     most = service.limits.rows
     try:
-        count = integer("limit", limit, HITS, most=most)
+        count = parse_integer("limit", limit, HITS, most=most)
         if query.strip():
             hits = await service.call(service.search, query, kb, by=by, kind=kind or None, limit=count)
     except (KgkitError, Problem) as error:
@@ -127,11 +134,11 @@ def graph_page(kb: KnowledgeBase, key: str, *, relation: str | None, radius: int
     return render(
         "graph.html", kb=kb.name, around=around, drawing=draw_neighborhood(around), relation=relation or "",
         relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
-        max_nodes=max_nodes, groups=listed(around),
+        max_nodes=max_nodes, groups=nodes_by_relation(around),
     )  # fmt: skip
 
 
-def listed(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
+def nodes_by_relation(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the nodes as the list beside the drawing has them: by relation, with those behind each."""
     groups: dict[str, list[dict[str, Any]]] = {}
     inner: dict[int, list[GraphNode]] = {}
@@ -153,7 +160,7 @@ async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str
     entity: Entity | None = None
     problem: Problem | None = None
     try:
-        count = integer("k", k, HITS, most=service.limits.rows)
+        count = parse_integer("k", k, HITS, most=service.limits.rows)
         entity = _entity_of(handle, key, query)
         if entity is not None or query.strip():
             text = None if entity is not None else query
@@ -163,7 +170,7 @@ async def _nearest(service: Service, key: str, query: str, kb: str, vectors: str
                 kb,
                 text=text,
                 k=count,
-                vectors=vectors or _default(names),
+                vectors=vectors or _default_vectors(names),
             )
     except (KgkitError, Problem) as error:
         problem = problem_of(error, service.home)
@@ -188,7 +195,7 @@ def _entity_of(kb: KnowledgeBase, key: str, query: str) -> Entity | None:
     return kb.get(query) if query else None
 
 
-def _default(names: list[str]) -> str | None:
+def _default_vectors(names: list[str]) -> str | None:
     """Return the vectors that are used where none are named: those of texts, if there are several."""
     return "text" if len(names) > 1 and "text" in names else None
 

@@ -62,7 +62,13 @@ class DrawnNode:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnEdge:
-    """A line between two nodes: its path as SVG has it, its classes, and the fact that it stands for."""
+    """A line between two nodes.
+
+    Attributes:
+        path: path, as SVG has it.
+        color: class of the color; `chord` where neither node was reached from the other.
+        title: facts that the line stands for.
+    """
 
     path: str
     color: str

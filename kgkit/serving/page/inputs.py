@@ -1,14 +1,13 @@
-"""What the addresses of views say, as numbers and pages of rows."""
+"""What all views read from their addresses: the knowledge base, and the page of a list."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kgkit.serving.page.addresses import address
-from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
 
-__all__ = ["Paging", "integer", "kb_name", "number", "paging_of"]
+__all__ = ["Paging", "kb_name", "paging_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,44 +61,6 @@ def paging_of(path: str, total: int, page: int, size: int, /, **parameters: Any)
         previous=page_address(page - 1) if page > 1 else None,
         next=page_address(page + 1) if start + size < total else None,
     )
-
-
-def integer(field: str, text: str, default: int, *, least: int = 1, most: int) -> int:
-    """Return a whole number of a form; the default where its field is empty.
-
-    Raises:
-        Problem: if it is none, or out of range.
-    """
-    if not text.strip():
-        return default
-    try:
-        value = int(text) if len(text) < 20 else most + 1
-    except ValueError:
-        value = least - 1
-    if not least <= value <= most:
-        raise Problem(
-            422, f"{field} is {text[:40]!r}; it is a whole number from {least:,} to {most:,}", field=field
-        )
-    return value
-
-
-def number(field: str, text: str, *, least: float = 0.0, most: float = 1.0) -> float | None:
-    """Return a number of a form; None where its field is empty.
-
-    Raises:
-        Problem: if it is none, or out of range.
-    """
-    if not text.strip():
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= most:  # which nan is not
-        raise Problem(
-            422, f"{field} is {text[:40]!r}; it is a number from {least:g} to {most:g}", field=field
-        )
-    return value
 
 
 def kb_name(service: Service, name: str) -> str:

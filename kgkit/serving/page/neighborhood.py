@@ -1,7 +1,7 @@
-"""What stands around an entity: a bounded part of the graph.
+"""The neighbourhood of an entity: a bounded part of the graph.
 
-Around an entity may be the whole KB. Of its neighbours some of every relation are taken, in turns, so that a
-relation of a million facts does not crowd out the others; of those the neighbours in turn, up to the bound.
+An entity may have as many neighbours as the KB has entities. They are chosen from all relations in turn, so
+that a relation of a million facts does not crowd out the others; their own neighbours follow, likewise.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,13 @@ class GraphNode:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphFact:
-    """A fact between two nodes, by their positions."""
+    """A fact between two nodes.
+
+    Attributes:
+        subject: position of the subject; 0 is the centre.
+        relation: name of the relation.
+        object: position of the object.
+    """
 
     subject: int
     relation: str
@@ -53,14 +59,14 @@ class GraphFact:
 
 @dataclass(frozen=True, kw_only=True)
 class Neighborhood:
-    """What stands around an entity.
+    """Entities and facts around an entity.
 
     Attributes:
         centre: entity in the middle.
         nodes: entities around it; position 1 is the first of them, 0 the centre.
         facts: stored facts among them, the centre included.
         hidden: number of neighbours of the centre that are not among the nodes.
-        relations: relations of the KB by which there is a choice.
+        relations: relations that the entity has facts of.
     """
 
     centre: Entity
@@ -76,7 +82,7 @@ _Reached = dict[int, tuple[str, FactDirection, int]]
 def neighborhood(
     kb: KnowledgeBase, key: str, *, max_nodes: int = 60, radius: int = 1, relation: str | None = None
 ) -> Neighborhood:
-    """Return what stands around an entity.
+    """Return the neighbourhood of an entity.
 
     Args:
         kb: open knowledge base.
@@ -103,18 +109,16 @@ def neighborhood(
         groups = [group for group in groups if group[0] == relation]
     first_ring = max_nodes if radius == 1 else max(1, max_nodes // 3)
     reached: _Reached = {}
-    _take(reached, _in_turns([_edges(*group, 0) for group in groups]), first_ring, centre)
+    _add_nodes(reached, _round_robin([_edges(*group, 0) for group in groups]), first_ring, centre)
     if radius > 1:
         inner = [*reached]
         branches = [
             _outer_edges(facts, number, position, relation) for position, number in enumerate(inner, start=1)
         ]
-        _take(reached, _in_turns(branches), max_nodes, centre)
+        _add_nodes(reached, _round_robin(branches), max_nodes, centre)
     numbers = [*reached]
-    everything = (
-        np.unique(np.concatenate([ids for _, _, ids in groups])) if groups else np.empty(0, np.uint32)
-    )
-    shown = np.isin(everything, np.array([centre, *numbers], np.uint32)).sum()
+    neighbors = np.unique(np.concatenate([ids for _, _, ids in groups])) if groups else np.empty(0, np.uint32)
+    shown = np.isin(neighbors, np.array([centre, *numbers], np.uint32)).sum()
     nodes = [
         GraphNode(
             entity=entity,
@@ -128,7 +132,7 @@ def neighborhood(
         centre=kb[centre],
         nodes=nodes,
         facts=_facts_among(facts, [centre, *numbers], reached, relation),
-        hidden=len(everything) - int(shown),
+        hidden=len(neighbors) - int(shown),
         relations=relations,
     )
 
@@ -148,13 +152,13 @@ def _outer_edges(facts: Facts, number: int, parent: int, relation: str | None) -
             yield from _edges(name, direction, ids, parent)
 
 
-def _in_turns(sources: Sequence[Iterable[_Edge]]) -> Iterator[_Edge]:
+def _round_robin(sources: Sequence[Iterable[_Edge]]) -> Iterator[_Edge]:
     """Yield the first of each source, then the second of each, and so on."""
     for row in zip_longest(*sources):
         yield from (edge for edge in row if edge is not None)
 
 
-def _take(reached: _Reached, edges: Iterator[_Edge], size: int, centre: int) -> None:
+def _add_nodes(reached: _Reached, edges: Iterator[_Edge], size: int, centre: int) -> None:
     """Add entities that have not been reached yet, until there are *size*."""
     for number, relation, direction, parent in edges:
         if len(reached) >= size:

@@ -45,7 +45,7 @@ MEDIA_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "ima
 _YEAR: Final = 365 * 24 * 3600
 
 
-def _drawn(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     """Return a value as a template shows it: a text without characters that HTML cannot hold."""
     return drawn_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -64,7 +64,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_drawn,
+        finalize=_printable,
     )
     templates.globals |= {
         "address": address,

@@ -9,11 +9,13 @@ from fastapi.responses import RedirectResponse, Response
 
 from kgkit.errors import KgkitError
 from kgkit.linking import Linker
+from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address
-from kgkit.serving.page.inputs import kb_name, number
+from kgkit.serving.page.inputs import kb_name
 from kgkit.serving.page.linked_text import TextView, text_view
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
+from kgkit.serving.resources import linker_variant
 from kgkit.serving.service import Service
 from kgkit.types import Document
 
@@ -41,10 +43,10 @@ class ExplainingLinkers:
         )
 
     def linker(self, base: Linker, threshold: float | None, *, coherence: bool) -> Linker:
-        """Return a linker of other settings.
+        """Return a linker that explains its scores, with settings of its own.
 
         Args:
-            base: linker that is served.
+            base: served linker.
             threshold: least score of a link; None: that of the base.
             coherence: whether links of a document are weighed by the graph.
         """
@@ -60,9 +62,7 @@ class ExplainingLinkers:
                 threshold=base.config.threshold if threshold is None else threshold,
                 coherence="graph" if coherence else base.config.coherence,
             )
-            variants[variant] = Linker(
-                base.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger
-            )
+            variants[variant] = linker_variant(base, config)
         return variants[variant]
 
 
@@ -121,7 +121,7 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
     problem: Problem | None = None
     if fields.text.strip():
         try:
-            view = await _linked(service, linkers, fields, name)
+            view = await _linked_view(service, linkers, fields, name)
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
     default = f"default ({service.served(name).models[0]})"
@@ -132,13 +132,13 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
     )  # fmt: skip
 
 
-async def _linked(service: Service, linkers: ExplainingLinkers, fields: TextForm, kb: str) -> TextView:
+async def _linked_view(service: Service, linkers: ExplainingLinkers, fields: TextForm, kb: str) -> TextView:
     if fields.coherence not in dict(COHERENCE):
         raise Problem(
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"
         )
     base = service.served(kb).linker(fields.model or None)
-    threshold = number("threshold", fields.threshold)
+    threshold = parse_number("threshold", fields.threshold)
     linker = linkers.linker(base, threshold, coherence=fields.coherence == "graph")
     documents = [Document("text", fields.text)]
     service.check_documents(documents)

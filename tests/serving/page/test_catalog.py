@@ -33,8 +33,8 @@ def test_a_knowledge_base_says_what_it_is(read):
 
 
 def test_models_are_listed_and_say_what_they_need(read):
-    listed = read("/models")
-    assert "/model?name=wsd-minilm" in listed.links
+    page = read("/models")
+    assert "/model?name=wsd-minilm" in page.links
     model = read("/model?name=wsd-minilm")
     assert "wsd" in model.words
     assert "sha256" not in model.words

@@ -216,9 +216,10 @@ def test_a_drawing_is_well_formed_and_each_node_is_a_link(browser):
     drawing = ElementTree.fromstring(answer.text[begin:end] + "</svg>")
     nodes = drawing.findall("a")
     assert len(nodes) == 5
+    titles = [node.find("title").text for node in nodes]
+    assert len(set(titles)) == 5 and all(titles)
     for node in nodes:
         assert node.attrib["href"].startswith("/graph?kb=facts&key=")
-        assert node.find("title").text
         assert float(node.find("circle").attrib["r"]) > 0
     assert len(drawing.findall("g/path")) >= 4
     assert "style" not in answer.text[begin:end]
@@ -226,8 +227,8 @@ def test_a_drawing_is_well_formed_and_each_node_is_a_link(browser):
 
 def test_the_list_beside_a_drawing_has_every_entity(read):
     page = read(address("/graph", kb="facts", key="puppy", radius=2))
-    listed = [link for link in page.links if link.startswith("/entity")]
-    assert len(set(listed)) == 5  # with the centre, in the heading
+    cards = [link for link in page.links if link.startswith("/entity")]
+    assert len(set(cards)) == 5  # with the centre, in the heading
 
 
 @pytest.mark.parametrize("fields", [{"nodes": 201}, {"radius": 3}, {"relation": "knows"}, {"nodes": "x"}])
