@@ -43,6 +43,7 @@ def test_a_line_gives_figures_on_stand_ins(name, setting, tmp_path):
     assert len(lines.table_of(line, rows).markdown().splitlines()) > 4
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_page_and_names_what_is_left_out(tmp_path, capsys):
     given = ["--small", "--device", "cpu", "--data", "", "--out", str(tmp_path), "--only", "index"]
     code = command.main([*given, "--only", "semcor"])

@@ -111,6 +111,7 @@ def test_many_rows_come_in_their_order(home, tmp_path):
     assert done.err == "2,503 names, 1,503 of them matched\n"
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_table(home, tmp_path):
     code = """if True:
         import sys

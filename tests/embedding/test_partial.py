@@ -198,6 +198,7 @@ with kgkit.open_kb("things", home=home) as kb:
 """
 
 
+@pytest.mark.slow
 def test_processes_fill_them_at_once_and_may_be_killed(kb, config, encoder, complete):
     home = kb.home.path.parents[1]
     code = [sys.executable, "-c", FILL, str(home), config.encoder]

@@ -46,6 +46,7 @@ def test_of_a_thousand_simulated_sets_95_percent_of_intervals_hold_the_true_scor
     assert all(0.93 <= share <= 0.97 for share in coverage(216, 1000, seed=1))
 
 
+@pytest.mark.slow
 def test_most_intervals_of_smaller_sets_hold_the_true_score():
     # Of 600 sets the deviation of a share of 95 % is 0.9 %; 600 samples cost about 1 % of coverage.
     assert all(0.91 <= share <= 0.975 for share in coverage(60, 600, seed=2, draws=600))

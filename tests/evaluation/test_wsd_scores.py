@@ -37,6 +37,7 @@ def test_the_prior_is_the_first_sense(kb, shared_data, name):
     assert (found.right, found.answered) == (FIRST_SENSE[name], found.total)
 
 
+@pytest.mark.slow
 def test_coherence_is_better_than_the_prior_on_all_five_together(kb, shared_data):
     linker = Linker(kb, LinkerConfig(max_candidates=None, coherence="graph"))
     right = sum(right_answers(linker, name, shared_data / "wsd").right for name in SETS)

@@ -395,6 +395,7 @@ def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corp
     assert weights(train_linker(kb, "m2", head_training(corpus), device="cpu")) == once
 
 
+@pytest.mark.slow
 def test_several_heads_are_those_of_their_seeds_and_score_as_their_mean(kb, corpus):
     def scores(folder):
         opening = Opening(home=Home(kb.home.path.parents[1]), kb=kb, device="cpu")
