@@ -4,7 +4,7 @@
     kgkit embed aida --method wikipedia2vec --source OUT.bin --name smoothed
 
     python -m benchmarks.slice_vectors dump OUT_DIR
-    kgkit embed aida --method wikipedia2vec --dump OUT_DIR/slicewiki-20260101-pages-articles.xml --dim 384
+    kgkit embed aida --method wikipedia2vec --dump OUT_DIR/slicewiki-20260101-pages-articles.xml.bz2 --dim 384
 
 `smooth` takes the vectors of titles of a knowledge base (`--vectors text`). The vector of a page is half its
 title's, half the mean of those of the pages it links with, each of length 1. Beside them stand the pieces of
@@ -17,6 +17,7 @@ data must not be passed on: nor may what is written here.
 """
 
 import argparse
+import bz2
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -36,7 +37,7 @@ from kgkit.models.encoders import load_encoder
 from kgkit.vectors.scan import unit
 
 OWN: Final = 0.5  # share of a page's own title in its vector
-DUMP: Final = "slicewiki-20260101-pages-articles.xml"
+DUMP: Final = "slicewiki-20260101-pages-articles.xml.bz2"  # the package reads no other
 RELATION: Final = "links_to"
 
 Matrix = NDArray[np.float32]
@@ -134,7 +135,7 @@ def write_dump(folder: Path, out: Path) -> Path:
     """Write the dump into the folder *out*, and return its path."""
     out.mkdir(parents=True, exist_ok=True)
     path = out / DUMP
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with bz2.open(path, "wt", encoding="utf-8", newline="\n") as file:
         file.write(head())
         for number, page in enumerate(dump_pages(folder), 1):
             file.write(xml(page, number))
