@@ -20,9 +20,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchmarks.answers import ask_once
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
+from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
@@ -171,6 +175,32 @@ def relation_table(rows: Sequence[Row]) -> Table:
     return Table(title="Relations", notes="Questions, and Hits@1.", columns=columns, rows=lines)
 
 
+def difference_table(rows: Sequence[Row], filter_name: str) -> Table:
+    """Return the differences of mean Hits@k to the first row, with a paired test over relations."""
+    first, *others = rows
+    lines = []
+    for row in others:
+        line = [row.name]
+        for k in SHOWN:
+            hits, hits_first = (_hits(each, filter_name, k) for each in (row, first))
+            p = paired_test(hits[:, None], hits_first[:, None], lambda sums: sums[..., 0])
+            line += [f"{100 * (hits - hits_first).mean():+.1f}", f"{p:.4f}"]
+        lines.append(line)
+    columns = ["", *(name for k in SHOWN for name in (f"@{k}", f"p of @{k}"))]
+    notes = (
+        "Mean Hits@k less that of the first row; p: relations change sides (`kgkit.evaluation.significance`)."
+    )
+    return Table(
+        title=f"LAMA, {FILTERS[filter_name]}: beside {first.name}", notes=notes, columns=columns, rows=lines
+    )
+
+
+def _hits(row: Row, filter_name: str, k: int) -> NDArray[np.float64]:
+    """Return Hits@k (R) of each relation, in their order."""
+    relations = row.sets[filter_name, "all"]["vocabulary"]["relations"]
+    return np.array([relations[name]["hits"][str(k)] for name in sorted(relations)])
+
+
 def _percent(scores: Mapping[str, Any] | None) -> str:
     return "" if scores is None else f"{100 * scores['hits']['1']:.1f}"
 
@@ -239,6 +269,7 @@ def write(rows: Sequence[Row], out: Path | None) -> str:
         draw_filters(rows, out / "filters-with-vector.svg", "with_vector")
         draw_hits(rows, out / "hits.svg")
     tables = [table(rows, name, subjects) for subjects in SUBJECTS for name in FILTERS]
+    tables += [difference_table(rows, name) for name in ("none", "names")]
     return "\n".join(each.markdown() for each in [*tables, relation_table(rows)])
 
 

@@ -120,9 +120,11 @@ def rows(tmp_path, monkeypatch):
 
 def test_the_benchmark_has_a_row_of_each_model_for_each_filter(rows, tmp_path):
     page = cloze.write(rows, tmp_path / "out")
-    assert page.count("## LAMA, ") == 8
-    for name in ("plain", *cloze.INJECTED, cloze.FREQUENT):
+    assert page.count("## LAMA, ") == 10
+    for name in ("plain", cloze.FREQUENT):
         assert page.count(f"| {name} |") == 8
+    for name in cloze.INJECTED:
+        assert page.count(f"| {name} |") == 10
     assert "5 questions; the vocabulary has 27 whole words" in page.replace("\n", " ")
     assert "| eats | 3 | 2 | 2 | 1 |" in page
     pictures = sorted(path.name for path in (tmp_path / "out").iterdir())
@@ -134,3 +136,25 @@ def test_relations_are_averaged_apart_for_each_part_of_lama():
     assert cloze.macro(scores, 1, lambda name: name in cloze.GOOGLE_RE) == 0
     assert cloze.macro(scores, 1, lambda name: True) == 0.25
     assert cloze.macro(scores, 1, lambda name: False) is None
+
+
+def row_of(name, hits):
+    """A row of a model with the same Hits@k for all k, by relation."""
+    relations = {relation: {"hits": dict.fromkeys(map(str, cloze.SHOWN), value)} for relation, value in hits}
+    return cloze.Row(name, {("none", "all"): {"vocabulary": {"relations": relations}}}, 0, 0)
+
+
+def test_differences_are_tested_over_relations_whatever_their_order():
+    plain = row_of("plain", [(f"P{number}", 0.1) for number in range(12)])
+    better = row_of("better", [(f"P{number}", 0.2) for number in reversed(range(12))])
+    mixed = row_of("mixed", [(f"P{number}", 0.1 + 0.1 * (-1) ** number) for number in range(12)])
+    table = cloze.difference_table([plain, better, mixed, plain], "none")
+    assert table.rows[0][:3] == ["better", "+10.0", f"{2 / 2**12:.4f}"]
+    assert table.rows[1][:3] == ["mixed", "+0.0", "1.0000"]
+    assert table.rows[2][1:] == ["+0.0", "1.0000"] * 3
+    assert tuple(table.columns) == ("", "@1", "p of @1", "@10", "p of @10", "@100", "p of @100")
+
+
+def test_one_relation_alone_shows_nothing():
+    table = cloze.difference_table([row_of("plain", [("P1", 0.1)]), row_of("other", [("P1", 0.9)])], "none")
+    assert table.rows[0][1:3] == ["+80.0", "1.0000"]
