@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
+from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import prepare_candidates
@@ -196,6 +197,8 @@ class HeadScorer(Scorer):
         results = [np.empty(0, np.float32) for _ in hidden]
         order = sorted(sentences, key=lambda sentence: max(map(len, sentence.ids), default=0))
         for begin in range(0, len(order), _AT_ONCE):
+            if begin:
+                pause()
             part = order[begin : begin + _AT_ONCE]
             inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
             inputs = inputs.to(next(self.heads[0].parameters()).device)
