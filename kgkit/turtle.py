@@ -26,7 +26,7 @@ _POSITION: Final = re.compile(r"^Parser error at .*?: (?=\D)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-class ByteStream(Protocol):
+class GraphStream(Protocol):
     """A stream of bytes that can be read."""
 
     def read(self, size: int = -1, /) -> bytes:
@@ -35,7 +35,7 @@ class ByteStream(Protocol):
 
 
 def parse_graph(
-    stream: ByteStream, syntax: Syntax, path: Path | None = None, *, rename_blank_nodes: bool = True
+    stream: GraphStream, syntax: Syntax, path: Path | None = None, *, rename_blank_nodes: bool = True
 ) -> Iterator[Any]:
     """Yield the triples of a graph, as pyoxigraph's quads.
 
@@ -69,7 +69,7 @@ class _CountedStream:
         nested: number of `<<` since the last triple.
     """
 
-    def __init__(self, stream: ByteStream, path: Path | None) -> None:
+    def __init__(self, stream: GraphStream, path: Path | None) -> None:
         self._stream, self._path, self._last = stream, path, b""
         self.nested = 0
 

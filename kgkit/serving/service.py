@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import Literal, ParamSpec, TypeVar
 
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig
@@ -253,8 +255,8 @@ class Service:
             key: key of the entity.
             kb: name of the knowledge base; None: the default one.
             relation: name of the only relation; None for any.
-            direction: `out`: facts of which it is the subject; `in`: of which it is the object by a relation
-                without inverse; or `both`.
+            direction: `out`: facts of which it is the subject; `in`: of which it is the object; `both`: the
+                former, and those of the latter by relations without inverse.
             limit: largest number of facts; None: as many as an answer may have.
         """
         count = self.rows("limit", limit)
@@ -402,16 +404,11 @@ def facts_of(
     if direction not in ("out", "in", "both"):
         raise UsageError(f"direction is {direction!r}; it is 'out', 'in' or 'both'")
     facts: list[Triple] = []
-    without_inverse = {name for name, inverse in kb.store.relations if inverse is None}
     if direction != "in":
-        for fact in kb.match(subject=entity, relation=relation):
-            if len(facts) == most:
-                return facts
-            facts.append(fact)
-    if direction != "out":
-        for fact in kb.match(object=entity, relation=relation):
-            if len(facts) == most:
-                return facts
-            if direction == "in" or fact.relation in without_inverse:
-                facts.append(fact)
+        facts.extend(islice(kb.match(subject=entity, relation=relation), most))
+    if direction == "in":
+        facts.extend(islice(kb.match(object=entity, relation=relation), most))
+    elif direction == "both":
+        others = Facts(kb.store, kb.name).without_inverse(entity.id, relation)
+        facts.extend(islice(others, most - len(facts)))
     return facts
