@@ -36,6 +36,7 @@ from kgkit.serving.settings import Limits, ServiceSettings
 from kgkit.store import publish_build
 
 WORDS = 55
+SHORT_WORDS = 12
 TICKS = os.sysconf("SC_CLK_TCK")
 ENCODER = "wsd-minilm"
 
@@ -264,29 +265,36 @@ def measure_load(home: Path, texts: list[str], seconds: float) -> None:
 
 def throughput(
     home: Path, texts: list[str], seconds: float, count: int, *, workers: int = 1, batch: int = 32
-) -> float:
-    """Return the requests a second that a service with an encoder answers."""
+) -> tuple[float, float]:
+    """Return the requests a second that a service with an encoder answers, and a request's CPU time in ms."""
     with (
-        service(home, ENCODER, workers=workers, batch=batch) as (port, _),
+        service(home, ENCODER, workers=workers, batch=batch) as (port, pid),
         clients(port, count, texts, ENCODER) as load,
     ):
         time.sleep(min(5.0, seconds / 3))
-        before = len(load.seconds)
+        before, begin = len(load.seconds), cpu_seconds(children(pid))
         time.sleep(seconds)
-        return (len(load.seconds) - before) / seconds
+        answered = len(load.seconds) - before
+        return answered / seconds, 1000 * (cpu_seconds(children(pid)) - begin) / answered
 
 
 def measure_batches(home: Path, texts: list[str], seconds: float) -> None:
-    """Compare shared batches with none."""
-    shared = throughput(home, texts, seconds, 16)
-    alone = throughput(home, texts, seconds, 16, batch=1)
-    print(f"batches, 16 clients: {shared:.1f}/s shared, {alone:.1f}/s not: {shared / alone:.2f} x")
+    """Compare shared batches with none, for short texts too: of these a model's fixed costs are most."""
+    for words in (SHORT_WORDS, WORDS):
+        shortened = [" ".join(text.split()[:words]) for text in texts]
+        shared, shared_cpu = throughput(home, shortened, seconds, 16)
+        alone, alone_cpu = throughput(home, shortened, seconds, 16, batch=1)
+        print(
+            f"batches, 16 clients, {words} words: {shared:.1f}/s shared, {alone:.1f}/s not: "
+            f"{shared / alone:.2f} x; CPU {shared_cpu:.1f} and {alone_cpu:.1f} ms a request: "
+            f"{alone_cpu / shared_cpu:.2f} x"
+        )
 
 
 def measure_workers(home: Path, texts: list[str], seconds: float) -> None:
     """Compare two workers with one."""
-    single = throughput(home, texts, seconds, 4)
-    both = throughput(home, texts, seconds, 4, workers=2)
+    single, _ = throughput(home, texts, seconds, 4)
+    both, _ = throughput(home, texts, seconds, 4, workers=2)
     print(f"workers, 4 clients: {both:.1f}/s of 2, {single:.1f}/s of 1: {both / single:.2f} x")
 
 

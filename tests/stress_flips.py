@@ -37,7 +37,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.candidates import AliasGenerator, LemmaGenerator
 from kgkit.errors import KgkitError
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.json_records import neighbour_keys
+from kgkit.kb.json_records import neighbor_keys
 from kgkit.store import verify
 from kgkit.store.validate import damages
 from tests.mini_wordnet import mini_wordnet
@@ -86,7 +86,7 @@ def look_ups(kb, sample):
         yield f"both {key}", lambda key=key: kb.neighbors(key, direction="both")
         yield f"degree {key}", lambda key=key: kb.degree(key, direction="in")
         yield f"match {key}", lambda key=key: [*kb.match(key), *kb.match(object=key)]
-        yield f"show {key}", lambda key=key: neighbour_keys(kb, kb[key])
+        yield f"show {key}", lambda key=key: neighbor_keys(kb, kb[key])
     for key in sample.keys[:50]:
         yield f"path {key}", lambda key=key: kb.path(first, key)
         yield f"subgraph {key}", lambda key=key: sorted(kb.subgraph(key).edges(keys=True))

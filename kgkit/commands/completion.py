@@ -75,6 +75,7 @@ OPTIONS: Final[Mapping[tuple[str, str], ListNames]] = {
     ("--facts", "KB"): list_kbs,
     ("--kb", "KB"): list_kbs,
     ("--kb", "KB[=MODEL]"): list_kbs_and_models,
+    ("--kb", "KB[@BUILD][=MODEL]"): list_kbs_and_models,
     ("--senses", "KB"): list_kbs,
     ("--linker", "MODEL"): list_linkers,
     ("--model", "MODEL"): list_linkers,

@@ -3,7 +3,7 @@
 import asyncio
 
 from kgkit.commands.options import DeviceOption, HomeOption
-from kgkit.commands.serve import ServedKBsOption, models_by_kb
+from kgkit.commands.serve import ServedKBsOption, builds_by_kb, models_by_kb
 from kgkit.lazy import import_extra
 
 
@@ -23,7 +23,8 @@ def mcp(
     from kgkit.serving.service import Service
     from kgkit.serving.settings import ServiceSettings
 
-    service = Service(ServiceSettings(kbs=models_by_kb(kb or []), device=device), Home.find(home))
+    settings = ServiceSettings(kbs=models_by_kb(kb or []), builds=builds_by_kb(kb or []), device=device)
+    service = Service(settings, Home.find(home))
     service.start()
     try:
         asyncio.run(serve_stdio(service))

@@ -8,7 +8,7 @@ import typer
 from kgkit.commands.link import check_named
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, repeated
-from kgkit.errors import MissingExtra
+from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +19,8 @@ ServedKBsOption = Annotated[
     list[str] | None,
     repeated(
         "--kb",
-        "KB[=MODEL]",
-        "Knowledge base, perhaps with a model that links to it; by default all, with auto",
+        "KB[@BUILD][=MODEL]",
+        "Knowledge base, perhaps with its build, and a model that links to it; by default all, with auto",
     ),
 ]
 
@@ -76,8 +76,8 @@ def serve(
     from kgkit.serving.settings import ServiceSettings, read_limits, read_token
 
     settings = ServiceSettings(
-        kbs=models_by_kb(kb or []), default_kb=default, host=host, port=port, workers=workers,
-        token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
+        kbs=models_by_kb(kb or []), builds=builds_by_kb(kb or []), default_kb=default, host=host, port=port,
+        workers=workers, token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()), device=device, limits=read_limits(limit or []),
     )  # fmt: skip
     messages = Messages(quiet=quiet)
@@ -88,7 +88,7 @@ def models_by_kb(kbs: "Sequence[str]") -> "Mapping[str, tuple[str, ...]]":
     """Return the models of each knowledge base that is named, in the order of the command line.
 
     Args:
-        kbs: `KB` or `KB=MODEL`; one that is named several times has several models.
+        kbs: `KB` or `KB=MODEL`, perhaps `KB@BUILD`; one that is named several times has several models.
 
     Raises:
         UsageError: if a name is empty.
@@ -96,10 +96,38 @@ def models_by_kb(kbs: "Sequence[str]") -> "Mapping[str, tuple[str, ...]]":
     check_named(kbs)
     models: dict[str, tuple[str, ...]] = {}
     for text in kbs:
-        name, _, model = text.partition("=")
+        name, model = _name_of(text), text.partition("=")[2]
         named = models.get(name, ())
         models[name] = named if (model or "auto") in named else (*named, model or "auto")
     return models
+
+
+def builds_by_kb(kbs: "Sequence[str]") -> "Mapping[str, str]":
+    """Return the builds of the knowledge bases that are named with some.
+
+    Args:
+        kbs: `KB`, `KB@BUILD`, either perhaps with `=MODEL`.
+
+    Raises:
+        UsageError: if the name of a build is empty, or a knowledge base is named with two.
+    """
+    builds: dict[str, str] = {}
+    for text in kbs:
+        name, separator, build = text.partition("=")[0].partition("@")
+        if not separator:
+            continue
+        if not name or not build:
+            raise UsageError(f"--kb {text!r}: a build is named as KB@BUILD; `kgkit kb list` lists them")
+        if builds.setdefault(name, build) != build:
+            raise UsageError(
+                f"--kb names two builds of {name}, {builds[name]} and {build}, and a service has one of each"
+            )
+    return builds
+
+
+def _name_of(text: str) -> str:
+    """Return the name of the knowledge base in `KB[@BUILD][=MODEL]`."""
+    return text.partition("=")[0].partition("@")[0]
 
 
 def check_packages() -> None:

@@ -39,14 +39,14 @@ def show(
     as_json: JSONOption = False,
 ) -> None:
     """Show an entity: what it is, its surfaces with their priors, and its neighbours in both directions."""
-    from kgkit.kb.json_records import entity_record, neighbour_keys
+    from kgkit.kb.json_records import entity_record, neighbor_keys
 
     with open_chosen_kb(kb, home) as base:
         record = find_entity(base, entity)
         if as_json:
             write_json(entity_record(base, record))
         else:
-            outward, inward = neighbour_keys(base, record)
+            outward, inward = neighbor_keys(base, record)
             at_most = limit if limit is not None else _LIMIT if on_terminal() else 0
             _card(base, record, outward, inward, at_most)
 

@@ -26,6 +26,7 @@ from kgkit.encoder.device import has_bf16
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
+from kgkit.encoder.pauses import pause
 from kgkit.encoder.threads import on_single_threads
 from kgkit.errors import UsageError
 from kgkit.types import Progress
@@ -392,6 +393,7 @@ class Encoder:
                 ).hidden_states
                 joined = torch.cat([states[layer].float() for layer in layers], dim=-1)
                 yield batch.rows, joined.cpu().numpy()
+                pause()
 
     # -- word pieces --------------------------------------------------------
 

@@ -23,6 +23,7 @@ from kgkit.evaluation.entity_iris import NOT_IN_KB, WIKIPEDIA, entity_of_iri, ir
 from kgkit.evaluation.files import opened, written
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
 from kgkit.lazy import import_extra
+from kgkit.turtle import parse_graph
 from kgkit.types import Document
 
 MAX_BYTES: Final = 1 << 30
@@ -42,7 +43,6 @@ _FIELDS: Final = {
 _PHRASE: Final = f"{_NIF}Phrase"
 _DOCUMENT: Final = "urn:kgkit:document:"
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
-_POSITION: Final = re.compile(r"^Parser error at .*?: (?=\D)")
 _ESCAPED: Final = re.compile(r'["\\\x00-\x1f\x7f]')
 NIF_HEAD: Final = f"""@prefix nif: <{_NIF}> .
 @prefix itsrdf: <{_ITSRDF}> .
@@ -175,28 +175,24 @@ def _read_resources(
 ) -> dict[str, NifResource]:
     """Return contexts and phrases by their IRIs, in the order of the graph."""
     ox, resources = import_extra("pyoxigraph", "formats"), dict[str, NifResource]()
-    try:
-        # Turtle without a base: an IRI must stand for itself, wherever the file lies.
-        for number, quad in enumerate(ox.parse(stream, format=ox.RdfFormat.TURTLE), start=1):
-            if limits.triples is not None and number > limits.triples:
-                raise SourceError(f"more than {limits.triples:,} triples", path=path)
-            # The object may be a triple itself, of which NIF knows nothing.
-            name, value = quad.predicate.value, getattr(quad.object, "value", None)
-            if value is None or (name not in _FIELDS and value != _PHRASE):
-                continue
-            resource = resources.get(quad.subject.value)
-            if resource is None:
-                if len(resources) >= limits.resources:
-                    raise SourceError(f"more than {limits.resources:,} texts and annotations", path=path)
-                resource = resources[quad.subject.value] = NifResource()
-                resource.is_blank = isinstance(quad.subject, ox.BlankNode)
-            if name == _TYPE:
-                resource.is_phrase = True
-            elif name in _FIELDS:
-                _set_value(resource.values, _FIELDS[name], value)
-    except SyntaxError as error:
-        message = _POSITION.sub("", str(error.msg))
-        raise SourceError(f"no Turtle: {message}", path=path, line=error.lineno) from None
+    # Turtle without a base: an IRI must stand for itself, wherever the file lies.
+    for number, quad in enumerate(parse_graph(stream, "TURTLE", path), start=1):
+        if limits.triples is not None and number > limits.triples:
+            raise SourceError(f"more than {limits.triples:,} triples", path=path)
+        # The object may be a triple itself, of which NIF knows nothing.
+        name, value = quad.predicate.value, getattr(quad.object, "value", None)
+        if value is None or (name not in _FIELDS and value != _PHRASE):
+            continue
+        resource = resources.get(quad.subject.value)
+        if resource is None:
+            if len(resources) >= limits.resources:
+                raise SourceError(f"more than {limits.resources:,} texts and annotations", path=path)
+            resource = resources[quad.subject.value] = NifResource()
+            resource.is_blank = isinstance(quad.subject, ox.BlankNode)
+        if name == _TYPE:
+            resource.is_phrase = True
+        elif name in _FIELDS:
+            _set_value(resource.values, _FIELDS[name], value)
     return resources
 
 

@@ -10,7 +10,6 @@ without a label goes by its last part.
 """
 
 import lzma
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -24,12 +23,11 @@ from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
 from kgkit.lazy import import_extra
+from kgkit.turtle import Syntax, parse_graph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["NTriplesBuilder", "TurtleBuilder"]
 
-_WHERE: Final = re.compile(r"^Parser error at .*?: (?=\D)")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _NUMBERS: Final[dict[str, Callable[[str], Any]]] = {
     **dict.fromkeys(
         ("integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger"), int
@@ -45,7 +43,7 @@ _FORM: Final = {terms.FORM, terms.FORM_OF, terms.FORM_POS}
 class _RDFBuilder(Builder):
     """What the two share; `syntax` is pyoxigraph's name of the format."""
 
-    syntax: ClassVar[str]
+    syntax: ClassVar[Syntax]
     smoothing = 1.0
 
     def look(self, source: Path) -> Files:
@@ -67,9 +65,7 @@ class _RDFBuilder(Builder):
         with open_bytes(source) as file:
             try:
                 # What stands in no entity's place is told apart below, so labels need not be made unique.
-                for quad in ox.parse(
-                    file, format=getattr(ox.RdfFormat, self.syntax), rename_blank_nodes=False
-                ):
+                for quad in parse_graph(file, self.syntax, source, rename_blank_nodes=False):
                     if isinstance(quad.object, ox.Triple):
                         raise SourceError(
                             "a statement about a triple (RDF-star), which a knowledge base has no field for: "
@@ -78,9 +74,6 @@ class _RDFBuilder(Builder):
                             text=str(quad),
                         )
                     yield quad
-            except SyntaxError as error:
-                message = _CONTROL.sub("�", _WHERE.sub("", str(error.msg)))
-                raise SourceError(message, path=source, line=error.lineno) from None
             except (EOFError, lzma.LZMAError) as error:
                 raise SourceError(f"cannot be read on: {error}", path=source) from None
 

@@ -100,6 +100,22 @@ class Facts:
         invertible = [index for index, code in enumerate(inverses) if code is not None]
         return neighbours[invertible], np.array([inverses[index] for index in invertible], np.uint32)
 
+    def edges_without_inverse(self, number: int, relation: str | None = None) -> Edges:
+        """Return the edges on an entity by relations without inverse, which its own facts do not imply.
+
+        Args:
+            number: id of the entity.
+            relation: name of the only relation; None for any.
+        """
+        neighbors, codes = self.edges(number, relation, "in")
+        single = [code for code in np.unique(codes).tolist() if self.inverse(code) is None]
+        selected = np.isin(codes, single)
+        return neighbors[selected], codes[selected]
+
+    def without_inverse(self, number: int, relation: str | None = None) -> Iterator[Triple]:
+        """Yield the facts of `edges_without_inverse`, in the order of the source."""
+        return self._to(number, self.edges_without_inverse(number, relation))
+
     def of(self, number: int, relation: str | None, target: int | None) -> Iterator[Triple]:
         """Yield what is said of an entity, by *relation* or any, about *wanted* or any."""
         return self._of(number, self.edges(number, relation, "out"), target)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from kgkit.kb.facts import Facts
 from kgkit.kb.handle import KnowledgeBase
 from kgkit.types import Candidate, Entity
 
@@ -12,8 +13,8 @@ __all__ = [
     "candidate_record",
     "entity_record",
     "link_probability",
-    "neighbour_keys",
-    "neighbour_records",
+    "neighbor_keys",
+    "neighbor_records",
     "scored_record",
 ]
 
@@ -59,7 +60,7 @@ def entity_record(kb: KnowledgeBase, entity: Entity, most: int | None = None) ->
         entity: entity to describe.
         most: largest number of surfaces, of facts outward, and of facts inward; None for all.
     """
-    outward, inward = neighbour_keys(kb, entity, most=most)
+    outward, inward = neighbor_keys(kb, entity, most=most)
     surfaces = (
         [each.to_dict() for each in islice(kb.surfaces_of(entity), most)] if kb.store.has_names else None
     )
@@ -70,12 +71,12 @@ def entity_record(kb: KnowledgeBase, entity: Entity, most: int | None = None) ->
         **({} if surfaces is None else {"surfaces": surfaces}),
         **{name: value for name, value in names.items() if value},
         "kb": kb.name,
-        "out": neighbour_records(kb, outward),
-        "in": neighbour_records(kb, inward),
+        "out": neighbor_records(kb, outward),
+        "in": neighbor_records(kb, inward),
     }
 
 
-def neighbour_keys(
+def neighbor_keys(
     kb: KnowledgeBase, entity: Entity, relation: str | None = None, most: int | None = None
 ) -> tuple[KeysByRelation, KeysByRelation]:
     """Return the objects of the entity's facts, and the subjects of facts on it by relations without inverse.
@@ -89,19 +90,13 @@ def neighbour_keys(
         relation: name of the only relation; None for any.
         most: largest number of facts in each direction; None for all.
     """
-    without_inverse = {name for name, inverse in kb.store.relations if inverse is None}
     outward = ((fact.relation, fact.object) for fact in kb.match(subject=entity, relation=relation))
-    inward = (
-        (fact.relation, fact.subject)
-        for fact in kb.match(object=entity, relation=relation)
-        if fact.relation in without_inverse
-    )
+    facts = Facts(kb.store, kb.name).without_inverse(entity.id, relation)
+    inward = ((fact.relation, fact.subject) for fact in facts)
     return _by_relation(islice(outward, most)), _by_relation(islice(inward, most))
 
 
-def neighbour_records(
-    kb: KnowledgeBase, keys: Mapping[str, Sequence[str]]
-) -> dict[str, list[dict[str, str]]]:
+def neighbor_records(kb: KnowledgeBase, keys: Mapping[str, Sequence[str]]) -> dict[str, list[dict[str, str]]]:
     """Return neighbours by relation, each with its key and label."""
     return {
         relation: [{"key": key, "label": kb[key].label} for key in of_relation]

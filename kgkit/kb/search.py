@@ -169,11 +169,15 @@ def _typing_errors(key: str) -> Iterator[str]:
         yield from (key[:at] + letter + key[at:] for letter in _TYPED)
 
 
+SEARCH_HINT: Final = "kb.search(TEXT) searches keys and surfaces"
+"""What to do about a key that nothing resembles."""
+
+
 def key_hint(kb: "KnowledgeBase", entity: object) -> str:
     """Return what to say of a key or id that *kb* does not have."""
     if kb.store.is_retired(entity):
         return "it was retired by `kgkit kb edit`, which `kgkit kb publish` takes back"
     if isinstance(entity, str):
         keys = list(islice(suggest_keys(kb, entity), _SUGGESTED))
-        return f"did you mean {', '.join(keys)}?" if keys else "kb.search(TEXT) searches keys and surfaces"
+        return f"did you mean {', '.join(keys)}?" if keys else SEARCH_HINT
     return f"ids run from 0 to {kb.id_count - 1:,}"

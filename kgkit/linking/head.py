@@ -13,13 +13,15 @@ A portable head has no means, and of the features only those that the prior tell
 entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import structs
 
+from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import prepare_candidates
@@ -58,7 +60,7 @@ ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
 """The folders, in that of a model of the type `full`, of the encoders of documents and of entities' texts."""
 
-_AT_ONCE: Final = 32  # sentences
+_AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
 _HEADS: Final = 10_000  # more than any model has
 
 
@@ -145,29 +147,44 @@ class HeadScorer(Scorer):
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         results: list[list[Scores]] = []
         prepare_candidates(self.vectors, documents)
-        for document, vectors in self.reader(documents):
-            scores = self.scores(document, vectors)
-            results.append(
-                [
-                    probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
-                    for mention, score in zip(document.mentions or (), scores, strict=True)
-                ]
-            )
+        source = iter(self.reader(documents))
+        while chunk := list(islice(source, self.batch_size)):
+            for (document, _), scores in zip(chunk, self._document_scores(chunk), strict=True):
+                results.append(
+                    [
+                        probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
+                        for mention, score in zip(document.mentions or (), scores, strict=True)
+                    ]
+                )
         return results
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
         """Return ψ + w s, (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
-        features = self._features(document, vectors)
-        ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
-        sentences = [
-            LinkerSentence(rows, [ids[row] for row in rows], [features[row] for row in rows])
-            for rows in sentences_of(document)
-        ]
+        (scores,) = self._document_scores([(document, vectors)])
+        return scores
+
+    def _document_scores(self, documents: Sequence[tuple[Document, Matrix]]) -> Iterator[list[Scores]]:
+        """Yield `scores` of each document; the head reads the sentences of all of them together."""
+        sentences: list[LinkerSentence] = []
+        begins = np.cumsum([0, *(len(vectors) for _, vectors in documents)])
+        for (document, vectors), begin in zip(documents, begins[:-1].tolist(), strict=True):
+            features = self._features(document, vectors)
+            ids = [(mention.candidates or NO_CANDIDATES).ids for mention in document.mentions or ()]
+            sentences += [
+                LinkerSentence(rows + begin, [ids[row] for row in rows], [features[row] for row in rows])
+                for rows in sentences_of(document)
+            ]
         layers = len(self.reader.config.layers)
-        scores = self.scored(sentences, hidden_of(vectors, layers))
+        hidden = hidden_of(np.concatenate([vectors for _, vectors in documents]), layers)
+        scores = self.scored(sentences, hidden)
+        for (document, vectors), begin, end in zip(documents, begins[:-1], begins[1:], strict=True):
+            yield self._with_means(document, vectors, scores[begin:end])
+
+    def _with_means(self, document: Document, vectors: Matrix, scores: list[Scores]) -> list[Scores]:
+        """Return ψ + w s, (C,), of the candidates of each mention; *scores* are ψ."""
         if self.means is None:
             return scores
-        query_vectors = queries(vectors, layers, self.means.arrays.mean)
+        query_vectors = queries(vectors, len(self.reader.config.layers), self.means.arrays.mean)
         return [
             score + np.float32(self.share) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
             for score, query, mention in zip(scores, query_vectors, document.mentions or (), strict=True)
@@ -180,6 +197,8 @@ class HeadScorer(Scorer):
         results = [np.empty(0, np.float32) for _ in hidden]
         order = sorted(sentences, key=lambda sentence: max(map(len, sentence.ids), default=0))
         for begin in range(0, len(order), _AT_ONCE):
+            if begin:
+                pause()
             part = order[begin : begin + _AT_ONCE]
             inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
             inputs = inputs.to(next(self.heads[0].parameters()).device)

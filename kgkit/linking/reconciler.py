@@ -121,10 +121,11 @@ class Reconciler:
     Args:
         kb: knowledge base.
         config: settings.
+        check_kind: whether the entities are read for one of the kind, if the manifest does not have it.
 
     Raises:
         NotThere: if the build has no index of its surfaces; names the command that adds it.
-        UnknownName: if no entity is of that kind.
+        UnknownName: if no entity is of that kind, and it is checked.
         UsageError: if a setting is out of range.
 
     Examples:
@@ -132,10 +133,14 @@ class Reconciler:
         'hippopotamus.n.01'
     """
 
-    def __init__(self, kb: KnowledgeBase, config: ReconcileConfig | None = None) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, config: ReconcileConfig | None = None, *, check_kind: bool = True
+    ) -> None:
         self.kb, self.config = kb, (config or ReconcileConfig()).check()
         self._index = kb.surface_index()
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)
+        if self._filter is not None and check_kind:
+            self._filter.check()
         self._cache: dict[str, tuple[EntityScore, ...]] = {}
 
     def __call__(self, name: str | None) -> NameMatch:
@@ -235,6 +240,14 @@ class _KindFilter:
         self._kb, self._kind = kb, kind
         self._attribute, _, self._value = kind.partition("=")
         self._accepted: dict[int, bool] = {}
+
+    def check(self) -> None:
+        """Refuse a kind that no entity has; a large knowledge base is not read for one.
+
+        Raises:
+            UnknownName: if there is no such entity.
+        """
+        kb, kind = self._kb, self._kind
         kinds = sorted(kb.manifest.counts.entities)
         if kind not in kinds and len(kb) < MAX_SCANNED and not any(map(self._fits, kb)):
             raise UnknownName(f"kind of entity, type or ATTRIBUTE=VALUE in {kb.name!r}", kind, kinds)

@@ -58,7 +58,7 @@ def make_app(service: Service) -> FastAPI:
     for make_router in (*ROUTERS, operations.router(metrics)):
         app.include_router(make_router(service))
     add_error_handlers(app, service, page.error_page)
-    app.add_middleware(Guard, service=service, metrics=metrics)
+    app.add_middleware(Guard, service=service, metrics=metrics, error_page=page.error_page)
     return app
 
 

@@ -2,6 +2,9 @@
 
 An encoder serves one thread at a time. While it computes, requests wait; when it is free, those of the same
 linker are linked together, up to a number of documents. A request that finds the queue full gets 503.
+
+A long request is linked by itself. Between the batches of its encoder, short requests that wait are linked,
+so that they do not wait until it is done; and one that nobody waits for any more is given up.
 """
 
 import asyncio
@@ -10,14 +13,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
+from kgkit.encoder.pauses import pausing
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.serving.problems import Busy
 from kgkit.types import Document, LinkedDocument
 
 _GATHERING_SECONDS: Final = 0.005
+_SHORT: Final = 4_000
+"""Characters of the longest request that shares batches: a second of an encoder on a core."""
+
+
+class _Abandoned(Exception):
+    """Nobody waits for a request any more."""
 
 
 @dataclass(eq=False)
@@ -38,6 +49,11 @@ class LinkJob:
 
     def __post_init__(self) -> None:
         self.future = self.loop.create_future()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the request is linked by itself, with pauses for others."""
+        return sum(len(document.text) for document in self.documents) > _SHORT
 
     def run(self) -> None:
         """Link the documents by themselves, and give the future the links, or the error."""
@@ -112,17 +128,36 @@ class LinkQueue:
 
     def _work(self) -> None:
         while jobs := self._next_jobs():
-            self.batches += 1
             self._former = len(jobs)
-            self.documents += sum(len(job.documents) for job in jobs)
-            if len(jobs) == 1:
-                jobs[0].run()
-                continue
-            try:
-                self._link_together(jobs)
-            except BaseException:  # noqa: BLE001 - of which job it is, each by itself tells
-                for job in jobs:
-                    job.run()
+            with pausing(partial(self._pause, jobs[0]) if jobs[0].is_long else None):
+                self._run(jobs)
+
+    def _run(self, jobs: Sequence[LinkJob]) -> None:
+        """Link the documents of jobs; if that fails, those of each job by themselves."""
+        self.batches += 1
+        self.documents += sum(len(job.documents) for job in jobs)
+        if len(jobs) == 1:
+            jobs[0].run()
+            return
+        try:
+            self._link_together(jobs)
+        except BaseException:  # noqa: BLE001 - of which job it is, each by itself tells
+            for job in jobs:
+                job.run()
+
+    def _pause(self, job: LinkJob) -> None:
+        """Link a batch of short jobs that wait, between two batches of a long job.
+
+        Raises:
+            _Abandoned: if nobody waits for the long job any more, which ends it.
+        """
+        if job.future.done():
+            raise _Abandoned
+        with self._ready:
+            jobs = self._take(short_only=True)
+        if jobs:
+            with pausing(None):
+                self._run(jobs)
 
     def _link_together(self, jobs: Sequence[LinkJob]) -> None:
         documents = [document for job in jobs for document in job.documents]
@@ -149,24 +184,42 @@ class LinkQueue:
                 while self._jobs and self._jobs[0].future.done():  # nobody waits for it any more
                     self._jobs.popleft()
                 if self._jobs:
-                    break
-                if self._closed:
+                    if has_encoder(self._jobs[0].linkers) and not self._jobs[0].is_long:
+                        self._gather()
+                    if jobs := self._take():
+                        return jobs
+                elif self._closed:
                     return []
-                self._ready.wait()
-            if has_encoder(self._jobs[0].linkers):
-                self._gather()
-            jobs = [self._jobs.popleft()]
-            count, remaining = len(jobs[0].documents), deque[LinkJob]()
-            while self._jobs and count < self._batch:
-                job = self._jobs.popleft()
-                if job.linkers == jobs[0].linkers and count + len(job.documents) <= self._batch:
-                    jobs.append(job)
-                    count += len(job.documents)
                 else:
-                    remaining.append(job)
-            remaining.extend(self._jobs)
-            self._jobs = remaining
-            return jobs
+                    self._ready.wait()
+
+    def _take(self, *, short_only: bool = False) -> list[LinkJob]:
+        """Take the first job from the queue, and those behind it that share its batch.
+
+        Args:
+            short_only: whether the first short job is taken, and none if there is no short one.
+        """
+        jobs, remaining, count = list[LinkJob](), deque[LinkJob](), 0
+        while self._jobs and count < self._batch:
+            job = self._jobs.popleft()
+            if job.future.done():  # nobody waits for it any more
+                continue
+            if not jobs:
+                fits = not (short_only and job.is_long)
+            else:
+                fits = (
+                    job.linkers == jobs[0].linkers
+                    and count + len(job.documents) <= self._batch
+                    and not (job.is_long or jobs[0].is_long)
+                )
+            if fits:
+                jobs.append(job)
+                count += len(job.documents)
+            else:
+                remaining.append(job)
+        remaining.extend(self._jobs)
+        self._jobs = remaining
+        return jobs
 
 
 def has_encoder(linkers: Sequence[Linker]) -> bool:

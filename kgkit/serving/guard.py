@@ -7,7 +7,8 @@
     rate        of a client's address, where there is a limit
     time        in which a request is to arrive and to be answered
 
-Answers get headers that keep a browser from loading anything from elsewhere. `/health/…` needs no token.
+Answers get headers that keep a browser from loading anything from elsewhere. `/health/…` and the
+page's style sheet need no token.
 """
 
 import asyncio
@@ -20,8 +21,11 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
+from starlette.requests import Request
+
+from kgkit.serving.answers import ErrorPage, problem_response
 from kgkit.serving.metrics import ServiceMetrics
-from kgkit.serving.problems import MEDIA_TYPE, Busy, Problem, problem_of
+from kgkit.serving.problems import Busy, Problem, problem_of
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
@@ -43,6 +47,7 @@ _SECURITY_HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 _OPEN_PATHS: Final = ("/health/live", "/health/ready")
+_STATIC_PATH: Final = "/static/"
 _PREFLIGHT: Final = b"access-control-request-method"
 _READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
 # Of several schemes in a header Chrome reads the first: with Basic it asks for a password.
@@ -61,10 +66,14 @@ class Guard:
         app: application behind it.
         service: service, whose settings say who may ask.
         metrics: metrics in which requests are counted.
+        error_page: function that returns a problem as a page, where the request asks for HTML; None: all are
+            JSON.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, metrics: ServiceMetrics) -> None:
-        self.app, self.service, self.metrics = app, service, metrics
+    def __init__(
+        self, app: ASGIApp, service: Service, metrics: ServiceMetrics, error_page: ErrorPage | None = None
+    ) -> None:
+        self.app, self.service, self.metrics, self.error_page = app, service, metrics, error_page
         settings = service.settings
         self._limits = settings.limits
         self._hosts = settings.host_names
@@ -121,7 +130,7 @@ class Guard:
             raise self.too_large()
         # A browser sends no token with a preflight request.
         preflight = scope["method"] == "OPTIONS" and _PREFLIGHT in headers
-        if self._token is not None and scope["path"] not in _OPEN_PATHS and not preflight:
+        if self._token is not None and not is_open_path(scope["path"]) and not preflight:
             self._check_token(headers.get(b"authorization", b""))
         self._rates.check((scope.get("client") or ("",))[0])
 
@@ -149,8 +158,9 @@ class Guard:
         if not hmac.compare_digest(sent, self._token):
             reason = "the token is another one" if sent else "no token came with the request"
             raise Problem(
-                401, reason, field="Authorization", remedy="send the header `Authorization: Bearer TOKEN`",
-                headers=_CHALLENGE,
+                401, reason, field="Authorization", headers=_CHALLENGE,
+                remedy="send the header `Authorization: Bearer TOKEN`; a browser sends the token as the "
+                "password, under any name",
             )  # fmt: skip
 
     def asks_to_close(self) -> bool:
@@ -246,16 +256,17 @@ class GuardedRequest:
             log.error("%s: %s", problem.title, type(error).__name__, exc_info=error)
         if self.status:
             return  # the server closes the connection of an answer that is cut off
-        headers = [(name.lower().encode(), value.encode()) for name, value in problem.headers.items()]
-        headers.append((b"content-type", MEDIA_TYPE.encode()))
+        error_page = self._guard.error_page
+        page = None if error_page is None else error_page(Request(self._scope), problem)
+        response = page or problem_response(problem)
+        headers = list(response.raw_headers)
         if not self._complete and self._scope["method"] not in ("GET", "HEAD"):
+            headers = [header for header in headers if header[0] != b"connection"]
             headers.append((b"connection", b"close"))
-        body = problem.to_json()
-        headers.append((b"content-length", str(len(body)).encode()))
         await self._send_secured(
             {"type": "http.response.start", "status": problem.status, "headers": headers}
         )
-        await self._send_secured({"type": "http.response.body", "body": body})
+        await self._send_secured({"type": "http.response.body", "body": response.body})
 
     def timeout_problem(self) -> Problem:
         """Return the problem of a request that took too long to arrive, or to be answered."""
@@ -310,6 +321,11 @@ class GuardedRequest:
                 headers.append((b"connection", b"close"))
             message["headers"] = headers
         await self._send(message)
+
+
+def is_open_path(path: str) -> bool:
+    """Say whether a path needs no token: health, and the style sheet, without which errors have no looks."""
+    return path in _OPEN_PATHS or path.startswith(_STATIC_PATH)
 
 
 _MAX_CLIENTS: Final = 10_000

@@ -48,6 +48,11 @@ class KBSchema:
         """Say whether there may be entities of a type."""
         return name in self.types or not self.is_complete
 
+    def may_select(self, kind: str) -> bool:
+        """Say whether there may be entities of a type, or, of `ATTRIBUTE=VALUE`, with that attribute."""
+        attribute, separator, _ = kind.partition("=")
+        return self.may_have(kind) or (bool(separator) and attribute in self.attributes)
+
 
 _MAX_READ: Final = MAX_SCANNED
 """Entities of the largest knowledge base that is read in full; of a larger one a sample is read."""

@@ -1,8 +1,7 @@
 """Documents read from NIF in Turtle, and written as NIF with their links, as GERBIL exchanges them.
 
 A context with phrases is a document with these mentions (D2KB); in a context without phrases mentions are
-detected (A2KB). Offsets count code points. Triples nested in triples would overflow the stack of the parser,
-so occurrences of `<<` are counted first.
+detected (A2KB). Offsets count code points.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,9 +30,6 @@ Task = Literal["a2kb", "d2kb"]
 MAX_TRIPLES: Final = 250_000
 """Triples of a request, whatever they say."""
 
-MAX_NESTED: Final = 1_000
-"""Number of `<<` in a request: that many nested triples are far from what overflows a stack."""
-
 
 class NifDocument(NamedTuple):
     """A context, and the document that is linked.
@@ -60,11 +56,6 @@ def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) 
     Raises:
         Problem: if the graph is no NIF in Turtle, larger than the limits, or a phrase is no span of its text.
     """
-    if content.count(b"<<") > MAX_NESTED:
-        raise Problem(
-            422, f"more than {MAX_NESTED:,} `<<`, which begin triples in triples",
-            remedy=r"write `<` in texts as \u003C",
-        )  # fmt: skip
     try:
         contexts = read_contexts(BytesIO(content), limits=limits)
     except SourceError as error:

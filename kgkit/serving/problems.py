@@ -23,6 +23,7 @@ from kgkit.errors import (
     abbreviate,
 )
 from kgkit.home import Home
+from kgkit.kb.search import SEARCH_HINT
 
 MEDIA_TYPE: Final = "application/problem+json"
 
@@ -43,6 +44,10 @@ TITLES: Final[Mapping[int, str]] = {
     504: "the answer took too long",
 }
 """Titles of problems that have none of their own, by status."""
+
+
+SEARCH_REMEDY: Final = "search for it: /v1/search?q=TEXT"
+"""Advice on a key that nothing resembles, where `SEARCH_HINT` names a function of Python."""
 
 
 class Problem(Exception):
@@ -118,7 +123,8 @@ def problem_of(error: Exception, home: Home) -> Problem:
         return error
     if isinstance(error, UnknownEntity):
         detail = f"no entity {abbreviate(str(error.entity))!r} in knowledge base {error.kb!r}"
-        return Problem(404, detail, title="no such entity", remedy=error.hint)
+        remedy = SEARCH_REMEDY if error.hint == SEARCH_HINT else error.hint
+        return Problem(404, detail, title="no such entity", remedy=remedy)
     if isinstance(error, UnknownName):
         return Problem(422, without_paths(str(error), home), title=f"no such {error.kind}"[:80])
     if isinstance(error, MissingExtra):

@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from kgkit.serving import reconciliation_pages as pages
 from kgkit.serving.forms import count_field, read_fields
-from kgkit.serving.kb_schema import KBSchema, SchemaCache
+from kgkit.serving.kb_schema import KBSchema
 from kgkit.serving.problems import Problem
 from kgkit.serving.reconciliation_candidates import answer_queries
 from kgkit.serving.reconciliation_queries import read_extension, read_queries
@@ -55,7 +55,7 @@ class ReconciliationEndpoint:
     """
 
     def __init__(self, service: Service) -> None:
-        self.service, self._schema_of = service, SchemaCache()
+        self.service = service
 
     async def answer(self, request: Request) -> Response:
         """Answer a batch of queries or a data extension; a request with neither gets the manifest."""
@@ -118,7 +118,7 @@ class ReconciliationEndpoint:
         return self.service.kb(request.path_params.get("kb")).name
 
     async def _schema(self, name: str) -> KBSchema:
-        return await self.service.call(self._schema_of, self.service.kb(name))
+        return await self.service.call(self.service.schemas, self.service.kb(name))
 
 
 async def _identifier(request: Request) -> str:

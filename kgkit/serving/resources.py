@@ -101,7 +101,7 @@ class ServedKB:
         with self._lock:
             reconciler = self._reconcilers.get(config)
         if reconciler is None:
-            reconciler = Reconciler(self.kb, config)  # may read the whole knowledge base
+            reconciler = Reconciler(self.kb, config, check_kind=False)  # which reads all entities
         with self._lock:
             self._reconcilers[config] = reconciler
             self._reconcilers.move_to_end(config)
@@ -221,7 +221,7 @@ class ServiceResources:
     def _open(self, name: str, models: Sequence[str]) -> ServedKB:
         """Open the published build of a knowledge base, its models and its vectors."""
         state = self._state(name, models)
-        kb = open_kb(name, self.home.path)
+        kb = open_kb(self.settings.build_name(name), self.home.path)
         try:
             linkers: dict[str, Linker] = {}
             for model in models:
@@ -238,7 +238,7 @@ class ServiceResources:
     def _state(self, name: str, models: Sequence[str]) -> tuple[str, ...]:
         """Return the versions on disk of a knowledge base, its vectors and its models; none if it is gone."""
         kb = self.home.kb(name)
-        build = kb.published()
+        build = self.settings.builds.get(name) or kb.published()
         if build is None:
             return ()
         versions = (f"{name}={current_version(kb.vectors / name)}" for name in vectors_names(kb))
@@ -275,7 +275,7 @@ def check_resources(settings: ServiceSettings, home: Home) -> None:
     if not settings.kbs and not home.kbs():
         home.default_kb()  # raises, and says how to build one
     for name, models in settings.kbs.items():
-        open_kb(name, home.path).close()
+        open_kb(settings.build_name(name), home.path).close()
         for model in models:
             if model not in (AUTO, *BUILT_IN):
                 find_model_folder(model, home, "linker")

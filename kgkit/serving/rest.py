@@ -11,8 +11,8 @@ from kgkit.kb.json_records import (
     candidate_record,
     entity_record,
     link_probability,
-    neighbour_keys,
-    neighbour_records,
+    neighbor_keys,
+    neighbor_records,
     scored_record,
 )
 from kgkit.models.listing import models
@@ -128,12 +128,12 @@ def _add_graph(routes: APIRouter, service: Service) -> None:
         def look_up() -> dict[str, Any]:
             kb = service.kb(query.kb)
             entity = kb[query.entity]
-            outward, inward = neighbour_keys(kb, entity, query.relation, most)
+            outward, inward = neighbor_keys(kb, entity, query.relation, most)
             return {
                 "entity": entity.key,
                 "kb": kb.name,
-                "out": neighbour_records(kb, outward),
-                "in": neighbour_records(kb, inward),
+                "out": neighbor_records(kb, outward),
+                "in": neighbor_records(kb, inward),
             }
 
         return json_response(await service.call(look_up))

@@ -9,16 +9,19 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import islice
 from typing import Literal, ParamSpec, TypeVar
 
 from kgkit.candidates.input_mentions import check_mentions
-from kgkit.errors import UnknownEntity, UsageError
+from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig
 from kgkit.serving.batching import LinkQueue
+from kgkit.serving.kb_schema import SchemaCache
 from kgkit.serving.logs import RequestLog
 from kgkit.serving.problems import Busy, Problem, without_paths
 from kgkit.serving.resources import ServedKB, ServiceResources
@@ -46,6 +49,7 @@ class Service:
         queue: queue of requests for links.
         started: whether the knowledge bases and models are open.
         closing: whether the service is about to end, so that its answers ask connections to close.
+        schemas: types and properties of the knowledge bases.
         request_log: log of requests; None: requests are not logged.
     """
 
@@ -58,6 +62,7 @@ class Service:
         self.started = self.closing = False
         self.request_log: RequestLog | None = None
         self._encoding = threading.Lock()
+        self.schemas = SchemaCache()
 
     def start(self) -> None:
         """Open all that is to be served; the errors are those of `ServiceResources.start`."""
@@ -250,8 +255,8 @@ class Service:
             key: key of the entity.
             kb: name of the knowledge base; None: the default one.
             relation: name of the only relation; None for any.
-            direction: `out`: facts of which it is the subject; `in`: of which it is the object by a relation
-                without inverse; or `both`.
+            direction: `out`: facts of which it is the subject; `in`: of which it is the object; `both`: the
+                former, and those of the latter by relations without inverse.
             limit: largest number of facts; None: as many as an answer may have.
         """
         count = self.rows("limit", limit)
@@ -303,11 +308,28 @@ class Service:
             kind: kind or type of the only entities, or `ATTRIBUTE=VALUE`.
             k: number of candidates of a name.
             threshold: least score of a match, in [0, 1].
+
+        Raises:
+            Problem: if a limit is passed.
+            UnknownName: if no entity is of that kind or type, or has that attribute.
         """
         check_limit("names", len(names), self.limits.names)
         check_limit("characters", sum(len(name or "") for name in names), self.limits.characters)
-        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold)
-        return list(self.resources.served(kb).reconciler(config.check()).pipe(names))
+        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold).check()
+        served = self.resources.served(kb)
+        if kind is not None:
+            self._check_kind(served.kb, kind)
+        return list(served.reconciler(config).pipe(names))
+
+    def _check_kind(self, kb: KnowledgeBase, kind: str) -> None:
+        """Refuse a kind that the schema of a knowledge base does not have: its entities are read once.
+
+        Raises:
+            UnknownName: if no entity is of that kind or type, or has that attribute.
+        """
+        kinds = sorted(kb.manifest.counts.entities)
+        if kind not in kinds and not self.schemas(kb).may_select(kind):
+            raise UnknownName(f"kind of entity, type or ATTRIBUTE=VALUE in {kb.name!r}", kind, kinds)
 
     def _check_text(self, text: str, field: str = "text") -> None:
         if not text.strip():
@@ -353,11 +375,14 @@ def check_limit(field: str, count: int, most: int) -> None:
         Problem: if the number is larger.
     """
     if count > most:
+        is_divisible = field in ("characters", "documents", "mentions", "names")
         raise Problem(
-            413 if field in ("characters", "documents", "mentions", "names") else 422,
+            413 if is_divisible else 422,
             f"{field}: {count:,}, of {most:,} that a request may have",
             field=field,
-            remedy=f"send {most:,} at most, in several requests",
+            remedy=f"send {most:,} at most, in several requests"
+            if is_divisible
+            else f"ask for {most:,} at most",
         )
 
 
@@ -379,16 +404,11 @@ def facts_of(
     if direction not in ("out", "in", "both"):
         raise UsageError(f"direction is {direction!r}; it is 'out', 'in' or 'both'")
     facts: list[Triple] = []
-    without_inverse = {name for name, inverse in kb.store.relations if inverse is None}
     if direction != "in":
-        for fact in kb.match(subject=entity, relation=relation):
-            if len(facts) == most:
-                return facts
-            facts.append(fact)
-    if direction != "out":
-        for fact in kb.match(object=entity, relation=relation):
-            if len(facts) == most:
-                return facts
-            if direction == "in" or fact.relation in without_inverse:
-                facts.append(fact)
+        facts.extend(islice(kb.match(subject=entity, relation=relation), most))
+    if direction == "in":
+        facts.extend(islice(kb.match(object=entity, relation=relation), most))
+    elif direction == "both":
+        others = Facts(kb.store, kb.name).without_inverse(entity.id, relation)
+        facts.extend(islice(others, most - len(facts)))
     return facts

@@ -95,6 +95,7 @@ class ServiceSettings:
     Attributes:
         kbs: names of the knowledge bases, and of the models that link to each, the default one first;
             empty: all of the home, with the model `auto`.
+        builds: names of the builds that are served, by knowledge base; of others the published one is.
         default_kb: name of the knowledge base of requests that name none; None: the only one, else the
             home's default.
         host: address to listen at.
@@ -111,6 +112,7 @@ class ServiceSettings:
     """
 
     kbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    builds: Mapping[str, str] = field(default_factory=dict)
     default_kb: str | None = None
     host: str = "127.0.0.1"
     port: int = 8077
@@ -131,6 +133,10 @@ class ServiceSettings:
                 f"host {self.host} can be reached from other machines, so a token is needed: "
                 f"--token-file FILE, or the variable {TOKEN_VARIABLE}"
             )
+
+    def build_name(self, kb: str) -> str:
+        """Return what a knowledge base is opened by: `NAME`, or `NAME@BUILD`."""
+        return f"{kb}@{self.builds[kb]}" if kb in self.builds else kb
 
     @property
     def host_names(self) -> frozenset[str] | None:

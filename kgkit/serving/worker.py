@@ -12,11 +12,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kgkit.home import Home
+from kgkit.serving.answers import problem_response
 from kgkit.serving.app import make_app
 from kgkit.serving.logs import RequestLog
+from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
 
@@ -61,6 +65,29 @@ def open_socket(host: str, port: int) -> SharedSocket:
         listening.close()
         raise
     return listening
+
+
+class ProblemProtocol(H11Protocol):
+    """HTTP as uvicorn speaks it by h11, whose answer to what is no HTTP is a problem, too."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that are no request of HTTP, and close the connection.
+
+        Args:
+            msg: uvicorn's sentence, which has no more to say.
+        """
+        problem = Problem(
+            400, "what was sent is no request of HTTP/1.1", headers={"Connection": "close"},
+            remedy="send a method, an address and headers of ASCII, in 64 kB at most",
+        )  # fmt: skip
+        response = problem_response(problem)
+        for event in (
+            h11.Response(status_code=400, headers=response.raw_headers, reason=b"Bad Request"),
+            h11.Data(data=bytes(response.body)),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
 
 class WorkerServer(uvicorn.Server):
@@ -144,8 +171,8 @@ def run_worker(
         service.request_log = RequestLog()
     config = uvicorn.Config(
         make_app(service), log_config=None, access_log=False, lifespan="on", ws="none", backlog=1,
-        proxy_headers=False, server_header=False, timeout_graceful_shutdown=_shutdown_seconds(settings),
-        timeout_keep_alive=15,
+        http=ProblemProtocol, proxy_headers=False, server_header=False, timeout_keep_alive=15,
+        timeout_graceful_shutdown=_shutdown_seconds(settings),
     )  # fmt: skip
     WorkerServer(config, service, announce).run([listening])
 

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from kgkit.commands.serve import check_packages, models_by_kb
+from kgkit.commands.serve import builds_by_kb, check_packages, models_by_kb
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.serving import running
 from tests.cli_helpers import run
@@ -56,10 +56,30 @@ def test_every_option_is_a_setting(settings, tmp_path):
         (["a=prior", "a=gloss", "a=prior"], {"a": ("prior", "gloss")}),
         (["b=x", "a"], {"b": ("x",), "a": ("auto",)}),
         (["a", "a=auto"], {"a": ("auto",)}),
+        (["a@1f=prior", "a", "b@2e"], {"a": ("prior", "auto"), "b": ("auto",)}),
     ],
 )
 def test_models_are_those_of_their_knowledge_base_in_order(kbs, models):
     assert list(models_by_kb(kbs).items()) == list(models.items())
+
+
+@pytest.mark.parametrize(
+    ("kbs", "builds"),
+    [([], {}), (["a", "b=prior"], {}), (["a@1f", "a@1f=prior", "b"], {"a": "1f"}), (["a=x@2"], {})],
+)
+def test_builds_are_those_that_are_named(kbs, builds):
+    assert builds_by_kb(kbs) == builds
+
+
+@pytest.mark.parametrize("text", ["a@", "@1f", "@", "a@=prior"])
+def test_a_build_without_a_name_is_refused(text):
+    with pytest.raises(UsageError, match="a build is named as KB@BUILD"):
+        builds_by_kb([text])
+
+
+def test_a_knowledge_base_is_served_from_a_single_build():
+    with pytest.raises(UsageError, match="two builds of a, 1f and 2e"):
+        builds_by_kb(["a@1f", "a@2e=prior"])
 
 
 @pytest.mark.parametrize("text", ["", "=prior", "a="])

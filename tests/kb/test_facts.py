@@ -7,6 +7,7 @@ import pytest
 
 from kgkit.building import Entity, Triple
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from kgkit.kb.facts import Facts
 from tests.small_kb import FACTS, INVERSES, NODES, build, facts_kb, said
 
 SAID = said(FACTS, INVERSES)
@@ -159,3 +160,29 @@ def test_random_graphs_are_answered_as_the_list_of_their_facts(tmp_path, seed):
             both = {fact[2] for fact in everything if fact[0] == name}
             both |= {fact[0] for fact in everything if fact[2] == name}
             assert {other.key for other in kb.neighbors(name, None, "both")} == both
+
+
+@pytest.mark.parametrize("relation", [None, "is_a", *ONE_WAY])
+def test_facts_without_inverse_are_those_that_the_facts_of_their_object_do_not_imply(kb, relation):
+    facts = Facts(kb.store, kb.name)
+    for key in NODES:
+        expected = sorted(
+            (subject, name)
+            for subject, name, object in SAID
+            if object == key and name in ONE_WAY and relation in (None, name)
+        )
+        number = kb[key].id
+        assert (
+            sorted((fact.subject, fact.relation) for fact in facts.without_inverse(number, relation))
+            == expected
+        )
+        ids = facts.edges_without_inverse(number, relation)[0].tolist()
+        assert sorted(kb[each].key for each in ids) == [subject for subject, _ in expected]
+
+
+def test_facts_without_inverse_of_an_unknown_relation_or_entity_are_errors(kb):
+    facts = Facts(kb.store, kb.name)
+    with pytest.raises(UnknownName):
+        facts.edges_without_inverse(0, "nothing")
+    with pytest.raises(UnknownEntity):
+        facts.edges_without_inverse(10**6)

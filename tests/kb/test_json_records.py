@@ -8,8 +8,8 @@ from kgkit.kb.json_records import (
     candidate_record,
     entity_record,
     link_probability,
-    neighbour_keys,
-    neighbour_records,
+    neighbor_keys,
+    neighbor_records,
     scored_record,
 )
 from tests.small_kb import facts_kb, lexicon_kb
@@ -41,25 +41,25 @@ def test_a_neighbour_has_its_cosine(graph):
 
 
 def test_facts_with_an_inverse_are_listed_from_the_entitys_side_alone(graph):
-    outward, inward = neighbour_keys(graph, graph["dog"])
+    outward, inward = neighbor_keys(graph, graph["dog"])
     assert outward["is_a"] == ["animal"] and "has_kind" in outward
     assert inward == {}
-    assert neighbour_keys(graph, graph["cat"])[1] == {"chases": ["dog"], "fears": ["mouse"]}
+    assert neighbor_keys(graph, graph["cat"])[1] == {"chases": ["dog"], "fears": ["mouse"]}
 
 
 def test_of_one_relation_only_its_facts_are_listed(graph):
-    assert neighbour_keys(graph, graph["dog"], "likes")[0] == {"likes": ["paw", "puppy"]}
+    assert neighbor_keys(graph, graph["dog"], "likes")[0] == {"likes": ["paw", "puppy"]}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_no_more_facts_are_listed_than_are_asked_for(graph, most):
-    outward, inward = neighbour_keys(graph, graph["cat"], most=most)
+    outward, inward = neighbor_keys(graph, graph["cat"], most=most)
     assert sum(map(len, outward.values())) == most
     assert sum(map(len, inward.values())) <= most
 
 
 def test_neighbours_have_their_labels(graph):
-    assert neighbour_records(graph, {"likes": ["paw"]}) == {"likes": [{"key": "paw", "label": "Paw"}]}
+    assert neighbor_records(graph, {"likes": ["paw"]}) == {"likes": [{"key": "paw", "label": "Paw"}]}
 
 
 def test_an_entity_has_all_that_is_known_of_it_and_is_json(graph):

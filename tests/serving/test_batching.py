@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kgkit.encoder.pauses import pause
 from kgkit.serving import batching
 from kgkit.serving.batching import LinkQueue, link_documents
 from kgkit.serving.problems import Busy
@@ -229,6 +230,125 @@ def test_a_queue_that_was_never_used_closes_at_once():
     queue = LinkQueue(1, 1)
     queue.close()
     assert (len(queue), queue.batches) == (0, 0)
+
+
+# -- long requests --------------------------------------------------------------
+
+
+class PausingLinker(CountingLinker):
+    """Stands for a linker with an encoder: it pauses as often as a document has thousands of characters."""
+
+    def __init__(self, *, open_gate=True):
+        super().__init__(open_gate=open_gate)
+        self.pauses = 0
+
+    def __call__(self, documents):
+        self.entered.set()
+        assert self.gate.wait(20)
+        for document in documents:
+            for _ in range(len(document.text) // 1_000):
+                self.pauses += 1
+                pause()
+        return super().__call__(documents)
+
+
+LONG = "x" * 10_000
+
+
+def test_short_requests_are_linked_in_the_pauses_of_a_long_one_a_batch_at_a_time():
+    linker = PausingLinker(open_gate=False)
+
+    async def work(queue):
+        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
+        await asyncio.to_thread(linker.entered.wait, 20)
+        short = [asyncio.create_task(queue.link((linker,), documents(name))) for name in "abcde"]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        results = await asyncio.gather(*short, long)
+        assert [result[0].id for result in results] == [*"abcde", "long"]
+        assert (queue.batches, queue.documents) == (4, 6)
+
+    run_queue(work, batch=2)
+    assert linker.batches == [["a", "b"], ["c", "d"], ["e"], ["long"]]
+    assert linker.pauses == 10
+
+
+def test_a_long_request_shares_no_batch_and_waits_for_another_long_one():
+    linker = PausingLinker(open_gate=False)
+
+    async def work(queue):
+        first = await occupy(queue, linker)
+        names = [("b", "text"), ("long", LONG), ("c", "text"), ("longer", LONG)]
+        tasks = [
+            asyncio.create_task(queue.link((linker,), documents(name, text=text))) for name, text in names
+        ]
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(first, *tasks)
+
+    run_queue(work)
+    assert linker.batches == [["first"], ["b", "c"], ["long"], ["longer"]]
+
+
+def test_short_requests_of_another_linker_are_linked_in_the_pauses_too():
+    linker, other = PausingLinker(open_gate=False), CountingLinker()
+
+    async def work(queue):
+        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
+        await asyncio.to_thread(linker.entered.wait, 20)
+        short = asyncio.create_task(queue.link((other,), documents("a")))
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(short, long)
+
+    run_queue(work)
+    assert (other.batches, linker.batches) == ([["a"]], [["long"]])
+
+
+def test_a_long_request_that_nobody_waits_for_any_more_is_given_up():
+    linker = PausingLinker(open_gate=False)
+
+    async def work(queue):
+        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
+        await asyncio.to_thread(linker.entered.wait, 20)
+        long.cancel()
+        await asyncio.gather(long, return_exceptions=True)
+        linker.gate.set()
+        [after] = await queue.link((linker,), documents("after"))
+        assert after.id == "after"
+
+    run_queue(work)
+    assert linker.batches == [["after"]] and linker.pauses == 1
+
+
+def test_an_error_of_a_short_request_is_not_one_of_the_long_request():
+    linker = PausingLinker(open_gate=False)
+
+    async def work(queue):
+        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
+        await asyncio.to_thread(linker.entered.wait, 20)
+        short = asyncio.create_task(queue.link((linker,), documents("bad", text="wrong")))
+        await asyncio.sleep(0)
+        linker.gate.set()
+        errors = await asyncio.gather(short, long, return_exceptions=True)
+        assert isinstance(errors[0], ValueError) and errors[1][0].id == "long"
+
+    run_queue(work)
+
+
+def test_without_a_long_request_there_is_nothing_to_do_in_pauses():
+    linker = PausingLinker(open_gate=False)
+
+    async def work(queue):
+        first = asyncio.create_task(queue.link((linker,), documents("a", text="x" * 2_000)))
+        await asyncio.to_thread(linker.entered.wait, 20)
+        second = asyncio.create_task(queue.link((linker,), documents("b")))
+        await asyncio.sleep(0)
+        linker.gate.set()
+        await asyncio.gather(first, second)
+
+    run_queue(work)
+    assert linker.batches == [["a"], ["b"]] and linker.pauses == 2
 
 
 def test_links_of_several_linkers_are_one_document(client, served):

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import time
 
 import pytest
@@ -30,6 +31,55 @@ def make_client(home, base_url="http://127.0.0.1:8077", **settings):
 def guarded(served_home):
     with make_client(served_home, token=TOKEN, allowed_origins=("https://mine.example",)) as client:
         yield client
+
+
+# -- errors for people --------------------------------------------------------
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+def test_a_browser_without_the_token_gets_a_page_that_says_what_to_do(guarded):
+    answer = guarded.get("/", headers=BROWSER)
+    assert answer.status_code == 401
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "Basic" in answer.headers["www-authenticate"]
+    assert "a browser sends the token as the password" in answer.text
+    assert "content-security-policy" in answer.headers
+
+
+def test_the_style_sheet_of_such_a_page_needs_no_token(guarded):
+    address = re.search('href="(/static/style.css[^"]*)"', guarded.get("/", headers=BROWSER).text)[1]
+    assert guarded.get(address).status_code == 200
+    assert guarded.get("/static/nothing.css").status_code == 404
+    assert guarded.get("/static").status_code == 401
+
+
+def test_refusals_of_all_kinds_are_pages_for_browsers_and_problems_for_programs(served_home):
+    limits = Limits(body_bytes=100, rate=0.001)
+    requests = [
+        (403, {"Origin": "https://evil.example"}, "--allow-origin"),
+        (421, {"Host": "evil.example"}, "--allow-host"),
+        (413, {"Content-Length": "101"}, "more than 100 bytes"),
+    ]
+    with make_client(served_home, limits=limits) as client:
+        for status, headers, text in requests:
+            page = client.post("/", headers=BROWSER | headers, content=b"x" * 101)
+            assert (page.status_code, page.headers["content-type"][:9]) == (status, "text/html")
+            assert text in page.text and 'role="alert"' in page.text
+            assert page.headers.get_list("connection").count("close") <= 1
+            problem = client.post("/", headers=headers, content=b"x" * 101)
+            assert problem.headers["content-type"] == "application/problem+json"
+            assert problem.json()["status"] == status
+        assert client.get("/", headers=BROWSER).status_code == 200
+        client.get("/")
+        busy = client.get("/", headers=BROWSER)
+        assert (busy.status_code, busy.headers["content-type"][:9]) == (429, "text/html")
+        assert int(busy.headers["retry-after"]) > 0
+
+
+def test_a_page_about_an_error_escapes_what_the_request_has(guarded):
+    answer = guarded.get("/entity?key=<script>", headers=BROWSER)
+    assert answer.status_code == 401 and "<script>" not in answer.text
 
 
 # -- Host and Origin ----------------------------------------------------------

@@ -111,3 +111,17 @@ def test_whoever_finds_the_service_busy_is_told_when_to_ask_again():
     problem = Busy("too much waits", 7)
     assert (problem.status, problem.headers) == (503, {"Retry-After": "7"})
     assert problem.remedy == "ask again in 7 s"
+
+
+def test_advice_names_an_address_and_no_function_of_python(client):
+    for address in ("/v1/entity?key=zzzz", "/v1/neighbours?entity=zzzz", "/v1/path?source=zzzz&target=zzzz"):
+        members = client.get(address).json()
+        assert (members["status"], members["remedy"]) == (404, "search for it: /v1/search?q=TEXT")
+    assert client.get("/v1/search?q=TEXT").status_code == 200
+    assert client.get("/v1/entity?key=dgo.n.01").json()["remedy"] == "did you mean dog.n.01?"
+
+
+def test_advice_on_a_number_of_rows_is_to_ask_for_fewer(client):
+    for address in ("/v1/link?text=dog&top_k=1000", "/v1/search?q=dog&limit=1000"):
+        members = client.get(address).json()
+        assert (members["status"], members["remedy"]) == (422, "ask for 100 at most")

@@ -67,6 +67,36 @@ def test_an_empty_home_says_how_to_build_something(tmp_path):
         open_resources(tmp_path)
 
 
+def test_a_build_that_is_named_stays_whatever_is_published(tmp_path):
+    first, second = publish(tmp_path, "apple"), publish(tmp_path, "apple", "pear")
+    pinned = open_resources(tmp_path, kbs={"small": ("prior",)}, builds={"small": first})
+    assert (pinned.served().kb.name, pinned.served().kb.build) == ("small", first)
+    publish(tmp_path, "plum")
+    before = pinned.served()
+    pinned.refresh()
+    assert pinned.served() is before and pinned.problems == {}
+    assert link(pinned.served(), "apple pear plum") == ["apple"]
+    assert open_resources(tmp_path, kbs={"small": ()}, builds={"small": second}).served().kb.build == second
+
+
+def test_a_build_that_is_named_and_removed_from_the_disk_stays_in_service(tmp_path):
+    first = publish(tmp_path, "apple")
+    publish(tmp_path, "pear")
+    pinned = open_resources(tmp_path, kbs={"small": ("prior",)}, builds={"small": first})
+    shutil.rmtree(Home(tmp_path).kb("small").builds / first)
+    pinned.refresh()
+    assert link(pinned.served(), "apple pear") == ["apple"]
+    assert pinned.problems == {}
+
+
+def test_a_build_that_is_not_there_is_an_error_before_anything_starts(tmp_path):
+    publish(tmp_path, "apple")
+    settings = ServiceSettings(kbs={"small": ("prior",)}, builds={"small": "0123"})
+    for attempt in (check_resources, lambda settings, home: ServiceResources(settings, home).start()):
+        with pytest.raises(NotThere, match="0123"):
+            attempt(settings, Home(tmp_path))
+
+
 def test_what_is_named_has_to_be_there(tmp_path):
     publish(tmp_path, "apple")
     with pytest.raises(NotThere, match="'big'"):

@@ -8,6 +8,8 @@ import pytest
 
 from kgkit.errors import NoPath, NotThere, UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
+from kgkit.serving import kb_schema
 from kgkit.serving.problems import Busy, Problem
 from kgkit.serving.service import Service, check_limit, facts_of
 from kgkit.serving.settings import Limits, ServiceSettings
@@ -312,3 +314,33 @@ def test_threads_that_look_things_up_at_once_get_what_one_alone_gets(client, ser
         return await asyncio.gather(*(served.call(served.candidates, text) for text in texts))
 
     assert asyncio.run(run()) == expected
+
+
+# -- kinds of a reconciliation ------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["nothing", "nothing=1", "=", "=nothing"])
+def test_a_kind_that_no_entity_has_is_refused_by_the_schema(served, client, kind):
+    with pytest.raises(UnknownName, match="there are: lemma, synset"):
+        served.reconcile(["dog"], "mini", kind=kind)
+
+
+def test_entities_are_read_once_for_any_number_of_kinds(served, client, monkeypatch):
+    assert "synset" in served.schemas(served.kb("mini")).types
+    monkeypatch.setattr(kb_schema, "read_schema", lambda _: pytest.fail("the schema is read again"))
+    monkeypatch.setattr(KnowledgeBase, "__iter__", lambda _: pytest.fail("all entities are read"))
+    for number in range(5):
+        with pytest.raises(UnknownName):
+            served.reconcile(["dog"], "mini", kind=f"nothing{number}")
+
+
+def test_kinds_of_the_manifest_need_no_schema(served, client, monkeypatch):
+    monkeypatch.setattr(served, "schemas", lambda _: pytest.fail("the schema is read"))
+    (match,) = served.reconcile(["dog"], "mini", kind="synset")
+    assert match.key == "dog.n.01"
+
+
+def test_an_attribute_that_entities_have_selects_those_with_the_value(cities_service, cities):
+    for value, expected in (("9425", ["Q614184"]), ("9426", [])):
+        (match,) = cities_service.reconcile(["Berlin"], "cities", kind=f"population={value}")
+        assert [each.key for each in match.candidates] == expected

@@ -1,5 +1,7 @@
 """A worker and its supervisor by their parts: how they end, silent connections, workers that cannot start."""
 
+import asyncio
+import json
 import os
 import signal
 import socket
@@ -17,7 +19,7 @@ from kgkit.serving import running
 from kgkit.serving.running import Supervisor, WorkerProcess
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
-from kgkit.serving.worker import CLOSING_SECONDS, WorkerServer, open_socket
+from kgkit.serving.worker import CLOSING_SECONDS, ProblemProtocol, WorkerServer, open_socket
 from tests.small_kb import facts_kb
 
 
@@ -52,6 +54,43 @@ def cycle(*, complete):
 def server(home):
     service = Service(ServiceSettings(kbs={"facts": ("prior",)}), home)
     return WorkerServer(uvicorn.Config(lambda: None, log_config=None), service, lambda: None)
+
+
+# -- what is no HTTP ----------------------------------------------------------
+
+
+async def answer_of(server, content):
+    """Return the answer of a protocol to bytes, after which it closes the connection."""
+    config = uvicorn.Config(lambda *_: None, http=ProblemProtocol, lifespan="off", log_config=None, ws="none")
+    config.load()
+    loop = asyncio.get_running_loop()
+    listening = await loop.create_server(
+        lambda: config.http_protocol_class(config=config, server_state=server.server_state, app_state={}),
+        "127.0.0.1", 0,
+    )  # fmt: skip
+    reader, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+    writer.write(content)
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    listening.close()
+    return answer
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\x16\x03\x01\x02\x00\x01", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nA B: c\r\n\r\n",
+     b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", b"GET /" + b"a" * 100_000],
+    ids=["TLS", "no version", "header", "length", "long"],
+)  # fmt: skip
+def test_bytes_that_are_no_request_are_answered_with_a_problem(server, content):
+    answer = asyncio.run(answer_of(server, content))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 Bad Request")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert head.lower().count(b"connection: close") == 1
+    members = json.loads(body)
+    assert (members["status"], members["title"]) == (400, "the request cannot be read")
+    assert "headers of ASCII" in members["remedy"]
 
 
 # -- silent connections -------------------------------------------------------

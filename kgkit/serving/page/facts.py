@@ -93,9 +93,8 @@ def groups_of_ids(facts: Facts, number: int) -> Iterator[tuple[str, FactDirectio
     """Yield relation, direction and the ids at the other ends, in the order of their first occurrences."""
     for code, ids in _by_code(facts.edges(number, None, "out")):
         yield facts.name(code), "out", ids
-    for code, ids in _by_code(facts.edges(number, None, "in")):
-        if facts.inverse(code) is None:
-            yield facts.name(code), "in", ids
+    for code, ids in _by_code(facts.edges_without_inverse(number)):
+        yield facts.name(code), "in", ids
 
 
 def _by_code(edges: Edges) -> Iterator[tuple[int, Ids]]:

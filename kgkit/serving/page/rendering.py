@@ -29,6 +29,7 @@ NAVIGATION: Final = (
     ("text", "/", "Text"),
     ("search", "/search", "Search"),
     ("nearest", "/nearest", "Nearest"),
+    ("path", "/path", "Path"),
     ("column", "/column", "Column"),
     ("kbs", "/kbs", "Knowledge bases"),
     ("models", "/models", "Models"),
@@ -37,7 +38,7 @@ NAVIGATION: Final = (
 )
 """Views of the navigation: name, path and heading of each."""
 
-KB_VIEWS: Final = ("/", "/search", "/nearest", "/column")
+KB_VIEWS: Final = ("/", "/search", "/nearest", "/path", "/column")
 """Paths of the views that stay with the knowledge base of the view before."""
 
 STATIC: Final = Path(__file__).parent / "static"

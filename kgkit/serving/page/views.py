@@ -5,14 +5,21 @@ from typing import Final
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from kgkit.serving.page import catalog_views, column_views, entity_views, reference_views, text_views
+from kgkit.serving.page import (
+    catalog_views,
+    column_views,
+    entity_views,
+    path_views,
+    reference_views,
+    text_views,
+)
 from kgkit.serving.page.rendering import render, static_file
 from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
 
 __all__ = ["error_page", "router"]
 
-_MODULES: Final = (text_views, entity_views, column_views, catalog_views, reference_views)
+_MODULES: Final = (text_views, entity_views, path_views, column_views, catalog_views, reference_views)
 
 
 def router(service: Service) -> APIRouter:

@@ -22,6 +22,7 @@ FIELDS = {
     "/entity": ("key", "kb"),
     "/facts": ("key", "relation", "kb", "direction", "page"),
     "/graph": ("key", "kb", "relation", "radius", "nodes"),
+    "/path": ("source", "target", "kb", "relation"),
     "/nearest": ("key", "q", "kb", "vectors", "k"),
     "/column": ("names", "layout", "column", "kb", "kind", "threshold"),
     "/kb": ("name",),

@@ -148,7 +148,7 @@ def test_with_a_token_a_password_is_asked_for(home):
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Basic")
         assert client.get("/", auth=("anyone", "0123456789abcdef")).status_code == 200
-        assert client.get("/static/style.css", auth=("anyone", "another one, wrong")).status_code == 401
+        assert client.get("/", auth=("anyone", "another one, wrong")).status_code == 401
 
 
 def test_what_a_model_or_vectors_lack_is_told_without_folders(home):

@@ -1,0 +1,105 @@
+"""The scorer over a trained head: documents that come together are read by the head together."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kgkit.types import CANDIDATE, Candidates, Document, Mention
+
+torch = pytest.importorskip("torch")
+
+WIDTH = 8
+ENTITIES = 20
+
+
+class RandomReader:
+    """Gives each mention a random vector, the same each time."""
+
+    config = SimpleNamespace(layers=(-1,))
+
+    def __call__(self, documents):
+        for document in documents:
+            generator = np.random.default_rng(len(document.text))
+            yield document, generator.normal(size=(len(document.mentions), WIDTH)).astype(np.float32)
+
+
+class RandomVectors:
+    """Random vectors of entities."""
+
+    width = WIDTH
+    matrix = np.random.default_rng(1).normal(size=(ENTITIES, WIDTH)).astype(np.float32)
+
+    def prepare(self, ids):
+        """All are there."""
+
+    def gather(self, ids):
+        return self.matrix[ids]
+
+
+def document_of(name, length, sizes):
+    """Return a document of so many characters with mentions of so many candidates each."""
+    generator = np.random.default_rng(length)
+    document = Document(name, "x" * length)
+    document.mentions = []
+    for index, size in enumerate(sizes):
+        rows = np.zeros(size, CANDIDATE)
+        rows["entity"] = generator.choice(ENTITIES, size, replace=False)
+        rows["prior"] = 1 / max(1, size)
+        document.mentions.append(Mention(index, index + 1, "x", candidates=Candidates(rows)))
+    return document
+
+
+@pytest.fixture
+def scorer():
+    from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig
+    from kgkit.linking.head import HeadScorer
+
+    config = EntityLinkerConfig(
+        hidden=WIDTH, width=WIDTH, stored=WIDTH, features=4, heads=2, inner=8, scorer=4
+    )
+    head = EntityLinker(config, torch.Generator().manual_seed(0)).eval()
+    scale = np.array([[0.0] * 4, [1.0] * 4], np.float32)
+    return HeadScorer(RandomReader(), RandomVectors(), None, [head], scale)
+
+
+DOCUMENTS = [
+    document_of("a", 90, [3, 1, 5]),
+    document_of("none", 40, []),
+    document_of("long", 200, [2] * 60),
+    document_of("unknown", 50, [0, 4]),
+]
+
+
+def test_documents_together_have_the_scores_of_each_by_itself(scorer):
+    together = scorer(DOCUMENTS)
+    assert [len(scores) for scores in together] == [3, 0, 60, 2]
+    for document, scores in zip(DOCUMENTS, together, strict=True):
+        [alone] = scorer([document])
+        for score, expected in zip(scores, alone, strict=True):
+            np.testing.assert_allclose(score, expected, atol=1e-6)
+
+
+def test_scores_of_a_mention_are_probabilities_of_its_candidates(scorer):
+    for document, scores in zip(DOCUMENTS, scorer(DOCUMENTS), strict=True):
+        for mention, score in zip(document.mentions, scores, strict=True):
+            assert score.shape == (len(mention.candidates),)
+            assert not len(score) or score.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_the_head_reads_the_sentences_of_several_documents_at_once(scorer):
+    calls = []
+    forward = scorer.heads[0].forward
+
+    def counted(inputs):
+        calls.append(len(inputs.mentions))
+        return forward(inputs)
+
+    scorer.heads[0].forward = counted
+    scorer(DOCUMENTS[:2] * 3 + DOCUMENTS[2:3])
+    assert calls == [6]  # three sentences, and one of 60 mentions, which are read 24 at a time
+
+
+def test_documents_without_mentions_have_no_scores(scorer):
+    assert scorer([]) == []
+    assert scorer([DOCUMENTS[1]]) == [[]]
