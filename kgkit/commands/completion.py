@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ListNames = Callable[["Home", str], list[str]]
 """Takes a home and what has been typed of a word; returns the words that there are."""
 
-BUILT_IN_LINKERS: Final = ("prior", "gloss")
+BUILT_IN_LINKERS: Final = ("prior", "gloss", "tempered-gloss")
 """The linkers that need no training, as in `kgkit.models.folder`."""
 
 

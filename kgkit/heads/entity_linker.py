@@ -46,7 +46,7 @@ from torch.nn import functional
 
 from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, card_of, save_head
-from kgkit.heads.linker_losses import margin_losses, softmax_losses
+from kgkit.heads.linker_losses import margin_losses, soft_losses, softmax_losses
 from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
 from kgkit.ranges import check_range
 
@@ -366,7 +366,8 @@ class EntityLinker(SavedHead):
         Args:
             output: output of `forward`.
             gold: (B, M, C) bool, whether a candidate is right, NULL too where it is a candidate: of the
-                shape of `output.scores`.
+                shape of `output.scores`. Floats are a teacher's probabilities of the candidates: the loss
+                is then the cross entropy to them.
 
         Returns:
             (B, M) losses, 0 for a mention without gold among its candidates; (B, M) bool, those with.
@@ -376,7 +377,9 @@ class EntityLinker(SavedHead):
             raise UsageError(
                 f"gold has the shape {tuple(gold.shape)}, the scores {tuple(output.scores.shape)}{null}"
             )
-        counted = (gold & ~output.scores.isneginf()).any(-1)  # (B, M)
+        counted = ((gold > 0) & ~output.scores.isneginf()).any(-1)  # (B, M)
+        if gold.is_floating_point():
+            return soft_losses(output.scores, gold), counted
         if self.config.loss == "softmax":
             return softmax_losses(output.scores, gold), counted
         return margin_losses(output.scores, gold, self.config.margin), counted

@@ -1,4 +1,4 @@
-"""The losses of an entity linker: equations (4) and (5) of Peters et al. (2019).
+"""The losses of an entity linker: equations (4) and (5) of Peters et al. (2019), and one to a teacher.
 
 B  sentences    M  mentions per sentence    C  candidates per mention
 """
@@ -25,6 +25,24 @@ def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:
     every = scores.masked_fill(~real, lowest).logsumexp(-1)  # (B, M)
     right = scores.masked_fill(~(real & gold), lowest).logsumexp(-1)  # (B, M)
     return (every - right).masked_fill(~(real & gold).any(-1), 0.0)
+
+
+def soft_losses(scores: Tensor, targets: Tensor) -> Tensor:
+    """Return the cross entropy of each mention to what a teacher says of its candidates.
+
+    -Σ_k t_k log softmax(ψ)_k: Hinton et al. (2015), "Distilling the Knowledge in a Neural Network".
+
+    Args:
+        scores: (B, M, C), -inf where there is no candidate.
+        targets: (B, M, C) t, 0 where there is no candidate.
+
+    Returns:
+        (B, M), 0 for a mention of which the teacher says nothing.
+    """
+    real = ~scores.isneginf()
+    lowest = torch.finfo(scores.dtype).min  # finite: see `masked_softmax`
+    likely = scores.masked_fill(~real, lowest).log_softmax(-1)
+    return -(targets.to(scores.dtype) * likely.masked_fill(~real, 0.0)).sum(-1)
 
 
 def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:

@@ -31,13 +31,14 @@ class LinkerSentence(NamedTuple):
         rows: (M,) rows of the mentions, by which their vectors are looked up.
         ids: M arrays (C,), the ids of a mention's candidates.
         features: M arrays (C, F), their features.
-        right: M arrays (C,) of bool, whether a candidate is right; None where it is not known.
+        right: M arrays (C,) of bool, whether a candidate is right, or of float32, what a teacher gives it;
+            None where neither is known.
     """
 
     rows: Numbers
     ids: list[Ids]
     features: list[Matrix]
-    right: list[NDArray[np.bool_]] | None = None
+    right: Sequence[NDArray[np.bool_] | Matrix] | None = None
 
 
 def sentences_of(document: Document) -> list[Numbers]:
@@ -96,7 +97,7 @@ def linker_inputs(
     hidden: Callable[[Numbers], Matrix],
     vectors: Callable[[Ids], Matrix],
 ) -> "tuple[LinkerInputs, Tensor]":
-    """Return the inputs of sentences, and which candidates are right, (B, M, C) bool.
+    """Return the inputs of sentences, and which candidates are right, (B, M, C) bool, or a teacher's scores.
 
     Args:
         sentences: B sentences.

@@ -6,6 +6,16 @@ v(m) is the mean of the mention's word pieces in the last layer of the encoder t
 entities' texts (labels and descriptions). A sentence encoder puts both into one space. τ = 0.1 was chosen on
 semeval2007, where weights of the prior of 0.08 to 0.12 do equally well.
 
+Tempered, the prior counts less where the texts tell the candidates apart:
+
+    p(e | m) ∝ p(e | surface)^β · exp(cos(v(m), g(e)) / τ)
+    β        = H(softmax(cos(v(m), g(e)) / τ)) / log C        H: entropy; β^κ for a tempering of κ
+
+Where all texts fit alike β is 1, and this is the formula above; where a single text fits β is near 0, and the
+prior is forgotten. With a weight w of neighbours the texts around a candidate's count too:
+
+    (1 − w) cos(v(m), g(e)) + w · mean over neighbours n of cos(v(m), g(n))    in the place of the cosine
+
 M  mentions    C  candidates of one    D  width
 """
 
@@ -18,8 +28,10 @@ import numpy as np
 
 from kgkit.errors import NotThere, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
-from kgkit.models.folder import VECTORS, text_vectors
+from kgkit.models.folder import TEMPERED_GLOSS, VECTORS, text_vectors
+from kgkit.ranges import check_range
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
 
@@ -38,12 +50,23 @@ class GlossConfig:
     """Settings of `GlossScorer`."""
 
     temperature: float = 0.1  # τ, of cosines
+    tempering: float = 0.0  # κ: how soon the prior yields to texts that differ; 0: never
+    neighbours: float = 0.0  # w: how much the texts of a candidate's neighbours count
     context: int = 24  # word pieces read on each side of what is read for its own sake
     size: int = 126  # word pieces read at once
 
     def __post_init__(self) -> None:
         if self.temperature <= 0:
             raise UsageError(f"temperature is {self.temperature}; it is above 0")
+        check_range(self, "tempering", least=0)
+        check_range(self, "neighbours", least=0, most=1)
+
+
+def gloss_config(model: str) -> GlossConfig:
+    """Return the settings of the model `gloss`, or of `tempered-gloss`, whose τ and κ semeval2007 chose."""
+    if model != TEMPERED_GLOSS:
+        return GlossConfig()
+    return GlossConfig(temperature=0.08, tempering=0.25, neighbours=0.25)
 
 
 class GlossScorer(Scorer):
@@ -61,18 +84,31 @@ class GlossScorer(Scorer):
         UsageError: if the vectors have another width than the encoder.
     """
 
-    name, batch_size = "gloss", 32
+    batch_size = 32
 
     def __init__(self, vectors: "VectorRows", encoder: "Encoder", config: GlossConfig | None = None) -> None:
-        if vectors.width != encoder.width:
-            raise UsageError(
-                f"{vectors.name} holds vectors of width {vectors.width}, {encoder.name} makes {encoder.width}"
-            )
         self.vectors, self.config = vectors, config or GlossConfig()
+        width = getattr(vectors, "own_width", vectors.width)
+        if width != encoder.width:
+            raise UsageError(
+                f"{vectors.name} holds vectors of width {width}, {encoder.name} makes {encoder.width}"
+            )
+        if self.config.neighbours and not isinstance(vectors, NeighbourTexts):
+            raise UsageError(
+                "neighbours count by their texts: open the scorer with GlossScorer.of(KB, VECTORS, config=…)"
+            )
+        self.name = TEMPERED_GLOSS if self.config.tempering else "gloss"
         self.reader = SpanReader(encoder, SpanConfig(size=self.config.size, context=self.config.context))
 
     @classmethod
-    def open(cls, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto") -> "GlossScorer":
+    def open(
+        cls,
+        kb: "KnowledgeBase",
+        *,
+        vectors: str | None = None,
+        device: str = "auto",
+        config: GlossConfig | None = None,
+    ) -> "GlossScorer":
         """Open the scorer over vectors of *kb*, with the encoder that made them.
 
         Where none are named and none have been made, texts are encoded as they are needed.
@@ -82,17 +118,25 @@ class GlossScorer(Scorer):
             UsageError: if they are not of texts.
             StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
         """
-        return cls.of(kb, _open_vectors(kb, vectors, device), device=device)
+        return cls.of(kb, _open_vectors(kb, vectors, device), device=device, config=config)
 
     @classmethod
     def of(
-        cls, kb: "KnowledgeBase", vectors: "Vectors | PartialTextVectors", *, device: str = "auto"
+        cls,
+        kb: "KnowledgeBase",
+        vectors: "Vectors | PartialTextVectors",
+        *,
+        device: str = "auto",
+        config: GlossConfig | None = None,
     ) -> "GlossScorer":
         """Return the scorer over open vectors of *kb*; raises as `open` does."""
         from kgkit.embedding.partial import encoder_for
 
         warn_of_missing(kb, vectors)
-        return cls(vectors, encoder_for(vectors, device=device))
+        texts: VectorRows = vectors
+        if config is not None and config.neighbours:
+            texts = NeighbourTexts(kb, vectors, (ANY,))
+        return cls(texts, encoder_for(vectors, device=device), config)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
@@ -116,14 +160,32 @@ class GlossScorer(Scorer):
         """Return scores, priors and cosines over τ, less the best one's, (C,) each."""
         if not len(candidates):
             return (np.empty(0, np.float32),) * 3
-        rows = unit(self.vectors.gather(candidates.ids))  # (C, D)
-        fit = rows @ unit(mention[None])[0]  # (C,)
+        query = unit(mention[None])[0]  # (D,)
+        joined = self.vectors.gather(candidates.ids)
+        rows = unit(own_texts(joined, self.vectors))  # (C, D)
+        fit = rows @ query  # (C,)
         has_text = rows.any(axis=1)
         fit[~has_text] = fit[has_text].mean() if has_text.any() else 0
-        prior = np.maximum(shares(candidates.priors), TINY)
+        if weight := self.config.neighbours:
+            around = joined[:, len(query) :]  # (C, D)
+            fit = np.where(around.any(axis=1), (1 - weight) * fit + weight * (around @ query), fit)
         context = (fit - fit.max()) / self.config.temperature
+        exponent = evenness(context) ** self.config.tempering if self.config.tempering else 1
+        prior = np.maximum(shares(candidates.priors), TINY) ** np.float32(exponent)
         score = shares(prior * np.exp(context)) * np.float32(1 - candidates.null)
         return score, prior, context
+
+
+def evenness(logits: Scores) -> float:
+    """Return how alike *logits* (C,) are: the entropy of their softmax over its largest, log C, in [0, 1].
+
+    1 says that they tell nothing apart, 0 that a single one counts. Of one candidate it is 1.
+    """
+    if len(logits) < 2:
+        return 1.0
+    likely = shares(np.exp(logits - logits.max()))
+    entropy = -float(likely @ np.log(np.maximum(likely, np.finfo(np.float32).tiny)))
+    return min(1.0, max(0.0, entropy / float(np.log(len(logits)))))
 
 
 def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> None:

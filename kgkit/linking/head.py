@@ -37,6 +37,7 @@ from kgkit.linking.ridge import (
     probabilities,
     queries,
     span_config,
+    texts_with_neighbours,
 )
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
@@ -132,7 +133,7 @@ class HeadScorer(Scorer):
             raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {missing}")
         return cls(
             SpanReader(encoder, read),
-            own_vectors,
+            texts_with_neighbours(own_vectors, manifest, opening),
             RidgeArrays.load(folder) if manifest.build else None,
             [
                 EntityLinker.from_pretrained(folder / name, device=device).float()

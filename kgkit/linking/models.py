@@ -2,7 +2,8 @@
 
     auto      the best of those that are there for the knowledge base: `kgkit.linking.auto`
     prior     p(entity | surface), as the generator has it
-    gloss     that, times how well the entity's text fits the mention in its context
+    gloss     that, times how well the entity's text fits the mention in its context; `tempered-gloss`:
+              with a prior that yields where the texts tell the candidates apart
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
 Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
@@ -65,10 +66,10 @@ def find_scorer(
         return _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)[1]
     if model == "prior":
         return PriorScorer()
-    if model == "gloss":
-        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
+    if model in BUILT_IN:
+        from kgkit.linking.gloss import GlossScorer, gloss_config  # here: torch takes seconds to load
 
-        return GlossScorer.open(kb, vectors=vectors, device=device)
+        return GlossScorer.open(kb, vectors=vectors, device=device, config=gloss_config(model))
     scorer: Scorer = open_model(
         model, "linker", home=Home(kb.home.path.parents[1]), device=device, kb=kb, vectors=vectors,
         use_threshold=use_threshold,
@@ -173,11 +174,11 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "prior":
             check_build(manifest, kb)
             return PriorScorer()
-        case "gloss":
-            from kgkit.linking.gloss import GlossScorer
+        case "gloss" | "tempered-gloss" as model:
+            from kgkit.linking.gloss import GlossScorer, gloss_config
 
             own = model_vectors(manifest, kb, opening.vectors, device=opening.device)
-            return GlossScorer.of(kb, own, device=opening.device)
+            return GlossScorer.of(kb, own, device=opening.device, config=gloss_config(model))
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 

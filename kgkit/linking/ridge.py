@@ -12,6 +12,11 @@ training; g(e) is the vector of the entity's text, for W less the mean of all, a
 it. What has α is the score of `gloss`, with its τ. r is 0 for what has no x, and where fewer than two have
 one: all that was seen of a name has the name in common, and r leaves that out.
 
+With a prior that yields there is a fifth term, which speaks against a prior where the contexts that were seen
+tell the candidates apart (H and its evenness: `kgkit.linking.gloss`):
+
+    s(m,e) += − ε (1 − evenness(γ₀ r(c, ·))) log p(e | surface),   γ₀: where γ starts
+
 α, β, γ and δ are learnt by `kgkit.training.linkers.conditional_logit`; they begin at `START`, which is nearly
 `gloss`. Means of contexts as vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from
 glosses to them, for those without, and r: ours.
@@ -31,8 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import GlossConfig, prepare_candidates, warn_of_missing
+from kgkit.linking.gloss import GlossConfig, evenness, prepare_candidates, warn_of_missing
 from kgkit.linking.models import kb_of
+from kgkit.linking.neighbour_texts import own_texts, with_neighbours
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
@@ -59,6 +65,9 @@ WEIGHTS: Final = "weights"
 START: Final = (1.0, 0.0, 4.0, 0.0)
 """α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
 
+YIELDING_START: Final = (*START, 0.0)
+"""The same and ε, for a prior that yields."""
+
 _TAU: Final = GlossConfig().temperature
 _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
 
@@ -70,14 +79,21 @@ class RidgeConfig:
     Attributes:
         layers: K, at most: of those that are read, the first ones.
         ridge: λ.
+        yielding: whether the prior may yield: see the module.
+        balance: how far a rare meaning counts as much as a frequent one while weights and heads are learnt,
+            from 0, each mention alike, to 1, each meaning of a name alike: a mention counts p^-balance, p
+            being the share of its meaning among those of the name.
     """
 
     layers: int = 3
     ridge: float = 5.0
+    yielding: bool = False
+    balance: float = 0.0
 
     def __post_init__(self) -> None:
         check_range(self, "layers", least=1)
         check_range(self, "ridge", above=0)
+        check_range(self, "balance", least=0, most=1)
 
 
 class RidgeArrays(NamedTuple):
@@ -90,7 +106,7 @@ class RidgeArrays(NamedTuple):
         weight: (D + 1, K · D) float32, W.
         mean: (K · D,) float32, μ.
         gloss_mean: (D,) float32, the mean of the vectors of texts.
-        weights: (4,) float32, α, β, γ, δ; None: those of `START`.
+        weights: (4,) float32, α, β, γ, δ, or with ε (5,); None: those of `START`.
     """
 
     meanings: Ids
@@ -122,6 +138,8 @@ class RidgeArrays(NamedTuple):
             "meanings": (count,), "centroids": (count, width), "counts": (count,), "weight": (rows, width),
             "mean": (width,), "gloss_mean": (rows - 1,), WEIGHTS: (len(START),),
         }  # fmt: skip
+        if arrays.weights is not None and arrays.weights.shape == (len(YIELDING_START),):
+            expected[WEIGHTS] = (len(YIELDING_START),)
         for name in names:
             if getattr(arrays, name).shape != expected[name]:
                 shape = getattr(arrays, name).shape
@@ -142,6 +160,17 @@ def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors | P
     vectors = model_vectors(manifest, kb, opening.vectors, device=opening.device)
     warn_of_missing(kb, vectors)
     return vectors
+
+
+def texts_with_neighbours(
+    vectors: "Vectors | PartialTextVectors", manifest: LinkerManifest, opening: "Opening"
+) -> "VectorRows":
+    """Return the vectors of a linker as it reads them: with those of neighbours, if it was trained so.
+
+    Raises:
+        UnknownName: if the knowledge base has no relation of a name.
+    """
+    return with_neighbours(kb_of(opening, manifest.name), vectors, manifest.neighbours)
 
 
 class RidgeScorer(Scorer):
@@ -183,10 +212,11 @@ class RidgeScorer(Scorer):
         from kgkit.embedding.partial import encoder_for
 
         check_weights(manifest, folder)
-        own_vectors = linker_vectors(manifest, opening)
+        vectors = linker_vectors(manifest, opening)
+        own_vectors = texts_with_neighbours(vectors, manifest, opening)
         with checking_settings(folder):
             read = span_config(manifest)
-        encoder, arrays = encoder_for(own_vectors, device=opening.device), RidgeArrays.load(folder)
+        encoder, arrays = encoder_for(vectors, device=opening.device), RidgeArrays.load(folder)
         reader = SpanReader(encoder, read)
         shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
         if shape != expected:
@@ -227,8 +257,11 @@ class RidgeScorer(Scorer):
 
     def _parts(self, query: Matrix, candidates: Candidates) -> ScoreParts:
         """Return the scores of a mention's candidates; α log p of the prior is one part, all else context."""
-        total = self.scores(query, candidates)
+        terms = self.terms(query, candidates)
+        total = terms @ self.weights
         prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), TINY))
+        if terms.shape[1] == len(YIELDING_START):
+            prior = prior + self.weights[4] * terms[:, 4]
         return ScoreParts(
             probabilities(total, candidates, self.temperature),
             prior / self.temperature,
@@ -237,7 +270,7 @@ class RidgeScorer(Scorer):
 
     @property
     def weights(self) -> Scores:
-        """The weights α, β, γ, δ, (4,)."""
+        """The weights α, β, γ, δ, (4,), or with ε (5,)."""
         return np.asarray(START if self.arrays.weights is None else self.arrays.weights, np.float32)
 
     def scores(self, query: Matrix, candidates: Candidates) -> Scores:
@@ -246,19 +279,29 @@ class RidgeScorer(Scorer):
         return scores
 
     def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
-        """Return what α, β, γ and δ weigh, (C, 4), of a mention's candidates; *query* is q, (K · D,)."""
+        """Return what the weights weigh, (C, 4) or (C, 5), of the candidates of one mention.
+
+        Args:
+            query: q, (K · D,).
+            candidates: candidates of the mention.
+        """
         arrays = self.arrays
         texts = self.vectors.gather(candidates.ids)  # (C, D)
-        has_text = np.linalg.norm(texts, axis=1) > 0
-        fit = unit(texts) @ unit(read_of(query, arrays.mean)[None, : texts.shape[1]])[0]  # cos(v₁, g)
+        own = own_texts(texts, self.vectors)
+        has_text = np.linalg.norm(own, axis=1) > 0
+        fit = unit(own) @ unit(read_of(query, arrays.mean)[None, : own.shape[1]])[0]  # cos(v₁, g)
         fit[~has_text] = fit[has_text].mean() if has_text.any() else 0  # as `gloss` has it
-        gloss = np.log(np.maximum(shares(candidates.priors), TINY)) + fit / _TAU
+        prior = np.log(np.maximum(shares(candidates.priors), TINY))
+        gloss = prior + fit / _TAU
         own_meanings = meanings(candidates)
         index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
         is_meaning = arrays.meanings[index] == own_meanings
         like_text = centred_cosines(query, mapped(texts, arrays.gloss_mean, arrays.weight), has_text)
         likeness = centred_cosines(query, arrays.centroids[index].astype(np.float32), is_meaning)
-        return np.stack([gloss, like_text, likeness, is_meaning], axis=1, dtype=np.float32)
+        terms = [gloss, like_text, likeness, is_meaning]
+        if len(self.weights) == len(YIELDING_START):
+            terms.append(-(1 - evenness(START[2] * likeness)) * prior)
+        return np.stack(terms, axis=1, dtype=np.float32)
 
 
 def check_weights(manifest: LinkerManifest, folder: Path) -> None:

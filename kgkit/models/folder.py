@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
 
-BUILT_IN: Final = ("prior", "gloss")
+TEMPERED_GLOSS: Final = "tempered-gloss"
+"""The model `gloss` with a prior that yields where the texts tell candidates apart: `kgkit.linking.gloss`."""
+
+BUILT_IN: Final = ("prior", "gloss", TEMPERED_GLOSS)
 """The models that need no training; no other may have their names."""
 
 AUTO: Final = "auto"

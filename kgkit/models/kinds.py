@@ -244,6 +244,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
         mentions: tagger whose names it links where nobody names another; "": the knowledge base's generator
             finds the mentions.
         threshold: least score of its links where nobody names another.
+        neighbours: relations whose neighbours' texts it reads beside that of an entity.
     """
 
     vectors: str
@@ -255,6 +256,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     coherence: dict[str, Any] | None = None
     mentions: str = ""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    neighbours: tuple[str, ...] = ()
 
     @property
     def kb(self) -> str:

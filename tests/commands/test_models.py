@@ -91,7 +91,7 @@ def test_info_says_all_that_the_manifest_does(home):
     files = sum(path.stat().st_size for path in (home / "models/facts/current/").iterdir())
     assert (as_json["size"], as_json["bytes"]) == (16, files)
     done = run("models", "info", "nmaes", "--home", home)
-    names = "prior, gloss, facts, names, names-minilm, wsd-minilm"
+    names = "prior, gloss, tempered-gloss, facts, names, names-minilm, wsd-minilm"
     assert done.code == 2 and f"no model named 'nmaes'; there are: {names}" in done.err
 
 

@@ -16,7 +16,7 @@ from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noq
 from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
 from kgkit.heads.entity_linker import CandidateScorer, SpanPooling, weigh  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
-from kgkit.heads.linker_losses import margin_losses, softmax_losses  # noqa: E402
+from kgkit.heads.linker_losses import margin_losses, soft_losses, softmax_losses  # noqa: E402
 from kgkit.heads.parts import TransformerBlock, masked_softmax  # noqa: E402
 from tests.knowbert_twin import (  # noqa: E402
     N,
@@ -482,6 +482,30 @@ def test_without_gold_there_is_nothing_to_learn(name):
     loss.backward()
     assert loss.item() == 0
     assert not any(p.grad.any() for p in linker.parameters() if p.grad is not None)
+
+
+def test_the_loss_to_a_teacher_is_the_cross_entropy_to_its_probabilities():
+    scores = torch.tensor([[[1.0, 2.0, -torch.inf], [-torch.inf] * 3, [0.5, -torch.inf, -torch.inf]]])
+    targets = torch.tensor([[[0.25, 0.75, 0.0], [0.0] * 3, [1.0, 0.0, 0.0]]])
+    first, second = 1 - math.log(math.e + math.e**2), 2 - math.log(math.e + math.e**2)
+    expected = -(0.25 * first + 0.75 * second)
+    np.testing.assert_allclose(soft_losses(scores, targets)[0], [expected, 0, 0], atol=1e-6)
+
+
+@every_config
+def test_a_linker_learns_of_a_teacher_as_of_gold_where_the_teacher_is_sure(config):
+    linker = linker_of(config)
+    output = linker(inputs_of(config))
+    gold = torch.zeros_like(output.scores, dtype=torch.bool)
+    gold[..., 0] = ~output.scores[..., 0].isneginf()
+    losses, counted = linker.losses(output, gold.double())
+    _, expected = linker.losses(output, gold)
+    assert torch.equal(counted, expected)
+    np.testing.assert_allclose(losses.detach(), softmax_losses(output.scores, gold).detach(), atol=1e-9)
+    losses.sum().backward()
+    assert all(
+        weight.grad is None or weight.grad.to_dense().isfinite().all() for weight in linker.parameters()
+    )
 
 
 def test_a_loss_of_scores_that_diverged_says_so():

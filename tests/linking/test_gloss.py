@@ -15,8 +15,8 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker, LinkerConfig
-from kgkit.linking.gloss import GlossConfig, GlossScorer, warn_of_missing
-from kgkit.types import Alias, Candidates, Document, Entity, Mention
+from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, warn_of_missing
+from kgkit.types import Alias, Candidates, Document, Entity, Mention, Triple
 from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.tiny_encoder import tiny_encoder
@@ -159,3 +159,160 @@ def test_the_command_takes_model_and_vectors(kb, tmp_path, folder, monkeypatch):
     assert done.code == 0, done.err
     assert '"model":"gloss"' in done.out
     assert run("link", text, "--kb", "pets", "--model", "gloss", "--vectors", "no", "--home", home).code == 3
+
+
+# -- the prior that yields --------------------------------------------------
+
+
+def tempered(kb, encoder, tempering):
+    return GlossScorer(kb.vectors("text"), encoder, GlossConfig(size=16, context=2, tempering=tempering))
+
+
+def mention_of(kb, key="dog"):
+    return Document("d", TEXT, mentions=[Mention(8, 11, "dog", kb.candidates(key))])
+
+
+@pytest.mark.parametrize("tempering", [0.5, 1.0, 3.0])
+def test_tempered_scores_are_those_of_the_formula(kb, scorer, encoder, tempering):
+    [[plain]] = scorer.explain([mention_of(kb)])
+    [[parts]] = tempered(kb, encoder, tempering).explain([mention_of(kb)])
+    likely = np.exp(plain.context) / np.exp(plain.context).sum()
+    exponent = (-(likely * np.log(likely)).sum() / math.log(3)) ** tempering
+    np.testing.assert_allclose(parts.context, plain.context, rtol=1e-5)
+    np.testing.assert_allclose(
+        parts.prior - parts.prior[0], exponent * (plain.prior - plain.prior[0]), rtol=1e-3
+    )
+    weights = np.exp(exponent * plain.prior + plain.context)
+    np.testing.assert_allclose(parts.score, weights / weights.sum(), rtol=1e-3)
+
+
+def test_without_tempering_the_scores_are_those_of_gloss(kb, scorer, encoder):
+    [[plain]], [[same]] = scorer([mention_of(kb)]), tempered(kb, encoder, 0.0)([mention_of(kb)])
+    assert plain.tolist() == same.tolist()
+
+
+def test_the_more_it_is_tempered_the_less_the_prior_says(kb, encoder):
+    shares = []
+    for tempering in (0.0, 1.0, 20.0):
+        [[parts]] = tempered(kb, encoder, tempering).explain([mention_of(kb)])
+        shares.append(float(np.ptp(parts.prior)))
+    assert shares[0] > shares[1] > shares[2]
+
+
+def test_texts_that_fit_alike_leave_the_prior_as_it_is(kb, encoder):
+    class Alike:
+        """Vectors of which each fits every mention alike."""
+
+        width, name, manifest = encoder.width, "pets/alike", kb.vectors("text").manifest
+
+        def gather(self, ids):
+            return np.ones((len(ids), self.width), np.float32)
+
+        def prepare(self, ids):
+            pass
+
+    scorer = GlossScorer(Alike(), encoder, GlossConfig(size=16, context=2, tempering=1.0))
+    [[scores]] = scorer([mention_of(kb)])
+    np.testing.assert_allclose(scores, [0.5, 0.4, 0.1], rtol=1e-5)
+
+
+def test_null_keeps_its_part_of_a_tempered_prior_too(kb, encoder):
+    candidates = Candidates(kb.candidates("dog").rows, 0.3)
+    document = Document("d", TEXT, mentions=[Mention(8, 11, "dog", candidates), Mention(0, 3, "the")])
+    [[scores, none]] = tempered(kb, encoder, 1.0)([document])
+    assert scores.sum() == pytest.approx(0.7) and none.shape == (0,)
+
+
+def test_tempered_gloss_is_a_model_that_all_have(kb, tmp_path, monkeypatch):
+    from kgkit.linking.gloss import gloss_config
+
+    assert gloss_config("gloss") == GlossConfig()
+    published = gloss_config("tempered-gloss")
+    assert published.tempering > 0 and published.neighbours > 0
+    short = GlossConfig(size=16, context=2, tempering=1.0, neighbours=0.25)
+    monkeypatch.setattr("kgkit.linking.gloss.gloss_config", {"tempered-gloss": short, "gloss": SHORT}.get)
+    [linked] = Linker.open(kb, model="tempered-gloss", vectors="text")([TEXT])
+    assert linked.model == "tempered-gloss"
+    assert Linker.open(kb, model="gloss", vectors="text").scorer.name == "gloss"
+    home, text = kb.home.path.parents[1], tmp_path / "text.txt"
+    text.write_text("a dog barks .")
+    done = run("link", text, "--kb", "pets", "--home", home, "--model", "tempered-gloss")
+    assert done.code == 0, done.err
+    assert '"model":"tempered-gloss"' in done.out
+
+
+@pytest.mark.parametrize("tempering", [-0.1, "much"])
+def test_a_tempering_that_is_none_is_refused(tempering):
+    with pytest.raises(UsageError, match=f"tempering is {tempering}; it is 0 or more"):
+        GlossConfig(tempering=tempering)
+
+
+def test_evenness_goes_from_one_alone_to_all_alike():
+    assert evenness(np.zeros(4, np.float32)) == pytest.approx(1)
+    assert evenness(np.array([0, -200, -300], np.float32)) == pytest.approx(0, abs=1e-6)
+    assert evenness(np.array([3], np.float32)) == 1 == evenness(np.empty(0, np.float32))
+    halves = np.array([0, 0, -200, -200], np.float32)
+    assert evenness(halves) == pytest.approx(0.5, abs=1e-3)
+    assert evenness(halves + 50) == pytest.approx(evenness(halves), abs=1e-6)
+
+
+# -- texts of neighbours ----------------------------------------------------
+
+AROUND = (
+    Entity("animal", "animal", "a big red dog"),
+    Entity("fruit", "fruit", "the fruit in the tree"),
+    Triple("dog", "kind of", "animal"),
+    Triple("dog", "eats", "fruit"),
+)
+
+
+@pytest.fixture
+def kb_around(tmp_path, encoder, folder):
+    with build(tmp_path / "around", (*RECORDS, *AROUND), name="pets") as kb:
+        embed_text(kb, TextConfig(encoder=str(folder), device="cpu", dtype="float32"), encoder=encoder)
+        yield kb
+
+
+def test_the_texts_around_a_candidate_count_by_their_weight(kb_around, encoder):
+    kb, config = kb_around, GlossConfig(size=16, context=2, neighbours=0.4)
+    vectors = kb.vectors("text")
+    [[parts]] = GlossScorer.of(kb, vectors, device="cpu", config=config).explain([mention_of(kb)])
+    [(_, [mention])] = SpanReader(encoder, SpanConfig(size=16, context=2))([mention_of(kb)])
+
+    def fit(*keys):
+        return sum(cosine(mention, vectors.gather(kb.id(key))) for key in keys) / len(keys)
+
+    dog, hound = 0.6 * fit("dog") + 0.4 * fit("animal", "fruit"), fit("hound")  # nothing is around the hound
+    mean = (fit("dog") + fit("hound")) / 2  # nameless has neither a text nor neighbours
+    fits = np.array([dog, hound, mean])
+    np.testing.assert_allclose(parts.context, (fits - fits.max()) / 0.1, atol=2e-3)
+
+
+def test_a_weight_of_one_reads_neighbours_alone_and_of_zero_none(kb_around, encoder):
+    kb = kb_around
+    short = GlossConfig(size=16, context=2, neighbours=0.0)
+    plain = GlossScorer.of(kb, kb.vectors("text"), device="cpu", config=short)([mention_of(kb)])
+    expected = GlossScorer(kb.vectors("text"), encoder, SHORT)([mention_of(kb)])
+    assert plain[0][0].tolist() == expected[0][0].tolist()
+    alone = GlossConfig(size=16, context=2, neighbours=1.0)
+    [[scores]] = GlossScorer.of(kb, kb.vectors("text"), device="cpu", config=alone)([mention_of(kb)])
+    assert scores.sum() == pytest.approx(1) and not np.allclose(scores, plain[0][0], atol=1e-3)
+
+
+def test_texts_of_neighbours_are_encoded_as_they_are_needed(kb_around, tmp_path, encoder, folder):
+    config = GlossConfig(size=16, context=2, neighbours=0.4)
+    kb = kb_around
+    expected = GlossScorer.of(kb, kb.vectors("text"), device="cpu", config=config)([mention_of(kb)])
+    texts = TextConfig(encoder=str(folder), device="cpu", dtype="float32")
+    with build(tmp_path / "bare", (*RECORDS, *AROUND), name="pets") as bare:
+        partial = PartialTextVectors(bare, texts, encoder)
+        scores = GlossScorer.of(bare, partial, device="cpu", config=config)([mention_of(bare)])
+        np.testing.assert_allclose(scores[0][0], expected[0][0], atol=1e-5)
+        assert repr(partial).endswith("4 texts × 16>")  # those of dog and hound, animal and fruit
+
+
+def test_neighbours_without_their_texts_are_refused(kb, encoder):
+    with pytest.raises(UsageError, match=r"GlossScorer\.of\(KB, VECTORS, config=…\)"):
+        GlossScorer(kb.vectors("text"), encoder, GlossConfig(neighbours=0.2))
+    with pytest.raises(UsageError, match=r"neighbours is 1\.5; it is from 0 to 1"):
+        GlossConfig(neighbours=1.5)

@@ -13,6 +13,7 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import check_files
 from kgkit.commands.train.linker_options import (
+    BalanceOption,
     CandidatesOption,
     HeadsOption,
     LinkerBf16Option,
@@ -21,13 +22,16 @@ from kgkit.commands.train.linker_options import (
     LinkerTaggerOption,
     LinkerTaskOption,
     LinkerTypeOption,
+    NeighboursOption,
     NilOption,
     PopularityOption,
     PortableOption,
     PresetOption,
     SecondStageOption,
     SenseGoldOption,
+    TeacherOption,
     VectorControlOption,
+    YieldingOption,
 )
 from kgkit.commands.train.linker_runs import record_linker, train_news
 from kgkit.commands.train.methods import TrainingOptions, WindowOption, with_training_options
@@ -56,6 +60,10 @@ def linker(
     seed: SeedOption = 0,
     heads: HeadsOption = 1,
     bf16: LinkerBf16Option = None,
+    teacher: TeacherOption = "",
+    neighbours: NeighboursOption = None,
+    balance: BalanceOption = 0.0,
+    yielding: YieldingOption = False,
     kb: KBOption = None,
     vectors: VectorsOption = None,
     *,
@@ -66,6 +74,7 @@ def linker(
     What was read of the data is kept: to train again with other settings takes less time.
     """
     from kgkit.kb import open_kb
+    from kgkit.linking.ridge import RidgeConfig
     from kgkit.training.linkers.coherence import CoherenceTraining
     from kgkit.training.linkers.settings import LinkerTraining
 
@@ -74,11 +83,14 @@ def linker(
             preset,
             task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
-            heads=heads != 1, bf16=bf16 is not None, vectors=vectors,
+            heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, neighbours=neighbours,
+            balance=balance, yielding=yielding,
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
-    if task is None:
+    if (balance or yielding) and model_type not in ("ridge", "head"):
+        raise UsageError("--balance and --yielding are settings of the types ridge and head")
+    if task is None and not teacher:
         raise UsageError(
             "name what the data are, --task wsd or --task el, or a --preset; for example `kgkit train linker "
             "--preset news --kb KB --data train.jsonl --name mine`"
@@ -89,7 +101,7 @@ def linker(
     if seed and settings is None and not coherence:
         raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
-        task=task,
+        task=task or "text",
         data=tuple(data or ()),
         gold=tuple(gold or ()),
         type=model_type,
@@ -104,6 +116,9 @@ def linker(
         if coherence
         else None,
         mentions=mentions,
+        teacher=teacher,
+        neighbours=tuple(neighbours or ()),
+        ridge=RidgeConfig(balance=balance, yielding=yielding),
     )
     check_files(training.files)
     with open_kb(chosen_kb(kb, options.home), options.home) as opened:

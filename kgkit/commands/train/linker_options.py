@@ -24,11 +24,11 @@ PresetOption = Annotated[
     ),
 ]
 LinkerTypeOption = Annotated[
-    Literal["ridge", "head", "full", "prior", "gloss"],
+    Literal["ridge", "head", "full", "prior", "gloss", "tempered-gloss"],
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="Model type: ridge, head or full, each slower to train; prior, gloss: with --coherence.",
+        help="Model type: ridge, head or full, each slower to train; the others: with --coherence.",
     ),
 ]
 LinkerTaggerOption = Annotated[
@@ -83,6 +83,33 @@ VectorControlOption = Annotated[
 LinkerEpochsOption = Annotated[
     int | None,
     typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
+]
+TeacherOption = Annotated[
+    str,
+    typer.Option(
+        "--teacher",
+        metavar="MODEL",
+        help="Linker that says what mentions in --data mean, plain text: a portable head learns its scores.",
+    ),
+]
+NeighboursOption = Annotated[
+    list[str] | None,
+    repeated(
+        "--neighbours",
+        "RELATION",
+        "ridge, head: read the texts of neighbours too, by a relation, or any",
+    ),
+]
+BalanceOption = Annotated[
+    float,
+    typer.Option(
+        "--balance",
+        metavar="SHARE",
+        help="ridge, head: how far a rare meaning counts as much as a frequent one, from 0 to 1.",
+    ),
+]
+YieldingOption = Annotated[
+    bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
 ]
 HeadsOption = Annotated[
     int,

@@ -14,6 +14,8 @@ Of sentences that were gathered so that each meaning has one or two, it tells th
 of the one that is left out is then the one that was not seen. So that this does not make the other weights
 wrong, δ may fall below 0 while it is learnt; it counts as 0 then.
 
+A mention may count more than another: for a rare meaning, say.
+
 M  mentions    C  candidates of one    R  candidates of all together    F  terms
 """
 
@@ -23,10 +25,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.linking.ridge import START, Matrix
+from kgkit.linking.ridge import START, YIELDING_START, Matrix
 
-FIRM: Final = (10.0, 1.0, 1.0, 1.0)
-"""κ of α, β, γ, δ: 1 / κ is the variance that each has before any data."""
+FIRM: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
+"""κ of α, β, γ, δ, ε: 1 / κ is the variance that each has before any data."""
 
 _DELTA: Final = 3  # the place of δ
 _ROUNDS: Final = 100
@@ -35,23 +37,33 @@ _ENOUGH: Final = 1e-7  # of the loss, what a step must gain for another one
 Numbers = NDArray[np.float64]
 
 
-def fit_weights(examples: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> Matrix:
-    """Return α, β, γ, δ, (4,) float32.
+def fit_weights(
+    examples: Sequence[tuple[Matrix, NDArray[np.bool_]]],
+    counts: Sequence[float] | None = None,
+    *,
+    yielding: bool = False,
+) -> Matrix:
+    """Return α, β, γ, δ, (4,) float32; with a prior that yields ε too, (5,).
 
     Args:
-        examples: terms (C, 4) of each mention's candidates, as if its document had not been seen, and
+        examples: terms (C, F) of each mention's candidates, as if its document had not been seen, and
             which of them are right.
+        counts: how much each mention counts; None: 1.
+        yielding: whether there is an ε.
     """
-    start, firm = np.array(START), np.array(FIRM)
-    choices = [(terms, right) for terms, right in examples if right.any() and not right.all()]
+    start = np.array(YIELDING_START if yielding else START)
+    firm = np.array(FIRM)[: len(start)]
+    weighted = zip(examples, [1.0] * len(examples) if counts is None else counts, strict=True)
+    choices = [(terms, right, count) for (terms, right), count in weighted if right.any() and not right.all()]
     free = np.arange(len(start))
     weights = start.copy()
     if choices:
-        terms = np.concatenate([terms for terms, _ in choices]).astype(np.float64)  # (R, F)
-        right = np.concatenate([right for _, right in choices])
-        begins = np.cumsum([0, *(len(right) for _, right in choices)])[:-1]
+        terms = np.concatenate([terms for terms, _, _ in choices]).astype(np.float64)  # (R, F)
+        right = np.concatenate([right for _, right, _ in choices])
+        begins = np.cumsum([0, *(len(right) for _, right, _ in choices)])[:-1]
+        each = np.array([count for _, _, count in choices], np.float64)  # (M,)
         while True:
-            some = _fitted(terms[:, free], right, begins, start[free], firm[free])
+            some = _fitted(terms[:, free], right, begins, each, start[free], firm[free])
             below = np.where(free == _DELTA, 0, some)
             if below.min(initial=0) >= 0:
                 break
@@ -62,7 +74,12 @@ def fit_weights(examples: Sequence[tuple[Matrix, NDArray[np.bool_]]]) -> Matrix:
 
 
 def _fitted(
-    terms: Numbers, right: NDArray[np.bool_], begins: NDArray[np.int64], start: Numbers, firm: Numbers
+    terms: Numbers,
+    right: NDArray[np.bool_],
+    begins: NDArray[np.int64],
+    counts: Numbers,
+    start: Numbers,
+    firm: Numbers,
 ) -> Numbers:
     """Return w, (F,), by Newton's steps, each halved until it gains.
 
@@ -70,18 +87,21 @@ def _fitted(
         terms: (R, F).
         right: (R,).
         begins: (M,) where the candidates of each mention begin.
+        counts: (M,) how much each mention counts.
         start, firm: (F,).
     """
     weights = start.copy()
-    loss, likely, rightly = _likelihood(terms, right, begins, weights, start, firm)
+    of_each = np.repeat(counts, np.diff([*begins, len(terms)]))  # (R,)
+    loss, likely, rightly = _likelihood(terms, right, begins, counts, weights, start, firm)
     for _ in range(_ROUNDS):
-        slope = terms.T @ (likely - rightly) + firm * (weights - start)
+        slope = terms.T @ (of_each * (likely - rightly)) + firm * (weights - start)
         means = np.add.reduceat(likely[:, None] * terms, begins)  # (M, F)
-        bend = (terms * likely[:, None]).T @ terms - means.T @ means + np.diag(firm)
+        bend = (terms * (of_each * likely)[:, None]).T @ terms + np.diag(firm)
+        bend -= (means * counts[:, None]).T @ means
         step, before = np.linalg.solve(bend, slope), loss
         while True:
             tried = weights - step
-            loss, *probable = _likelihood(terms, right, begins, tried, start, firm)
+            loss, *probable = _likelihood(terms, right, begins, counts, tried, start, firm)
             if loss <= before or np.abs(step).max() < 1e-9:
                 break
             step = step / 2
@@ -96,6 +116,7 @@ def _likelihood(
     terms: Numbers,
     right: NDArray[np.bool_],
     begins: NDArray[np.int64],
+    counts: Numbers,
     weights: Numbers,
     start: Numbers,
     firm: Numbers,
@@ -106,5 +127,5 @@ def _likelihood(
     scores = scores - np.repeat(np.maximum.reduceat(scores, begins), sizes)
     each = np.exp(np.maximum(scores, -500))
     every, rights = np.add.reduceat(each, begins), np.add.reduceat(each * right, begins)
-    loss = np.log(every / rights).sum() + 0.5 * (firm * (weights - start) ** 2).sum()
+    loss = counts @ np.log(every / rights) + 0.5 * (firm * (weights - start) ** 2).sum()
     return float(loss), each / np.repeat(every, sizes), each * right / np.repeat(rights, sizes)

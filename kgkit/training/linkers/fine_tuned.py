@@ -53,7 +53,7 @@ from kgkit.versions import CURRENT
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import VectorRows
 
 _AT_ONCE: Final = 8  # windows that are read at once when scored
 
@@ -203,7 +203,7 @@ class _Source:
         reader: SpanReader,
         parts: Sequence[TrainingSet],
         sentences: Sequence[LabelledSentence],
-        vectors: "Vectors",
+        vectors: "VectorRows",
         config: FullConfig,
     ) -> None:
         self.config, self.padding = config, reader.encoder.tokenizer.pad_token_id or 0
@@ -297,7 +297,7 @@ def _teaches(window: _Window) -> bool:
 
 
 def _tokens_of(
-    kb: "KnowledgeBase", ids: NDArray[np.uint32], reader: SpanReader, vectors: "Vectors", length: int
+    kb: "KnowledgeBase", ids: NDArray[np.uint32], reader: SpanReader, vectors: "VectorRows", length: int
 ) -> Iterator[list[int]]:
     """Yield the word pieces of entities' texts, by the template that their vectors were made with."""
     template = Template(vectors.manifest.config["template"])
@@ -307,7 +307,7 @@ def _tokens_of(
 
 
 def _joint(
-    head: EntityLinker, source: _Source, reader: SpanReader, vectors: "Vectors", config: FullConfig
+    head: EntityLinker, source: _Source, reader: SpanReader, vectors: "VectorRows", config: FullConfig
 ) -> BiEncoder:
     encoder = reader.encoder
     context, texts = copy.deepcopy(encoder.model), copy.deepcopy(encoder.model) if config.joint else None
@@ -364,7 +364,7 @@ def _loss(model: torch.nn.Module, reads: StepBatch) -> tuple[torch.Tensor, float
 
 
 def _saved(
-    joint: BiEncoder, reader: SpanReader, vectors: "Vectors", work: Path, device: str
+    joint: BiEncoder, reader: SpanReader, vectors: "VectorRows", work: Path, device: str
 ) -> tuple[Encoder, Encoder]:
     """Write both encoders to files; return them as they are read from there."""
     old, loaded = reader.encoder, []

@@ -8,6 +8,7 @@ otherwise the head would learn to trust them more than it can when it links.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -26,6 +27,7 @@ from kgkit.linking.prior_features import FEATURES, candidate_features, prior_fea
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
+from kgkit.training.linkers.balance import ShareOfRight
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, text_mean
 from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import VectorRows
 
 _MOST: Final = 30  # candidates of a mention that are learnt from, as published
 _AT_ONCE: Final = 256  # sentences that are scored together
@@ -148,7 +151,7 @@ def train_head(
     ]  # fmt: skip
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
-    temperature = best_temperature(last, usual_temperature(config.ridge))
+    temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
     results = {**amounts(parts, arrays), **measured(last, temperature)}
     return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
 
@@ -191,7 +194,8 @@ def fitted_head(
         return measured(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
 
     train(
-        head, _Batches(sentences, hidden, vectors, config), _loss,
+        head, _Batches(sentences, hidden, vectors, config),
+        partial(_loss, share=ShareOfRight(scale, data.ridge.balance)),
         [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
         TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=config.bf16,
                        device=device, seed=config.seed),
@@ -279,8 +283,9 @@ def labelled_sentences(
             if number in held:
                 scorer = RidgeScorer(data.reader, data.vectors, means)
                 means_scores = list(map(scorer.scores, part.queries_of(rows, part.mean), candidates))
+            answers = labelled.right if labelled.targets is None else labelled.targets
             for indices in sentences_of(labelled.document):
-                right = [labelled.right[p] for p in indices]
+                right = [answers[p] for p in indices]
                 ids = [candidates[p].ids for p in indices]
                 sentence = LinkerSentence(row + indices, ids, [features[p] for p in indices], right)
                 trainable = number not in held and any(some.any() and len(some) > 1 for some in right)
@@ -362,17 +367,29 @@ class Hidden:
                 numbered, self(np.concatenate([sentence.sentence.rows for sentence in part]))
             )
             means_scores = [these for sentence in part for these in sentence.means_scores]
-            right = [these for sentence in part for these in sentence.sentence.right or ()]
+            right = [best_of(these) for sentence in part for these in sentence.sentence.right or ()]
             for sentence, other, which in zip(scores, means_scores, right, strict=True):
                 if which.any():
                     yield sentence + np.float32(scorer.share) * other, which
+
+
+def best_of(right: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
+    """Return (C,) which candidates are right; of a teacher's probabilities the likeliest."""
+    if right.dtype == np.bool_ or not len(right):
+        return right.astype(np.bool_)
+    best: NDArray[np.bool_] = np.arange(len(right)) == right.argmax()
+    return best
 
 
 class _Batches:
     """Sentences in another order each epoch, those of a set by themselves: others are as long as they."""
 
     def __init__(
-        self, sentences: Sequence[LabelledSentence], hidden: Hidden, vectors: "Vectors", config: HeadConfig
+        self,
+        sentences: Sequence[LabelledSentence],
+        hidden: Hidden,
+        vectors: "VectorRows",
+        config: HeadConfig,
     ) -> None:
         self.hidden, self.vectors, self.seed = hidden, vectors, config.seed
         self.sets = [
@@ -402,8 +419,10 @@ class _Batches:
             yield linker_inputs(batches[order[index]], self.hidden, lambda ids: texts_of(self.vectors, ids))
 
 
-def _loss(model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]") -> tuple[Tensor, float]:
+def _loss(
+    model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]", share: ShareOfRight
+) -> tuple[Tensor, float]:
     inputs, gold = batch
     losses, counted = model.losses(model(inputs), gold)  # type: ignore[operator]
-    count = int(counted.sum())
-    return losses.sum() / max(1, count), float(max(1, count))
+    count = max(1, int(counted.sum()))
+    return (losses * share.counts(inputs, gold, counted)).sum() / count, float(count)

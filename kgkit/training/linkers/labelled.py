@@ -2,12 +2,13 @@
 
 wsd        the files of the unified framework; candidates by lemma and part of speech, or by surface alone
 examples   the usage examples that a KB has of its entities (WordNet's), as documents of one mention
+text       plain text, where a teacher says what mentions mean
 """
 
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import accumulate, chain, islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -16,10 +17,13 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.building import text_lines
-from kgkit.candidates import Generator, with_candidates
+from kgkit.candidates import Generator, longest, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
+from kgkit.linking.ridge import Matrix
+from kgkit.linking.scoring import Scorer, shares
 from kgkit.training.data import count_items
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Progress
 
@@ -30,6 +34,7 @@ log = logging.getLogger(__name__)
 
 CandidateSource = Literal["lemma", "surface"]
 
+_AT_ONCE = 32  # documents that a teacher reads together
 _LETTERS = re.compile(r"[^a-z]+")
 _MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
 
@@ -42,12 +47,15 @@ class LabelledDocument(NamedTuple):
         right: for each mention a mask (C,) bool of the right candidates; all false if none is right.
         lost: number of mentions of the data whose gold is no candidate, or that were not found.
         unmatched: indices of the mentions whose gold entity is none of their candidates.
+        targets: for each mention the probabilities (C,) that a teacher gives its candidates; None: there is
+            gold. The likeliest is taken for right.
     """
 
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
     unmatched: frozenset[int] = frozenset()
+    targets: list[Matrix] | None = None
 
     @property
     def candidates(self) -> list[Candidates]:
@@ -284,6 +292,42 @@ def labelled_examples(
                 yield LabelledDocument(
                     structs.replace(generated, mentions=[mention]), [mention.candidates.ids == entity.id]
                 )
+
+
+def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Iterator[LabelledDocument]:
+    """Yield the documents of a file of plain text, with what a teacher says of the mentions in them.
+
+    A document ends at a blank line. Mentions are those that *generator* finds, the longest of those that
+    overlap; documents without any are left out. What a teacher leaves to NULL is shared out among the
+    candidates.
+
+    Args:
+        generator: generator of the mentions.
+        teacher: scorer of their candidates.
+        data: file of text, which may be compressed.
+
+    Raises:
+        NotThere, SourceError: as `read_plain` does.
+    """
+    texts = enumerate(read_plain(data))
+    while chunk := [_plain_document(number, sentences) for number, sentences in islice(texts, _AT_ONCE)]:
+        documents = [
+            structs.replace(document, mentions=longest(document.mentions))
+            for document in generator(chunk)
+            if document.mentions
+        ]
+        for document, scores in zip(documents, teacher(documents), strict=True):
+            targets = [shares(each) for each in scores]
+            right = [np.arange(len(each)) == (each.argmax() if len(each) else 0) for each in targets]
+            yield LabelledDocument(document, right, targets=targets)
+
+
+def _plain_document(number: int, sentences: Sequence[str]) -> Document:
+    """Return sentences as a document, a space between them."""
+    ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
+    begins = [0, *ends[:-1]]
+    spans = [(begin, end - 1) for begin, end in zip(begins, ends, strict=True)]
+    return Document(str(number), " ".join(sentences), sentences=spans)
 
 
 def letters(text: str) -> str:

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kgkit.inputs import SpanReader
+    from kgkit.linking.neighbour_texts import NeighbourTexts
     from kgkit.vectors import Vectors
+
+    SizedRows = Vectors | NeighbourTexts
 
 _BLOCK: Final = 8_192  # mentions at once
 _HELD_OUT: Final = 10  # one document of so many is held out to measure with …
@@ -133,7 +136,7 @@ class LinkerData(NamedTuple):
     """
 
     reader: "SpanReader"
-    vectors: "Vectors"
+    vectors: "SizedRows"
     parts: Sequence[TrainingSet]
     ridge: RidgeConfig
 
@@ -175,7 +178,7 @@ def less(total: Sums, part: Sums) -> Sums:
 
 
 def fitted(
-    sums: Sums, vectors: "Vectors", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
+    sums: Sums, vectors: "SizedRows", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
 ) -> RidgeArrays:
     """Return means at length 1, and the map from texts to them."""
     centroids = unit(sums.sums)
@@ -189,11 +192,11 @@ def fitted(
     )
 
 
-def text_mean(vectors: "Vectors") -> Matrix:
+def text_mean(vectors: "SizedRows") -> Matrix:
     """Return the mean of the vectors of texts at length 1, (D,)."""
     total, count = np.zeros(vectors.width, np.float64), 0
     for begin in range(0, len(vectors), _BLOCK):
-        block = np.asarray(vectors.matrix[begin : begin + _BLOCK])
+        block = vectors.gather(np.arange(begin, min(begin + _BLOCK, len(vectors))))
         lengths = np.linalg.norm(block, axis=1, keepdims=True)
         total += (block / np.where(lengths > 0, lengths, 1)).sum(0, dtype=np.float64)
         count += int((lengths > 0).sum())

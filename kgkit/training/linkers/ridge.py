@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer
+from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer
+from kgkit.linking.scoring import shares
+from kgkit.training.linkers.balance import balanced
 from kgkit.training.linkers.conditional_logit import fit_weights
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less, text_mean
 
@@ -16,6 +18,20 @@ USUAL: Final = 1.0
 
 _FOLDS: Final = 10
 _MOST: Final = 5_000  # mentions that weights and temperature are learnt from
+
+
+class HeldOutTerms(NamedTuple):
+    """A mention as the means and the map of other documents see it.
+
+    Attributes:
+        terms: (C, F) terms of its candidates: see `RidgeScorer.terms`.
+        right: (C,) whether a candidate is right.
+        share: share of the right ones in the prior.
+    """
+
+    terms: Matrix
+    right: NDArray[np.bool_]
+    share: float
 
 
 class TrainedRidge(NamedTuple):
@@ -43,24 +59,24 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     """
     arrays, examples = weighed(data, data.sums())
     weights = np.asarray(arrays.weights)
-    scored: Scored = [(terms @ weights, right) for terms, right in examples]
+    scored: Scored = [(terms @ weights, right) for terms, right, _ in examples]
     temperature = best_temperature(scored, USUAL)
     results = {**amounts(data.parts, arrays), **measured(scored, temperature)}
     return TrainedRidge(arrays, temperature, results)
 
 
-def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[tuple[Matrix, NDArray[np.bool_]]]]:
+def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOutTerms]]:
     """Return means, map and weights of *together*, the sums of all sets; and what weights are learnt from."""
     gloss_mean = text_mean(data.vectors)
     examples = list(held_out_terms(data, together, gloss_mean))
     arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
-    return arrays._replace(weights=fit_weights(examples)), examples
+    counts = balanced(np.array([share for _, _, share in examples]), data.ridge.balance)
+    pairs = [(terms, right) for terms, right, _ in examples]
+    return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
 
 
-def held_out_terms(
-    data: LinkerData, together: Sums, gloss_mean: Matrix
-) -> Iterator[tuple[Matrix, NDArray[np.bool_]]]:
-    """Yield the terms (C, 4) of mentions that have a right candidate, and which are right.
+def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iterator[HeldOutTerms]:
+    """Yield the terms of mentions that have a right candidate.
 
     Means and map are those of *together* without a tenth of the documents of the first set, the mention's own
     among them. Of many mentions 5,000 are taken; of a single document none.
@@ -78,12 +94,14 @@ def held_out_terms(
         sums = less(together, part.sums(which == fold))
         if not len(sums.meanings):  # all that is to be learnt stands in this tenth
             continue
-        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)
+        start = np.array(YIELDING_START if data.ridge.yielding else START, np.float32)
+        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=start)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = golds[row]
-            yield scorer.terms(query, candidates), right
+            share = float(shares(candidates.priors)[right].sum())
+            yield HeldOutTerms(scorer.terms(query, candidates), right, share)
 
 
 def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:

@@ -12,6 +12,7 @@ from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD
+from kgkit.linking.models import find_scorer
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import BUILT_IN, FULL
@@ -26,6 +27,7 @@ from kgkit.training.linkers.labelled import (
     labelled_examples,
     labelled_senses,
     read_letters,
+    taught_documents,
 )
 from kgkit.types import Progress
 
@@ -53,7 +55,7 @@ class LinkerTraining:
     """What a linker is trained on, and how.
 
     Attributes:
-        task: `wsd` or `el`: what the data are.
+        task: `wsd` or `el`: what the data are; `text`: plain text, of which *teacher* says what it means.
         data: files; each is read with the file of *gold* at its place, if the task is `wsd`.
         gold: files.
         type: model type, one of `TYPES`.
@@ -69,9 +71,12 @@ class LinkerTraining:
         coherence: settings of the second stage; None for none.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
+        teacher: name or folder of the model whose scores of plain text a portable head learns; "": the data
+            have gold.
+        neighbours: relations, or `any`: the texts of an entity's neighbours by each are read beside its own.
     """
 
-    task: Literal["wsd", "el"]
+    task: Literal["wsd", "el", "text"]
     data: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
     type: str = RIDGE
@@ -86,6 +91,8 @@ class LinkerTraining:
     full: "FullConfig | None" = None
     coherence: CoherenceTraining | None = None
     mentions: str = ""
+    teacher: str = ""
+    neighbours: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -93,8 +100,8 @@ class LinkerTraining:
         return (*self.data, *self.gold, *self.without)
 
     def __post_init__(self) -> None:
-        if self.task not in ("wsd", "el"):
-            raise UnknownName("task", self.task, ("wsd", "el"))
+        if self.task not in (tasks := ("wsd", "el", "text")):
+            raise UnknownName("task", self.task, tasks)
         if self.type not in TYPES:
             raise UnknownName("model type", self.type, TYPES)
         if self.type in UNTRAINED and self.coherence is None:
@@ -116,6 +123,9 @@ class LinkerTraining:
             )
         if self.mentions and self.task != "el":
             raise UsageError("--mentions names a tagger of names, for --task el: leave it out for senses")
+        self._check_teacher()
+        if self.neighbours and self.type not in (RIDGE, HEAD):
+            raise UsageError(f"texts of neighbours are read by the types ridge and head, not by {self.type}")
         if self.task == "wsd":
             check_gold_files(self.data, self.gold)
         else:
@@ -123,18 +133,49 @@ class LinkerTraining:
         if not self.examples:
             check_data(self.data)
 
+    def _check_teacher(self) -> None:
+        """Make sure that plain text has a teacher, and that what learns of one can.
+
+        Raises:
+            UsageError: if not.
+        """
+        if (self.task == "text") != bool(self.teacher):
+            raise UsageError(
+                "plain text has no gold: name the model that says what it means with --teacher"
+                if self.task == "text"
+                else f"--teacher says what plain text means, and --task {self.task} has gold: leave out one"
+            )
+        if self.teacher and (self.type != HEAD or self.head is None or self.head.portable != "kb"):
+            raise UsageError(
+                "a teacher's scores are learnt by a head that is portable, with the priors of the knowledge "
+                "base: add --type head --portable kb"
+            )
+        if self.teacher and self.coherence is not None:
+            raise UsageError("coherence is learnt from gold, which plain text has not: leave out --coherence")
+
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
-    words = ["--task", training.task, "--type", training.type, "--name", name, "--kb", kb]
+    words = [
+        *([] if training.teacher else ["--task", training.task]),
+        "--type",
+        training.type,
+        "--name",
+        name,
+        "--kb",
+        kb,
+    ]
     for data, gold in zip_longest(training.data, training.gold):
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
-        ("size", training.size, None),
+        ("size", training.size, None), ("teacher", training.teacher, ""),
+        ("balance", training.ridge.balance, 0.0),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
     words += ["--examples"] if training.examples else []
+    words += ["--yielding"] if training.ridge.yielding else []
+    words += [word for relation in training.neighbours for word in ("--neighbours", relation)]
     words += ["--mentions", training.mentions] if training.mentions else []
     words += [word for path in training.without for word in ("--without", str(path))]
     settings = training.head or training.full
@@ -171,7 +212,12 @@ def usual_reader(model_type: str, encoder: "Encoder", size: int | None = None) -
 
 
 def sources_of(
-    kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
+    kb: "KnowledgeBase",
+    generator: Generator,
+    training: LinkerTraining,
+    progress: Progress | None,
+    *,
+    device: str = "auto",
 ) -> Iterator[Sequence[LabelledDocument]]:
     """Yield the sets of documents, data before examples; warn of gold entities that *kb* does not have.
 
@@ -179,9 +225,13 @@ def sources_of(
         NotThere: if a file is not there, or examples are wanted and there are none.
         SourceError: if a file is not what it should be.
         UsageError: if no mention has a right candidate, and there are no examples either.
+        UnknownName: if there is no such teacher.
     """
     missing = MissingGold(kb)
-    if training.task == "wsd":
+    if training.teacher:
+        teacher = find_scorer(training.teacher, kb, device=device)
+        parts = [taught_documents(generator, teacher, data) for data in training.data]
+    elif training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
         parts = [
             labelled_senses(kb, generator, data, gold, training.candidates, missing) for data, gold in pairs

@@ -18,6 +18,7 @@ from kgkit.linking.entity_features import check_numbers
 from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
 from kgkit.linking.models import find_scorer
+from kgkit.linking.neighbour_texts import NeighbourTexts
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.models.folder import FULL, model_folder, text_vectors
 from kgkit.models.kinds import LINKER
@@ -91,14 +92,15 @@ def _prepare(
     encoder = encoder_of(vectors, device=device)
     reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder, training.size))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    sources = [*sources_of(kb, generator, training, progress)]
+    sources = [*sources_of(kb, generator, training, progress, device=device)]
     cache, layers = home.cache / "features", training.ridge.layers
     parts = [
         TrainingSet(reader, source, cache, progress, layers, f"reading set {number}")
         for number, source in enumerate(sources, 1)
     ]
 
-    data = LinkerData(reader, vectors, parts, training.ridge)
+    texts = NeighbourTexts(kb, vectors, training.neighbours) if training.neighbours else vectors
+    data = LinkerData(reader, texts, parts, training.ridge)
     options: dict[str, Any] = {"device": device, "progress": progress}
 
     def train(work: Path) -> Outcome:
@@ -210,4 +212,11 @@ def _fields(
         own = () if vectors is None else (f"{kb.name}/{vectors.manifest.name}",)
         needs = Needs(kbs={kb.name: kb.build}, vectors=own)
     coherence = None if second is None else second.coherence.save(staged)
-    return {**fields, "type": training.type, "task": training.task, "needs": needs, "coherence": coherence}
+    return {
+        **fields,
+        "type": training.type,
+        "task": training.task,
+        "needs": needs,
+        "coherence": coherence,
+        "neighbours": training.neighbours,
+    }

@@ -12,7 +12,7 @@ from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.ridge import START, RidgeConfig, RidgeScorer
+from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
@@ -64,11 +64,13 @@ def part_of(kb, reader, meant, tmp_path):
     return TrainingSet(reader, list(labelled_entities(kb, generator, path)), tmp_path / "features", None)
 
 
-def told_by(kb, reader, part):
+def told_by(kb, reader, part, config=None):
     vectors = kb.vectors("text")
     together = joined([part.sums()])
     return list(
-        held_out_terms(LinkerData(reader, vectors, [part], RidgeConfig()), together, text_mean(vectors))
+        held_out_terms(
+            LinkerData(reader, vectors, [part], config or RidgeConfig()), together, text_mean(vectors)
+        )
     )
 
 
@@ -88,14 +90,14 @@ def test_a_mention_is_told_what_the_other_documents_teach(kb, reader, tmp_path):
     """The slow twin: means and map of the other documents alone, for each document."""
     part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"], tmp_path)
     vectors, config = kb.vectors("text"), RidgeConfig()
-    for number, (terms, right) in enumerate(told_by(kb, reader, part)):
+    for number, (terms, right, _) in enumerate(told_by(kb, reader, part)):
         others = part.sums(part.documents != number)
         scorer = RidgeScorer(reader, vectors, fitted(others, vectors, part.mean, text_mean(vectors), config))
         one = part.labelled[number]
         query = part.queries_of(np.array([number]), part.mean)[0]
         np.testing.assert_allclose(terms, scorer.terms(query, one.document.mentions[0].candidates), atol=1e-4)
         assert np.array_equal(right, one.right[0])
-    assert [bool(terms[right, 3]) for terms, right in told_by(kb, reader, part)] == [1, 1, 1, 0, 1]
+    assert [bool(terms[right, 3]) for terms, right, _ in told_by(kb, reader, part)] == [1, 1, 1, 0, 1]
 
 
 def test_many_documents_are_left_out_by_tenths(kb, reader, tmp_path, monkeypatch):
@@ -151,7 +153,7 @@ def test_weights_are_where_the_loss_has_its_valley():
         for terms, right in told:
             scores = terms.astype(np.float64) @ weights
             surprise -= scores[right][0] - np.log(np.exp(scores).sum())
-        return surprise + 0.5 * (np.array(FIRM) * (weights - np.array(START)) ** 2).sum()
+        return surprise + 0.5 * (np.array(FIRM[:4]) * (weights - np.array(START)) ** 2).sum()
 
     found = fit_weights(told).astype(np.float64)
     assert found.min() > 0
@@ -185,3 +187,72 @@ def test_sentences_gathered_one_for_each_meaning_do_not_spoil_the_likeness():
     found = fit_weights(choices(500, draw))
     assert found[3] == 0
     assert found[2] > 3
+
+
+# -- mentions that count more, and a prior that yields ----------------------
+
+
+def test_a_mention_that_counts_twice_is_two_of_them():
+    told = choices(40, by(np.array([0.4, 2.0, 6.0, 1.5])))
+    doubled = fit_weights([*told, *told[:10]])
+    counts = [2.0] * 10 + [1.0] * 30
+    np.testing.assert_allclose(fit_weights(told, counts), doubled, atol=1e-4)
+    np.testing.assert_allclose(fit_weights(told, [1.0] * 40), fit_weights(told), atol=1e-6)
+
+
+def test_a_balance_has_the_prior_say_less(kb, reader, tmp_path):
+    """The prior is right of the frequent, so that who counts the rare more trusts it less."""
+    part = part_of(kb, reader, ["dog", "dog", "dog", "hot dog", "dog", "dog", "tree", "dog"] * 4, tmp_path)
+    weights = []
+    for balance in (0.0, 1.0):
+        config = RidgeConfig(balance=balance)
+        trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], config))
+        weights.append(trained.arrays.weights)
+    assert weights[1][0] < weights[0][0]
+
+
+def test_held_out_mentions_have_the_share_of_their_meaning_in_the_prior(kb, reader, tmp_path):
+    part = part_of(kb, reader, ["dog", "hot dog", "tree"], tmp_path)
+    np.testing.assert_allclose([share for _, _, share in told_by(kb, reader, part)], [3 / 6, 2 / 6, 1 / 6])
+
+
+def test_a_prior_that_yields_has_a_term_of_its_own(kb, reader, tmp_path):
+    part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"] * 3, tmp_path)
+    plain = told_by(kb, reader, part)
+    yielding = told_by(kb, reader, part, RidgeConfig(yielding=True))
+    prior = np.log([3 / 6, 2 / 6, 1 / 6])
+    for (before, _, _), (terms, _, _) in zip(plain, yielding, strict=True):
+        np.testing.assert_allclose(terms[:, :4], before, atol=1e-5)
+        likely = np.exp(START[2] * terms[:, 2])
+        likely = likely / likely.sum()
+        even = -(likely * np.log(likely)).sum() / np.log(3)
+        np.testing.assert_allclose(terms[:, 4], -(1 - even) * prior, atol=1e-4)
+
+
+def test_how_far_the_prior_yields_is_learnt():
+    """Of contexts that are sure the prior is wrong here: its weight yields, and stays where it is right."""
+
+    def draw(drawn):
+        prior, sure = np.log(drawn.dirichlet(np.ones(3))), drawn.random() < 0.5
+        probable = np.exp(prior * (0 if sure else 1))
+        terms = np.stack([prior, *np.zeros((3, 3)), -prior * sure], axis=1)
+        return terms, drawn.choice(3, p=probable / probable.sum())
+
+    found = fit_weights(choices(3_000, draw), yielding=True)
+    assert found.shape == (5,) and found[4] == pytest.approx(1, abs=0.2)
+    assert found[0] == pytest.approx(1, abs=0.2)
+    assert fit_weights([], yielding=True).tolist() == list(YIELDING_START)
+
+
+def test_parts_of_a_score_with_a_prior_that_yields_make_up_the_score(kb, reader, tmp_path):
+    part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"] * 3, tmp_path)
+    trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], RidgeConfig(yielding=True)))
+    arrays = trained.arrays._replace(weights=np.array([1, 0, 4, 0, 0.7], np.float32))
+    arrays.save(tmp_path)
+    scorer = RidgeScorer(reader, kb.vectors("text"), type(arrays).load(tmp_path))
+    documents = [each.document for each in part.labelled[:3]]
+    for scores, parts in zip(scorer(documents), scorer.explain(documents), strict=True):
+        [(expected, each)] = zip(scores, parts, strict=True)
+        np.testing.assert_allclose(each.score, expected, atol=1e-6)
+        together = np.exp(each.prior + each.context)
+        np.testing.assert_allclose(together / together.sum(), expected, atol=1e-5)

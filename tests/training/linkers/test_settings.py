@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.inputs import SpanConfig
+from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.fine_tuned import FullConfig
@@ -45,7 +46,7 @@ def test_an_unknown_type_is_refused_with_those_there_are(name):
 
 @pytest.mark.parametrize("name", ["mlm", "WSD", ""])
 def test_an_unknown_task_is_refused(name):
-    with pytest.raises(UnknownName, match="there are: wsd, el"):
+    with pytest.raises(UnknownName, match="there are: wsd, el, text"):
         LinkerTraining(task=name, data=DATA)
 
 
@@ -175,6 +176,8 @@ def test_the_command_leaves_out_what_is_as_usual():
         ({"type": "head", "head": HeadConfig(control=True)}, ["--control"]),
         ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),
         ({"type": "full", "full": FullConfig(epochs=5)}, ["--epochs", "5"]),
+        ({"ridge": RidgeConfig(balance=0.5, yielding=True)}, ["--balance", "0.5", "--yielding"]),
+        ({"neighbours": ("kind", "any")}, ["--neighbours", "kind", "--neighbours", "any"]),
         ({"coherence": CoherenceTraining()}, ["--coherence"]),
         ({"coherence": CoherenceTraining(nil=True)}, ["--coherence", "--nil"]),
         (
@@ -189,6 +192,37 @@ def test_the_command_has_the_options_of_what_is_not_as_usual(settings, words):
     assert own[: len(start)] == start
     rest = own[len(start) :]
     assert sorted(rest) == sorted(words)
+
+
+TAUGHT = {"task": "text", "gold": (), "type": "head", "teacher": "large"}
+
+
+def test_the_command_of_a_taught_head_names_its_teacher_and_no_task():
+    words = words_of(wsd(**TAUGHT, head=HeadConfig(portable="kb")))
+    assert values_of(words, "--teacher") == ["large"] and values_of(words, "--portable") == ["kb"]
+    assert "--task" not in words and values_of(words, "--data") == [*map(str, DATA)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"teacher": ""}, "plain text has no gold: name the model that says what it means with --teacher"),
+        ({"task": "wsd", "gold": GOLD}, "--task wsd has gold: leave out one"),
+        ({"type": "ridge"}, "add --type head --portable kb"),
+        ({"head": None}, "add --type head --portable kb"),
+        ({"head": HeadConfig(portable="data")}, "add --type head --portable kb"),
+        ({"coherence": CoherenceTraining()}, "leave out --coherence"),
+    ],
+)
+def test_what_a_teacher_does_not_go_with_is_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        wsd(**{**TAUGHT, "head": HeadConfig(portable="kb"), **settings})
+
+
+@pytest.mark.parametrize("settings", [{"type": "full"}, {"type": "prior", "coherence": CoherenceTraining()}])
+def test_texts_of_neighbours_are_for_the_types_that_read_texts(settings):
+    with pytest.raises(UsageError, match=f"by the types ridge and head, not by {settings['type']}"):
+        wsd(neighbours=("kind",), **settings)
 
 
 def test_one_seed_is_given_once():

@@ -1,0 +1,117 @@
+"""Vectors of an entity's text joined with those of its neighbours' texts, relation by relation.
+
+    g(e) ⊕ g₁(e) ⊕ … ⊕ g_K(e)        g_k(e): the mean over the neighbours of e by relation k; 0 without any
+
+Read so, what learns of texts has a part of its own for the text of the entity and for those of each relation,
+and weighs them. Of a linear map that is multiplied with a mention, as `ridge` and `head` have one, the part
+of `hypernym` is what a hypernym hands down of its own score: the structured logits of EWISER (Bevilacqua and
+Navigli 2020), with a weight for each number of a vector in the place of one for each edge.
+
+D  width of a text's vector    K  relations
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kgkit.errors import UnknownName
+from kgkit.vectors.layout import Matrix, VectorRows, VectorsManifest
+from kgkit.vectors.matrix import check_ids
+from kgkit.vectors.scan import unit
+
+if TYPE_CHECKING:
+    from kgkit.kb import KnowledgeBase
+
+ANY: Final = "any"
+"""What is named in the place of a relation for all of them together."""
+
+_MOST: Final = 64
+"""Neighbours by one relation whose texts are read, the first ones: some entities have thousands."""
+
+
+class NeighbourTexts(VectorRows):
+    """Rows of texts with those of neighbours behind them.
+
+    Args:
+        kb: knowledge base of the entities.
+        vectors: vectors of the entities' texts.
+        relations: names of the relations that lead to neighbours, or `ANY`.
+
+    Raises:
+        UnknownName: if *kb* has no such relation.
+
+    Attributes:
+        manifest: description of the vectors of texts alone.
+        own_width: D.
+
+    Examples:
+        >>> NeighbourTexts(kb, kb.vectors("text"), ["hypernym", "hyponym"]).width
+        1152
+    """
+
+    def __init__(self, kb: "KnowledgeBase", vectors: VectorRows, relations: Sequence[str]) -> None:
+        self.kb, self.vectors, self.relations = kb, vectors, tuple(relations)
+        self.manifest: VectorsManifest = vectors.manifest
+        self.own_width = vectors.width
+        self._neighbours: dict[tuple[int, str], list[int]] = {}
+        self._names = {relation: None if relation == ANY else relation for relation in self.relations}
+        for relation in self.relations:
+            if relation != ANY and relation not in kb.relations:
+                raise UnknownName(f"relation in {kb.name!r}", relation, kb.relations)
+
+    def __len__(self) -> int:
+        return self.manifest.rows
+
+    @property
+    def name(self) -> str:
+        """`KB/NAME`."""
+        return self.vectors.name
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row, (1 + K) · D."""
+        return self.own_width * (1 + len(self.relations))
+
+    def gather(self, ids: ArrayLike) -> Matrix:
+        """Return the rows of *ids*, of any shape (…): (…, (1 + K) · D) float32, zeros without a text."""
+        numbers = check_ids(ids)
+        once, index = np.unique(numbers.ravel(), return_inverse=True)
+        rows = np.zeros((len(once), self.width), np.float32)
+        rows[:, : self.own_width] = unit(self.vectors.gather(once))
+        for number, relation in enumerate(self.relations, 1):
+            neighbours = [self._neighbours_of(int(entity), relation) for entity in once]
+            sizes = np.array([len(these) for these in neighbours], np.int64)
+            if not sizes.any():
+                continue
+            texts = unit(self.vectors.gather([near for these in neighbours for near in these]))
+            begins = (np.cumsum(sizes) - sizes)[sizes > 0]
+            columns = slice(number * self.own_width, (number + 1) * self.own_width)
+            rows[sizes > 0, columns] = np.add.reduceat(texts, begins) / sizes[sizes > 0, None]
+        joined: Matrix = rows[index].reshape(*numbers.shape, self.width)
+        return joined
+
+    def prepare(self, ids: ArrayLike) -> None:
+        """Make the rows of *ids*, and of their neighbours, that are made as they are needed."""
+        once = np.unique(check_ids(ids)).tolist()
+        neighbours = [self._neighbours_of(entity, relation) for relation in self.relations for entity in once]
+        needed = np.concatenate([np.array(each, np.int64) for each in [once, *neighbours]])
+        self.vectors.prepare(np.unique(needed))
+
+    def _neighbours_of(self, entity: int, relation: str) -> list[int]:
+        """Return the ids of the neighbours of an entity by one relation, `_MOST` at most."""
+        if (entity, relation) not in self._neighbours:
+            ids = self.kb.neighbors(entity, self._names[relation])
+            self._neighbours[entity, relation] = ids[:_MOST].tolist()
+        return self._neighbours[entity, relation]
+
+
+def own_texts(texts: Matrix, vectors: VectorRows) -> Matrix:
+    """Return the part of rows (…, (1 + K) · D) that is of the entities' own texts, (…, D)."""
+    return texts[..., : getattr(vectors, "own_width", vectors.width)]
+
+
+def with_neighbours(kb: "KnowledgeBase", vectors: VectorRows, relations: Sequence[str]) -> VectorRows:
+    """Return vectors of texts with those of neighbours behind them; *vectors* if no relations are named."""
+    return NeighbourTexts(kb, vectors, relations) if relations else vectors
