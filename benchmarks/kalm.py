@@ -259,8 +259,24 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
     return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *heads], rows=rows)
 
 
-def left_out_table(bench: Bench) -> Table:
-    """Return perplexity and F1 with words of the knowledge base left out."""
+class LeftOutRow(NamedTuple):
+    """What a model does with a share of the words of its knowledge base left out.
+
+    Attributes:
+        percent: share of the words that are left out.
+        nats, perplexity: of a word of testa, by the model from left to right.
+        names, tokens: F1 of names and of tokens of names on testb, by the model of both directions.
+    """
+
+    percent: int
+    nats: float
+    perplexity: float
+    names: float
+    tokens: float
+
+
+def left_out_rows(bench: Bench) -> list[LeftOutRow]:
+    """Train the models with words of the knowledge base left out, and return their scores."""
     rows = []
     for percent in LEFT_OUT:
         names = [f"without-{percent}", f"without-{percent}-both"]
@@ -268,13 +284,43 @@ def left_out_table(bench: Bench) -> Table:
             bench.train(name, words, bench.left_out(percent))
         nats = bench.perplexity(names[0], "testa")
         scores = bench.names(NameRow(names[1], 0.6), "testb")
-        f1 = [f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")]
-        rows.append([f"{percent} %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", *f1])
+        f1 = [100 * scores[unit]["f1"] for unit in ("overall", "tokens")]
+        rows.append(LeftOutRow(percent, nats["nats"], nats["perplexity"], *f1))
     bench.train("awd", MODELS["awd"])
     nats = bench.perplexity("awd", "testa")
-    rows.append(["100 %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", "0.0", "0.0"])
+    return [*rows, LeftOutRow(100, nats["nats"], nats["perplexity"], 0.0, 0.0)]
+
+
+def left_out_table(measured: Sequence[LeftOutRow]) -> Table:
+    """Return perplexity and F1 with words of the knowledge base left out."""
+    rows = [
+        [f"{row.percent} %", f"{row.nats:.3f}", *(f"{figure:.1f}" for figure in row[2:])] for row in measured
+    ]
     columns = "left out", "nats, valid", "perplexity", "F1 of names, test", "F1 of tokens"
     return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
+
+
+def draw_left_out(measured: Sequence[LeftOutRow], path: Path) -> None:
+    """Draw perplexity and F1 over the share of words that are left out, as Figure 3 of Liu et al. (2019)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    perplexity = figure.subplots()
+    scores = perplexity.twinx()
+    shares = [row.percent for row in measured]
+    perplexity.plot(shares, [row.perplexity for row in measured], "o-", label="perplexity", color="C0")
+    scores.plot(shares, [row.names for row in measured], "s--", label="F1 of names", color="C1")
+    scores.plot(shares, [row.tokens for row in measured], "^--", label="F1 of tokens", color="C2")
+    perplexity.set_ylabel("perplexity, valid")
+    scores.set_ylabel("F1, test")
+    for axes in (perplexity, scores):
+        axes.set_ylim(bottom=0)
+        axes.margins(y=0.15)
+        axes.spines["top"].set_visible(False)
+    perplexity.set_xticks(shares, [f"{share} %" for share in shares])
+    perplexity.set_xlabel("words of the knowledge base left out")
+    figure.legend(fontsize=7, frameon=False, ncols=3, loc="outside upper center")
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -284,6 +330,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of data sets")
     parser.add_argument("--kb", default="conll", help="knowledge base of types")
     parser.add_argument("--part", action="append", choices=["language", "names", "left-out"])
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="picture of the part left-out")
     parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
     chosen, options = parser.parse_known_args(arguments)
     bench = Bench(Home(chosen.home), chosen.data, chosen.kb, options)
@@ -299,7 +346,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "names" in parts:
         print(names_table(bench, models).markdown())
     if "left-out" in parts:
-        print(left_out_table(bench).markdown())
+        measured = left_out_rows(bench)
+        print(left_out_table(measured).markdown())
+        if chosen.picture is not None:
+            draw_left_out(measured, chosen.picture)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The bench of KALM, on a few sentences: its texts, its knowledge bases and its tables."""
 
 import lzma
+import math
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -113,3 +114,18 @@ def test_the_knowledge_bases_of_the_bench_are_types_for_kalm(folder):
     words, _ = kalm_kb.words_of(Home(folder), bench.left_out(40))
     assert sum(map(len, words.values())) < 4
     assert "Zoe" in kalm_kb.words_of(Home(folder), bench.oracle())[0]["PER"]
+
+
+def test_words_that_are_left_out_are_a_table_and_a_picture(folder, in_one_process, capsys, monkeypatch):
+    monkeypatch.setattr(kalm, "LEFT_OUT", (0, 40))
+    arguments = ["--home", folder, "--data", folder, "--kb", "types", "--part", "left-out"]
+    arguments += ["--picture", folder / "left-out.svg", "--epochs", "1", "--device", "cpu", "--quiet"]
+    kalm.main([*map(str, arguments)])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " % |" in line]
+    assert [row[0] for row in rows] == ["| 0 %", "| 40 %", "| 100 %"] and rows[2][3:] == ["0.0", "0.0 |"]
+    assert all(math.exp(float(row[1])) == pytest.approx(float(row[2]), rel=0.05) for row in rows)
+    assert float(rows[0][4].rstrip(" |")) > float(rows[1][4].rstrip(" |"))
+    picture = (folder / "left-out.svg").read_text()
+    assert picture.startswith("<?xml") and picture.count("<!-- ") > 10
+    for label in ("F1 of names", "perplexity, valid", "40 %"):
+        assert f"<!-- {label} -->" in picture
