@@ -274,7 +274,7 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
     return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *heads], rows=rows)
 
 
-class LeftOutRow(NamedTuple):
+class ReducedKBRow(NamedTuple):
     """What a model does with a share of the words of its knowledge base left out.
 
     Attributes:
@@ -290,7 +290,7 @@ class LeftOutRow(NamedTuple):
     tokens: float
 
 
-def left_out_rows(bench: Bench) -> list[LeftOutRow]:
+def score_reduced_kbs(bench: Bench) -> list[ReducedKBRow]:
     """Train the models with words of the knowledge base left out, and return their scores."""
     rows = []
     for percent in LEFT_OUT:
@@ -300,13 +300,13 @@ def left_out_rows(bench: Bench) -> list[LeftOutRow]:
         nats = bench.perplexity(names[0], "testa")
         scores = bench.names(NameRow(names[1], 0.6), "testb")
         f1 = [100 * scores[unit]["f1"] for unit in ("overall", "tokens")]
-        rows.append(LeftOutRow(percent, nats["nats"], nats["perplexity"], *f1))
+        rows.append(ReducedKBRow(percent, nats["nats"], nats["perplexity"], *f1))
     bench.train("awd", MODELS["awd"])
     nats = bench.perplexity("awd", "testa")
-    return [*rows, LeftOutRow(100, nats["nats"], nats["perplexity"], 0.0, 0.0)]
+    return [*rows, ReducedKBRow(100, nats["nats"], nats["perplexity"], 0.0, 0.0)]
 
 
-def left_out_table(measured: Sequence[LeftOutRow]) -> Table:
+def reduced_kb_table(measured: Sequence[ReducedKBRow]) -> Table:
     """Return perplexity and F1 with words of the knowledge base left out."""
     rows = [
         [f"{row.percent} %", f"{row.nats:.3f}", *(f"{figure:.1f}" for figure in row[2:])] for row in measured
@@ -315,7 +315,7 @@ def left_out_table(measured: Sequence[LeftOutRow]) -> Table:
     return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
 
 
-def draw_left_out(measured: Sequence[LeftOutRow], path: Path) -> None:
+def draw_reduced_kbs(measured: Sequence[ReducedKBRow], path: Path) -> None:
     """Draw perplexity and F1 over the share of words that are left out, as Figure 3 of Liu et al. (2019)."""
     from matplotlib.figure import Figure
 
@@ -361,10 +361,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "names" in parts:
         print(names_table(bench, models).markdown())
     if "left-out" in parts:
-        measured = left_out_rows(bench)
-        print(left_out_table(measured).markdown())
+        measured = score_reduced_kbs(bench)
+        print(reduced_kb_table(measured).markdown())
         if chosen.picture is not None:
-            draw_left_out(measured, chosen.picture)
+            draw_reduced_kbs(measured, chosen.picture)
 
 
 if __name__ == "__main__":

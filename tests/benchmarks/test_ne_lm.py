@@ -96,11 +96,11 @@ def test_a_word_has_the_sum_over_what_it_may_be(bidirectional):
 
 def test_the_type_of_the_word_to_be_predicted_is_not_looked_at():
     model = model_of(bidirectional=True)
-    as_general, as_place = TYPED.clone(), TYPED.clone()
-    as_general[0, 5], as_place[0, 5] = 6, 6 + WORDS
-    first, second = (model(typed) for typed in (as_general, as_place))
+    as_general, as_city = TYPED.clone(), TYPED.clone()
+    as_general[0, 5], as_city[0, 5] = 6, 6 + WORDS
+    first, second = (model(typed) for typed in (as_general, as_city))
     before = model.log_likelihood(first, as_general[:, 1:-1])[0, 4]
-    torch.testing.assert_close(before, model.log_likelihood(second, as_place[:, 1:-1])[0, 4])
+    torch.testing.assert_close(before, model.log_likelihood(second, as_city[:, 1:-1])[0, 4])
     assert not torch.allclose(first.vectors[0, 2], second.vectors[0, 2])  # its neighbours read it
 
 

@@ -81,13 +81,13 @@ def test_the_likeliest_sequence_is_that_of_the_best_score(chain, scores):
 
 
 def test_what_is_padded_changes_neither_sums_nor_sequences(chain, scores):
-    other = torch.where(REAL[..., None], scores, torch.full_like(scores, 50.0))
-    torch.testing.assert_close(chain.log_partition(other, REAL), chain.log_partition(scores, REAL))
+    noisy = torch.where(REAL[..., None], scores, torch.full_like(scores, 50.0))
+    torch.testing.assert_close(chain.log_partition(noisy, REAL), chain.log_partition(scores, REAL))
     labels = chain.decode(scores, REAL)
-    assert torch.equal(chain.decode(other, REAL)[REAL], labels[REAL])
+    assert torch.equal(chain.decode(noisy, REAL)[REAL], labels[REAL])
     changed = torch.where(REAL, labels, (labels + 1) % LABELS)
     first, second = (
-        chain.sequence_score(part, own, REAL) for part, own in ((scores, labels), (other, changed))
+        chain.sequence_score(part, own, REAL) for part, own in ((scores, labels), (noisy, changed))
     )
     torch.testing.assert_close(first, second)
 

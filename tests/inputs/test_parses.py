@@ -48,10 +48,10 @@ def test_words_may_be_cut_in_another_way_and_white_space_is_not_compared():
 @pytest.mark.parametrize("text", ['"Go (up/down)"', "“Go (up/down)”", "`` Go ( up/down ) ''"])
 def test_brackets_and_quotes_are_those_of_the_penn_treebank(text):
     tree = r"(S (`` ``) (VP (VB Go) (PRN (-LRB- -LRB-) (RP up\/down) (-RRB- -RRB-))) ('' ''))"
-    [inner, verb, whole] = ParsedSentences([tree]).phrases(text)
+    [inner, verb, root] = ParsedSentences([tree]).phrases(text)
     start, end = inner[:2]
     assert text[start:end].replace(" ", "") == "(up/down)" and inner.level == 1
-    assert (verb.level, whole) == (2, PhraseSpan(0, len(text), 3))
+    assert (verb.level, root) == (2, PhraseSpan(0, len(text), 3))
 
 
 def test_spelled_characters_have_the_span_that_they_have_in_the_text():
@@ -147,5 +147,5 @@ def test_sentences_of_a_treebank_are_found_by_their_text(tmp_path):
     assert len(parsed) == len(trees) >= 25 and len(matches) >= 0.9 * len(sentences)
     # The root has all words, but where the file has two sentences on a line.
     roots = [max(phrases, key=lambda phrase: phrase.level) for phrases in map(parsed.phrases, matches)]
-    whole = [root[:2] == (0, len(sentence)) for root, sentence in zip(roots, matches, strict=True)]
-    assert sum(whole) >= 0.8 * len(matches)
+    covers_all = [root[:2] == (0, len(sentence)) for root, sentence in zip(roots, matches, strict=True)]
+    assert sum(covers_all) >= 0.8 * len(matches)
