@@ -329,8 +329,8 @@ def draw_reduced_kbs(measured: Sequence[ReducedKBRow], path: Path) -> None:
     perplexity.set_ylabel("perplexity, valid")
     scores.set_ylabel("F1, test")
     for axes in (perplexity, scores):
-        axes.set_ylim(bottom=0)
         axes.margins(y=0.15)
+        axes.set_ylim(bottom=0)
         axes.spines["top"].set_visible(False)
     perplexity.set_xticks(shares, [f"{share} %" for share in shares])
     perplexity.set_xlabel("words of the knowledge base left out")
