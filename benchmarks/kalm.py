@@ -11,6 +11,7 @@ can share the work by `--only`. Liu, Du and Stoyanov (2019), Tables 3 to 5 and F
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -39,10 +40,11 @@ all. `both`: predicted from both sides, a pseudo-perplexity, which compares with
 """
 NAMES_NOTES: Final = """
 F1 of names and of tokens of names. No label is read in training, those of `oracle` aside, whose knowledge
-base has words of the training labels until it knows 92.8 % of the tokens of names, as the paper's did. β:
-share of the knowledge base in the type of a word; 1 looks words up alone, 0 reads the context alone. `tuned`:
-β is the best of eleven on the first 200 sentences of testa, which is a use of labels. `taught`: an encoder
-fine-tuned on the names that the model above it finds in the training text.
+base has words of the training labels until it knows 92.8 % of the tokens of names, as the paper's did.
+`wider vocabulary`: with the words of names in T-REx, Google-RE and FewRel, by the types that their
+relations join. β: share of the knowledge base in the type of a word; 1 looks words up alone, 0 reads the
+context alone. `tuned`: β is the best of eleven on the first 200 sentences of testa, which is a use of
+labels. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
 """
 LEFT_OUT_NOTES: Final = """
 Words of the knowledge base are left out at random. With 100 % left out there is no type, and it is the
@@ -77,6 +79,8 @@ MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "all": ("--bidirectional", "--prior-weight", "1", "--data", "EXTRA"),
     "open": ("--bidirectional", "--open"),
     "open-all": ("--bidirectional", "--open", "--prior-weight", "1", "--data", "EXTRA"),
+    "wide": ("--bidirectional", "--kb", "WIDE"),
+    "wide-all": ("--bidirectional", "--kb", "WIDE", "--prior-weight", "1", "--data", "EXTRA"),
     "oracle": ("--bidirectional", "--kb", "ORACLE"),
 }
 """Models by name, and the options that they are trained with."""
@@ -97,6 +101,10 @@ NAMES: Final = {
     "open names, all": NameRow("open-all", 0.6),
     "open names, all, tuned": NameRow("open-all", None),
     "taught by it": NameRow("open-all", 0.6, taught=True),
+    "wider vocabulary, looked up alone": NameRow("wide", 1.0),
+    "wider vocabulary, basic": NameRow("wide", 0.0),
+    "wider vocabulary, + prior in decoding": NameRow("wide", 0.6),
+    "wider vocabulary, all": NameRow("wide-all", 0.6),
     "oracle": NameRow("oracle", 0.6),
 }
 
@@ -153,6 +161,16 @@ class Bench:
         )
         return f"{self.kb}-oracle"
 
+    def wide(self) -> str:
+        """Return the knowledge base with words of more names, which is built if it is not there."""
+        words, source = kalm_kb.words_of(self.home, self.kb)
+        names = chain(
+            kalm_kb.lama_names(self.data / "lama"),
+            kalm_kb.fewrel_names(self.data / "fewrel" / "val_wiki.json.xz"),
+        )
+        kalm_kb.build_types(self.home, f"{self.kb}-wide", kalm_kb.wider(words, names), source)
+        return f"{self.kb}-wide"
+
     def left_out(self, percent: int) -> str:
         """Return the knowledge base without a share of its words."""
         if not percent:
@@ -164,11 +182,8 @@ class Bench:
 
     def train(self, name: str, words: Sequence[str], kb: str = "") -> None:
         """Train a model, unless it is there."""
-        further = list(words)
-        if "EXTRA" in further:
-            further[further.index("EXTRA")] = str(self.extra_text())
-        if "ORACLE" in further:
-            further[further.index("ORACLE")] = self.oracle()
+        sources = {"EXTRA": self.extra_text, "ORACLE": self.oracle, "WIDE": self.wide}
+        further = [str(sources[word]()) if word in sources else word for word in words]
         kb_words = [] if "--kb" in further else ["--kb", kb or self.kb]
         texts = ["--data", str(self.text("train")), "--dev", str(self.text("testa"))]
         self.runs.train(name, *texts, *kb_words, *further, *self.options)
@@ -259,8 +274,24 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
     return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *heads], rows=rows)
 
 
-def left_out_table(bench: Bench) -> Table:
-    """Return perplexity and F1 with words of the knowledge base left out."""
+class ReducedKBRow(NamedTuple):
+    """What a model does with a share of the words of its knowledge base left out.
+
+    Attributes:
+        percent: share of the words that are left out.
+        nats, perplexity: of a word of testa, by the model from left to right.
+        names, tokens: F1 of names and of tokens of names on testb, by the model of both directions.
+    """
+
+    percent: int
+    nats: float
+    perplexity: float
+    names: float
+    tokens: float
+
+
+def score_reduced_kbs(bench: Bench) -> list[ReducedKBRow]:
+    """Train the models with words of the knowledge base left out, and return their scores."""
     rows = []
     for percent in LEFT_OUT:
         names = [f"without-{percent}", f"without-{percent}-both"]
@@ -268,13 +299,43 @@ def left_out_table(bench: Bench) -> Table:
             bench.train(name, words, bench.left_out(percent))
         nats = bench.perplexity(names[0], "testa")
         scores = bench.names(NameRow(names[1], 0.6), "testb")
-        f1 = [f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")]
-        rows.append([f"{percent} %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", *f1])
+        f1 = [100 * scores[unit]["f1"] for unit in ("overall", "tokens")]
+        rows.append(ReducedKBRow(percent, nats["nats"], nats["perplexity"], *f1))
     bench.train("awd", MODELS["awd"])
     nats = bench.perplexity("awd", "testa")
-    rows.append(["100 %", f"{nats['nats']:.3f}", f"{nats['perplexity']:.1f}", "0.0", "0.0"])
+    return [*rows, ReducedKBRow(100, nats["nats"], nats["perplexity"], 0.0, 0.0)]
+
+
+def reduced_kb_table(measured: Sequence[ReducedKBRow]) -> Table:
+    """Return perplexity and F1 with words of the knowledge base left out."""
+    rows = [
+        [f"{row.percent} %", f"{row.nats:.3f}", *(f"{figure:.1f}" for figure in row[2:])] for row in measured
+    ]
     columns = "left out", "nats, valid", "perplexity", "F1 of names, test", "F1 of tokens"
     return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
+
+
+def draw_reduced_kbs(measured: Sequence[ReducedKBRow], path: Path) -> None:
+    """Draw perplexity and F1 over the share of words that are left out, as Figure 3 of Liu et al. (2019)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    perplexity = figure.subplots()
+    scores = perplexity.twinx()
+    shares = [row.percent for row in measured]
+    perplexity.plot(shares, [row.perplexity for row in measured], "o-", label="perplexity", color="C0")
+    scores.plot(shares, [row.names for row in measured], "s--", label="F1 of names", color="C1")
+    scores.plot(shares, [row.tokens for row in measured], "^--", label="F1 of tokens", color="C2")
+    perplexity.set_ylabel("perplexity, valid")
+    scores.set_ylabel("F1, test")
+    for axes in (perplexity, scores):
+        axes.margins(y=0.15)
+        axes.set_ylim(bottom=0)
+        axes.spines["top"].set_visible(False)
+    perplexity.set_xticks(shares, [f"{share} %" for share in shares])
+    perplexity.set_xlabel("words of the knowledge base left out")
+    figure.legend(fontsize=7, frameon=False, ncols=3, loc="outside upper center")
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -284,6 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of data sets")
     parser.add_argument("--kb", default="conll", help="knowledge base of types")
     parser.add_argument("--part", action="append", choices=["language", "names", "left-out"])
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="picture of the part left-out")
     parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
     chosen, options = parser.parse_known_args(arguments)
     bench = Bench(Home(chosen.home), chosen.data, chosen.kb, options)
@@ -299,7 +361,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "names" in parts:
         print(names_table(bench, models).markdown())
     if "left-out" in parts:
-        print(left_out_table(bench).markdown())
+        measured = score_reduced_kbs(bench)
+        print(reduced_kb_table(measured).markdown())
+        if chosen.picture is not None:
+            draw_reduced_kbs(measured, chosen.picture)
 
 
 if __name__ == "__main__":

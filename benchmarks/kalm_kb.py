@@ -1,21 +1,44 @@
-"""Knowledge bases of types for the benches of KALM: words added from labels, and words left out.
+"""Knowledge bases of types for the benches of KALM: more words, words added from labels, and words left out.
 
+`wider` adds the words of names in T-REx, Google-RE and FewRel, whose types are those that their relations
+join: who was born is a person, and where is a place. No label of named entities is read.
 `filled` is an oracle: it adds the words of names in labelled training text until their tokens are known to a
 share. What it gives tells how much of a gap is the knowledge base's.
 """
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 import kgkit
+from benchmarks import lama_kb
+from kb_builders.type_vocabulary_names import name_words
 from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo
 from kgkit.building.records import StoredRecords
+from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
+
+SUBJECTS: Final = {
+    "person": "PER", "organization": "ORG", "creative work": "MISC", "product": "MISC", "musical act": "ORG",
+}  # fmt: skip
+"""Types of the subjects that `lama_kb.TYPES` tells of; others may be of any type."""
+OBJECTS: Final = {
+    "LOC": "P19 P20 P27 P159 P495 P740 P937 place_of_birth place_of_death",
+    "ORG": "P69 P108 P127 P176 P178 P264 P449 P463",
+    "MISC": "P103 P140 P364 P407 P1412",
+}
+"""Relations by the type of their objects."""
+FEWREL: Final = {
+    "P25": ("PER", "PER"), "P26": ("PER", "PER"), "P40": ("PER", "PER"), "P155": ("MISC", "MISC"),
+    "P177": ("LOC", "LOC"), "P206": ("LOC", "LOC"), "P364": ("MISC", "MISC"), "P410": ("PER", ""),
+    "P412": ("PER", ""), "P413": ("PER", ""), "P463": ("PER", "ORG"), "P2094": ("PER", ""),
+}  # fmt: skip
+"""Types of the heads and tails of FewRel's relations; "": of any type."""
 
 TypeWords = Mapping[str, Mapping[str, float]]
 """Counts of words by type."""
@@ -50,12 +73,45 @@ class TypeWordsBuilder(Builder):
 def words_of(home: Home, kb: str) -> tuple[dict[str, dict[str, float]], str]:
     """Return the words of a knowledge base of types with their counts, and what it was made of."""
     words: dict[str, dict[str, float]] = defaultdict(dict)
-    with kgkit.open_kb(kb, home=home.path) as opened:
-        source = str(next(iter(opened)).attributes.get("source", ""))
-        for alias in StoredRecords(opened).aliases():
+    with kgkit.open_kb(kb, home=home.path) as types:
+        source = str(next(iter(types)).attributes.get("source", ""))
+        for alias in StoredRecords(types).aliases():
             if " " not in alias.surface:
-                words[alias.key][alias.surface] = alias.count + opened.manifest.smoothing
+                words[alias.key][alias.surface] = alias.count + types.manifest.smoothing
     return dict(words), source
+
+
+def lama_names(lama: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names of T-REx and Google-RE with their types."""
+    objects = {relation: kind for kind, relations in OBJECTS.items() for relation in relations.split()}
+    for record in lama_kb.records(lama):
+        relation = lama_kb.relation_of(record)
+        if kind := SUBJECTS.get(lama_kb.TYPES.get(relation, "")):
+            yield record["sub_label"], kind
+        if kind := objects.get(relation):
+            yield from ((name, kind) for name in lama_kb.objects_of(record))
+
+
+def fewrel_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names of FewRel with their types, as its sentences spell them."""
+    with opened(path) as file:
+        sentences = json.loads(file.read())
+    for relation, kinds in FEWREL.items():
+        for sentence in sentences.get(relation, ()):
+            for part, kind in zip("ht", kinds, strict=True):
+                for positions in sentence[part][2]:
+                    if kind:
+                        yield " ".join(sentence["tokens"][position] for position in positions), kind
+
+
+def wider(words: TypeWords, names: Iterable[tuple[str, str]]) -> TypeWords:
+    """Return words with those of typed names, each name counted once for each of its types."""
+    result = {kind: dict(counts) for kind, counts in words.items()}
+    for name, kind in sorted({*names}):
+        for word in name_words(name) or ():
+            counts = result.setdefault(kind, {})
+            counts[word] = counts.get(word, 0.0) + 1.0
+    return result
 
 
 def label_words(data: Path) -> Counter[tuple[str, str]]:

@@ -126,27 +126,46 @@ def step(head: KamBert, inputs: KamBertInputs) -> None:
     head.zero_grad()
 
 
-def cost(config: BertConfig, rounds: int, device: torch.device, sizes: Sequence[int] = SIZES) -> Table:
-    """Return the table of parameters, multiply-adds and time."""
+def cost(
+    config: BertConfig,
+    rounds: int,
+    device: torch.device,
+    sizes: Sequence[int] = SIZES,
+    timed_sizes: Sequence[int] = SIZES,
+) -> Table:
+    """Return the table of parameters, multiply-adds and time.
+
+    Args:
+        config: shape of the encoder.
+        rounds: rounds of steps that are timed.
+        device: torch device.
+        sizes: word pieces of a text.
+        timed_sizes: those of *sizes* whose steps are timed.
+    """
     made, measured, rows, targets = heads(config, device), timed(device), [], []
     for size in sizes:
+        is_timed = size in timed_sizes
         inputs = {name: batch(size, 8 if name == TERMS else 0, config.vocab_size).to(device) for name in made}
         taken: dict[str, list[float]] = {name: [] for name in made}
-        for number in range(rounds + 1):
+        for number in range(rounds + 1 if is_timed else 0):
             for name, head in made.items():
                 seconds = measured(lambda head=head, read=inputs[name]: step(head, read))  # type: ignore[misc]
                 if number:  # the first round warms up
                     taken[name].append(seconds)
         for name, head in made.items():
             base = SDPA if name in (KERNEL_ONE, SDPA) else EAGER
+            own = sum(parameter.numel() for parameter in head.mixing.parameters())
+            every = sum(parameter.numel() for parameter in head.parameters())
+            counts = f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}"
+            if not is_timed:
+                rows.append([f"{size}", name, *counts, "", "", ""])
+                continue
             ratio = statistics.median(
                 mine / plain for mine, plain in zip(taken[name], taken[base], strict=True)
             )
-            own = sum(parameter.numel() for parameter in head.mixing.parameters())
-            every = sum(parameter.numel() for parameter in head.parameters())
             rows.append([
-                f"{size}", name, f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}",
-                f"{statistics.median(taken[name]):.3g}", f"{ratio:.3f}", peak_megabytes(head, inputs[name]),
+                f"{size}", name, *counts, f"{statistics.median(taken[name]):.3g}", f"{ratio:.3f}",
+                peak_megabytes(head, inputs[name]),
             ])  # fmt: skip
             if size == max(sizes) and name in (KERNEL, TERMS, KERNEL_ONE):
                 aim = 1.05 if name == KERNEL_ONE else 1.25
@@ -255,6 +274,9 @@ def main() -> None:
     of_cost.add_argument("--device", default="cpu")
     for option, usual in (("--rounds", 5), ("--layers", 12), ("--width", 768)):
         of_cost.add_argument(option, type=int, default=usual)
+    of_cost.add_argument(
+        "--timed-size", type=int, action="append", choices=SIZES, help="word pieces of steps that are timed"
+    )
     of_tasks.add_argument("set", choices=SETS)
     of_tasks.add_argument("--home", type=Path, required=True)
     of_tasks.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
@@ -269,7 +291,8 @@ def main() -> None:
             num_hidden_layers=chosen.layers, hidden_size=chosen.width, num_attention_heads=chosen.width // 64,
             intermediate_size=4 * chosen.width,
         )  # fmt: skip
-        table = cost(config, chosen.rounds, torch.device(chosen.device))
+        timed_sizes = chosen.timed_size or SIZES
+        table = cost(config, chosen.rounds, torch.device(chosen.device), timed_sizes=timed_sizes)
         print(table.markdown())
         for target in table.targets:
             print(" | ".join(target.row()))

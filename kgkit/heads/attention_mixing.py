@@ -146,7 +146,8 @@ class AttentionMixing(nn.Module):
         """Return what the kernel `1` adds to a layer's logits, (B, m, M, M); None if that is nothing."""
         if self.weight is None or not self.config.alpha or not maps.shape[1]:
             return None
-        return self.config.alpha * torch.einsum("hk,bkij->bhij", self.weight[layer], maps)
+        weights = self.config.alpha * self.weight[layer]  # of few weights, not of all cells
+        return torch.einsum("hk,bkij->bhij", weights, maps)
 
 
 class MixingCall:

@@ -7,6 +7,7 @@ the maps of their words are made once, and spread over what is read.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,7 +27,13 @@ from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open
 from kgkit.methods.kambert_settings import LINKS, KamBertTraining
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import linker_sha256_of
-from kgkit.methods.map_sources import check_sources, map_names, open_sources, source_identities
+from kgkit.methods.map_sources import (
+    check_sources,
+    is_file_of_trees,
+    map_names,
+    open_sources,
+    source_identities,
+)
 from kgkit.methods.other_texts import OtherTexts, count_words
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
@@ -157,6 +164,8 @@ def begin_maps(
         UnknownName: if there is no such source.
     """
     kbs = [] if training.control else kbs
+    if is_file_of_trees(training.chunker, home):
+        training = replace(training, chunker=str(Path(training.chunker).absolute()))
     if training.tagger == LINKS and not (kbs or training.control):
         raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
     maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary

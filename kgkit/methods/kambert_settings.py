@@ -1,6 +1,7 @@
 """What a KAM-BERT is trained on, and how: the settings."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from kgkit.errors import UsageError
@@ -24,7 +25,8 @@ class KamBertTraining(TaskTraining):
         encoder: folder, package or hub id of the encoder, or a trained model that has one.
         control: the same encoder without maps, auxiliary words, kernels and skip connections.
         tagger: tagger or spaCy pipeline whose names are the map of entities; links: the links of the linker.
-        chunker: tagger or spaCy pipeline whose chunks are the map of phrases.
+        chunker: tagger or spaCy pipeline whose chunks are the map of phrases, or a file of trees in brackets,
+            whose phrases have levels.
         pmi: PMI table of the map of correlations, and of auxiliary words.
         correlation: whether there is a map of correlations; without, the PMI table is for auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.
@@ -59,6 +61,12 @@ class KamBertTraining(TaskTraining):
     skip: bool = field(default=True, metadata={"option": " /--no-skip"})
     init: Literal["identity", "random"] = "identity"
     other_maps: bool = False
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read, a file of trees among them."""
+        chunker = Path(self.chunker)
+        return (*super().files, chunker) if self.chunker and chunker.is_file() else super().files
 
     @property
     def auxiliary(self) -> int:

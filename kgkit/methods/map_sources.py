@@ -3,6 +3,7 @@
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from kgkit.errors import MissingExtra, StaleModel, UnknownName, UsageError
@@ -10,10 +11,12 @@ from kgkit.home import Home
 from kgkit.inputs.ebert import linked_text
 from kgkit.inputs.kambert import AnnotatedText, MapBuilder
 from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
+from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.kambert_settings import LINKS, KamBertTraining
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
+from kgkit.models.folder import has_model
 from kgkit.models.kambert import KamBertManifest
 from kgkit.models.opening import open_model
 from kgkit.types import Document, LinkedDocument, Mention
@@ -21,6 +24,8 @@ from kgkit.types import Document, LinkedDocument, Mention
 SpanKind = Literal["names", "chunks"]
 
 _SPACY: Final = "spacy"
+_TREES: Final = "trees"
+"""What a file of trees is identified by: trees of more texts may be added to it."""
 
 
 class MapSources:
@@ -29,7 +34,8 @@ class MapSources:
     Args:
         names: function that finds the names of documents, as their mentions; None: there is no such map, or
             the names are the links.
-        chunks: function that finds their chunks.
+        chunks: function that finds their chunks, or the trees of their sentences, which have phrases of
+            several levels.
         links: function that links documents.
         kbs: knowledge bases of the links.
         names_are_links: whether links are names too.
@@ -38,13 +44,15 @@ class MapSources:
     def __init__(
         self,
         names: FindMentions | None = None,
-        chunks: FindMentions | None = None,
+        chunks: FindMentions | ParsedSentences | None = None,
         links: FindMentions | None = None,
         kbs: Sequence[KnowledgeBase] = (),
         *,
         names_are_links: bool = False,
     ) -> None:
-        self._names, self._chunks, self._links = names, chunks, links
+        self._trees = chunks if isinstance(chunks, ParsedSentences) else None
+        self._chunks = None if isinstance(chunks, ParsedSentences) else chunks
+        self._names, self._links = names, links
         self._kbs, self._names_are_links = tuple(kbs), names_are_links
 
     def __call__(self, texts: Iterable[str]) -> list[AnnotatedText]:
@@ -58,7 +66,10 @@ class MapSources:
             }
             spans = {link[:2] for of_kb in own.values() for link in of_kb}
             named = sorted(spans) if self._names_are_links else _mention_spans(names)
-            phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
+            if self._trees is None:
+                phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
+            else:
+                phrases = self._trees.phrases(document.text)
             results.append(AnnotatedText(document.text, named, phrases, own))
         return results
 
@@ -105,11 +116,15 @@ def open_sources(
     Raises:
         UnknownName: if there is no such model, nor a spaCy pipeline of that name.
         UsageError: if a model does not do what is asked of it.
+        SourceError: if a file of trees cannot be read.
     """
-    names = chunks = links = table = None
+    names = links = table = None
+    chunks: FindMentions | ParsedSentences | None = None
     if "entity" in maps and settings.tagger != LINKS:
         names = open_span_finder(settings.tagger, "names", home, device)
-    if "phrase" in maps:
+    if "phrase" in maps and is_file_of_trees(settings.chunker, home):
+        chunks = ParsedSentences.read(Path(settings.chunker))
+    elif "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
     if kbs:
         linker = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
@@ -196,11 +211,19 @@ def source_identities(
         (settings.chunker, "phrase" in maps),
         (settings.pmi, "correlation" in maps or terms > 0),
     )
-    return {
-        name: linker_sha256_of(home, name) or f"{name} {_pipeline_version(name) or ''}".rstrip()
-        for name, is_used in used
-        if is_used
-    }
+    return {name: _identity(name, home) for name, is_used in used if is_used}
+
+
+def is_file_of_trees(chunker: str, home: Home) -> bool:
+    """Return whether the source of phrases is a file, and no model of *home* has this name."""
+    return bool(chunker) and not has_model(home, chunker) and Path(chunker).is_file()
+
+
+def _identity(name: str, home: Home) -> str:
+    """Return what identifies a tagger, a PMI table, a spaCy pipeline or a file of trees."""
+    if is_file_of_trees(name, home):
+        return _TREES
+    return linker_sha256_of(home, name) or f"{name} {_pipeline_version(name) or ''}".rstrip()
 
 
 def check_sources(manifest: KamBertManifest, home: Home) -> None:

@@ -19,11 +19,12 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         maps: names of its maps; none in a control.
         tagger: model, or spaCy pipeline, that finds names; `links`: the links of the linker are names; empty:
             there is no map of names.
-        chunker: model, or spaCy pipeline, that finds phrases; empty: there is no map of phrases.
+        chunker: model, or spaCy pipeline, that finds phrases, or file of trees that has them; empty: there is
+            no map of phrases.
         pmi: PMI table; empty: there are neither correlations nor auxiliary words.
         terms: number of auxiliary words of a text.
         sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
-            manifests, or the version of a spaCy pipeline.
+            manifests, or the version of a spaCy pipeline; of a file of trees nothing, as it may grow.
         other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
         specials: pieces that were added for the task.
     """

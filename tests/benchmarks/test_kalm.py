@@ -1,6 +1,8 @@
 """The bench of KALM, on a few sentences: its texts, its knowledge bases and its tables."""
 
+import json
 import lzma
+import math
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -100,6 +102,63 @@ def test_an_oracle_knows_as_many_tokens_as_it_should(folder):
     assert kalm_kb.filled(words, labels, 0.5) == words
 
 
+@pytest.fixture
+def relations(folder):
+    """Write a fact of T-REx, one of Google-RE and a sentence of FewRel."""
+    born = {"predicate_id": "P19", "sub_label": "Ada van Dyk", "obj_label": "Bergen",
+            "evidences": [{"obj_surface": "the city of Bergen", "masked_sentence": ""}]}  # fmt: skip
+    plays = {"predicate_id": "P136", "sub_label": "Rain Song", "obj_label": "jazz"}
+    works = {"predicate_id": "P463", "sub_label": "Ada van Dyk", "obj_label": "Oslo Choir"}
+    died = {"pred": "/people/deceased_person/place_of_death", "sub_label": "Bo Lund", "obj_label": "Oslo"}
+    for name, facts in {"TREx": [born, born, plays, works], "Google_RE": [died]}.items():
+        (folder / "lama" / name).mkdir(parents=True, exist_ok=True)
+        with lzma.open(folder / "lama" / name / "facts.jsonl.xz", "wt") as file:
+            file.writelines(json.dumps(fact) + "\n" for fact in facts)
+    sentence = {"tokens": "The Rhine at Basel , says Ann".split(), "h": ["", "", [[1]]], "t": ["", "", [[3]]]}
+    of_rank = {"tokens": ["Ann", "is", "General"], "h": ["", "", [[0]]], "t": ["", "", [[2]]]}
+    (folder / "fewrel").mkdir(exist_ok=True)
+    with lzma.open(folder / "fewrel" / "val_wiki.json.xz", "wt") as file:
+        json.dump({"P206": [sentence], "P410": [of_rank], "P59": [sentence]}, file)
+
+
+def test_names_have_the_types_that_their_relations_join(folder, relations):
+    names = {*kalm_kb.lama_names(folder / "lama")}
+    assert names == {
+        ("Ada van Dyk", "PER"), ("Bergen", "LOC"), ("the city of Bergen", "LOC"), ("Rain Song", "MISC"),
+        ("Oslo Choir", "ORG"), ("Bo Lund", "PER"), ("Oslo", "LOC"),
+    }  # fmt: skip
+    fewrel = [*kalm_kb.fewrel_names(folder / "fewrel" / "val_wiki.json.xz")]
+    assert fewrel == [("Rhine", "LOC"), ("Basel", "LOC"), ("Ann", "PER")]
+
+
+def test_the_wider_vocabulary_has_the_words_of_more_names(folder, relations):
+    bench = kalm.Bench(Home(folder), folder, "types", [])
+    words, _ = kalm_kb.words_of(Home(folder), bench.wide())
+    assert words["LOC"] == {"Oslo": 4.0, "Rome": 3.0, "Bergen": 1.0, "Rhine": 1.0, "Basel": 1.0}
+    assert words["PER"] == {
+        "Anna": 3.0,
+        "Bert": 3.0,
+        "Ada": 1.0,
+        "Dyk": 1.0,
+        "Bo": 1.0,
+        "Lund": 1.0,
+        "Ann": 1.0,
+    }
+    assert words["ORG"] == {"Oslo": 1.0, "Choir": 1.0} and words["MISC"] == {"Rain": 1.0, "Song": 1.0}
+    assert kalm_kb.words_of(Home(folder), "types")[0]["LOC"] == {"Oslo": 3.0, "Rome": 3.0}
+
+
+def test_models_of_the_wider_vocabulary_are_trained_with_it(folder, relations, monkeypatch):
+    bench, trained = kalm.Bench(Home(folder), folder, "types", ["--epochs", "1"]), []
+    monkeypatch.setattr(bench.runs, "train", lambda *words: trained.append(words))
+    for name in ("wide", "wide-all", "oracle", "kalm-both"):
+        bench.train(name, kalm.MODELS[name])
+    kbs = [words[words.index("--kb") + 1] for words in trained]
+    assert kbs == ["types-wide", "types-wide", "types-oracle", "types"]
+    assert [words.count("--data") for words in trained] == [1, 2, 1, 1]
+    assert str(bench.extra_text()) in trained[1] and trained[3][-2:] == ("--epochs", "1")
+
+
 def test_a_share_of_the_words_is_left_out_and_each_type_keeps_one():
     words = {"LOC": {f"l{number}": 1.0 for number in range(50)}, "PER": {"p": 1.0}}
     half = kalm_kb.without(words, 0.5)
@@ -113,3 +172,18 @@ def test_the_knowledge_bases_of_the_bench_are_types_for_kalm(folder):
     words, _ = kalm_kb.words_of(Home(folder), bench.left_out(40))
     assert sum(map(len, words.values())) < 4
     assert "Zoe" in kalm_kb.words_of(Home(folder), bench.oracle())[0]["PER"]
+
+
+def test_words_that_are_left_out_are_a_table_and_a_picture(folder, in_one_process, capsys, monkeypatch):
+    monkeypatch.setattr(kalm, "LEFT_OUT", (0, 40))
+    arguments = ["--home", folder, "--data", folder, "--kb", "types", "--part", "left-out"]
+    arguments += ["--picture", folder / "left-out.svg", "--epochs", "1", "--device", "cpu", "--quiet"]
+    kalm.main([*map(str, arguments)])
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if " % |" in line]
+    assert [row[0] for row in rows] == ["| 0 %", "| 40 %", "| 100 %"] and rows[2][3:] == ["0.0", "0.0 |"]
+    assert all(math.exp(float(row[1])) == pytest.approx(float(row[2]), rel=0.05) for row in rows)
+    assert float(rows[0][4].rstrip(" |")) > float(rows[1][4].rstrip(" |"))
+    picture = (folder / "left-out.svg").read_text()
+    assert picture.startswith("<?xml") and picture.count("<!-- ") > 10
+    for label in ("F1 of names", "perplexity, valid", "40 %"):
+        assert f"<!-- {label} -->" in picture

@@ -23,7 +23,7 @@ def test_costs_are_measured_for_each_variant():
     config = BertConfig(
         vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
     )
-    table = kambert.cost(config, 1, torch.device("cpu"), sizes=(12,))
+    table = kambert.cost(config, 1, torch.device("cpu"), sizes=(12,), timed_sizes=(12,))
     assert [row[1] for row in table.rows] == [
         kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.KERNEL_ONE,
     ]  # fmt: skip
@@ -32,6 +32,23 @@ def test_costs_are_measured_for_each_variant():
     assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.KERNEL_ONE] == 2 * 2 * 4
     assert [target.aim for target in table.targets] == [1.25, 1.25, 1.05]
     assert all(float(row[6]) > 0 for row in table.rows) and "| 12 | BERT, eager |" in table.markdown()
+
+
+def test_only_sizes_that_are_asked_for_are_timed_and_all_are_counted(monkeypatch):
+    config = BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+    )
+    steps, measured = [], kambert.step
+
+    def step(head, inputs):
+        steps.append(inputs.ids.shape[1])
+        measured(head, inputs)
+
+    monkeypatch.setattr(kambert, "step", step)
+    table = kambert.cost(config, 2, torch.device("cpu"), sizes=(6, 8), timed_sizes=(8,))
+    assert steps == [8] * 6 * 3 and len(table.rows) == 12 and len(table.targets) == 3
+    assert all(row[5:] == ["", "", ""] and float(row[4]) >= 0 for row in table.rows[:6])
+    assert all(float(row[5]) > 0 and float(row[6]) > 0 for row in table.rows[6:])
 
 
 def test_multiply_adds_are_those_of_a_count_by_hand():

@@ -288,6 +288,24 @@ def test_the_kernel_of_one_weight_serves_an_encoder_with_rotary_positions():
         head_of(bert("ModernBert", **settings))
 
 
+@pytest.mark.parametrize("auxiliary", [0, 3])
+def test_the_kernel_of_one_weight_by_sdpa_agrees_with_its_weights_of_attention(auxiliary):
+    """Where its weights are an output, a layer computes them step by step. Gradients agree too."""
+    head = head_of(bert(), kernel="1", alpha=0.7)
+    batch = joined(texts(padding=5, auxiliary=auxiliary), texts(7, padding=4, auxiliary=auxiliary, seed=1))
+    fused, eager = head(batch), head(batch, output_attentions=True)
+    assert fused.attentions is None
+    results = []
+    for output in (fused, eager):
+        hidden = output.last_hidden_state[batch.real]
+        gradients = torch.autograd.grad(hidden.square().sum(), [*head.parameters()], allow_unused=True)
+        results.append((hidden, [gradient for gradient in gradients if gradient is not None]))
+    torch.testing.assert_close(results[0][0], results[1][0])
+    assert len(results[0][1]) == len(results[1][1]) > 20
+    for gradient, expected in zip(results[0][1], results[1][1], strict=True):
+        torch.testing.assert_close(gradient, expected)
+
+
 def test_under_autocast_it_stays_near():
     head, inputs = head_of(bert()).float(), texts()
     inputs = inputs._replace(values=inputs.values.float())

@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
-from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.examples import EntityMark, Example
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads import Classifier, KamBert, KamBertConfig
@@ -224,6 +224,39 @@ def test_links_can_be_the_names(home, settings):
         [maps] = opened.method.maps_of([Example("1", ("the name0 eats name4",))])
     assert np.flatnonzero(maps.maps["entity"].dense().diagonal()).tolist() == [1, 3]
     assert maps.maps["knowledge"].nonzero() == 0
+
+
+def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp_path, monkeypatch):
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NP (DT a) (NN dog)) (VP (VBZ is) (NP (DT the) (NN tree))))\n")
+    monkeypatch.chdir(tmp_path)
+    model = kgkit.train("kambert", name="trees", home=home, **settings(steps=1, chunker="trees.mrg"))
+    assert model.manifest.maps == ("phrase",) and model.manifest.chunker == str(trees)
+    assert str(trees.name) in model.manifest.data and model.manifest.needs.models == ()
+    with trees.open("a") as file:  # trees of texts that are asked later
+        file.write("(S (NP (NNS dogs)) (VP (VBP are) (NP (NNS trees))))\n")
+    monkeypatch.chdir("/")
+    with open_model("trees", "predictor", home=home, device="cpu") as opened:
+        examples = [Example(text, (text,)) for text in ("a dog is the tree", "dogs are trees", "dogs bark")]
+        maps = [text.maps["phrase"].dense() for text in opened.method.maps_of(examples)]
+        assert len([*opened([example.texts[0] for example in examples])]) == 3
+    assert maps[0][0].tolist() == pytest.approx([1, 1, 1 / 3, 1 / 3, 1 / 3])
+    assert maps[0][2].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 2, 1 / 2])
+    assert maps[1][1].tolist() == pytest.approx([1 / 3, 1 / 2, 1 / 2]) and not maps[2].any()
+    trees.write_text("no tree\n")
+    with pytest.raises(SourceError, match="expected trees in brackets"):
+        open_model("trees", "predictor", home=home, device="cpu")
+    trees.unlink()
+    with pytest.raises(StaleModel, match=r"maps made by .*trees\.mrg, which has been trained again since"):
+        open_model("trees", "predictor", home=home, device="cpu")
+
+
+def test_a_model_of_that_name_goes_before_a_file(home, settings, sources, tmp_path, monkeypatch):
+    tagger_folder(home.models / "chunks")
+    (tmp_path / "chunks").write_text("no tree\n")
+    monkeypatch.chdir(tmp_path)
+    model = kgkit.train("kambert", name="by_name", home=home, **settings(steps=1, chunker="chunks"))
+    assert model.manifest.chunker == "chunks" and model.manifest.needs.models == ("chunks",)
 
 
 def test_auxiliary_words_go_without_their_map(home, settings, sources):

@@ -158,10 +158,9 @@ def _prepare(home: Home, _: str, training: KALMTraining, device: str, progress: 
 
     def train(work: Path) -> Outcome:
         trained = fit(
-            kalm, _batches(training, preset, data.learn), _loss_of(kalm, carried), _optimizers(kalm, preset),
-            TrainingConfig(epochs=training.epochs or preset.epochs, patience=preset.patience, bf16=False,
-                           device=device, seed=training.seed, **preset.schedule),
-            work, evaluate=scored, carried=None if training.bidirectional else carried, progress=progress,
+            kalm, word_batches(training, preset, data.learn), loss_with_states(kalm, carried),
+            make_optimizers(kalm, preset), schedule_of(training, preset, device), work, evaluate=scored,
+            carried=None if training.bidirectional else carried, progress=progress,
         )  # fmt: skip
         return Outcome(_results(trained, data), save)
 
@@ -185,8 +184,14 @@ train_kalm: Final = Trainer(KALM_KIND, _prepare)
 """Function that trains a KALM; it raises `UsageError` too if a file has labels, or no types are found."""
 
 
-def _batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> Batches:
-    """Return the batches of an epoch: stretches that follow each other, or windows in any order."""
+def word_batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> Batches:
+    """Return the batches of an epoch: stretches that follow each other, or windows in any order.
+
+    Args:
+        training: settings; of a model of both directions they are windows.
+        preset: rows of a batch, and words of each.
+        learn: (N,) words to learn from.
+    """
     from kgkit.inputs.kalm_batches import Stretches, window_batch, word_windows
 
     if not training.bidirectional:
@@ -199,8 +204,15 @@ def _batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> Batc
     return Shuffled(parts, preset.batch, collate, seed=training.seed)
 
 
-def _loss_of(kalm: "KALM", carried: CarriedState) -> "Callable[[nn.Module, Any], tuple[Tensor, float]]":
-    """Return the loss of a batch, for `kgkit.training.loop.train`."""
+def loss_with_states(
+    kalm: "KALM", carried: CarriedState
+) -> "Callable[[nn.Module, Any], tuple[Tensor, float]]":
+    """Return the function from a model and a batch to its loss, for `kgkit.training.loop.train`.
+
+    Args:
+        kalm: model that is trained.
+        carried: states that go on from batch to batch, of a model from left to right.
+    """
 
     def loss(model: "nn.Module", batch: "WordBatch") -> "tuple[Tensor, float]":
         state = None
@@ -218,7 +230,16 @@ def _loss_of(kalm: "KALM", carried: CarriedState) -> "Callable[[nn.Module, Any],
     return loss
 
 
-def _optimizers(kalm: "KALM", preset: KALMPreset) -> "list[Optimizer]":
+def schedule_of(training: KALMTraining, preset: KALMPreset, device: str) -> TrainingConfig:
+    """Return how long a model is trained, on which device, and when it stops."""
+    return TrainingConfig(
+        epochs=training.epochs or preset.epochs, patience=preset.patience, bf16=False, device=device,
+        seed=training.seed, **preset.schedule,
+    )  # fmt: skip
+
+
+def make_optimizers(kalm: "nn.Module", preset: KALMPreset) -> "list[Optimizer]":
+    """Return the optimizers of a model's parameters, as a preset has them."""
     import torch
 
     if preset.optimizer == "sgd":
