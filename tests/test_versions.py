@@ -1,6 +1,5 @@
 """Folders with versions: which is current, what readers see while it changes, and what a failure leaves."""
 
-import os
 import threading
 
 import pytest
@@ -309,7 +308,7 @@ def test_a_file_is_linked_or_else_copied(folder, monkeypatch):
     link_file(folder / "file", folder / "link")
     monkeypatch.setattr(module.os, "link", lambda *_: (_ for _ in ()).throw(OSError("no links")))
     link_file(folder / "file", folder / "copy")
-    inodes = {name: os.stat(folder / name).st_ino for name in ("file", "link", "copy")}
+    inodes = {name: (folder / name).stat().st_ino for name in ("file", "link", "copy")}
     assert inodes["file"] == inodes["link"] != inodes["copy"]
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert {file_sha256(folder / name) for name in inodes} == {digest}

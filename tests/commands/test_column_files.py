@@ -150,7 +150,7 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
 def test_a_cell_that_is_no_string_is_named_by_its_row(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     write_table(path, [{"name": "Oslo", "n": 1}, {"name": "Bergen", "n": 2}])
-    with pytest.raises(SourceError, match="expected a string as 'n'.*found 1") as caught:
+    with pytest.raises(SourceError, match=r"expected a string as 'n'.*found 1") as caught:
         [*open_columns(path).batches("n")]
     assert (":1:" if suffix == ".jsonl" else "in row 1") in str(caught.value)
 

@@ -1,4 +1,4 @@
-"""Pictures of attention: what is drawn of each value, in which order, and that any text gives well-formed XML."""
+"""Pictures of attention: what is drawn of each value, in which order; any text gives well-formed XML."""
 
 from xml.etree import ElementTree
 

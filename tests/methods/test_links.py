@@ -94,7 +94,9 @@ def test_a_linker_is_the_same_until_it_is_trained_again(home):
     check_linker(home, "reader", "mine", digest)
     trained_again = msgspec.structs.replace(LINKER, temperature=2.0)
     (home.models / "mine" / MANIFEST).write_bytes(msgspec.json.encode(trained_again))
-    with pytest.raises(StaleModel, match="model reader reads links of the model mine, which has been trained"):
+    with pytest.raises(
+        StaleModel, match="model reader reads links of the model mine, which has been trained"
+    ):
         check_linker(home, "reader", "mine", digest)
 
 

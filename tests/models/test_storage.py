@@ -59,7 +59,13 @@ def test_each_type_of_leftover_is_recognized_and_removed(home, folder, kind):
 
 @pytest.mark.parametrize(
     "folder",
-    ["runs/.hidden", "cache/downloads/names", "kbs/names/builds/0123456789ab", "models/mine/1", "notes/.new-1"],
+    [
+        "runs/.hidden",
+        "cache/downloads/names",
+        "kbs/names/builds/0123456789ab",
+        "models/mine/1",
+        "notes/.new-1",
+    ],
 )
 def test_finished_and_foreign_folders_are_no_leftovers(home, folder):
     write(home, folder)
