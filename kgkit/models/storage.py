@@ -183,7 +183,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files in a folder with their state; links, and files that are removed meanwhile, are omitted."""
+    """Yield the files in a folder with their state; omits links, and files that are removed meanwhile."""
     for parent, _, names in os.walk(path):
         for name in names:
             file = Path(parent, name)
