@@ -35,7 +35,13 @@ a.link:hover .card, a.link:focus .card { display: block }
 .card td { padding: .1rem .8rem .1rem 0; vertical-align: top }
 .card td.n { text-align: right; font-variant-numeric: tabular-nums; padding-right: .8rem }
 .card tr:first-child td { color: var(--faint) }
-@media print { a.link { print-color-adjust: exact } a.link .card { display: none !important } }
+@media print {
+  :root { color-scheme: light; --card: #fff; --ink: #222; --faint: #666 }
+  body { max-width: none; margin: 0; padding: 0 }
+  h2, .legend { break-after: avoid }
+  a.link, .legend span { print-color-adjust: exact }
+  a.link .card { display: none !important }
+}
 """.strip()
 
 
