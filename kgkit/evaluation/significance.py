@@ -91,7 +91,7 @@ def bootstrap_intervals(
 
 
 def _interval_of_equals(score: float, unseen: float, bounds: Interval) -> Interval:
-    """Return the interval of a score that all documents have, if a share of others has the worst or the best."""
+    """Return the interval of a score that all documents have, if a share of others has an extreme score."""
     return Interval(*(score + unseen * (bound - score) for bound in bounds))
 
 
