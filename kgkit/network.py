@@ -42,10 +42,11 @@ class Download:
     Args:
         response: response of the server.
         url: address of the file, for errors.
+        length: number of bytes that the server announced; None: it did not say.
     """
 
-    def __init__(self, response: IO[bytes], url: str) -> None:
-        self._response, self._url = response, url
+    def __init__(self, response: IO[bytes], url: str, length: int | None = None) -> None:
+        self._response, self._url, self._missing = response, url, length
 
     def read(self, size: int) -> bytes:
         """Return up to *size* bytes; none at the end.
@@ -56,9 +57,14 @@ class Download:
         from http.client import HTTPException
 
         try:
-            return self._response.read(size)
+            content = self._response.read(size)
         except (HTTPException, OSError, ValueError) as error:
             raise NotThere(f"{self._url} cannot be read to its end: {error}") from error
+        if self._missing is not None:
+            self._missing -= len(content)
+            if size and not content and self._missing > 0:  # which http.client takes for the end
+                raise NotThere(f"{self._url} cannot be read to its end: {self._missing:,} bytes are missing")
+        return content
 
 
 @contextmanager
@@ -86,6 +92,7 @@ def open_url(url: str, max_bytes: int) -> Iterator[Download]:
         raise NotThere(f"{url} cannot be fetched: {error}") from error
     with response:
         length = response.headers.get("Content-Length", "")
-        if length.isdecimal() and int(length[:20]) > max_bytes:
-            raise NotThere(f"{url} has {int(length[:20]):,} bytes, and {max_bytes:,} are allowed")
-        yield Download(response, url)
+        size = int(length[:20]) if length.isdecimal() else None
+        if size is not None and size > max_bytes:
+            raise NotThere(f"{url} has {size:,} bytes, and {max_bytes:,} are allowed")
+        yield Download(response, url, size)

@@ -346,10 +346,13 @@ def free_space(path: Path) -> int:
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Replace a file by what *write* writes, as a whole or not at all."""
     new = path.with_name(f".{path.name}")
-    write(new)
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
-    new.replace(path)
+    try:
+        write(new)
+        sync_folder(new)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def file_sha256(path: Path) -> str:

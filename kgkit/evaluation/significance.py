@@ -4,7 +4,9 @@ Both read sums over examples or documents: D of them with C columns each, and a 
 columns, such as F1. Documents are drawn, not mentions, as those of a document resemble each other (Efron
 1979; for the test Noreen 1989, approximate randomisation). Percentiles of samples are too near to each other
 where documents are few: they are expanded as by Hesterberg (2015), "What Teachers Should Know About the
-Bootstrap", 5.3.
+Bootstrap", 5.3. Where all documents score alike, samples do not vary: the interval allows for documents of
+another kind, as many as 5 % of samples would have missed (Hanley and Lippman-Hand 1983, "If Nothing Goes
+Wrong, Is Everything All Right?").
 
     D  documents or examples    C  columns    B  draws
 """
@@ -30,6 +32,7 @@ SWAPS: Final = 10_000
 LEVEL: Final = 0.95
 """Share of data sets of the same kind whose interval holds the true score."""
 
+_EQUAL: Final = 1e-12  # difference of two scores that are the same to rounding
 _CELLS: Final = 1 << 22  # of the weights that are in memory at a time
 
 
@@ -44,6 +47,10 @@ class Interval(NamedTuple):
     high: float
 
 
+UNIT: Final = Interval(0.0, 1.0)
+"""The values that a score may have."""
+
+
 def bootstrap_intervals(
     columns: NDArray[np.float64],
     statistic: Statistic,
@@ -51,6 +58,7 @@ def bootstrap_intervals(
     draws: int = DRAWS,
     level: float = LEVEL,
     seed: int = 0,
+    bounds: Interval = UNIT,
 ) -> list[Interval]:
     """Return the interval of each score, by percentiles of samples of documents with replacement.
 
@@ -60,21 +68,31 @@ def bootstrap_intervals(
         draws: B, samples.
         level: share of intervals that hold the true score.
         seed: seed of the samples.
+        bounds: least and greatest value that a score may have.
 
     Returns:
-        K intervals; without documents, or with a single one, all are as wide as the score may vary: 0 to 1.
+        K intervals; without documents, or with a single one, all are as wide as the score may vary: *bounds*.
     """
     size = len(columns)
     count = statistic(columns.sum(0, keepdims=True)).shape[-1]
     if size < 2:
-        return [Interval(0.0, 1.0)] * count
+        return [bounds] * count
     generator, scores = np.random.default_rng(seed), []
     for number in _blocks(draws, size):
         weights = generator.multinomial(size, np.full(size, 1 / size), size=number)  # (B, D)
         scores.append(statistic(weights.astype(np.float64) @ columns))
     tail = _expanded_tail((1 - level) / 2, size)
     low, high = np.quantile(np.concatenate(scores), [tail, 1 - tail], axis=0)  # (K,)
-    return [Interval(*ends) for ends in zip(low.tolist(), high.tolist(), strict=True)]
+    unseen = 1 - (1 - level) ** (1 / size)
+    return [
+        Interval(*ends) if ends[1] - ends[0] > _EQUAL else _interval_of_equals(ends[0], unseen, bounds)
+        for ends in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+def _interval_of_equals(score: float, unseen: float, bounds: Interval) -> Interval:
+    """Return the interval of a score that all documents have, if a share of others has an extreme score."""
+    return Interval(*(score + unseen * (bound - score) for bound in bounds))
 
 
 def _expanded_tail(tail: float, size: int) -> float:
@@ -102,9 +120,8 @@ def difference_interval(
     def difference(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return statistic(sums[..., width:]) - statistic(sums[..., :width])
 
-    if len(first) < 2:
-        return [Interval(-1.0, 1.0)] * statistic(first.sum(0, keepdims=True)).shape[-1]
-    return bootstrap_intervals(np.concatenate([first, second], 1), difference, seed=seed)
+    both = np.concatenate([first, second], 1)
+    return bootstrap_intervals(both, difference, seed=seed, bounds=Interval(-1.0, 1.0))
 
 
 def paired_test(first: NDArray[Any], second: NDArray[Any], statistic: Statistic, *, seed: int = 0) -> float:

@@ -11,7 +11,7 @@ from kgkit.types import Link, LinkCandidate, LinkedDocument
 _MAX_TYPES: Final = 12  # more hues cannot be told apart
 _STYLE = """
 :root { color-scheme: light dark; --line: #8886; --card: #fff; --ink: #222; --faint: #666 }
-@media (prefers-color-scheme: dark) { :root { --card: #222; --ink: #eee; --faint: #aaa } }
+@media screen and (prefers-color-scheme: dark) { :root { --card: #222; --ink: #eee; --faint: #aaa } }
 body { font: 17px/2.3 Georgia, serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem 45vh }
 h2 { font: 600 .85rem/1.4 system-ui, sans-serif; color: var(--faint); margin: 2.5rem 0 .5rem }
 .text { white-space: pre-wrap }
@@ -35,7 +35,13 @@ a.link:hover .card, a.link:focus .card { display: block }
 .card td { padding: .1rem .8rem .1rem 0; vertical-align: top }
 .card td.n { text-align: right; font-variant-numeric: tabular-nums; padding-right: .8rem }
 .card tr:first-child td { color: var(--faint) }
-@media print { a.link { print-color-adjust: exact } a.link .card { display: none !important } }
+@media print {
+  :root { color-scheme: light }
+  body { max-width: none; margin: 0; padding: 0 }
+  h2, .legend { break-after: avoid }
+  a.link, .legend span { print-color-adjust: exact }
+  a.link .card { display: none !important }
+}
 """.strip()
 
 

@@ -294,6 +294,8 @@ class Linker:
                     fields = meaning(mention.candidates or NO_CANDIDATES, score, null, part)
                     if fields is not None:
                         entity, sense, label, best, nil, shown, ids, url = fields
+                        if nil and weighed:  # that the span is a name, and not one of the KB
+                            best = _round(max(0.0, best - 1 + getattr(mention, "score", 1.0)))
                         links.append(
                             Link(
                                 mention.start, mention.end, mention.text, self.kb.name, entity, sense, label,

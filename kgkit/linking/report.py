@@ -58,6 +58,7 @@ table.errors > tbody > tr > * { text-align: left; vertical-align: top; padding: 
   border-top: 1px solid var(--line) }
 details table td { padding: .1rem .8rem .1rem 0 } details td.n { text-align: right }
 [hidden] { display: none !important }
+@media print { nav { position: static } mark { print-color-adjust: exact } tr { break-inside: avoid } }
 """
 
 _SCRIPT: Final = """<script>

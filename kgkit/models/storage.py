@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from stat import S_ISLNK
 from typing import Any, Final, Literal, NamedTuple
 
 from kgkit.errors import KBBusy
@@ -112,17 +113,18 @@ def _candidates(home: Home) -> Iterator[Leftover]:
         yield from (_leftover("build", path, partial(_lock_of_kb, kb)) for path in _entries(folder))
     for folder in _entries(home.cache / "vectors"):
         kb = _kb(home, folder.name)
-        if kb is not None:
-            for path in _entries(folder):
-                yield _leftover("vectors", path, partial(making, kb, path.name[:-_DIGEST] or path.name))
+        for path in _entries(folder) if kb is not None else ():
+            name = path.name[:-_DIGEST] or path.name
+            if is_name(name):
+                yield _leftover("vectors", path, partial(making, kb, name))
     for path in sorted(home.path.glob(f"{UNPACKING}*")):
         yield _leftover("temporary", path, partial(lock_folder, path, 0))
     yield from _temporary(home.path / "runs", nullcontext)
     yield from _temporary(home.path / "kbs", nullcontext)
     for kb in filter(None, (_kb(home, folder.name) for folder in _entries(home.path / "kbs"))):
         yield from _temporary(kb.builds, partial(_lock_of_kb, kb))
-        for name in vectors_names(kb):
-            yield from _temporary(kb.vectors / name, partial(making, kb, name))
+        for vectors in filter(_is_named, _entries(kb.vectors)):  # unfinished ones too
+            yield from _temporary(vectors, partial(making, kb, vectors.name))
     for model in _entries(home.models):
         yield from _temporary(model, partial(lock_folder, model, 0))
 
@@ -138,9 +140,13 @@ def _leftover(
     path: Path,
     lock: Callable[[], AbstractContextManager[Any]],
 ) -> Leftover:
-    files = [*_files(path)]
-    times = [file.stat().st_mtime for file in files if file.name != LOCK] or [path.stat().st_mtime]
-    return Leftover(kind, path, sum(file.stat().st_size for file in files), max(times), lock)
+    states = dict(_files(path))
+    times = [state.st_mtime for file, state in states.items() if file.name != LOCK]
+    if not times:
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    size = sum(state.st_size for state in states.values())
+    return Leftover(kind, path, size, max(times, default=time.time()), lock)
 
 
 def _is_locked(leftover: Leftover) -> bool:
@@ -158,12 +164,16 @@ def _lock_of_kb(kb: KBHome | None) -> AbstractContextManager[Any]:
     return nullcontext() if kb is None or not kb.path.is_dir() else lock_folder(kb.path, 0)
 
 
+def _is_named(folder: Path) -> bool:
+    return is_name(folder.name)
+
+
 def _kb(home: Home, name: str) -> KBHome | None:
     return home.kb(name) if is_name(name) else None
 
 
 def _usage(kind: str, name: str, path: Path) -> DiskUsage:
-    return DiskUsage(kind, name, sum(file.lstat().st_size for file in _files(path)), path)
+    return DiskUsage(kind, name, sum(state.st_size for _, state in _files(path)), path)
 
 
 def _entries(folder: Path) -> list[Path]:
@@ -172,12 +182,12 @@ def _entries(folder: Path) -> list[Path]:
     return [path for path in paths if path.is_dir() and not path.name.startswith(".")]
 
 
-def _files(path: Path) -> Iterator[Path]:
-    """Yield the files in a folder that are there still when they are reached; links are not followed."""
+def _files(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files in a folder with their state; omits links, and files that are removed meanwhile."""
     for parent, _, names in os.walk(path):
         for name in names:
             file = Path(parent, name)
             with suppress(OSError):
-                file.stat()
-                if not file.is_symlink():
-                    yield file
+                state = file.lstat()
+                if not S_ISLNK(state.st_mode):
+                    yield file, state

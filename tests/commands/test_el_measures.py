@@ -30,10 +30,11 @@ def counts(*systems):
     return result
 
 
-def test_a_perfect_system_has_every_ratio_and_interval_at_1():
+def test_a_perfect_system_has_every_ratio_at_1_and_an_interval_up_to_it():
+    expected = [pytest.approx(0.05 ** (1 / 3)), 1]  # of three documents that are all perfect
     for scopes in measures_as_dict(counts(ALL, ALL, ALL)).values():
         for score in scopes.values():
-            assert all(score[name] == 1 and score["intervals"][name] == [1, 1] for name in RATIOS)
+            assert all(score[name] == 1 and score["intervals"][name] == expected for name in RATIOS)
 
 
 def test_measures_are_those_of_the_counts():
@@ -66,7 +67,9 @@ def test_a_comparison_has_both_scores_their_difference_and_p():
         score = compared[matching][scope]["f1"]
         assert score["score"] == 1 and score["versus"] < 1
         assert score["difference"] == pytest.approx(1 - score["versus"])
-        assert score["interval"] == pytest.approx([score["difference"]] * 2)
+        unseen = 1 - 0.05 ** (1 / 8)  # of eight documents with one difference
+        ends = [score["difference"] + unseen * (bound - score["difference"]) for bound in (-1, 1)]
+        assert score["interval"] == pytest.approx(ends)
         assert score["p"] == pytest.approx(2 / 2**8)
 
 

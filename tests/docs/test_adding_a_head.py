@@ -78,7 +78,9 @@ def install(folder, package, group, entries):
     (metadata / "entry_points.txt").write_text(f"[{group}]\n{''.join(lines)}")
 
 
+@pytest.mark.slow
 def test_the_page_can_be_followed_from_its_first_line_to_its_last(folder):
+    """Slow: a tutorial with trainings of a minute; the test above trains the head of the page for a step."""
     session = Session(folder)
     try:
         assert "\n".join(differences(PAGE, session, compare=True)) == ""

@@ -72,9 +72,24 @@ def test_a_higher_level_is_a_wider_interval_and_a_seed_gives_it_again():
     assert bootstrap_intervals(columns, ratios, seed=7) != bootstrap_intervals(columns, ratios, seed=8)
 
 
-def test_documents_that_are_all_alike_have_an_interval_of_a_point():
-    columns = np.tile([3.0, 4.0, 5.0], (20, 1))
-    assert bootstrap_intervals(columns, f1) == [Interval(pytest.approx(6 / 9), pytest.approx(6 / 9))]
+@pytest.mark.parametrize(("size", "unseen"), [(2, 0.776), (10, 0.259), (60, 0.049), (300, 0.010)])
+def test_documents_that_are_all_alike_leave_room_for_others_that_were_not_drawn(size, unseen):
+    columns = np.tile([3.0, 4.0, 5.0], (size, 1))
+    [interval] = bootstrap_intervals(columns, f1)
+    assert interval.low == pytest.approx(6 / 9 * (1 - unseen), abs=0.001)
+    assert interval.high == pytest.approx(6 / 9 + unseen / 3, abs=0.001)
+    [perfect] = bootstrap_intervals(np.tile([2.0, 2.0, 2.0], (size, 1)), f1)
+    assert perfect.low == pytest.approx(1 - unseen, abs=0.001) and perfect.high == 1.0
+    [difference] = difference_interval(columns, columns, f1)
+    assert difference == (pytest.approx(-unseen, abs=0.001), pytest.approx(unseen, abs=0.001))
+
+
+def test_equal_documents_of_a_higher_level_have_a_wider_interval_whatever_the_rounding():
+    columns = np.tile([0.1, 0.3, 0.7], (3, 1))
+    columns[1] *= 1 + 1e-15
+    narrow, wide = (bootstrap_intervals(columns, f1, level=level)[0] for level in (0.9, 0.99))
+    assert wide.low < narrow.low < 0.2 < narrow.high < wide.high
+    assert narrow.high - narrow.low == pytest.approx(1 - 0.1 ** (1 / 3))
 
 
 @pytest.mark.parametrize("size", [0, 1])

@@ -1,5 +1,6 @@
 """The picture of a linked text."""
 
+import base64
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -11,6 +12,7 @@ from kgkit.linking.html import FOOT, page_head, render
 from kgkit.linking.mention_tagger import TypedWord
 from kgkit.linking.types_html import typed_section
 from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
+from tests.serving.page.chromium import CHROMIUM, Chromium
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" </div><a href=x>"
 
@@ -177,3 +179,28 @@ def test_a_page_needs_nothing_else():
     page = render([LinkedDocument("d", "text", "prior", [a_link("text", 0, 4)])])
     assert page.startswith("<!DOCTYPE html>")
     assert "http" not in page and "src=" not in page and "<script" not in page
+
+
+def test_dark_colors_are_those_of_screens_and_paper_has_its_own_width():
+    style = page_head("x").partition("<style>")[2].partition("</style>")[0]
+    assert re.findall(r"@media ([^{]*)\(prefers-color-scheme: dark\)", style) == ["screen and "]
+    printed = style.partition("@media print {")[2]
+    assert "max-width: none" in printed and "padding: 0" in printed and "color-scheme: light" in printed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+def test_a_text_that_fits_on_a_page_is_printed_on_one(tmp_path):
+    """Slow: a browser is started."""
+    text = "A dog barks.\n" * 20
+    links = [a_link(text, start.start(), 3) for start in re.finditer("dog", text)]
+    (tmp_path / "page.html").write_text(render([LinkedDocument("d", text, "prior", links)]))
+    browser = Chromium()
+    try:
+        for dark in (False, True):
+            browser.resize(800, dark=dark)
+            browser.open((tmp_path / "page.html").as_uri())
+            content = base64.b64decode(browser.send("Page.printToPDF")["data"])
+            assert len(re.findall(rb"/Type\s*/Page\b", content)) == 1
+    finally:
+        browser.close()

@@ -58,7 +58,7 @@ def choose_threshold(
     page = PageTitles(linker.kb)
     texts = [structs.replace(gold.document, mentions=None) for gold in documents]
     linked = [*count_items(linker(texts), "linking what is held out", progress)]
-    best = Threshold(0.0, LinkScore())
+    best: Threshold | None = None
     for step in range(_STEPS):
         threshold, score = step / _STEPS, LinkScore()
         for gold, document in zip(documents, linked, strict=True):
@@ -68,8 +68,9 @@ def choose_threshold(
                 if link.score >= threshold
             ]
             score += score_document(gold.gold, links, page)
-        if score.f1 > best.score.f1:
+        if best is None or score.f1 > best.score.f1:
             best = Threshold(threshold, score)
+    assert best is not None, "there is a step"
     return best
 
 
