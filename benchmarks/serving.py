@@ -5,7 +5,7 @@
     batches    16 clients of a model with an encoder, batches shared and not
     workers    4 clients of that model, 1 worker and 2
     kills      kill -9 of a worker, again and again, under load: failed requests, seconds until it is replaced
-    publishing builds published under load, the same and one whose vectors do not fit
+    publishing under load, a build whose vectors do not fit, then the first again; then `kgkit kb prune`
     stop       SIGTERM under load
 
 Texts have 55 words of descriptions in WordNet, drawn from all of it: ever new words. The home is only read;
@@ -28,12 +28,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 import kgkit
 from kgkit.home import Home
 from kgkit.linking import Linker
 from kgkit.serving.running import Supervisor
 from kgkit.serving.settings import Limits, ServiceSettings
 from kgkit.store import publish_build
+from kgkit.store.publish import prune
+from kgkit.vectors.work import Work
 
 WORDS = 55
 SHORT_WORDS = 12
@@ -331,23 +335,31 @@ def seconds_until_both_answer(port: int, pid: int) -> float:
 
 
 def measure_publishing(home: Path, texts: list[str], seconds: float) -> None:
-    """Publish builds under load: another one, then the first again."""
+    """Publish builds under load, one whose vectors do not fit and the first again, and remove the others.
+
+    Served builds whose folders are removed stay open.
+    """
     folder = Path(tempfile.mkdtemp(prefix="serving-"))
     try:
         shutil.copytree(home / "kbs" / "wordnet", folder / "kbs" / "wordnet", symlinks=True)
         with kgkit.open_kb("wordnet", home=folder) as kb:
             first = kb.build
+            with Work(kb, "random", {"method": "random"}) as work:  # they fit this build alone
+                work.matrix(kb.id_count, 8)[:] = np.random.default_rng(0).normal(size=(kb.id_count, 8))
+                work.publish("random")
         with service(folder, "prior", workers=2) as (port, _):
             begin, builds = time.monotonic(), []
             with clients(port, 4, texts, "prior") as load:
                 time.sleep(seconds / 4)
                 record = [{"key": "zzz.n.01", "label": "zzz", "kind": "synset"}]
-                kgkit.add_to_kb("wordnet", record, home=folder)
+                kgkit.build_kb("jsonl", record, name="wordnet", home=folder)
                 builds.append(wait_and_read(port, seconds / 4))
                 publish_build(Home(folder).kb("wordnet"), first)
                 builds.append(wait_and_read(port, seconds / 4))
+                pruned = prune(Home(folder).kb("wordnet"))
+                builds.append(wait_and_read(port, seconds / 4))
             duration = time.monotonic() - begin
-        print(f"publishing: {load.described(duration)}; {builds}")
+        print(f"publishing: {load.described(duration)}; {len(pruned)} builds removed; {builds}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -10,11 +10,35 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kgkit.errors import KgkitError
-from kgkit.serving.problems import MEDIA_TYPE, Problem, problem_of
+from kgkit.serving.problems import MEDIA_TYPE, TITLES, Problem, problem_of
 from kgkit.serving.service import Service
 
 ErrorPage = Callable[[Request, Problem], Response | None]
 """Returns a problem as a page; None where the request does not ask for one."""
+
+_STATUSES: Final = 401, 403, 404, 408, 413, 421, 422, 429, 503
+PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    status: {
+        "description": TITLES[status].capitalize(),
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {
+                    "type": "object",
+                    "required": ["title", "status", "detail"],
+                    "properties": {
+                        "status": {"type": "integer"},
+                        **{
+                            name: {"type": "string"}
+                            for name in ("type", "title", "detail", "field", "remedy")
+                        },
+                    },
+                }
+            }
+        },
+    }
+    for status in _STATUSES
+}
+"""What OpenAPI says of the problems that any operation may answer."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _NO_FIELDS: Final = frozenset("query body path header str int float bool list tuple dict".split())

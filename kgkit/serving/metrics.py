@@ -3,9 +3,14 @@
 Workers write into files of the folder that `PROMETHEUS_MULTIPROC_DIR` names, which has to be set before
 prometheus_client is imported; a scrape of any worker reads all. Gauges are of living workers only: whoever
 starts workers calls `forget_worker` for one that has ended.
+
+The files are mapped: on a full disk a write into a page that has no block yet would end the process by
+SIGBUS. So their blocks are reserved before; where that fails, a worker counts by itself.
 """
 
+import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +21,7 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
     generate_latest,
+    values,
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -24,6 +30,13 @@ from kgkit.serving.settings import METRICS_FOLDER_VARIABLE
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_FILE_BYTES: Final = {
+    "counter": 1 << 18, "gauge_livemax": 1 << 16, "gauge_livesum": 1 << 16, "histogram": 1 << 19,
+}  # fmt: skip
+"""Sizes of the files of a process, by prometheus_client's names for them: several times what routes take."""
+
+log = logging.getLogger(__name__)
+
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "OPTIONS"))
 
 
@@ -36,6 +49,11 @@ class ServiceMetrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
+        folder = os.environ.get(METRICS_FOLDER_VARIABLE)
+        self._is_shared = bool(folder) and reserve_files(Path(folder or ""))
+        if folder and not self._is_shared:
+            log.warning("there is no room for metrics that workers share: this one counts by itself")
+            values.ValueClass = values.MutexValue
         self.registry = registry or CollectorRegistry()
         self._requests = Counter(
             "kgkit_requests_total",
@@ -101,11 +119,30 @@ class ServiceMetrics:
 
     def exposition(self) -> bytes:
         """Return the metrics of this process, or of all workers, in Prometheus's text format."""
-        if not os.environ.get(METRICS_FOLDER_VARIABLE):
+        if not self._is_shared:
             return generate_latest(self.registry)
         registry = CollectorRegistry()
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
+
+
+def reserve_files(folder: Path) -> bool:
+    """Make the files of this process, with all their blocks on the disk, and say whether there is room.
+
+    Args:
+        folder: folder of the metrics of all workers.
+    """
+    paths = {folder / f"{name}_{os.getpid()}.db": size for name, size in _FILE_BYTES.items()}
+    try:
+        for path, size in paths.items():
+            with path.open("ab") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError:
+        for path in paths:
+            with suppress(OSError):
+                path.unlink()
+        return False
+    return True
 
 
 def forget_worker(pid: int) -> None:

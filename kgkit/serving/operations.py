@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from kgkit.serving.answers import json_response
 from kgkit.serving.metrics import CONTENT_TYPE, ServiceMetrics
@@ -37,7 +37,7 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
             """Say what is served, and which published builds are not, and why."""
             return json_response(readiness(service), 503 if service.closing else 200)
 
-        @routes.get("/metrics")
+        @routes.get("/metrics", response_class=PlainTextResponse)
         async def show_metrics() -> Response:
             """Show the metrics of all workers, in Prometheus's text format."""
             observe(service, metrics)

@@ -16,7 +16,7 @@ from kgkit.kb.json_records import (
     scored_record,
 )
 from kgkit.models.listing import models
-from kgkit.serving.answers import json_response
+from kgkit.serving.answers import PROBLEM_RESPONSES, json_response
 from kgkit.serving.problems import Problem, without_paths
 from kgkit.serving.rest_requests import (
     CandidatesQuery,
@@ -40,7 +40,7 @@ from kgkit.types import Document, Mention
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/v1`."""
-    routes = APIRouter(prefix="/v1", tags=["kgkit"])
+    routes = APIRouter(prefix="/v1", tags=["kgkit"], responses=PROBLEM_RESPONSES)
     _add_links(routes, service)
     _add_names(routes, service)
     _add_graph(routes, service)
