@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
@@ -227,6 +228,24 @@ def test_a_prior_that_yields_has_a_term_of_its_own(kb, reader, tmp_path):
         likely = likely / likely.sum()
         even = -(likely * np.log(likely)).sum() / np.log(3)
         np.testing.assert_allclose(terms[:, 4], -(1 - even) * prior, atol=1e-4)
+
+
+def test_a_prior_counted_on_the_data_leaves_the_held_out_documents_out(kb, reader, tmp_path):
+    part = part_of(kb, reader, ["dog", "hot dog", "dog", "hot dog"], tmp_path)
+    plain = told_by(kb, reader, part)
+    counted = told_by(kb, reader, part, RidgeConfig(prior="data"))
+    for number, ((before, _, _), (terms, right, share)) in enumerate(zip(plain, counted, strict=True)):
+        own = [2, 1] if number % 2 else [1, 2]  # of dog and hot dog without this document
+        priors = np.array([own[0] + 1, own[1] + 1, 1]) / 6
+        gain = np.log(priors) - np.log([3 / 6, 2 / 6, 1 / 6])
+        np.testing.assert_allclose(terms[:, 0] - before[:, 0], gain, atol=1e-4)
+        assert share == pytest.approx(float(priors[right].sum()), abs=1e-5)
+        np.testing.assert_allclose(terms[:, 1:], before[:, 1:], atol=1e-6)
+
+
+def test_a_prior_of_neither_source_is_refused():
+    with pytest.raises(UsageError, match="prior is 'both'; it is 'kb' or 'data'"):
+        RidgeConfig(prior="both")
 
 
 def test_how_far_the_prior_yields_is_learnt():

@@ -187,7 +187,7 @@ def test_the_command_has_a_model_taught_by_another(kb, plain, tmp_path, monkeypa
     refused = run("train", "linker", "--teacher", "prior", *settings[:-2])
     assert refused.code == 2 and "add --type head --portable kb" in refused.err
     refused = run("train", "linker", "--type", "full", "--balance", "0.5", "--task", "el", *settings[:-2])
-    assert refused.code == 2 and "--balance and --yielding are settings of" in refused.err
+    assert refused.code == 2 and "--balance, --yielding and --prior are settings of" in refused.err
 
 
 # -- texts of neighbours ----------------------------------------------------
