@@ -26,12 +26,12 @@ class HeldOutTerms(NamedTuple):
 
     Attributes:
         terms: (C, F) terms of its candidates: see `RidgeScorer.terms`.
-        right: (C,) whether a candidate is right.
-        share: share of the right ones in the prior.
+        correct: (C,) whether a candidate is right.
+        share: share of those in the prior.
     """
 
     terms: Matrix
-    right: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
     share: float
 
 
@@ -60,7 +60,7 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     """
     arrays, examples = weighed(data, data.sums())
     weights = np.asarray(arrays.weights)
-    scored: Scored = [(terms @ weights, right) for terms, right, _ in examples]
+    scored: Scored = [(each.terms @ weights, each.correct) for each in examples]
     temperature = best_temperature(scored, USUAL)
     results = {**amounts(data.parts, arrays), **measured(scored, temperature)}
     return TrainedRidge(arrays, temperature, results)
@@ -72,7 +72,7 @@ def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOut
     examples = list(held_out_terms(data, together, gloss_mean))
     arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
     counts = balanced(np.array([share for _, _, share in examples]), data.ridge.balance)
-    pairs = [(terms, right) for terms, right, _ in examples]
+    pairs = [(each.terms, each.correct) for each in examples]
     return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
 
 

@@ -194,11 +194,11 @@ def test_sentences_gathered_one_for_each_meaning_do_not_spoil_the_likeness():
 
 
 def test_a_mention_that_counts_twice_is_two_of_them():
-    told = choices(40, by(np.array([0.4, 2.0, 6.0, 1.5])))
-    doubled = fit_weights([*told, *told[:10]])
+    examples = choices(40, by(np.array([0.4, 2.0, 6.0, 1.5])))
+    doubled = fit_weights([*examples, *examples[:10]])
     counts = [2.0] * 10 + [1.0] * 30
-    np.testing.assert_allclose(fit_weights(told, counts), doubled, atol=1e-4)
-    np.testing.assert_allclose(fit_weights(told, [1.0] * 40), fit_weights(told), atol=1e-6)
+    np.testing.assert_allclose(fit_weights(examples, counts), doubled, atol=1e-4)
+    np.testing.assert_allclose(fit_weights(examples, [1.0] * 40), fit_weights(examples), atol=1e-6)
 
 
 def test_a_balance_has_the_prior_say_less(kb, reader, tmp_path):
@@ -257,9 +257,9 @@ def test_how_far_the_prior_yields_is_learnt():
         terms = np.stack([prior, *np.zeros((3, 3)), -prior * sure], axis=1)
         return terms, drawn.choice(3, p=probable / probable.sum())
 
-    found = fit_weights(choices(3_000, draw), yielding=True)
-    assert found.shape == (5,) and found[4] == pytest.approx(1, abs=0.2)
-    assert found[0] == pytest.approx(1, abs=0.2)
+    weights = fit_weights(choices(3_000, draw), yielding=True)
+    assert weights.shape == (5,) and weights[4] == pytest.approx(1, abs=0.2)
+    assert weights[0] == pytest.approx(1, abs=0.2)
     assert fit_weights([], yielding=True).tolist() == list(YIELDING_START)
 
 

@@ -84,11 +84,11 @@ def plain(tmp_path):
 @pytest.fixture
 def oracle(monkeypatch):
     """The model `large`, which no folder has."""
-    found = linker_settings.find_scorer
+    find_scorer = linker_settings.find_scorer
     monkeypatch.setattr(
         linker_settings,
         "find_scorer",
-        lambda name, *rest, **options: Oracle() if name == "large" else found(name, *rest, **options),
+        lambda name, *rest, **options: Oracle() if name == "large" else find_scorer(name, *rest, **options),
     )
 
 
