@@ -29,12 +29,13 @@ A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else i
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, evenness, prepare_candidates, warn_of_missing
 from kgkit.linking.models import kb_of
@@ -80,6 +81,9 @@ class RidgeConfig:
         layers: K, at most: of those that are read, the first ones.
         ridge: λ.
         yielding: whether the prior may yield: see the module.
+        prior: source of the prior while weights are learnt: that of the `kb`, or one counted on the training
+            `data`, as WordNet's is on SemCor, without the documents that are held out: with their counts in
+            it, it knows the answers, and seems better than it is.
         balance: how far a rare meaning counts as much as a frequent one while weights and heads are learnt,
             from 0, each mention alike, to 1, each meaning of a name alike: a mention counts p^-balance, p
             being the share of its meaning among those of the name.
@@ -88,12 +92,15 @@ class RidgeConfig:
     layers: int = 3
     ridge: float = 5.0
     yielding: bool = False
+    prior: Literal["kb", "data"] = "kb"
     balance: float = 0.0
 
     def __post_init__(self) -> None:
         check_range(self, "layers", least=1)
         check_range(self, "ridge", above=0)
         check_range(self, "balance", least=0, most=1)
+        if self.prior not in ("kb", "data"):
+            raise UsageError(f"prior is {self.prior!r}; it is 'kb' or 'data'")
 
 
 class RidgeArrays(NamedTuple):

@@ -29,13 +29,13 @@ class Rows:
     def __init__(self, kb):
         self.matrix = np.random.default_rng(0).normal(size=(len(KEYS), 3)).astype(np.float32)
         self.matrix[kb.id("bone")] = 0
-        self.made = []
+        self.prepared = []
 
     def gather(self, ids):
         return self.matrix[np.asarray(ids, np.int64)]
 
     def prepare(self, ids):
-        self.made += np.asarray(ids).tolist()
+        self.prepared += np.asarray(ids).tolist()
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_of_very_many_neighbours_the_first_ones_are_read(kb, rows, monkeypatch):
 
 def test_texts_of_neighbours_are_made_with_those_of_entities(kb, rows):
     NeighbourTexts(kb, rows, ["kind", "likes"]).prepare([kb.id("dog"), kb.id("cat")])
-    assert sorted(rows.made) == sorted(kb.id(key) for key in ("dog", "cat", "animal", "bone"))
+    assert sorted(rows.prepared) == sorted(kb.id(key) for key in ("dog", "cat", "animal", "bone"))
 
 
 def test_a_relation_that_the_kb_lacks_is_refused_with_those_it_has(kb, rows):

@@ -16,6 +16,7 @@ from kgkit.commands.train.linker_options import (
     BalanceOption,
     CandidatesOption,
     HeadsOption,
+    LearntPriorOption,
     LinkerBf16Option,
     LinkerDataOption,
     LinkerEpochsOption,
@@ -64,6 +65,7 @@ def linker(
     neighbours: NeighboursOption = None,
     balance: BalanceOption = 0.0,
     yielding: YieldingOption = False,
+    prior: LearntPriorOption = "kb",
     kb: KBOption = None,
     vectors: VectorsOption = None,
     *,
@@ -84,12 +86,12 @@ def linker(
             task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, neighbours=neighbours,
-            balance=balance, yielding=yielding,
+            balance=balance, yielding=yielding, prior=prior != "kb",
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
-    if (balance or yielding) and model_type not in ("ridge", "head"):
-        raise UsageError("--balance and --yielding are settings of the types ridge and head")
+    if (balance or yielding or prior != "kb") and model_type not in ("ridge", "head"):
+        raise UsageError("--balance, --yielding and --prior are settings of the types ridge and head")
     if task is None and not teacher:
         raise UsageError(
             "name what the data are, --task wsd or --task el, or a --preset; for example `kgkit train linker "
@@ -118,7 +120,7 @@ def linker(
         mentions=mentions,
         teacher=teacher,
         neighbours=tuple(neighbours or ()),
-        ridge=RidgeConfig(balance=balance, yielding=yielding),
+        ridge=RidgeConfig(balance=balance, yielding=yielding, prior=prior),
     )
     check_files(training.files)
     with open_kb(chosen_kb(kb, options.home), options.home) as opened:

@@ -111,6 +111,14 @@ BalanceOption = Annotated[
 YieldingOption = Annotated[
     bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
 ]
+LearntPriorOption = Annotated[
+    Literal["kb", "data"],
+    typer.Option(
+        "--prior",
+        metavar="PRIOR",
+        help="ridge, head: weights are learnt with the prior of the kb, or one counted on the data.",
+    ),
+]
 HeadsOption = Annotated[
     int,
     typer.Option(

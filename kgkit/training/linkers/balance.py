@@ -23,18 +23,18 @@ LEAST_SHARE: Final = 0.01
 """The least share that a balanced loss goes by: no single mention decides."""
 
 
-def balanced(right_shares: NDArray[np.float64], balance: float) -> list[float]:
+def balanced(gold_shares: NDArray[np.float64], balance: float) -> list[float]:
     """Return how much mentions count, (M,), 1 on average: the rarer what is right, the more.
 
     Args:
-        right_shares: (M,) share of the right meanings among those of the name; at least `LEAST_SHARE`.
+        gold_shares: (M,) share of the right meanings among those of the name; at least `LEAST_SHARE`.
         balance: exponent: see `RidgeConfig`.
     """
-    counts = np.maximum(right_shares, LEAST_SHARE) ** -balance
+    counts = np.maximum(gold_shares, LEAST_SHARE) ** -balance
     return (counts / counts.mean()).tolist() if len(counts) else []
 
 
-class ShareOfRight:
+class MentionCounts:
     """How much each mention of a batch counts, by the share of its right meaning among those of its name.
 
     Args:
@@ -47,11 +47,11 @@ class ShareOfRight:
         self.column, self.balance = column, balance
         self.mean, self.deviation = map(float, scale[:, column])
 
-    def counts(self, inputs: "LinkerInputs", gold: "Tensor", counted: "Tensor") -> "Tensor":
+    def __call__(self, inputs: "LinkerInputs", gold: "Tensor", counted: "Tensor") -> "Tensor":
         """Return (B, M), 1 on average over mentions that are *counted* (B, M), and 0 for the others."""
         if not self.balance:
             return counted.float()
         shares = inputs.features[..., self.column] * self.deviation + self.mean  # (B, M, C)
-        right = (shares * gold).sum(-1).clamp(min=LEAST_SHARE)  # (B, M)
-        counts = right**-self.balance * counted
+        gold_shares = (shares * gold).sum(-1).clamp(min=LEAST_SHARE)  # (B, M)
+        counts = gold_shares**-self.balance * counted
         return counts * (counted.sum() / counts.sum().clamp(min=LEAST_SHARE))

@@ -27,7 +27,7 @@ from kgkit.linking.prior_features import FEATURES, candidate_features, prior_fea
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
-from kgkit.training.linkers.balance import ShareOfRight
+from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, text_mean
 from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
@@ -195,7 +195,7 @@ def fitted_head(
 
     train(
         head, _Batches(sentences, hidden, vectors, config),
-        partial(_loss, share=ShareOfRight(scale, data.ridge.balance)),
+        partial(_loss, mention_counts=MentionCounts(scale, data.ridge.balance)),
         [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
         TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=config.bf16,
                        device=device, seed=config.seed),
@@ -373,11 +373,11 @@ class Hidden:
                     yield sentence + np.float32(scorer.share) * other, which
 
 
-def best_of(right: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
+def best_of(answers: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
     """Return (C,) which candidates are right; of a teacher's probabilities the likeliest."""
-    if right.dtype == np.bool_ or not len(right):
-        return right.astype(np.bool_)
-    best: NDArray[np.bool_] = np.arange(len(right)) == right.argmax()
+    if answers.dtype == np.bool_ or not len(answers):
+        return answers.astype(np.bool_)
+    best: NDArray[np.bool_] = np.arange(len(answers)) == answers.argmax()
     return best
 
 
@@ -420,9 +420,9 @@ class _Batches:
 
 
 def _loss(
-    model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]", share: ShareOfRight
+    model: torch.nn.Module, batch: "tuple[LinkerInputs, Tensor]", mention_counts: MentionCounts
 ) -> tuple[Tensor, float]:
     inputs, gold = batch
     losses, counted = model.losses(model(inputs), gold)  # type: ignore[operator]
     count = max(1, int(counted.sum()))
-    return (losses * share.counts(inputs, gold, counted)).sum() / count, float(count)
+    return (losses * mention_counts(inputs, gold, counted)).sum() / count, float(count)

@@ -318,8 +318,8 @@ def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Itera
         ]
         for document, scores in zip(documents, teacher(documents), strict=True):
             targets = [shares(each) for each in scores]
-            right = [np.arange(len(each)) == (each.argmax() if len(each) else 0) for each in targets]
-            yield LabelledDocument(document, right, targets=targets)
+            best = [np.arange(len(each)) == (each.argmax() if len(each) else 0) for each in targets]
+            yield LabelledDocument(document, best, targets=targets)
 
 
 def _plain_document(number: int, sentences: Sequence[str]) -> Document:

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer
+from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.linking.scoring import shares
 from kgkit.training.linkers.balance import balanced
 from kgkit.training.linkers.conditional_logit import fit_weights
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less, text_mean
+from kgkit.types import Candidates
 
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""
@@ -25,12 +26,12 @@ class HeldOutTerms(NamedTuple):
 
     Attributes:
         terms: (C, F) terms of its candidates: see `RidgeScorer.terms`.
-        right: (C,) whether a candidate is right.
-        share: share of the right ones in the prior.
+        correct: (C,) whether a candidate is right.
+        share: share of those in the prior.
     """
 
     terms: Matrix
-    right: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
     share: float
 
 
@@ -59,7 +60,7 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     """
     arrays, examples = weighed(data, data.sums())
     weights = np.asarray(arrays.weights)
-    scored: Scored = [(terms @ weights, right) for terms, right, _ in examples]
+    scored: Scored = [(each.terms @ weights, each.correct) for each in examples]
     temperature = best_temperature(scored, USUAL)
     results = {**amounts(data.parts, arrays), **measured(scored, temperature)}
     return TrainedRidge(arrays, temperature, results)
@@ -71,7 +72,7 @@ def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOut
     examples = list(held_out_terms(data, together, gloss_mean))
     arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
     counts = balanced(np.array([share for _, _, share in examples]), data.ridge.balance)
-    pairs = [(terms, right) for terms, right, _ in examples]
+    pairs = [(each.terms, each.correct) for each in examples]
     return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
 
 
@@ -100,8 +101,20 @@ def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iter
         rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = golds[row]
+            if data.ridge.prior == "data":
+                candidates = counted_priors(candidates, sums)
             share = float(shares(candidates.priors)[right].sum())
             yield HeldOutTerms(scorer.terms(query, candidates), right, share)
+
+
+def counted_priors(candidates: Candidates, sums: Sums) -> Candidates:
+    """Return candidates in their order, with (n + 1) / Σ (n + 1) for priors, n being counted in *sums*."""
+    own_meanings = meanings(candidates)
+    index = np.minimum(np.searchsorted(sums.meanings, own_meanings), len(sums.meanings) - 1)
+    counts = np.where(sums.meanings[index] == own_meanings, sums.counts[index], 0)
+    rows = candidates.rows.copy()
+    rows["prior"] = shares(counts + 1)
+    return Candidates(rows, candidates.null)
 
 
 def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:

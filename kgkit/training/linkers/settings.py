@@ -170,7 +170,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
         ("size", training.size, None), ("teacher", training.teacher, ""),
-        ("balance", training.ridge.balance, 0.0),
+        ("balance", training.ridge.balance, 0.0), ("prior", training.ridge.prior, "kb"),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
     words += ["--examples"] if training.examples else []

@@ -9,7 +9,7 @@ from kgkit.errors import UsageError  # noqa: E402
 from kgkit.heads.entity_linker import LinkerInputs  # noqa: E402
 from kgkit.linking.prior_features import FEATURES, OF_PRIORS  # noqa: E402
 from kgkit.linking.ridge import RidgeConfig  # noqa: E402
-from kgkit.training.linkers.balance import LEAST_SHARE, ShareOfRight, balanced  # noqa: E402
+from kgkit.training.linkers.balance import LEAST_SHARE, MentionCounts, balanced  # noqa: E402
 
 
 def test_without_a_balance_each_mention_counts_alike():
@@ -56,17 +56,17 @@ def test_a_batch_is_counted_by_the_share_of_what_is_right_in_it(names):
     scale = np.stack([np.full(len(names), 0.3), np.full(len(names), 0.2)]).astype(np.float32)
     inputs, gold = batch(names, [0.8, 0.2, 0.5], scale)
     counted = torch.tensor([[True, True, False]])
-    counts = ShareOfRight(scale, 1.0).counts(inputs, gold, counted)
+    counts = MentionCounts(scale, 1.0)(inputs, gold, counted)
     np.testing.assert_allclose(counts[0], [0.4, 1.6, 0], atol=1e-5)
-    half = ShareOfRight(scale, 0.5).counts(inputs, gold, counted)
+    half = MentionCounts(scale, 0.5)(inputs, gold, counted)
     assert float(half[0, 1] / half[0, 0]) == pytest.approx(2, rel=1e-4)
-    assert ShareOfRight(scale, 0.0).counts(inputs, gold, counted).tolist() == [[1, 1, 0]]
+    assert MentionCounts(scale, 0.0)(inputs, gold, counted).tolist() == [[1, 1, 0]]
 
 
 def test_a_batch_without_gold_counts_nothing():
     scale = np.stack([np.zeros(4), np.ones(4)]).astype(np.float32)
     inputs, gold = batch(OF_PRIORS, [0.5], scale)
-    counts = ShareOfRight(scale, 1.0).counts(inputs, gold & False, torch.zeros(1, 1, dtype=torch.bool))
+    counts = MentionCounts(scale, 1.0)(inputs, gold & False, torch.zeros(1, 1, dtype=torch.bool))
     assert counts.tolist() == [[0]]
 
 

@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
+from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
@@ -193,11 +194,11 @@ def test_sentences_gathered_one_for_each_meaning_do_not_spoil_the_likeness():
 
 
 def test_a_mention_that_counts_twice_is_two_of_them():
-    told = choices(40, by(np.array([0.4, 2.0, 6.0, 1.5])))
-    doubled = fit_weights([*told, *told[:10]])
+    examples = choices(40, by(np.array([0.4, 2.0, 6.0, 1.5])))
+    doubled = fit_weights([*examples, *examples[:10]])
     counts = [2.0] * 10 + [1.0] * 30
-    np.testing.assert_allclose(fit_weights(told, counts), doubled, atol=1e-4)
-    np.testing.assert_allclose(fit_weights(told, [1.0] * 40), fit_weights(told), atol=1e-6)
+    np.testing.assert_allclose(fit_weights(examples, counts), doubled, atol=1e-4)
+    np.testing.assert_allclose(fit_weights(examples, [1.0] * 40), fit_weights(examples), atol=1e-6)
 
 
 def test_a_balance_has_the_prior_say_less(kb, reader, tmp_path):
@@ -229,6 +230,24 @@ def test_a_prior_that_yields_has_a_term_of_its_own(kb, reader, tmp_path):
         np.testing.assert_allclose(terms[:, 4], -(1 - even) * prior, atol=1e-4)
 
 
+def test_a_prior_counted_on_the_data_leaves_the_held_out_documents_out(kb, reader, tmp_path):
+    part = part_of(kb, reader, ["dog", "hot dog", "dog", "hot dog"], tmp_path)
+    plain = told_by(kb, reader, part)
+    counted = told_by(kb, reader, part, RidgeConfig(prior="data"))
+    for number, ((before, _, _), (terms, right, share)) in enumerate(zip(plain, counted, strict=True)):
+        own = [2, 1] if number % 2 else [1, 2]  # of dog and hot dog without this document
+        priors = np.array([own[0] + 1, own[1] + 1, 1]) / 6
+        gain = np.log(priors) - np.log([3 / 6, 2 / 6, 1 / 6])
+        np.testing.assert_allclose(terms[:, 0] - before[:, 0], gain, atol=1e-4)
+        assert share == pytest.approx(float(priors[right].sum()), abs=1e-5)
+        np.testing.assert_allclose(terms[:, 1:], before[:, 1:], atol=1e-6)
+
+
+def test_a_prior_of_neither_source_is_refused():
+    with pytest.raises(UsageError, match="prior is 'both'; it is 'kb' or 'data'"):
+        RidgeConfig(prior="both")
+
+
 def test_how_far_the_prior_yields_is_learnt():
     """Of contexts that are sure the prior is wrong here: its weight yields, and stays where it is right."""
 
@@ -238,9 +257,9 @@ def test_how_far_the_prior_yields_is_learnt():
         terms = np.stack([prior, *np.zeros((3, 3)), -prior * sure], axis=1)
         return terms, drawn.choice(3, p=probable / probable.sum())
 
-    found = fit_weights(choices(3_000, draw), yielding=True)
-    assert found.shape == (5,) and found[4] == pytest.approx(1, abs=0.2)
-    assert found[0] == pytest.approx(1, abs=0.2)
+    weights = fit_weights(choices(3_000, draw), yielding=True)
+    assert weights.shape == (5,) and weights[4] == pytest.approx(1, abs=0.2)
+    assert weights[0] == pytest.approx(1, abs=0.2)
     assert fit_weights([], yielding=True).tolist() == list(YIELDING_START)
 
 

@@ -177,6 +177,7 @@ def test_the_command_leaves_out_what_is_as_usual():
         ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),
         ({"type": "full", "full": FullConfig(epochs=5)}, ["--epochs", "5"]),
         ({"ridge": RidgeConfig(balance=0.5, yielding=True)}, ["--balance", "0.5", "--yielding"]),
+        ({"ridge": RidgeConfig(prior="data")}, ["--prior", "data"]),
         ({"neighbours": ("kind", "any")}, ["--neighbours", "kind", "--neighbours", "any"]),
         ({"coherence": CoherenceTraining()}, ["--coherence"]),
         ({"coherence": CoherenceTraining(nil=True)}, ["--coherence", "--nil"]),

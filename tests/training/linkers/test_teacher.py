@@ -84,11 +84,11 @@ def plain(tmp_path):
 @pytest.fixture
 def oracle(monkeypatch):
     """The model `large`, which no folder has."""
-    found = linker_settings.find_scorer
+    find_scorer = linker_settings.find_scorer
     monkeypatch.setattr(
         linker_settings,
         "find_scorer",
-        lambda name, *rest, **options: Oracle() if name == "large" else found(name, *rest, **options),
+        lambda name, *rest, **options: Oracle() if name == "large" else find_scorer(name, *rest, **options),
     )
 
 
@@ -187,7 +187,7 @@ def test_the_command_has_a_model_taught_by_another(kb, plain, tmp_path, monkeypa
     refused = run("train", "linker", "--teacher", "prior", *settings[:-2])
     assert refused.code == 2 and "add --type head --portable kb" in refused.err
     refused = run("train", "linker", "--type", "full", "--balance", "0.5", "--task", "el", *settings[:-2])
-    assert refused.code == 2 and "--balance and --yielding are settings of" in refused.err
+    assert refused.code == 2 and "--balance, --yielding and --prior are settings of" in refused.err
 
 
 # -- texts of neighbours ----------------------------------------------------
