@@ -1,6 +1,7 @@
 """KALM on CoNLL-2003: perplexity beside an AWD-LSTM, names without labels, and words left out.
 
     python -m benchmarks.kalm --home HOME [--kb conll] [--part language …] [--only NAME …] [OPTION …]
+    python -m benchmarks.kalm --home HOME --part left-out --picture FILE [OPTION …]
 
 HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll --source kb:wordnet`) and
 what it was made of. Other options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`.
