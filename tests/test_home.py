@@ -38,7 +38,7 @@ def test_names_of_folders_everywhere_are_names(name):
 @pytest.mark.parametrize(
     "name", ["", ".", "..", ".a", "-a", "_a", "a/b", "a\\b", "a b", "ä", "a\n", "\0", "x" * 65, "a:b", "a@b"]
 )
-def test_other_names_are_refused_with_the_rule(home, name):
+def test_names_against_the_rule_are_refused_with_it(home, name):
     assert not is_name(name)
     with pytest.raises(UsageError, match="cannot name a knowledge base: use letters, digits"):
         home.kb(name)
@@ -78,13 +78,13 @@ def test_stopped_builds_are_listed_by_name(home):
     assert [kb.name for kb in home.unfinished()] == ["pets", "towns"]
 
 
-def test_the_only_knowledge_base_is_taken_without_a_reason(full_home, tmp_path):
+def test_the_only_knowledge_base_is_the_default_without_a_reason(full_home, tmp_path):
     (tmp_path / "kbs").mkdir()
     (tmp_path / "kbs" / "pets").symlink_to(full_home.path / "kbs" / "pets")
     assert Home(tmp_path).default_kb() == DefaultKB("pets", "")
 
 
-def test_of_several_none_is_taken_unless_a_default_says_which(two, monkeypatch):
+def test_of_several_none_is_the_default_unless_it_is_set(two, monkeypatch):
     with pytest.raises(UsageError, match=r"there are pets, towns: name one, or set the default with"):
         two.default_kb()
     two.default_file.write_text("towns\n")
@@ -99,7 +99,7 @@ def test_a_default_may_name_a_build(two):
     assert two.default_kb().name == "towns@0123456789ab"
 
 
-def test_the_one_used_last_is_taken_where_that_is_wanted_and_it_is_still_a_knowledge_base(two):
+def test_the_knowledge_base_used_last_is_the_default_of_commands_while_it_exists(two):
     two.cache.mkdir()
     two.recent_file.write_text("towns")
     assert two.default_kb(recent=True) == DefaultKB("towns", "the one used last")
@@ -111,7 +111,7 @@ def test_the_one_used_last_is_taken_where_that_is_wanted_and_it_is_still_a_knowl
 
 
 @pytest.mark.parametrize("by_variable", [True, False])
-def test_a_default_that_is_not_there_is_an_error_that_says_who_named_it(two, by_variable, monkeypatch):
+def test_an_absent_default_is_an_error_that_says_who_named_it(two, by_variable, monkeypatch):
     if by_variable:
         monkeypatch.setenv(DEFAULT_KB, "absent")
     else:

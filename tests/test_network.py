@@ -61,7 +61,7 @@ def test_a_variable_is_switched_on_by_the_usual_words(monkeypatch, value, switch
         check_online("the file")
 
 
-def test_a_variable_that_is_not_there_is_off():
+def test_an_absent_variable_is_off():
     assert not is_set(OFFLINE)
 
 
@@ -83,7 +83,7 @@ def test_a_file_is_read_in_pieces_to_its_end(site):
         ("/large", r"/large has 99,999,999,999,999,999,999 bytes, and 100 are allowed"),
     ],
 )
-def test_what_a_server_lacks_or_announces_too_large_is_refused(site, path, message):
+def test_files_that_a_server_lacks_or_announces_too_large_are_refused(site, path, message):
     with pytest.raises(NotThere, match=message), open_url(f"{site}{path}", 100):
         pass
 
@@ -109,7 +109,7 @@ def test_without_an_announced_length_the_end_is_the_end(site):
 @pytest.mark.parametrize(
     "error", [IncompleteRead(b"ab", 4), ConnectionResetError("reset"), ValueError("closed")]
 )
-def test_each_error_of_a_connection_is_one_of_the_file(error):
+def test_each_error_of_a_connection_names_the_file(error):
     class Broken(io.BytesIO):
         """A response that fails."""
 
@@ -121,7 +121,7 @@ def test_each_error_of_a_connection_is_one_of_the_file(error):
 
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "file:///etc/passwd", "x", ""])
-def test_addresses_of_other_protocols_are_refused(url):
+def test_addresses_of_unknown_protocols_are_refused(url):
     with pytest.raises(NotThere, match="is no address of http or https"), open_url(url, 100):
         pass
 

@@ -183,7 +183,7 @@ def test_a_disk_that_refuses_leaves_the_older_version_current(folder, monkeypatc
     assert names(folder) == ["1", CURRENT]
 
 
-def test_a_link_that_cannot_be_replaced_puts_a_copied_folder_back(folder, monkeypatch):
+def test_a_link_that_cannot_be_replaced_restores_a_copied_folder(folder, monkeypatch):
     (folder / CURRENT).mkdir()
     (folder / CURRENT / "file").write_text("copied")
     (folder / "1").mkdir()
@@ -193,7 +193,7 @@ def test_a_link_that_cannot_be_replaced_puts_a_copied_folder_back(folder, monkey
     assert names(folder) == ["1", CURRENT] and read(folder) == "copied"
 
 
-def test_a_file_is_replaced_as_a_whole_or_not_at_all(folder):
+def test_a_file_is_replaced_completely_or_not_at_all(folder):
     path = folder / "settings"
     replace_file(path, lambda new: new.write_text("first"))
     replace_file(path, lambda new: new.write_text("second"))
@@ -216,7 +216,7 @@ def test_of_two_who_write_the_same_content_the_first_stays(folder):
     assert (target / "file").read_text() == "fast" and names(folder) == ["content"]
 
 
-def test_content_whose_writing_fails_is_not_there(folder):
+def test_content_whose_writing_fails_is_absent(folder):
     with pytest.raises(ValueError, match="half"), write_once(folder / "content") as staged:
         (staged / "file").write_text("half")
         raise ValueError("half")
@@ -280,12 +280,12 @@ def test_a_lock_is_refused_at_once_or_waited_for(folder, caplog, monkeypatch):
     acquire_lock(folder, 0).release()
 
 
-def test_the_folder_of_a_lock_is_made(folder):
+def test_the_folder_of_a_lock_is_created(folder):
     with lock_folder(folder / "a" / "b", 0):
         assert names(folder / "a" / "b") == [LOCK]
 
 
-def test_a_lock_whose_folder_is_always_removed_is_given_up(folder, monkeypatch):
+def test_a_lock_whose_folder_is_always_removed_is_an_error_in_the_end(folder, monkeypatch):
     monkeypatch.setattr(module.os.path, "samestat", lambda *_: False)
     with pytest.raises(TimeoutError, match="removed again and again"):
         acquire_lock(folder, 0)
@@ -314,5 +314,5 @@ def test_a_file_is_linked_or_else_copied(folder, monkeypatch):
     assert {file_sha256(folder / name) for name in inodes} == {digest}
 
 
-def test_free_space_is_known_of_folders_that_do_not_exist_yet(folder):
+def test_folders_that_do_not_exist_yet_have_free_space(folder):
     assert free_space(folder / "a" / "b" / "c") > 0

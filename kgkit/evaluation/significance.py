@@ -114,12 +114,17 @@ def difference_interval(
         second: (D, C) columns of each document, by the second.
         statistic: function from sums (B, C) to scores (B, K).
         seed: seed of the samples.
+
+    Returns:
+        K intervals; of systems that have the same columns in all documents, two at least, all are 0 to 0.
     """
     width = first.shape[1]
 
     def difference(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         return statistic(sums[..., width:]) - statistic(sums[..., :width])
 
+    if len(first) > 1 and np.array_equal(first, second):
+        return [Interval(0.0, 0.0)] * statistic(first.sum(0, keepdims=True)).shape[-1]
     both = np.concatenate([first, second], 1)
     return bootstrap_intervals(both, difference, seed=seed, bounds=Interval(-1.0, 1.0))
 

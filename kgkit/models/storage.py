@@ -113,10 +113,11 @@ def _candidates(home: Home) -> Iterator[Leftover]:
         yield from (_leftover("build", path, partial(_lock_of_kb, kb)) for path in _entries(folder))
     for folder in _entries(home.cache / "vectors"):
         kb = _kb(home, folder.name)
-        for path in _entries(folder) if kb is not None else ():
-            name = path.name[:-_DIGEST] or path.name
-            if is_name(name):
-                yield _leftover("vectors", path, partial(making, kb, name))
+        if kb is not None:
+            for path in _entries(folder):
+                name = path.name[:-_DIGEST] or path.name
+                if is_name(name):
+                    yield _leftover("vectors", path, partial(making, kb, name))
     for path in sorted(home.path.glob(f"{UNPACKING}*")):
         yield _leftover("temporary", path, partial(lock_folder, path, 0))
     yield from _temporary(home.path / "runs", nullcontext)

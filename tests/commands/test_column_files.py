@@ -141,7 +141,7 @@ def test_a_table_that_is_not_of_its_format_is_refused_when_it_is_opened(tmp_path
         open_columns(path)
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path):
+def test_an_absent_file_is_an_error_with_its_name(tmp_path):
     with pytest.raises(NotThere, match=r"absent\.csv"):
         open_columns(tmp_path / "absent.csv")
 

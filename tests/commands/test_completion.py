@@ -123,7 +123,7 @@ def test_words_that_can_name_no_knowledge_base_offer_nothing(home, word):
     assert offer(argument("KB"), home, word) == []
 
 
-def test_an_empty_home_offers_what_comes_with_kgkit(tmp_path):
+def test_an_empty_home_offers_the_models_that_come_with_kgkit(tmp_path):
     home = Home(tmp_path / "absent")
     assert offer(option("--model", "NAME"), home) == SHIPPED
     assert offer(argument("KB"), home) == [] == offer(option("--to", "KB/NAME"), home)

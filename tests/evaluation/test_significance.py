@@ -80,8 +80,14 @@ def test_documents_that_are_all_alike_leave_room_for_others_that_were_not_drawn(
     assert interval.high == pytest.approx(6 / 9 + unseen / 3, abs=0.001)
     [perfect] = bootstrap_intervals(np.tile([2.0, 2.0, 2.0], (size, 1)), f1)
     assert perfect.low == pytest.approx(1 - unseen, abs=0.001) and perfect.high == 1.0
-    [difference] = difference_interval(columns, columns, f1)
-    assert difference == (pytest.approx(-unseen, abs=0.001), pytest.approx(unseen, abs=0.001))
+    [difference] = difference_interval(columns, np.tile([4.0, 4.0, 5.0], (size, 1)), f1)
+    assert difference.low == pytest.approx(2 / 9 - unseen * 11 / 9, abs=0.002)
+    assert difference.high == pytest.approx(2 / 9 + unseen * 7 / 9, abs=0.002)
+
+
+def test_systems_that_answer_alike_in_all_documents_have_no_difference():
+    columns = documents(np.random.default_rng(0), 5)
+    assert set(difference_interval(columns, columns.copy(), ratios)) == {Interval(0.0, 0.0)}
 
 
 def test_equal_documents_of_a_higher_level_have_a_wider_interval_whatever_the_rounding():

@@ -190,7 +190,7 @@ def test_dark_colors_are_those_of_screens_and_paper_has_its_own_width():
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_a_text_that_fits_on_a_page_is_printed_on_one(tmp_path):
+def test_a_text_that_fits_on_a_page_is_printed_on_a_page(tmp_path):
     """Slow: a browser is started."""
     text = "A dog barks.\n" * 20
     links = [a_link(text, start.start(), 3) for start in re.finditer("dog", text)]

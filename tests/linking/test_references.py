@@ -69,6 +69,10 @@ def test_a_character_that_is_part_of_another_word_is_no_pronoun(kb):
     assert told(kb, "王先生走了，他在弹吉他。") == [("王先生", "王"), ("他", "王")]
 
 
+def test_a_pronoun_may_follow_its_name_without_a_space(kb):
+    assert told(kb, "王先生他走了。") == [("王先生", "王"), ("他", "王")]
+
+
 def test_a_name_cut_short_means_the_whole_one(kb):
     assert told(kb, "Kamala Harris won. Later Harris thanked all, harris or not.") == [
         ("Kamala Harris", "harris"), ("Harris", "harris"),

@@ -71,7 +71,7 @@ def test_a_plain_encoder_that_reads_no_auxiliary_words_has_a_smaller_square():
     assert len([*groups["with maps"].iter(f"{SVG}text")]) == 7
 
 
-def test_panels_stand_beside_each_other_within_the_width():
+def test_panels_stand_side_by_side_within_the_width():
     root = drawn({"entities": MIXED}, MIXED)
     lefts = [float(group.get("transform").split("(")[1].split()[0]) for group in root.iter(f"{SVG}g")]
     assert lefts == sorted(lefts) and lefts[1] - lefts[0] >= 42 and lefts[1] - lefts[0] == lefts[2] - lefts[1]
@@ -92,7 +92,7 @@ def test_pieces_and_titles_of_any_characters_give_well_formed_pictures(piece):
     assert [*panels(root)["with maps"].iter(f"{SVG}text")][1].text == expected
 
 
-def test_a_page_holds_the_same_drawing_and_other_formats_are_refused():
+def test_a_page_holds_the_same_drawing_and_unknown_formats_are_refused():
     attention = TextAttention(PIECES, {}, {}, 3, None, MIXED)
     page = attention_picture(attention, suffix=".HTML").decode()
     assert page.startswith("<!DOCTYPE html>") and "<title>Attention</title>" in page

@@ -69,7 +69,7 @@ def test_facts_without_an_entity_or_a_vector_have_no_subject(kb):
     assert subject_entities([], kb, vectors).shape == (0,)
 
 
-def test_one_name_with_two_keys_is_two_subjects(kb):
+def test_a_name_with_two_keys_is_two_subjects(kb):
     vectors = made(kb.home.path.parents[1], np.ones((kb.id_count, 2)), kb="pages", name="ones")
     facts = [fact("Paris"), fact("Paris", "Paris (Texas)"), fact("Paris")]
     assert subject_entities(facts, kb, vectors).tolist() == [

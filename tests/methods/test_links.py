@@ -42,7 +42,7 @@ def linked(find_links, *texts):
     return [document.id for document in find_links(documents(*texts))]
 
 
-def test_texts_come_back_in_their_order_and_are_linked_once():
+def test_texts_keep_their_order_and_are_linked_once():
     linker = CountingLinker()
     find_links = link_once(linker, "cpu")
     assert linked(find_links, "b", "a", "b") == ["B", "A", "B"]
@@ -100,7 +100,7 @@ def test_a_linker_is_the_same_until_it_is_trained_again(home):
         check_linker(home, "reader", "mine", digest)
 
 
-def test_a_linker_that_is_gone_is_stale_and_one_that_needs_no_training_never_is(home):
+def test_a_linker_that_is_gone_is_stale_and_an_untrained_linker_never_is(home):
     with pytest.raises(StaleModel, match="or is gone: train it again too"):
         check_linker(home, "reader", "absent", "0" * 64)
     check_linker(home, "reader", "prior", "")

@@ -100,7 +100,7 @@ def predictor(monkeypatch, calls, **fields):
     return Predictor(method, SimpleNamespace(name="mine"), ExitStack())
 
 
-def test_records_are_answered_in_blocks_as_answers_are_asked_for(monkeypatch):
+def test_records_are_answered_in_blocks_as_answers_are_needed(monkeypatch):
     calls = []
     answers = predictor(monkeypatch, calls)(iter(["a", "b", "c", "d"]), batch=1, bf16=True)
     assert calls == []
@@ -122,7 +122,7 @@ def test_examples_are_answered_as_they_are(monkeypatch):
     assert [*predictor(monkeypatch, [])([])] == []
 
 
-def test_examples_and_other_records_do_not_mix(monkeypatch):
+def test_examples_and_texts_do_not_mix(monkeypatch):
     answers = predictor(monkeypatch, [])([Example("x", ("a",)), "b"])
     with pytest.raises(UsageError, match="record 2 is a str, and the first an Example: give one kind"):
         next(answers)

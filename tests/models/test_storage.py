@@ -72,7 +72,7 @@ def test_finished_and_foreign_folders_are_no_leftovers(home, folder):
     assert leftovers(home) == []
 
 
-def test_a_home_that_does_not_exist_has_nothing_and_is_not_made(tmp_path):
+def test_a_home_that_does_not_exist_has_nothing_and_is_not_created(tmp_path):
     home = Home(tmp_path / "absent")
     assert leftovers(home) == [] == disk_usage(home)
     assert not home.path.exists()
@@ -153,7 +153,7 @@ def test_nothing_goes_that_a_process_holds_the_lock_of(home, folder):
     assert [entry.path for entry in leftovers(home)] == [path]
 
 
-def test_vectors_in_the_making_are_held_by_name(home):
+def test_unfinished_vectors_are_locked_by_name(home):
     path = write(home, VECTORS)
     kb = home.kb("names")
     with making(kb, "plane"):

@@ -40,7 +40,7 @@ def test_a_long_text_is_cut_to_the_width_with_its_ellipsis(text, letters, short)
 
 
 @given(st.text(alphabet="ab 犬苹é", max_size=20), st.integers(1, 20))
-def test_no_text_is_wider_than_asked_for_and_short_texts_stay(text, letters):
+def test_no_text_is_wider_than_the_limit_and_short_texts_stay(text, letters):
     short = shorten(text, letters)
     assert text_width(short) <= letters
     assert short == text if text_width(text) <= letters else short.endswith("…")

@@ -58,7 +58,7 @@ def test_links_that_are_wrong_and_less_sure_are_cut_off(kb):
     assert chosen.score.f1 == 1.0 and chosen.score.documents == 1
 
 
-def test_of_equal_scores_the_lowest_threshold_is_taken(kb):
+def test_of_equal_scores_the_lowest_threshold_is_chosen(kb):
     assert choose(kb, (["a", "b"], [0.9, 0.8])).value == 0.0
 
 
@@ -104,7 +104,7 @@ hundredths = st.integers(0, 99).map(lambda number: number / 100)
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.booleans(), hundredths), min_size=1, max_size=6))
-def test_no_other_threshold_has_a_higher_f1(kb, links):
+def test_no_threshold_has_a_higher_f1(kb, links):
     chosen = choose(
         kb, ([word if correct else None for word, (correct, _) in zip(WORDS, links, strict=False)],
              [score for _, score in links]),
