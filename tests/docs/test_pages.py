@@ -21,8 +21,9 @@ PAGES = [page for page in pages() if page not in OTHERS]
 OF_WORDNET = [
     page for page in PAGES if any("wordnet" in block.content.lower() for block in blocks(ROOT / page))
 ]
-# A tutorial that adds to the real WordNet takes a minute: run with the small one, and by `make test-slow`.
+# A tutorial of dozens of commands takes half a minute: `make test-slow` runs it.
 LONG = ("docs/your-own-kb.md",)
+MARKED = [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in OF_WORDNET]
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +69,15 @@ def test_a_page_shows_what_comes_out(page, session):
     assert "\n".join(differences(page, session, compare=True)) == ""
 
 
-@pytest.mark.parametrize("page", OF_WORDNET)
+@pytest.mark.parametrize("page", MARKED)
 def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini, request):
-    if page not in LONG and has_wordnet(request):
+    if has_wordnet(request):
         pytest.skip("it is run with the real WordNet, and its output compared")
     lend(mini, session.folder / "home")
     assert "\n".join(differences(page, session, compare=False)) == ""
 
 
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in OF_WORDNET]
-)
+@pytest.mark.parametrize("page", MARKED)
 def test_a_page_shows_what_comes_out_with_the_real_wordnet(page, session, wordnet_build):
     lend(wordnet_build, session.folder / "home")
     assert "\n".join(differences(page, session, compare=True)) == ""
