@@ -393,7 +393,8 @@ class Encoder:
                 ).hidden_states
                 joined = torch.cat([states[layer].float() for layer in layers], dim=-1)
                 yield batch.rows, joined.cpu().numpy()
-                pause()
+                with torch.autocast(self.device.type, enabled=False):  # of other models
+                    pause()
 
     # -- word pieces --------------------------------------------------------
 

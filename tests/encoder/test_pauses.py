@@ -61,6 +61,15 @@ def test_an_encoder_pauses_between_batches_and_can_be_used_in_a_pause(encoder):
             np.testing.assert_allclose(vectors, expected[row], atol=1e-5)
 
 
+def test_a_pause_of_a_bfloat16_encoder_leaves_the_products_of_other_models_as_they_are(tmp_path):
+    fast = Encoder.load(str(tiny_encoder(tmp_path)), device="cpu", dtype="bfloat16")
+    torch, products = pytest.importorskip("torch"), []
+    with pausing(lambda: products.append((torch.ones(2, 2) @ torch.ones(2, 2)).dtype)):
+        for _ in rows_of(fast, TEXTS):
+            pass
+    assert len(products) > 1 and set(products) == {torch.float32}
+
+
 def rows_of(encoder, texts):
     """Yield the numbers of texts with the outputs of the last layer for their pieces."""
     for rows, hidden in encoder.layers(texts, [-1]):
