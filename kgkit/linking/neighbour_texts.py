@@ -30,6 +30,9 @@ ANY: Final = "any"
 _MOST: Final = 64
 """Neighbours by one relation whose texts are read, the first ones: some entities have thousands."""
 
+_CACHE_SIZE: Final = 100_000
+"""Entities and relations whose neighbours are remembered, until all are forgotten."""
+
 
 class NeighbourTexts(VectorRows):
     """Rows of texts with those of neighbours behind them.
@@ -100,11 +103,16 @@ class NeighbourTexts(VectorRows):
         self.vectors.prepare(np.unique(needed))
 
     def _neighbours_of(self, entity: int, relation: str) -> list[int]:
-        """Return the ids of the neighbours of an entity by one relation, `_MOST` at most."""
-        if (entity, relation) not in self._neighbours:
-            ids = self.kb.neighbors(entity, self._names[relation])
-            self._neighbours[entity, relation] = ids[:_MOST].tolist()
-        return self._neighbours[entity, relation]
+        """Return the ids of the neighbours of an entity by one relation: `_MOST` at most, none of a retired one."""
+        ids = self._neighbours.get((entity, relation))
+        if ids is None:
+            if len(self._neighbours) >= _CACHE_SIZE:
+                self._neighbours.clear()
+            ids = []
+            if entity in self.kb:  # a retired entity has no facts
+                ids = self.kb.neighbors(entity, self._names[relation])[:_MOST].tolist()
+            self._neighbours[entity, relation] = ids
+        return ids
 
 
 def own_texts(texts: Matrix, vectors: VectorRows) -> Matrix:

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import kgkit
+from kgkit.building.edit import edit_kb
 from kgkit.errors import UnknownName
 from kgkit.linking import neighbour_texts
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts, with_neighbours
@@ -97,6 +99,26 @@ def test_of_very_many_neighbours_the_first_ones_are_read(kb, rows, monkeypatch):
 def test_texts_of_neighbours_are_made_with_those_of_entities(kb, rows):
     NeighbourTexts(kb, rows, ["kind", "likes"]).prepare([kb.id("dog"), kb.id("cat")])
     assert sorted(rows.prepared) == sorted(kb.id(key) for key in ("dog", "cat", "animal", "bone"))
+
+
+def test_a_retired_entity_has_no_neighbours(tmp_path, kb, rows):
+    edit_kb("pets", [{"key": "cat", "retire": True}], home=tmp_path)
+    with kgkit.open_kb("pets", home=tmp_path) as edited:
+        texts = NeighbourTexts(edited, rows, ["kind", ANY])
+        ids = np.arange(len(KEYS))
+        texts.prepare(ids)
+        joined = texts.gather(ids)
+    assert not joined[kb.id("cat"), 3:].any() and joined[kb.id("dog"), 3:].any()
+
+
+def test_neighbours_that_are_forgotten_are_looked_up_again(kb, rows, monkeypatch):
+    ids = [kb.id(key) for key in KEYS]
+    expected = NeighbourTexts(kb, rows, ["kind", "likes"]).gather(ids)
+    monkeypatch.setattr(neighbour_texts, "_CACHE_SIZE", 2)
+    texts = NeighbourTexts(kb, rows, ["kind", "likes"])
+    for _ in range(2):
+        np.testing.assert_array_equal(texts.gather(ids), expected)
+    assert len(texts._neighbours) <= 2
 
 
 def test_a_relation_that_the_kb_lacks_is_refused_with_those_it_has(kb, rows):
