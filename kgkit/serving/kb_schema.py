@@ -30,7 +30,7 @@ class KBSchema:
         attributes: number of entities that were read, by attribute, largest first.
         relations: names of the relations.
         examples: ids of some entities, by type.
-        is_complete: whether all entities were read.
+        is_complete: whether all entities were read, and all their types and attributes are in it.
     """
 
     types: Mapping[str, int]
@@ -84,7 +84,7 @@ def read_schema(kb: KnowledgeBase) -> KBSchema:
         attributes=_by_frequency(attributes),
         relations=kb.relations,
         examples={name: tuple(examples[name]) for name in frequent},
-        is_complete=is_complete and len(types) <= _MAX_NAMES,
+        is_complete=is_complete and max(len(types), len(attributes)) <= _MAX_NAMES,
     )
 
 

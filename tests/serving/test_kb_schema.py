@@ -69,6 +69,17 @@ def test_more_types_than_are_shown_are_no_complete_list(cities_kb, monkeypatch):
     assert (list(schema.types), schema.is_complete) == (["place", "city"], False)
 
 
+def test_an_attribute_that_is_not_shown_for_want_of_room_may_be_selected_by(cities_kb, monkeypatch):
+    schema = read_schema(cities_kb)
+    assert schema.may_select("twins=Rome") and not schema.may_select("river=Rome")
+    monkeypatch.setattr(kb_schema, "_MAX_NAMES", len(schema.types) - 1)
+    monkeypatch.setattr(kb_schema, "types_of", lambda entity: (entity.kind,))
+    shortened = read_schema(cities_kb)
+    assert len(shortened.types) < len(schema.attributes) > len(shortened.attributes)
+    for name in schema.attributes:
+        assert shortened.may_select(f"{name}=1")
+
+
 def test_the_kind_is_the_last_type_and_none_comes_twice():
     assert types_of(Entity("a", kind="city", types=("city", "", "capital"))) == ("city", "capital")
     assert types_of(Entity("a", kind="place", types=("city",))) == ("city", "place")
