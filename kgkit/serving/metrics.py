@@ -127,11 +127,15 @@ class ServiceMetrics:
 
 
 def reserve_files(folder: Path) -> bool:
-    """Make the files of this process, with all their blocks on the disk, and say whether there is room.
+    """Make the files of this process, with all their blocks on the disk, and return whether there is room.
+
+    Where the system cannot reserve blocks (macOS), nothing is made, and room is taken for granted.
 
     Args:
         folder: folder of the metrics of all workers.
     """
+    if not hasattr(os, "posix_fallocate"):
+        return True
     paths = {folder / f"{name}_{os.getpid()}.db": size for name, size in _FILE_BYTES.items()}
     try:
         for path, size in paths.items():

@@ -243,6 +243,12 @@ def test_where_there_is_no_folder_there_is_no_room(tmp_path):
     assert not reserve_files(tmp_path / "nothing")
 
 
+def test_where_blocks_cannot_be_reserved_files_are_made_as_they_are_needed(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "posix_fallocate")
+    assert reserve_files(tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_openapi_says_what_problems_look_like(client):
     paths = client.get("/v1/openapi.json").json()["paths"]
     for path, operations in paths.items():
