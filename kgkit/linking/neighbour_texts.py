@@ -103,7 +103,7 @@ class NeighbourTexts(VectorRows):
         self.vectors.prepare(np.unique(needed))
 
     def _neighbours_of(self, entity: int, relation: str) -> list[int]:
-        """Return the ids of the neighbours of an entity by one relation: `_MOST` at most, none of a retired one."""
+        """Return the ids of the neighbours by one relation: `_MOST` at most, none of a retired entity."""
         ids = self._neighbours.get((entity, relation))
         if ids is None:
             if len(self._neighbours) >= _CACHE_SIZE:
