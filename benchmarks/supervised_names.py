@@ -147,7 +147,8 @@ class SentenceTagger(nn.Module):
         self, vectors: Tensor, labels: int, chain: bool, hidden: int = 100, dropout: float = 0.5
     ) -> None:
         super().__init__()
-        self.vectors = nn.Embedding.from_pretrained(vectors, freeze=True)
+        self.vectors = nn.Embedding(*vectors.shape)
+        self.vectors.weight = nn.Parameter(vectors, requires_grad=False)
         self.shapes = nn.Embedding(len(SHAPES), 10)
         width = vectors.shape[1] + 10
         self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)

@@ -57,8 +57,8 @@ def argument(metavar):
     [
         (option("--kb", "KB"), ["pets", "towns"]),
         (option("--senses", "KB"), ["pets", "towns"]),
-        (option("--model", "MODEL"), ["prior", "gloss", "mine", *SHIPPED]),
-        (option("--linker", "MODEL"), ["prior", "gloss", "mine", *SHIPPED]),
+        (option("--model", "MODEL"), ["prior", "gloss", "tempered-gloss", "mine", *SHIPPED]),
+        (option("--linker", "MODEL"), ["prior", "gloss", "tempered-gloss", "mine", *SHIPPED]),
         (option("--model", "NAME"), ["mine", *SHIPPED]),
         (option("--mentions", "NAME"), ["mine", *SHIPPED]),
         (option("--vectors", "NAME"), ["text"]),
@@ -91,7 +91,9 @@ def test_behind_an_at_sign_builds_are_offered(home, builds):
 def test_behind_an_equals_sign_linkers_are_offered(home):
     both = option("--kb", "KB[=MODEL]")
     assert offer(both, home, "t") == ["towns"]
-    assert offer(both, home, "pets=") == [f"pets={name}" for name in ("prior", "gloss", "mine", *SHIPPED)]
+    assert offer(both, home, "pets=") == [
+        f"pets={name}" for name in ("prior", "gloss", "tempered-gloss", "mine", *SHIPPED)
+    ]
     assert offer(both, home, "pets=w") == ["pets=wsd-minilm"]
 
 
