@@ -77,20 +77,15 @@ PortableOption = Annotated[
         help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
     ),
 ]
+YieldingOption = Annotated[
+    bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
+]
 VectorControlOption = Annotated[
     bool, flag("--control", help="head, full: train without the vectors of entities.")
 ]
 LinkerEpochsOption = Annotated[
     int | None,
     typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
-]
-TeacherOption = Annotated[
-    str,
-    typer.Option(
-        "--teacher",
-        metavar="MODEL",
-        help="Linker that says what mentions in --data mean, plain text: a portable head learns its scores.",
-    ),
 ]
 NeighboursOption = Annotated[
     list[str] | None,
@@ -107,9 +102,6 @@ BalanceOption = Annotated[
         metavar="SHARE",
         help="ridge, head: how far a rare meaning counts as much as a frequent one, from 0 to 1.",
     ),
-]
-YieldingOption = Annotated[
-    bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
 ]
 LearntPriorOption = Annotated[
     Literal["kb", "data"],
@@ -135,5 +127,13 @@ LinkerBf16Option = Annotated[
         help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
         "faster here.",
         show_default=False,
+    ),
+]
+TeacherOption = Annotated[
+    str,
+    typer.Option(
+        "--teacher",
+        metavar="MODEL",
+        help="Linker that says what mentions in --data mean, plain text: a portable head learns its scores.",
     ),
 ]

@@ -20,7 +20,7 @@ M  mentions    C  candidates of one    R  candidates of all together    F  terms
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ def fit_weights(
         begins = np.cumsum([0, *(len(right) for _, right, _ in choices)])[:-1]
         each = np.array([count for _, _, count in choices], np.float64)  # (M,)
         while True:
-            some = _fitted(terms[:, free], right, begins, each, start[free], firm[free])
+            some = _Likelihood(terms[:, free], right, begins, each, start[free], firm[free]).minimum()
             below = np.where(free == _DELTA, 0, some)
             if below.min(initial=0) >= 0:
                 break
@@ -73,59 +73,55 @@ def fit_weights(
     return weights.astype(np.float32)
 
 
-def _fitted(
-    terms: Numbers,
-    right: NDArray[np.bool_],
-    begins: NDArray[np.int64],
-    counts: Numbers,
-    start: Numbers,
-    firm: Numbers,
-) -> Numbers:
-    """Return w, (F,), by Newton's steps, each halved until it gains.
+class _Likelihood(NamedTuple):
+    """The loss of weights, and what it is made of.
 
-    Args:
+    Attributes:
         terms: (R, F).
-        right: (R,).
+        right: (R,) which candidates are right.
         begins: (M,) where the candidates of each mention begin.
         counts: (M,) how much each mention counts.
         start, firm: (F,).
     """
-    weights = start.copy()
-    of_each = np.repeat(counts, np.diff([*begins, len(terms)]))  # (R,)
-    loss, likely, rightly = _likelihood(terms, right, begins, counts, weights, start, firm)
-    for _ in range(_ROUNDS):
-        slope = terms.T @ (of_each * (likely - rightly)) + firm * (weights - start)
-        means = np.add.reduceat(likely[:, None] * terms, begins)  # (M, F)
-        bend = (terms * (of_each * likely)[:, None]).T @ terms + np.diag(firm)
-        bend -= (means * counts[:, None]).T @ means
-        step, before = np.linalg.solve(bend, slope), loss
-        while True:
-            tried = weights - step
-            loss, *probable = _likelihood(terms, right, begins, counts, tried, start, firm)
-            if loss <= before or np.abs(step).max() < 1e-9:
+
+    terms: Numbers
+    right: NDArray[np.bool_]
+    begins: NDArray[np.int64]
+    counts: Numbers
+    start: Numbers
+    firm: Numbers
+
+    def at(self, weights: Numbers) -> tuple[float, Numbers, Numbers]:
+        """Return the loss, p of each candidate, (R,), and p of each right one among the right ones."""
+        scores = self.terms @ weights
+        sizes = np.diff([*self.begins, len(scores)])
+        scores = scores - np.repeat(np.maximum.reduceat(scores, self.begins), sizes)
+        each = np.exp(np.maximum(scores, -500))
+        every, rights = (np.add.reduceat(values, self.begins) for values in (each, each * self.right))
+        penalty = 0.5 * (self.firm * (weights - self.start) ** 2).sum()
+        loss = self.counts @ np.log(every / rights) + penalty
+        return float(loss), each / np.repeat(every, sizes), each * self.right / np.repeat(rights, sizes)
+
+    def minimum(self) -> Numbers:
+        """Return w, (F,), by Newton's steps, each halved until it gains."""
+        terms, begins = self.terms, self.begins
+        weights = self.start.copy()
+        of_each = np.repeat(self.counts, np.diff([*begins, len(terms)]))  # (R,)
+        loss, likely, rightly = self.at(weights)
+        for _ in range(_ROUNDS):
+            slope = terms.T @ (of_each * (likely - rightly)) + self.firm * (weights - self.start)
+            means = np.add.reduceat(likely[:, None] * terms, begins)  # (M, F)
+            bend = (terms * (of_each * likely)[:, None]).T @ terms + np.diag(self.firm)
+            bend -= (means * self.counts[:, None]).T @ means
+            step, before = np.linalg.solve(bend, slope), loss
+            while True:
+                tried = weights - step
+                loss, *probable = self.at(tried)
+                if loss <= before or np.abs(step).max() < 1e-9:
+                    break
+                step = step / 2
+            if loss <= before:
+                weights, (likely, rightly) = tried, probable
+            if before - loss < _ENOUGH * max(1.0, before):
                 break
-            step = step / 2
-        if loss <= before:
-            weights, (likely, rightly) = tried, probable
-        if before - loss < _ENOUGH * max(1.0, before):
-            break
-    return weights
-
-
-def _likelihood(
-    terms: Numbers,
-    right: NDArray[np.bool_],
-    begins: NDArray[np.int64],
-    counts: Numbers,
-    weights: Numbers,
-    start: Numbers,
-    firm: Numbers,
-) -> tuple[float, Numbers, Numbers]:
-    """Return the loss, p of each candidate, (R,), and p of each right one among the right ones."""
-    scores = terms @ weights
-    sizes = np.diff([*begins, len(scores)])
-    scores = scores - np.repeat(np.maximum.reduceat(scores, begins), sizes)
-    each = np.exp(np.maximum(scores, -500))
-    every, rights = np.add.reduceat(each, begins), np.add.reduceat(each * right, begins)
-    loss = counts @ np.log(every / rights) + 0.5 * (firm * (weights - start) ** 2).sum()
-    return float(loss), each / np.repeat(every, sizes), each * right / np.repeat(rights, sizes)
+        return weights
