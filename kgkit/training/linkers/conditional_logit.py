@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from kgkit.linking.ridge import START, YIELDING_START, Matrix
 
-FIRM: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
+PRECISIONS: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
 """κ of α, β, γ, δ, ε: 1 / κ is the variance that each has before any data."""
 
 _DELTA: Final = 3  # the place of δ
@@ -52,61 +52,65 @@ def fit_weights(
         yielding: whether there is an ε.
     """
     start = np.array(YIELDING_START if yielding else START)
-    firm = np.array(FIRM)[: len(start)]
+    precisions = np.array(PRECISIONS)[: len(start)]
     weighted = zip(examples, [1.0] * len(examples) if counts is None else counts, strict=True)
-    choices = [(terms, right, count) for (terms, right), count in weighted if right.any() and not right.all()]
+    choices = [
+        (terms, correct, count) for (terms, correct), count in weighted if correct.any() and not correct.all()
+    ]
     free = np.arange(len(start))
     weights = start.copy()
     if choices:
         terms = np.concatenate([terms for terms, _, _ in choices]).astype(np.float64)  # (R, F)
-        right = np.concatenate([right for _, right, _ in choices])
-        begins = np.cumsum([0, *(len(right) for _, right, _ in choices)])[:-1]
-        each = np.array([count for _, _, count in choices], np.float64)  # (M,)
+        correct = np.concatenate([correct for _, correct, _ in choices])
+        begins = np.cumsum([0, *(len(correct) for _, correct, _ in choices)])[:-1]
+        mention_counts = np.array([count for _, _, count in choices], np.float64)  # (M,)
         while True:
-            some = _fitted(terms[:, free], right, begins, each, start[free], firm[free])
-            below = np.where(free == _DELTA, 0, some)
-            if below.min(initial=0) >= 0:
+            estimates = _fitted(
+                terms[:, free], correct, begins, mention_counts, start[free], precisions[free]
+            )
+            constrained_estimates = np.where(free == _DELTA, 0, estimates)
+            if constrained_estimates.min(initial=0) >= 0:
                 break
-            free = np.delete(free, below.argmin())
+            free = np.delete(free, constrained_estimates.argmin())
         weights[:] = 0
-        weights[free] = np.maximum(some, 0)
+        weights[free] = np.maximum(estimates, 0)
     return weights.astype(np.float32)
 
 
 def _fitted(
     terms: Numbers,
-    right: NDArray[np.bool_],
+    correct: NDArray[np.bool_],
     begins: NDArray[np.int64],
     counts: Numbers,
     start: Numbers,
-    firm: Numbers,
+    precisions: Numbers,
 ) -> Numbers:
     """Return w, (F,), by Newton's steps, each halved until it gains.
 
     Args:
         terms: (R, F).
-        right: (R,).
+        correct: (R,).
         begins: (M,) where the candidates of each mention begin.
         counts: (M,) how much each mention counts.
-        start, firm: (F,).
+        start, precisions: (F,).
     """
     weights = start.copy()
-    of_each = np.repeat(counts, np.diff([*begins, len(terms)]))  # (R,)
-    loss, likely, rightly = _likelihood(terms, right, begins, counts, weights, start, firm)
+    candidate_counts = np.repeat(counts, np.diff([*begins, len(terms)]))  # (R,)
+    loss, p, p_correct = _likelihood(terms, correct, begins, counts, weights, start, precisions)
     for _ in range(_ROUNDS):
-        slope = terms.T @ (of_each * (likely - rightly)) + firm * (weights - start)
-        means = np.add.reduceat(likely[:, None] * terms, begins)  # (M, F)
-        bend = (terms * (of_each * likely)[:, None]).T @ terms + np.diag(firm)
-        bend -= (means * counts[:, None]).T @ means
-        step, before = np.linalg.solve(bend, slope), loss
+        gradient = terms.T @ (candidate_counts * (p - p_correct)) + precisions * (weights - start)
+        means = np.add.reduceat(p[:, None] * terms, begins)  # (M, F)
+        hessian = (terms * (candidate_counts * p)[:, None]).T @ terms + np.diag(precisions)
+        hessian -= (means * counts[:, None]).T @ means
+        step, before = np.linalg.solve(hessian, gradient), loss
         while True:
-            tried = weights - step
-            loss, *probable = _likelihood(terms, right, begins, counts, tried, start, firm)
+            trial = weights - step
+            loss, *trial_p = _likelihood(terms, correct, begins, counts, trial, start, precisions)
             if loss <= before or np.abs(step).max() < 1e-9:
                 break
             step = step / 2
         if loss <= before:
-            weights, (likely, rightly) = tried, probable
+            weights, (p, p_correct) = trial, trial_p
         if before - loss < _ENOUGH * max(1.0, before):
             break
     return weights
@@ -114,18 +118,25 @@ def _fitted(
 
 def _likelihood(
     terms: Numbers,
-    right: NDArray[np.bool_],
+    correct: NDArray[np.bool_],
     begins: NDArray[np.int64],
     counts: Numbers,
     weights: Numbers,
     start: Numbers,
-    firm: Numbers,
+    precisions: Numbers,
 ) -> tuple[float, Numbers, Numbers]:
-    """Return the loss, p of each candidate, (R,), and p of each right one among the right ones."""
+    """Return the loss, p of each candidate, (R,), and p of each correct candidate among the correct ones."""
     scores = terms @ weights
     sizes = np.diff([*begins, len(scores)])
     scores = scores - np.repeat(np.maximum.reduceat(scores, begins), sizes)
-    each = np.exp(np.maximum(scores, -500))
-    every, rights = np.add.reduceat(each, begins), np.add.reduceat(each * right, begins)
-    loss = counts @ np.log(every / rights) + 0.5 * (firm * (weights - start) ** 2).sum()
-    return float(loss), each / np.repeat(every, sizes), each * right / np.repeat(rights, sizes)
+    exponentials = np.exp(np.maximum(scores, -500))
+    sums, correct_sums = (
+        np.add.reduceat(exponentials, begins),
+        np.add.reduceat(exponentials * correct, begins),
+    )
+    loss = counts @ np.log(sums / correct_sums) + 0.5 * (precisions * (weights - start) ** 2).sum()
+    return (
+        float(loss),
+        exponentials / np.repeat(sums, sizes),
+        exponentials * correct / np.repeat(correct_sums, sizes),
+    )
