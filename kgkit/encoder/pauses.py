@@ -1,7 +1,7 @@
-"""Pauses in long work: between two batches of a model, something else may be done.
+"""Pauses between the batches of a model, in which the same thread may do other work.
 
-Whoever calls for long work says by `pausing` what is done in its pauses, in the same thread; loops over
-batches call `pause`. What a pause does may use the same models, and may end the work by an error.
+A caller registers a function with `pausing`; loops over batches call it by `pause`. The function may use the
+same models. An error that it raises ends the loop.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ _function: Final[ContextVar[Callable[[], None] | None]] = ContextVar("pause", de
 
 
 def pause() -> None:
-    """Do what is to be done between two batches; nothing unless `pausing` says so."""
+    """Call the function that `pausing` has registered in this thread, if there is one."""
     function = _function.get()
     if function is not None:
         function()
@@ -21,10 +21,10 @@ def pause() -> None:
 
 @contextmanager
 def pausing(function: Callable[[], None] | None) -> Iterator[None]:
-    """Have a function called in the pauses of this thread while the block lasts.
+    """Register a function that `pause` calls in this thread, until the block ends.
 
     Args:
-        function: function without arguments; None: pauses do nothing.
+        function: function without arguments; None: `pause` does nothing.
     """
     token = _function.set(function)
     try:

@@ -28,7 +28,7 @@ def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:
 
 
 def soft_losses(scores: Tensor, targets: Tensor) -> Tensor:
-    """Return the cross entropy of each mention to what a teacher says of its candidates.
+    """Return the cross entropy of each mention to a teacher's probabilities of its candidates.
 
     -Σ_k t_k log softmax(ψ)_k: Hinton et al. (2015), "Distilling the Knowledge in a Neural Network".
 
@@ -37,12 +37,12 @@ def soft_losses(scores: Tensor, targets: Tensor) -> Tensor:
         targets: (B, M, C) t, 0 where there is no candidate.
 
     Returns:
-        (B, M), 0 for a mention of which the teacher says nothing.
+        (B, M), 0 for a mention to whose candidates the teacher gives no probability.
     """
     real = ~scores.isneginf()
     lowest = torch.finfo(scores.dtype).min  # finite: see `masked_softmax`
-    likely = scores.masked_fill(~real, lowest).log_softmax(-1)
-    return -(targets.to(scores.dtype) * likely.masked_fill(~real, 0.0)).sum(-1)
+    log_probabilities = scores.masked_fill(~real, lowest).log_softmax(-1)
+    return -(targets.to(scores.dtype) * log_probabilities.masked_fill(~real, 0.0)).sum(-1)
 
 
 def margin_losses(scores: Tensor, gold: Tensor, margin: float) -> Tensor:

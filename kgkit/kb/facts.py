@@ -117,7 +117,7 @@ class Facts:
         return self._to(number, self.edges_without_inverse(number, relation))
 
     def of(self, number: int, relation: str | None, target: int | None) -> Iterator[Triple]:
-        """Yield what is said of an entity, by *relation* or any, about *wanted* or any."""
+        """Yield the facts of an entity, by *relation* or any, with the object *target* or any."""
         return self._of(number, self.edges(number, relation, "out"), target)
 
     def to(self, number: int, relation: str | None) -> Iterator[Triple]:

@@ -167,8 +167,10 @@ class GlossScorer(Scorer):
         has_text = rows.any(axis=1)
         fit[~has_text] = fit[has_text].mean() if has_text.any() else 0
         if weight := self.config.neighbours:
-            around = joined[:, len(query) :]  # (C, D)
-            fit = np.where(around.any(axis=1), (1 - weight) * fit + weight * (around @ query), fit)
+            neighbour_means = joined[:, len(query) :]  # (C, D)
+            fit = np.where(
+                neighbour_means.any(axis=1), (1 - weight) * fit + weight * (neighbour_means @ query), fit
+            )
         context = (fit - fit.max()) / self.config.temperature
         exponent = evenness(context) ** self.config.tempering if self.config.tempering else 1
         prior = np.maximum(shares(candidates.priors), TINY) ** np.float32(exponent)
@@ -183,8 +185,8 @@ def evenness(logits: Scores) -> float:
     """
     if len(logits) < 2:
         return 1.0
-    likely = shares(np.exp(logits - logits.max()))
-    entropy = -float(likely @ np.log(np.maximum(likely, np.finfo(np.float32).tiny)))
+    probabilities = shares(np.exp(logits - logits.max()))
+    entropy = -float(probabilities @ np.log(np.maximum(probabilities, np.finfo(np.float32).tiny)))
     return min(1.0, max(0.0, entropy / float(np.log(len(logits)))))
 
 

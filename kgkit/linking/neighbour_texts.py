@@ -11,6 +11,7 @@ D  width of a text's vector    K  relations
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -80,15 +81,15 @@ class NeighbourTexts(VectorRows):
     def gather(self, ids: ArrayLike) -> Matrix:
         """Return the rows of *ids*, of any shape (…): (…, (1 + K) · D) float32, zeros without a text."""
         numbers = check_ids(ids)
-        once, index = np.unique(numbers.ravel(), return_inverse=True)
-        rows = np.zeros((len(once), self.width), np.float32)
-        rows[:, : self.own_width] = unit(self.vectors.gather(once))
+        entities, index = np.unique(numbers.ravel(), return_inverse=True)
+        rows = np.zeros((len(entities), self.width), np.float32)
+        rows[:, : self.own_width] = unit(self.vectors.gather(entities))
         for number, relation in enumerate(self.relations, 1):
-            neighbours = [self._neighbours_of(int(entity), relation) for entity in once]
-            sizes = np.array([len(these) for these in neighbours], np.int64)
+            neighbours = [self._neighbours_of(int(entity), relation) for entity in entities]
+            sizes = np.array([*map(len, neighbours)], np.int64)
             if not sizes.any():
                 continue
-            texts = unit(self.vectors.gather([near for these in neighbours for near in these]))
+            texts = unit(self.vectors.gather([*chain.from_iterable(neighbours)]))
             begins = (np.cumsum(sizes) - sizes)[sizes > 0]
             columns = slice(number * self.own_width, (number + 1) * self.own_width)
             rows[sizes > 0, columns] = np.add.reduceat(texts, begins) / sizes[sizes > 0, None]
@@ -97,10 +98,11 @@ class NeighbourTexts(VectorRows):
 
     def prepare(self, ids: ArrayLike) -> None:
         """Make the rows of *ids*, and of their neighbours, that are made as they are needed."""
-        once = np.unique(check_ids(ids)).tolist()
-        neighbours = [self._neighbours_of(entity, relation) for relation in self.relations for entity in once]
-        needed = np.concatenate([np.array(each, np.int64) for each in [once, *neighbours]])
-        self.vectors.prepare(np.unique(needed))
+        entities = np.unique(check_ids(ids)).tolist()
+        neighbours = [
+            self._neighbours_of(entity, relation) for relation in self.relations for entity in entities
+        ]
+        self.vectors.prepare(np.unique(np.array([*entities, *chain.from_iterable(neighbours)], np.int64)))
 
     def _neighbours_of(self, entity: int, relation: str) -> list[int]:
         """Return the ids of the neighbours by one relation: `_MOST` at most, none of a retired entity."""

@@ -324,7 +324,7 @@ class GuardedRequest:
 
 
 def is_open_path(path: str) -> bool:
-    """Say whether a path needs no token: health, and the style sheet, without which errors have no looks."""
+    """Return whether a path needs no token: health, and static files, which pages of errors load."""
     return path in _OPEN_PATHS or path.startswith(_STATIC_PATH)
 
 

@@ -52,7 +52,9 @@ class ServiceMetrics:
         folder = os.environ.get(METRICS_FOLDER_VARIABLE)
         self._is_shared = bool(folder) and reserve_files(Path(folder or ""))
         if folder and not self._is_shared:
-            log.warning("there is no room for metrics that workers share: this one counts by itself")
+            log.warning(
+                "files for metrics cannot be reserved on the disk: each worker reports its own requests only"
+            )
             values.ValueClass = values.MutexValue
         self.registry = registry or CollectorRegistry()
         self._requests = Counter(

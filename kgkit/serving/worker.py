@@ -68,16 +68,16 @@ def open_socket(host: str, port: int) -> SharedSocket:
 
 
 class ProblemProtocol(H11Protocol):
-    """HTTP as uvicorn speaks it by h11, whose answer to what is no HTTP is a problem, too."""
+    """The h11 protocol of uvicorn, which answers a malformed request with problem+json."""
 
     def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are no request of HTTP, and close the connection.
+        """Answer bytes that are not a valid HTTP request, and close the connection.
 
         Args:
-            msg: uvicorn's sentence, which has no more to say.
+            msg: message of uvicorn, which is not sent.
         """
         problem = Problem(
-            400, "what was sent is no request of HTTP/1.1", headers={"Connection": "close"},
+            400, "the request is not valid HTTP/1.1", headers={"Connection": "close"},
             remedy="send a method, an address and headers of ASCII, in 64 kB at most",
         )  # fmt: skip
         response = problem_response(problem)

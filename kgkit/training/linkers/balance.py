@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from kgkit.heads.entity_linker import LinkerInputs
 
 LEAST_SHARE: Final = 0.01
-"""The least share that a balanced loss goes by: no single mention decides."""
+"""Lower shares are raised to this one, so that no single mention decides."""
 
 
-def balanced(gold_shares: NDArray[np.float64], balance: float) -> list[float]:
-    """Return how much mentions count, (M,), 1 on average: the rarer what is right, the more.
+def balanced_counts(gold_shares: NDArray[np.float64], balance: float) -> list[float]:
+    """Return how much each mention counts in the loss, (M,), 1 on average: more if its meaning is rare.
 
     Args:
-        gold_shares: (M,) share of the right meanings among those of the name; at least `LEAST_SHARE`.
+        gold_shares: (M,) share of the right meanings among those of the name, raised to `LEAST_SHARE`.
         balance: exponent: see `RidgeConfig`.
     """
     counts = np.maximum(gold_shares, LEAST_SHARE) ** -balance

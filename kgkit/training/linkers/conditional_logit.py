@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from kgkit.linking.ridge import START, YIELDING_START, Matrix
 
-FIRM: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
+PRECISIONS: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
 """κ of α, β, γ, δ, ε: 1 / κ is the variance that each has before any data."""
 
 _DELTA: Final = 3  # the place of δ
@@ -52,76 +52,82 @@ def fit_weights(
         yielding: whether there is an ε.
     """
     start = np.array(YIELDING_START if yielding else START)
-    firm = np.array(FIRM)[: len(start)]
+    precisions = np.array(PRECISIONS)[: len(start)]
     weighted = zip(examples, [1.0] * len(examples) if counts is None else counts, strict=True)
-    choices = [(terms, right, count) for (terms, right), count in weighted if right.any() and not right.all()]
+    choices = [
+        (terms, correct, count) for (terms, correct), count in weighted if correct.any() and not correct.all()
+    ]
     free = np.arange(len(start))
     weights = start.copy()
     if choices:
         terms = np.concatenate([terms for terms, _, _ in choices]).astype(np.float64)  # (R, F)
-        right = np.concatenate([right for _, right, _ in choices])
-        begins = np.cumsum([0, *(len(right) for _, right, _ in choices)])[:-1]
-        each = np.array([count for _, _, count in choices], np.float64)  # (M,)
+        correct = np.concatenate([correct for _, correct, _ in choices])
+        begins = np.cumsum([0, *(len(correct) for _, correct, _ in choices)])[:-1]
+        mention_counts = np.array([count for _, _, count in choices], np.float64)  # (M,)
         while True:
-            some = _Likelihood(terms[:, free], right, begins, each, start[free], firm[free]).minimum()
-            below = np.where(free == _DELTA, 0, some)
-            if below.min(initial=0) >= 0:
+            estimates = _Likelihood(
+                terms[:, free], correct, begins, mention_counts, start[free], precisions[free]
+            ).maximum()
+            constrained_estimates = np.where(free == _DELTA, 0, estimates)
+            if constrained_estimates.min(initial=0) >= 0:
                 break
-            free = np.delete(free, below.argmin())
+            free = np.delete(free, constrained_estimates.argmin())
         weights[:] = 0
-        weights[free] = np.maximum(some, 0)
+        weights[free] = np.maximum(estimates, 0)
     return weights.astype(np.float32)
 
 
 class _Likelihood(NamedTuple):
-    """The loss of weights, and what it is made of.
+    """What the likelihood of weights depends on.
 
     Attributes:
         terms: (R, F).
-        right: (R,) which candidates are right.
+        correct: (R,) which candidates are correct.
         begins: (M,) where the candidates of each mention begin.
         counts: (M,) how much each mention counts.
-        start, firm: (F,).
+        start, precisions: (F,).
     """
 
     terms: Numbers
-    right: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
     begins: NDArray[np.int64]
     counts: Numbers
     start: Numbers
-    firm: Numbers
+    precisions: Numbers
 
-    def at(self, weights: Numbers) -> tuple[float, Numbers, Numbers]:
-        """Return the loss, p of each candidate, (R,), and p of each right one among the right ones."""
+    def loss(self, weights: Numbers) -> tuple[float, Numbers, Numbers]:
+        """Return the loss, p of each candidate, (R,), and p of each correct one among these."""
         scores = self.terms @ weights
         sizes = np.diff([*self.begins, len(scores)])
         scores = scores - np.repeat(np.maximum.reduceat(scores, self.begins), sizes)
-        each = np.exp(np.maximum(scores, -500))
-        every, rights = (np.add.reduceat(values, self.begins) for values in (each, each * self.right))
-        penalty = 0.5 * (self.firm * (weights - self.start) ** 2).sum()
-        loss = self.counts @ np.log(every / rights) + penalty
-        return float(loss), each / np.repeat(every, sizes), each * self.right / np.repeat(rights, sizes)
+        values = np.exp(np.maximum(scores, -500))
+        correct_values = values * self.correct
+        sums, correct_sums = (np.add.reduceat(each, self.begins) for each in (values, correct_values))
+        penalty = 0.5 * (self.precisions * (weights - self.start) ** 2).sum()
+        loss = self.counts @ np.log(sums / correct_sums) + penalty
+        return float(loss), values / np.repeat(sums, sizes), correct_values / np.repeat(correct_sums, sizes)
 
-    def minimum(self) -> Numbers:
-        """Return w, (F,), by Newton's steps, each halved until it gains."""
+    def maximum(self) -> Numbers:
+        """Return the likeliest weights, (F,), by Newton's steps, each halved until it gains."""
         terms, begins = self.terms, self.begins
         weights = self.start.copy()
-        of_each = np.repeat(self.counts, np.diff([*begins, len(terms)]))  # (R,)
-        loss, likely, rightly = self.at(weights)
+        candidate_counts = np.repeat(self.counts, np.diff([*begins, len(terms)]))  # (R,)
+        loss, p, p_correct = self.loss(weights)
         for _ in range(_ROUNDS):
-            slope = terms.T @ (of_each * (likely - rightly)) + self.firm * (weights - self.start)
-            means = np.add.reduceat(likely[:, None] * terms, begins)  # (M, F)
-            bend = (terms * (of_each * likely)[:, None]).T @ terms + np.diag(self.firm)
-            bend -= (means * self.counts[:, None]).T @ means
-            step, before = np.linalg.solve(bend, slope), loss
+            gradient = terms.T @ (candidate_counts * (p - p_correct))
+            gradient += self.precisions * (weights - self.start)
+            means = np.add.reduceat(p[:, None] * terms, begins)  # (M, F)
+            hessian = (terms * (candidate_counts * p)[:, None]).T @ terms + np.diag(self.precisions)
+            hessian -= (means * self.counts[:, None]).T @ means
+            step, before = np.linalg.solve(hessian, gradient), loss
             while True:
-                tried = weights - step
-                loss, *probable = self.at(tried)
+                trial = weights - step
+                loss, *trial_p = self.loss(trial)
                 if loss <= before or np.abs(step).max() < 1e-9:
                     break
                 step = step / 2
             if loss <= before:
-                weights, (likely, rightly) = tried, probable
+                weights, (p, p_correct) = trial, trial_p
             if before - loss < _ENOUGH * max(1.0, before):
                 break
         return weights

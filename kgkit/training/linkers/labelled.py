@@ -317,8 +317,8 @@ def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Itera
             if document.mentions
         ]
         for document, scores in zip(documents, teacher(documents), strict=True):
-            targets = [shares(each) for each in scores]
-            best = [np.arange(len(each)) == (each.argmax() if len(each) else 0) for each in targets]
+            targets = [*map(shares, scores)]
+            best = [np.arange(len(p)) == (p.argmax() if len(p) else 0) for p in targets]
             yield LabelledDocument(document, best, targets=targets)
 
 

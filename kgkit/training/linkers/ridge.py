@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
 from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.linking.scoring import shares
-from kgkit.training.linkers.balance import balanced
+from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less, text_mean
 from kgkit.types import Candidates
@@ -71,7 +71,7 @@ def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOut
     gloss_mean = text_mean(data.vectors)
     examples = list(held_out_terms(data, together, gloss_mean))
     arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
-    counts = balanced(np.array([share for _, _, share in examples]), data.ridge.balance)
+    counts = balanced_counts(np.array([share for _, _, share in examples]), data.ridge.balance)
     pairs = [(each.terms, each.correct) for each in examples]
     return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
 

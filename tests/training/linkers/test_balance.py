@@ -9,28 +9,28 @@ from kgkit.errors import UsageError  # noqa: E402
 from kgkit.heads.entity_linker import LinkerInputs  # noqa: E402
 from kgkit.linking.prior_features import FEATURES, OF_PRIORS  # noqa: E402
 from kgkit.linking.ridge import RidgeConfig  # noqa: E402
-from kgkit.training.linkers.balance import LEAST_SHARE, MentionCounts, balanced  # noqa: E402
+from kgkit.training.linkers.balance import LEAST_SHARE, MentionCounts, balanced_counts  # noqa: E402
 
 
 def test_without_a_balance_each_mention_counts_alike():
-    assert balanced(np.array([0.9, 0.1, 0.001]), 0.0) == [1, 1, 1]
-    assert balanced(np.empty(0), 1.0) == []
+    assert balanced_counts(np.array([0.9, 0.1, 0.001]), 0.0) == [1, 1, 1]
+    assert balanced_counts(np.empty(0), 1.0) == []
 
 
 def test_with_a_full_balance_each_meaning_of_a_name_counts_alike():
     shares = np.array([0.9] * 90 + [0.1] * 10)
-    counts = np.array(balanced(shares, 1.0))
+    counts = np.array(balanced_counts(shares, 1.0))
     assert counts.mean() == pytest.approx(1)
     assert counts[:90].sum() == pytest.approx(counts[90:].sum())
 
 
 def test_half_a_balance_is_between():
-    frequent, rare = balanced(np.array([0.8, 0.2]), 0.5)
+    frequent, rare = balanced_counts(np.array([0.8, 0.2]), 0.5)
     assert rare / frequent == pytest.approx(2)
 
 
 def test_no_mention_counts_without_bounds():
-    first, second = balanced(np.array([LEAST_SHARE, 1e-9]), 1.0)
+    first, second = balanced_counts(np.array([LEAST_SHARE, 1e-9]), 1.0)
     assert first == second
 
 

@@ -14,7 +14,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
-from kgkit.training.linkers.conditional_logit import FIRM, fit_weights
+from kgkit.training.linkers.conditional_logit import PRECISIONS, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
 from kgkit.training.linkers.ridge import held_out_terms, train_ridge
@@ -154,7 +154,7 @@ def test_weights_are_where_the_loss_has_its_valley():
         for terms, right in told:
             scores = terms.astype(np.float64) @ weights
             surprise -= scores[right][0] - np.log(np.exp(scores).sum())
-        return surprise + 0.5 * (np.array(FIRM[:4]) * (weights - np.array(START)) ** 2).sum()
+        return surprise + 0.5 * (np.array(PRECISIONS[:4]) * (weights - np.array(START)) ** 2).sum()
 
     found = fit_weights(told).astype(np.float64)
     assert found.min() > 0
