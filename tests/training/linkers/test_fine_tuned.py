@@ -260,6 +260,7 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
     manifest = LINKER.read(where)
     assert (manifest.kb, manifest.build) == ("", "")
     assert {path.split("/")[0] for path in manifest.sizes} == {"head", "scale.npy"}
+    assert manifest.temperature == 1, "too few mentions are held out, and the score has no term of ridge"
     assert entities(kb, "light") == MEANT
     others = (
         Entity("animal", "dog", "a big red dog barks"),
