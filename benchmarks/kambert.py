@@ -11,27 +11,20 @@ is there already is not done again. HOME has the tagger, the chunker and the PMI
 """
 
 import argparse
-import hashlib
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from benchmarks.downstream import fine_tuned
+from benchmarks.fine_tuning import TaskFiles, Trainings, score_table
 from benchmarks.harness import REPOSITORY
 from benchmarks.kbert import timed
 from benchmarks.report import Table, Target
-from benchmarks.significance import NOTES as ABOUT_P
-from benchmarks.significance import chance_of_score, matthews, pearson, spread
 from kgkit.encoder.attention import set_attention
-from kgkit.evaluation.examples import Prediction
-from kgkit.evaluation.tasks import find_task
 from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
 from kgkit.inputs.maps import MAPS
 
@@ -57,20 +50,12 @@ Spearman's beside it.
 """
 
 
-class GlueSet(NamedTuple):
-    """A task of GLUE: the task of kgkit, the files to learn from, the file that is asked."""
-
-    task: str
-    data: tuple[Path, ...]
-    asked: Path
-
-
 SETS: Final = {
-    "cola": GlueSet(
+    "cola": TaskFiles(
         "acceptability", (GLUE / "CoLA/train.tsv.xz", GLUE / "CoLA/val.tsv"), GLUE / "CoLA/dev.tsv"
     ),
-    "rte": GlueSet("pair", (GLUE / "RTE/train.tsv.xz",), GLUE / "RTE/dev.tsv"),
-    "sts": GlueSet("regression", (GLUE / "STS-B/sts-train.csv.xz",), GLUE / "STS-B/sts-dev.csv"),
+    "rte": TaskFiles("pair", (GLUE / "RTE/train.tsv.xz",), GLUE / "RTE/dev.tsv"),
+    "sts": TaskFiles("regression", (GLUE / "STS-B/sts-train.csv.xz",), GLUE / "STS-B/sts-dev.csv"),
 }
 
 
@@ -199,73 +184,6 @@ def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-class Trainings:
-    """Trains rows, and keeps their answers.
-
-    Args:
-        home: where models lie.
-        out: where answers are kept.
-        glue: what is learnt.
-        words: further options of `kgkit train kambert`, for all rows.
-    """
-
-    def __init__(self, home: Path, out: Path, glue: GlueSet, words: Sequence[str]) -> None:
-        self.home, self.out, self.glue, self.words = home, out, glue, list(words)
-
-    def answers(self, row: Sequence[str], seed: int) -> dict[str, str]:
-        """Return the answers of a model by id; it is trained first, unless that has been done."""
-        task, data, asked = self.glue
-        key = hashlib.blake2b(repr((task, [*row], self.words)).encode(), digest_size=6).hexdigest()
-        path = self.out / f"{task}-{key}-{seed}.txt"
-        if not path.exists():
-            files = [word for file in data for word in ("--data", str(file))]
-            training = ["kambert", "--task", task, *row, *self.words, "--seed", str(seed), *files]
-            fine_tuned(self.home, path.stem, training, task, asked, path)
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return {name: label for name, _, label in (line.partition("\t") for line in lines)}
-
-
-def tasks(trainings: Trainings, rows: dict[str, list[str]], seeds: Sequence[int], title: str) -> Table:
-    """Return the table of scores; p is that of a difference to the first row."""
-    task = find_task(trainings.glue.task)
-    examples = task.read(trainings.glue.asked)
-    is_number = task.answer == "number"
-    labels = sorted({str(example.gold) for example in examples})
-    gold = np.array([_number(str(example.gold), labels, is_number) for example in examples])
-    score = pearson if is_number else matthews
-    if trainings.glue.task == "pair":
-        score = _accuracy
-    results, table = dict[str, NDArray[np.float64]](), []
-    for name, words in rows.items():
-        answers_by_seed = [trainings.answers(words, seed) for seed in seeds]
-        numbers = [
-            [_number(own[example.id], labels, is_number) for example in examples] for own in answers_by_seed
-        ]
-        results[name] = np.array(numbers)
-        whole = [task.score(examples, _predictions(own, is_number)) for own in answers_by_seed]
-        further = [key for key in whole[0] if key != score.__name__.strip("_")][:3]
-        beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
-        first = next(iter(results))
-        p = "" if name == first else f"{chance_of_score(gold, results[first], results[name], score):.4f}"
-        table.append([name, spread(100 * score(gold, results[name])), p, *beside])
-    columns = ("model", score.__name__.strip("_"), "p", *further)
-    return Table(title=title, notes=TASK_NOTES + ABOUT_P, columns=columns, rows=table)
-
-
-def _predictions(answers: Mapping[str, str], is_number: bool) -> list[Prediction]:
-    return [Prediction(name, float(label) if is_number else label) for name, label in answers.items()]
-
-
-def _number(answer: str, labels: Sequence[str], is_number: bool) -> float:
-    return float(answer) if is_number else float(labels.index(answer) if answer in labels else -1)
-
-
-def _accuracy(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of right answers, (…) for answers (…, N)."""
-    accuracy: NDArray[np.float64] = (answers == gold).mean(-1)
-    return accuracy
-
-
 def main() -> None:
     """Measure, and write the table to the standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kambert")
@@ -302,8 +220,9 @@ def main() -> None:
     rows = {name: every[name] for name in chosen.row or every}
     if chosen.alpha:
         rows = {f"α = {alpha}": [*every["KAM-BERT"], "--alpha", alpha] for alpha in chosen.alpha}
-    trainings = Trainings(chosen.home, chosen.out, SETS[chosen.set], words)
-    print(tasks(trainings, rows, chosen.seed or [0, 1, 2], f"KAM-BERT: {chosen.set}").markdown())
+    trainings = Trainings(chosen.home, chosen.out, "kambert", SETS[chosen.set], words)
+    seeds, title = chosen.seed or [0, 1, 2], f"KAM-BERT: {chosen.set}"
+    print(score_table(trainings, rows, seeds, title, TASK_NOTES).markdown())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Linkers of all types on word senses: F1 as publications have it, and where a linker leans on the prior.
 
     python -m benchmarks.senses --home HOME --model prior --model gloss --model senses [--vectors full]
+    python -m benchmarks.senses --home HOME --model gloss --model tempered-gloss --encoder ENCODER
 
 HOME holds WordNet, vectors of its texts, and the trained models that are named; `nearest:NAME` is the
-classifier of nearest neighbours over the means of a model of the type `ridge`. Candidates are those of the
-gold lemma and part of speech, as the framework has it.
+classifier of nearest neighbours over the means of a model of the type `ridge`. With `--encoder` the texts of
+the candidates are encoded by it as they are needed, for models that are not trained. Candidates are those of
+the gold lemma and part of speech, as the framework has it.
 """
 
 import argparse
@@ -17,9 +19,12 @@ import numpy as np
 import kgkit
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
+from kgkit.embedding.partial import PartialTextVectors
+from kgkit.embedding.text import TextConfig
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
-from kgkit.linking import Linker, Scorer
+from kgkit.linking import Linker, LinkerConfig, Scorer
+from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.ridge import RidgeScorer, meanings, queries
 from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, Candidates, Document
@@ -79,6 +84,13 @@ class Answered(NamedTuple):
     pos: str
     first: bool
     seen: bool
+
+
+def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
+    """Return the linker `gloss` or `tempered-gloss` over texts that *encoder* reads as they are needed."""
+    vectors = PartialTextVectors.open(kb, TextConfig(name=Path(encoder).name, encoder=encoder))
+    scorer = GlossScorer.of(kb, vectors, config=gloss_config(model))
+    return Linker(kb, LinkerConfig(max_candidates=None, nil="mark", top_k=1), scorer=scorer)
 
 
 def answered(linker: Linker, name: str, seen: frozenset[str]) -> list[Answered]:
@@ -154,6 +166,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--model", action="append", required=True)
     parser.add_argument("--vectors")
+    parser.add_argument("--encoder", help="of the texts, for models that are not trained")
     parser.add_argument("--coherence", choices=["graph"])
     chosen = parser.parse_args()
     seen = frozenset(
@@ -162,10 +175,13 @@ def main() -> None:
     rows = []
     with kgkit.open_kb("wordnet", home=chosen.home) as kb:
         for model in chosen.model:
-            linker = Linker.open(
-                kb, model=model.removeprefix("nearest:"), coherence=chosen.coherence,
-                vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
-            )  # fmt: skip
+            if chosen.encoder:
+                linker = over_encoder(kb, model, chosen.encoder)
+            else:
+                linker = Linker.open(
+                    kb, model=model.removeprefix("nearest:"), coherence=chosen.coherence,
+                    vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
+                )  # fmt: skip
             if model.startswith("nearest:") and isinstance(linker.scorer, RidgeScorer):
                 linker.scorer = Nearest(linker.scorer)
             rows.append(

