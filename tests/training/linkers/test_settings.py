@@ -220,6 +220,15 @@ def test_what_a_teacher_does_not_go_with_is_refused(settings, message):
         wsd(**{**TAUGHT, "head": HeadConfig(portable="kb"), **settings})
 
 
+@pytest.mark.parametrize("ridge", [{"yielding": True}, {"prior": "data"}])
+@pytest.mark.parametrize("portable", ["kb", "data"])
+def test_a_portable_head_has_no_weights_to_be_set(ridge, portable):
+    chosen = {"type": "head", "ridge": RidgeConfig(**ridge)}
+    with pytest.raises(UsageError, match=f"leave them out beside --portable {portable}$"):
+        wsd(head=HeadConfig(portable=portable), **chosen)
+    assert wsd(head=HeadConfig(), **chosen).ridge == RidgeConfig(**ridge)
+
+
 @pytest.mark.parametrize("settings", [{"type": "full"}, {"type": "prior", "coherence": CoherenceTraining()}])
 def test_texts_of_neighbours_are_for_the_types_that_read_texts(settings):
     with pytest.raises(UsageError, match=f"by the types ridge and head, not by {settings['type']}"):
