@@ -51,11 +51,13 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
         "other names",
         "names",
     ),
-    "description": ("description", "definition", "gloss", "summary", "abstract", "comment"),
+    "description": ("description", "definition", "gloss", "summary", "abstract", "comment", "notes"),
     "kind": ("kind", "type", "category", "class"),
     "count": ("count", "counts", "frequency"),
 }
-"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`."""
+"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`.
+
+Without any of those of a label, the only heading that ends in `name` is that: `Common name`."""
 
 SEVERAL: Final = ("aliases", "fact", "number", "attribute")
 """What several columns can be."""
@@ -369,6 +371,9 @@ def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
     for heading in HEADINGS[role]:
         if heading in plain and (index := plain.index(heading)) not in used:
             return index
+    if role == "label":
+        named = [index for index, name in enumerate(plain) if name.endswith(" name") and index not in used]
+        return named[0] if len(named) == 1 else None  # a first and a last name are no label each
     return None
 
 

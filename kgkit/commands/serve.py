@@ -30,7 +30,9 @@ def serve(
     default: Annotated[
         str | None,
         typer.Option(
-            "--default", metavar="KB", help="Knowledge base of requests that name none; by default the first."
+            "--default",
+            metavar="KB",
+            help="Knowledge base of requests that name none; by default the first --kb.",
         ),
     ] = None,
     host: Annotated[
@@ -72,7 +74,7 @@ def serve(
     """Serve knowledge bases over HTTP, until Ctrl-C or SIGTERM: what is under way then is finished."""
     check_packages()
     from kgkit.home import Home
-    from kgkit.serving.running import Supervisor
+    from kgkit.serving.running import Supervisor, has_default_kb
     from kgkit.serving.settings import ServiceSettings, read_limits, read_token
 
     settings = ServiceSettings(
@@ -81,7 +83,17 @@ def serve(
         allowed_origins=tuple(allow_origin or ()), device=device, limits=read_limits(limit or []),
     )  # fmt: skip
     messages = Messages(quiet=quiet)
-    Supervisor(settings, Home.find(home), quiet=quiet).run(lambda url: messages.write(f"serving {url}"))
+    supervisor = Supervisor(settings, Home.find(home), quiet=quiet)
+
+    def announce(url: str) -> None:
+        messages.write(f"serving {url}")
+        if not has_default_kb(supervisor.settings, supervisor.home):
+            messages.write(
+                "no knowledge base is the default: requests that name none are refused; "
+                "--default KB or `kgkit kb default KB` sets it"
+            )
+
+    supervisor.run(announce)
 
 
 def models_by_kb(kbs: "Sequence[str]") -> "Mapping[str, tuple[str, ...]]":

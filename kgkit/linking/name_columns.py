@@ -177,4 +177,4 @@ def _name_of_cell(cell: Any, column: str) -> str:
     """Return a cell of a table that is not empty."""
     if isinstance(cell, str):
         return cell
-    raise UsageError(f"column {column!r} has {cell!r}, a {type(cell).__name__}; names are strings")
+    raise UsageError(f"column {column!r} has {cell!r}, of the type {type(cell).__name__}; names are strings")

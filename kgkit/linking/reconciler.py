@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UnknownName, UsageError, did_you_mean
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
 from kgkit.kb.similar import SimilarSurface, similar_surfaces
@@ -41,6 +41,8 @@ _LENGTHS: Final = 2, 60
 _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
 _CACHE_SIZE: Final = 20_000
+_MAX_VALUES: Final = 10_000  # of an attribute, among which one that was meant is looked for
+_LISTED: Final = 10  # types, and attributes, that an error names
 
 
 class EntityScore(NamedTuple):
@@ -249,8 +251,19 @@ class _KindFilter:
         """
         kb, kind = self._kb, self._kind
         kinds = sorted(kb.manifest.counts.entities)
-        if kind not in kinds and len(kb) < MAX_SCANNED and not any(map(self._fits, kb)):
-            raise UnknownName(f"kind of entity, type or ATTRIBUTE=VALUE in {kb.name!r}", kind, kinds)
+        if kind in kinds or len(kb) >= MAX_SCANNED:
+            return
+        types: set[str] = set()
+        attributes: set[str] = set()
+        values: set[str] = set()
+        for entity in kb:
+            if self._fits(entity):
+                return
+            types.update(entity.types)
+            attributes.update(entity.attributes)
+            if len(values) < _MAX_VALUES:
+                values.update(self._values(entity))
+        raise unknown_kind(kb.name, kind, [*kinds, *sorted(types)], attributes, values)
 
     def accepts(self, number: int) -> bool:
         """Say whether the entity of an id is wanted."""
@@ -264,6 +277,32 @@ class _KindFilter:
     def _fits(self, entity: Entity) -> bool:
         if self._kind == entity.kind or self._kind in entity.types:
             return True
-        value = entity.attributes.get(self._attribute) if "=" in self._kind else None
+        return "=" in self._kind and self._value in self._values(entity)
+
+    def _values(self, entity: Entity) -> list[str]:
+        """Return the values of the attribute that an entity has, as texts."""
+        value = entity.attributes.get(self._attribute)
         values = value if isinstance(value, list | tuple) else [value]
-        return any(each is not None and str(each) == self._value for each in values)
+        return [str(each) for each in values if each is not None]
+
+
+def unknown_kind(
+    kb: str, kind: str, types: Iterable[str], attributes: Iterable[str], values: Iterable[str] = ()
+) -> UnknownName:
+    """Return the error for a kind that no entity has, with names that there are.
+
+    Args:
+        kb: name of the knowledge base.
+        kind: kind, type, or `ATTRIBUTE=VALUE`.
+        types: kinds of its entities, and types.
+        attributes: names of the attributes of its entities.
+        values: values of the attribute that *kind* names; empty if none has it.
+    """
+    names = [f"{kind.partition('=')[0]}={value}" for value in sorted(values)]
+    if not names:
+        with_attributes = [f"{name}=…" for name in sorted(attributes)]
+        names = [*dict.fromkeys(types)][:_MAX_VALUES]
+        names = [*names[:_LISTED], *with_attributes[:_LISTED], *names[_LISTED:]]
+    listed = ", ".join(names[: 2 * _LISTED]) + (", …" if len(names) > 2 * _LISTED else "")
+    hint = f"there are: {listed or 'none'}{did_you_mean(kind, names)}"
+    return UnknownName(f"kind of entity, type or ATTRIBUTE=VALUE in {kb!r}", kind, names, hint=hint)

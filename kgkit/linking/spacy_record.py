@@ -131,7 +131,7 @@ def find_requirements(
         needs += [f"the model {model}"] if model not in (None, *BUILT_IN) else []
         needs += [f"the vectors {vectors}"] if vectors is not None else []
         raise NotThere(
-            f"{owner} needs {' and '.join(needs)}, and not all of it is in {home.path}: "
-            f"{'; '.join(problems)}. KGKIT_HOME names another folder"
+            f"{owner} needs {' and '.join(needs)}, and not all of it is in {home.path}, "
+            f"the folder that the variable KGKIT_HOME can change: {'; '.join(problems)}"
         )
     return f"{build.name}@{build.build}"

@@ -49,7 +49,9 @@ class ReconcileArguments(msgspec.Struct, forbid_unknown_fields=True):
         list[str], Meta(min_length=1, max_length=_NAMES, description="Names, typing errors included.")
     ]
     kb: KBArgument = None
-    kind: Annotated[str | None, Meta(description="Kind or type of the only entities; null: any.")] = None
+    kind: Annotated[
+        str | None, Meta(description="Only entities of this kind or type, or ATTRIBUTE=VALUE; null: any.")
+    ] = None
     limit: Annotated[int, Meta(ge=1, le=10, description="Largest number of candidates of a name.")] = 3
 
 
@@ -73,7 +75,7 @@ class NeighboursArguments(msgspec.Struct, forbid_unknown_fields=True):
 
     key: KeyArgument
     kb: KBArgument = None
-    relation: Annotated[str | None, Meta(description="Name of the only relation; null: any.")] = None
+    relation: Annotated[str | None, Meta(description="Only facts of this relation; null: of any.")] = None
     direction: Annotated[
         Literal["out", "in", "both"], Meta(description="Facts with the entity as subject, object, or both.")
     ] = "both"

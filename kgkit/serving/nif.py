@@ -4,6 +4,7 @@
 `nil` (`true`: mentions without an entity are written too) and `task` (`a2kb`, `d2kb`).
 """
 
+from functools import partial
 from typing import Final, get_args
 
 from fastapi import APIRouter
@@ -14,6 +15,7 @@ from kgkit.evaluation.nif import NifLimits
 from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.nif_documents import MAX_TRIPLES, NifDocument, Task, read_documents, write_documents
 from kgkit.serving.problems import Problem
+from kgkit.serving.resource_iris import is_by_label
 from kgkit.serving.service import Service
 from kgkit.types import LinkedDocument
 
@@ -39,15 +41,17 @@ def router(service: Service) -> APIRouter:
             raise Problem(422, f"task is {fields['task'][:40]!r}; it is a2kb or d2kb", field="task")
         limits = NifLimits(service.limits.documents + service.limits.mentions, MAX_TRIPLES)
         documents = await service.call(read_documents, await request.body(), limits, task)
+        kb = request.path_params.get("kb") or fields.get("kb") or None
         linked = await _links(
             service,
             documents,
-            kb=request.path_params.get("kb") or fields.get("kb") or None,
+            kb=kb,
             model=fields.get("model") or None,
             threshold=parse_number("threshold", fields.get("threshold", "")),
             nil=fields.get("nil") == "true",
         )
-        body = await service.call(write_documents, documents, linked)
+        by_label = bool(linked) and is_by_label(service.resources.served(kb).kb.manifest.url_pattern)
+        body = await service.call(partial(write_documents, documents, linked, by_label=by_label))
         accepted = request.headers.get("accept", "")
         return Response(body, media_type=X_TURTLE if X_TURTLE in accepted else TURTLE)
 

@@ -98,24 +98,29 @@ def phrase_iri(context: str, start: int, end: int) -> str:
     return f"{base}#phrase_{start}_{end}" if iri == context else iri  # a phrase that is all of the text
 
 
-def write_documents(documents: Sequence[NifDocument], linked: Sequence[LinkedDocument]) -> bytes:
+def write_documents(
+    documents: Sequence[NifDocument], linked: Sequence[LinkedDocument], *, by_label: bool = False
+) -> bytes:
     """Return contexts with their links in Turtle.
 
     Args:
         documents: contexts.
         linked: the links of each.
+        by_label: whether addresses of entities are made of their labels: see `resource_iri`.
     """
     parts = [NIF_HEAD]
     for nif, links in zip(documents, linked, strict=True):
-        parts.extend(nif_statements(nif.iri, nif.document.text, _phrases(nif.iri, links)))
+        parts.extend(nif_statements(nif.iri, nif.document.text, _phrases(nif.iri, links, by_label)))
     return "".join(parts).encode()
 
 
-def _phrases(context: str, links: LinkedDocument) -> Iterator[NifPhrase]:
+def _phrases(context: str, links: LinkedDocument, by_label: bool) -> Iterator[NifPhrase]:
     for link in links:
         iri = link.id or phrase_iri(context, link.start, link.end)
-        yield NifPhrase(iri, link.start, link.end, _entity_iri(link), link.score)
+        yield NifPhrase(iri, link.start, link.end, _entity_iri(link, by_label), link.score)
 
 
-def _entity_iri(link: Link) -> str:
-    return nil_iri(link.text) if link.entity is None else resource_iri(link.entity, link.url)
+def _entity_iri(link: Link, by_label: bool) -> str:
+    if link.entity is None:
+        return nil_iri(link.text)
+    return resource_iri(link.entity, link.url, by_label=by_label)

@@ -175,7 +175,10 @@ class ServiceResources:
         """
         chosen = name or self.default_name()
         if chosen is None:
-            raise UsageError(f"which knowledge base? Served are {', '.join(self.names())}: name one")
+            raise UsageError(
+                f"which knowledge base? Served are {', '.join(self.names())}: name one as kb, or set the "
+                "default with `kgkit serve --default KB` or `kgkit kb default KB`"
+            )
         served = self._served.get(chosen)
         if served is None:
             raise UnknownName("knowledge base served here", chosen, self.names())

@@ -64,7 +64,7 @@ class ReconcileRequest(RequestModel):
 
     names: list[str | None] = Field(description="Names; null for an empty cell.")
     kb: str | None = Field(None, description=_KB)
-    kind: str | None = Field(None, description="Kind or type of the only entities, or ATTRIBUTE=VALUE.")
+    kind: str | None = Field(None, description="Only entities of this kind or type, or ATTRIBUTE=VALUE.")
     top: int = Field(5, ge=1, description="Candidates of a name.")
     threshold: float = Field(0.5, ge=0, le=1, description="Least score of a match.")
 
@@ -113,7 +113,7 @@ class PathQuery(KBQuery):
 
     source: str
     target: str
-    relation: list[str] = Field([], description="Name of the only relation; it may be repeated.")
+    relation: list[str] = Field([], description="Only facts of this relation; it may be repeated.")
 
 
 class NearestQuery(KBQuery):

@@ -220,6 +220,16 @@ def with_default_kb(settings: ServiceSettings, home: Home) -> ServiceSettings:
     return settings
 
 
+def has_default_kb(settings: ServiceSettings, home: Home) -> bool:
+    """Say whether requests that name no knowledge base are answered.
+
+    Args:
+        settings: settings of the running service.
+        home: folder of knowledge bases and models.
+    """
+    return bool(settings.default_kb or settings.kbs or home.chosen_default)
+
+
 def _has_ended(worker: WorkerProcess) -> bool:
     """Say whether a worker has ended."""
     try:

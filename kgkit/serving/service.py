@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Literal, ParamSpec, TypeVar
 
 from kgkit.candidates.input_mentions import check_mentions
-from kgkit.errors import UnknownEntity, UnknownName, UsageError
+from kgkit.errors import UnknownEntity, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
-from kgkit.linking.reconciler import NameMatch, ReconcileConfig
+from kgkit.linking.reconciler import NameMatch, ReconcileConfig, unknown_kind
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.kb_schema import SchemaCache
 from kgkit.serving.logs import RequestLog
@@ -328,8 +328,8 @@ class Service:
             UnknownName: if no entity is of that kind or type, or has that attribute.
         """
         kinds = sorted(kb.manifest.counts.entities)
-        if kind not in kinds and not self.schemas(kb).may_select(kind):
-            raise UnknownName(f"kind of entity, type or ATTRIBUTE=VALUE in {kb.name!r}", kind, kinds)
+        if kind not in kinds and not (schema := self.schemas(kb)).may_select(kind):
+            raise unknown_kind(kb.name, kind, [*kinds, *schema.types], schema.attributes)
 
     def _check_text(self, text: str, field: str = "text") -> None:
         if not text.strip():

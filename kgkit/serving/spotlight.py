@@ -15,7 +15,7 @@ from starlette.responses import Response
 from kgkit.kb import KnowledgeBase
 from kgkit.serving.forms import count_field, number_field, read_fields
 from kgkit.serving.problems import Problem
-from kgkit.serving.resource_iris import resource_iri
+from kgkit.serving.resource_iris import is_by_label, resource_iri
 from kgkit.serving.service import Service
 from kgkit.serving.spotlight_format import (
     Process,
@@ -161,7 +161,9 @@ def _description(kb: KnowledgeBase, key: str) -> _Description | None:
     entity = kb.get(key)
     if entity is None:  # it was there when the text was linked
         return None
-    iri, support = resource_iri(key, kb.url(entity.id) or ""), kb.degree(entity.id, direction="in")
+    by_label = is_by_label(kb.manifest.url_pattern)
+    iri = resource_iri(key, kb.url(entity.id) or "", by_label=by_label)
+    support = kb.degree(entity.id, direction="in")
     return _Description(iri, entity.label or key, _types(entity), support)
 
 

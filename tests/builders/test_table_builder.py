@@ -51,6 +51,20 @@ def test_a_table_is_read_by_its_headings(tmp_path):
         ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("header", "label"),
+    [
+        ("code;Common name;size", "Giraffe"),
+        ("code;common_name;name", "big"),
+        ("code;first name;last name", "1"),
+        ("code;Username;size", "1"),
+    ],
+)
+def test_the_only_heading_that_ends_in_name_is_the_label(tmp_path, header, label):
+    with built(write(tmp_path / "names.csv", f"{header}\n1;Giraffe;big\n"), tmp_path) as kb:
+        assert kb["1"].label == label
+
+
 def test_columns_may_be_named_with_the_separator_of_aliases(tmp_path):
     table = "nr;who;alias1;alias2;note\n7;Ada;A. L., Lovelace;Countess;x\n"
     columns = {"key": "nr", "label": "who", "aliases": ["alias1, ", "alias2"], "attribute": ["note"]}

@@ -391,6 +391,12 @@ def test_without_a_file_skipped_records_are_named_on_standard_error(home, tmp_pa
     assert str(SkippedRecord("a", None, "no")) == "a: no"
 
 
+def test_a_record_that_cannot_be_read_is_an_error_that_says_how_to_leave_it_out(home):
+    done = run("link", "-", "--input-format", "jsonl", "--home", home, given=b"[]\n")
+    assert (done.code, done.out) == (1, "")
+    assert "error: -:1: expected" in done.err and "; --bad skip leaves out what cannot be read" in done.err
+
+
 # -- going on ---------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ import signal
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,16 @@ def is_worker(path):
         return parent == os.getpid() and b"spawn_main" in path.joinpath("cmdline").read_bytes()
     except OSError:
         return False
+
+
+def test_workers_that_are_starting_leave_ctrl_c_to_their_parent(capfd):
+    def requests():
+        for child in active_children():
+            os.kill(child.pid, signal.SIGINT)
+        yield from ("a", "b")
+
+    assert [*map_in_workers(Misbehave(), requests(), workers=2)] == ["a", "b"]
+    assert capfd.readouterr().err == ""
 
 
 def test_workers_end_with_the_iteration_whatever_ends_it():

@@ -21,6 +21,14 @@ def settings(monkeypatch):
     return collected
 
 
+def test_a_service_without_a_default_knowledge_base_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(running.Supervisor, "run", lambda self, announce: announce("http://x/"))
+    for arguments, expected in ([], True), (["--kb", "a"], False), (["--default", "a"], False):
+        done = run("serve", "--home", tmp_path, *arguments)
+        assert done.err.startswith("serving http://x/\n")
+        assert ("no knowledge base is the default" in done.err) is expected
+
+
 def test_a_service_is_on_loopback_with_all_knowledge_bases_unless_told_otherwise(settings):
     assert run("serve").code == 0
     ((service, quiet),) = settings

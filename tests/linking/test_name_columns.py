@@ -174,7 +174,7 @@ def test_a_column_that_would_be_written_over_is_refused_and_a_prefix_helps(home)
 
 
 def test_cells_that_are_no_strings_are_refused(home):
-    with pytest.raises(UsageError, match="column 'name' has 7, a int; names are strings"):
+    with pytest.raises(UsageError, match="column 'name' has 7, of the type int; names are strings"):
         kgkit.reconcile(table("pandas", {"name": [7]}), "places", column="name", home=home)
 
 

@@ -9,7 +9,13 @@ from kgkit.building import Alias, Entity
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.kb.similar import SimilarSurface
 from kgkit.linking import reconciler as module
-from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler, surface_probabilities
+from kgkit.linking.reconciler import (
+    NameMatch,
+    ReconcileConfig,
+    Reconciler,
+    surface_probabilities,
+    unknown_kind,
+)
 from tests.old_format import publish_as_format_2
 from tests.small_kb import build
 
@@ -200,6 +206,27 @@ def test_a_kind_that_no_entity_has_is_refused_with_the_kinds(kb):
         reconciler(kb, kind="cities")
     with pytest.raises(UnknownName, match="'country=Spain'"):
         reconciler(kb, kind="country=Spain")
+
+
+def test_an_attribute_that_no_entity_has_is_refused_with_the_attributes(kb):
+    with pytest.raises(
+        UnknownName, match=r"there are: band, city, river.*, country=….*did you mean 'country=…'"
+    ):
+        reconciler(kb, kind="countri=")
+
+
+def test_a_value_that_no_entity_has_is_refused_with_the_values(kb):
+    with pytest.raises(
+        UnknownName, match=r"'country=Germani'; there are: country=.*mean 'country=Germany'\?"
+    ):
+        reconciler(kb, kind="country=Germani")
+    with pytest.raises(UnknownName, match=r"'country'; there are: country=.*Germany"):
+        reconciler(kb, kind="country")
+
+
+def test_an_error_lists_some_of_many_values():
+    error = unknown_kind("kb", "size=x", ["thing"], ["size"], map(str, range(100)))
+    assert "size=26, …" in str(error) and len(error.names) == 100
 
 
 def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):

@@ -159,6 +159,13 @@ def written(iri, document):
     return content.decode()
 
 
+def test_senses_of_a_word_have_iris_of_their_own():
+    url = "https://x.example/lemma/bank"
+    document = linked(link(0, 4, "bank.n.01", "bank", url=url), text="bank")
+    content = write_documents([NifDocument("urn:a", Document("urn:a", "bank"))], [document], by_label=True)
+    assert f"<{url}#bank.n.01>" in content.decode()
+
+
 def test_the_same_context_comes_with_its_links(tmp_path):
     document = linked(link(2, 8, "Q64", "Berlin"), link(13, 15, "Peking", "北京"))
     path = tmp_path / "a.ttl"

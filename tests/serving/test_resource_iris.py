@@ -3,7 +3,7 @@
 import pytest
 
 from kgkit.evaluation.entity_iris import entity_of_iri
-from kgkit.serving.resource_iris import DBPEDIA, resource_iri, resource_name
+from kgkit.serving.resource_iris import DBPEDIA, is_by_label, resource_iri, resource_name
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,28 @@ from kgkit.serving.resource_iris import DBPEDIA, resource_iri, resource_name
 )
 def test_an_entity_has_the_iri_that_its_readers_expect(key, url, iri):
     assert resource_iri(key, url) == iri
+
+
+def test_an_address_by_label_has_the_key_behind_it():
+    url = "https://en-word.net/lemma/bank"
+    assert resource_iri("bank.n.01", url, by_label=True) == f"{url}#bank.n.01"
+    assert resource_iri("a #b", url, by_label=True) == f"{url}#a%20%23b"
+    assert resource_iri("bank.n.01", by_label=True) == "http://dbpedia.org/resource/bank.n.01"
+    page = "https://en.wikipedia.org/wiki/Bank"
+    assert resource_iri("Bank", page, by_label=True) == "http://dbpedia.org/resource/Bank"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "by_label"),
+    [
+        ("", False),
+        ("https://x.org/{key}", False),
+        ("https://x.org/{label:_}", True),
+        ("https://x.org/{nr}", False),
+    ],
+)
+def test_a_pattern_with_the_label_gives_addresses_by_label(pattern, by_label):
+    assert is_by_label(pattern) is by_label
 
 
 @pytest.mark.parametrize("key", ["Berlin", "AC/DC", "Café 100%", 'a <b> "c" {d}', "北京", "A#B?c"])

@@ -51,7 +51,7 @@ def test_of_several_one_has_to_be_named_unless_one_is_the_default(tmp_path, monk
     for name in ("a", "b"):
         publish(tmp_path, "apple", kb=name)
     resources = open_resources(tmp_path)
-    with pytest.raises(UsageError, match="which knowledge base\\? Served are a, b"):
+    with pytest.raises(UsageError, match=r"which knowledge base\? Served are a, b: name one .* --default KB"):
         resources.served()
     with pytest.raises(UnknownName, match="there are: a, b"):
         resources.served("c")

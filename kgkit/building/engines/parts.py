@@ -32,6 +32,7 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.engines.workers import outlive_no_parent
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
+from kgkit.signals import interrupts_blocked
 
 __all__ = [
     "Display",
@@ -276,7 +277,8 @@ def _observe_in_processes(
                 # No more than are running: after an error nothing waits in the pool.
                 while waiting and len(running) < workers:
                     number = waiting.pop()
-                    task = pool.submit(_observe, folder, parts[number], number, types, steps)
+                    with interrupts_blocked():  # it may start a process
+                        task = pool.submit(_observe, folder, parts[number], number, types, steps)
                     running[task] = number
                 finished, _ = wait(running, timeout=_EVERY, return_when=FIRST_COMPLETED)
                 reading.update(

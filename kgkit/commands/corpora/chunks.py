@@ -145,7 +145,8 @@ class ChunkWriter:
             return parse_entry(entry, self._answerer.mention_fields)
         except SourceError as error:
             if not self._skip_bad:
-                raise
+                message = f"{error.message}; --bad skip leaves out what cannot be read"
+                raise SourceError(message, path=error.path, line=error.line, text=error.text) from None
             skipped.append(SkippedRecord(entry.file, error.line, error.message))
             return None
 

@@ -21,6 +21,7 @@ from threading import Thread
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from kgkit.errors import KgkitError, UsageError
+from kgkit.signals import interrupts_blocked
 
 Request = TypeVar("Request", contravariant=True)
 Result = TypeVar("Result", covariant=True)
@@ -79,7 +80,7 @@ class _Worker:
         self._process: BaseProcess = context.Process(target=_serve, args=(end, task, workers))
         self._results: deque[tuple[bool, Any]] = deque()
         self._ended = False
-        with end:  # only the process has it open, so that its end is seen
+        with end, interrupts_blocked():  # only the process has the end open, so that its own end is seen
             self._process.start()
         stack.callback(self._end)
 

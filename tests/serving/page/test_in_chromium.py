@@ -127,6 +127,15 @@ def test_a_column_is_reconciled_by_keyboard(site, chromium, scripts):
     chromium.tab_to("form[action='/column.csv'] button")
 
 
+@pytest.mark.parametrize(("width", "display"), [(360, "block"), (1280, "inline-block")])
+def test_candidates_of_a_name_have_a_line_each_on_a_narrow_page(site, chromium, width, display):
+    """Slow: a browser draws the page."""
+    chromium.resize(width)
+    chromium.open(site + "/column?kb=facts&names=dog%0Amosue%0Acar")
+    others = "[...document.querySelectorAll('.other')]"
+    assert set(chromium.evaluate(f"{others}.map(other => getComputedStyle(other).display)")) == {display}
+
+
 def test_what_a_keyboard_skips_is_the_navigation(site, chromium):
     """Slow: a browser is steered."""
     chromium.open(site + "/search?kb=facts&q=dog")
