@@ -6,8 +6,8 @@
               with a prior that yields where the texts tell the candidates apart
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
-Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
-that a trained model may have, in `.trained_coherence`.
+Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge`, `.head` and `.rerank`; those of the
+second stage that a trained model may have, in `.trained_coherence`.
 """
 
 import logging
@@ -187,6 +187,10 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
             from kgkit.linking.head import HeadScorer
 
             return HeadScorer.open(folder, manifest, opening)
+        case "rerank":
+            from kgkit.linking.rerank import RerankScorer
+
+            return RerankScorer.open(folder, manifest, opening)
         case other:
             raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")
 

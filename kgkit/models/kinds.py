@@ -238,13 +238,13 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
         vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
         fingerprint: of the encoder that made these vectors; empty if none did.
         texts: the template and the kinds of entities that they were made with; empty if that is not known.
-        reader: the fields of `SpanConfig`.
+        reader: the fields of `SpanConfig`; of a re-ranker, of `RerankReading`.
         temperature: that scores are divided by, so that they are probabilities.
         coherence: settings of the second stage, if it was trained with one.
-        mentions: tagger whose names it links where nobody names another; "": the knowledge base's generator
-            finds the mentions.
+        mentions: tagger whose names it links by default; "": the knowledge base's generator finds them.
         threshold: least score of its links where nobody names another.
         neighbours: relations whose neighbours' texts it reads beside that of an entity.
+        first, first_sha256: of a re-ranker, the model whose best candidates it reads; that one's manifest.
     """
 
     vectors: str
@@ -257,6 +257,8 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     mentions: str = ""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     neighbours: tuple[str, ...] = ()
+    first: str = ""
+    first_sha256: str = ""
 
     @property
     def kb(self) -> str:

@@ -34,9 +34,18 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
     ("options", "said"),
     [
         (["--seed", 1], "ridge draws nothing at random: leave out --seed"),
-        (["--epochs", 2], "--epochs and --bf16 are settings of the types head and full, not of ridge"),
-        (["--control"], "--control, --epochs and --bf16 are settings of the types head and full, not of"),
-        (["--no-bf16"], "--control, --epochs and --bf16 are settings of the types head and full, not of"),
+        (
+            ["--epochs", 2],
+            "--epochs and --bf16 are settings of the types head, full and rerank, not of ridge",
+        ),
+        (
+            ["--control"],
+            "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of",
+        ),
+        (
+            ["--no-bf16"],
+            "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of",
+        ),
         (["--portable", "kb"], "add --type head"),
         (["--type", "head", "--seed", -1], "--seed"),
         (["--rung", "head"], "it is called --type now"),

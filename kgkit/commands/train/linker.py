@@ -15,6 +15,7 @@ from kgkit.commands.output import check_files
 from kgkit.commands.train.linker_options import (
     BalanceOption,
     CandidatesOption,
+    FirstStageOption,
     HeadsOption,
     LearntPriorOption,
     LinkerBf16Option,
@@ -28,6 +29,7 @@ from kgkit.commands.train.linker_options import (
     PopularityOption,
     PortableOption,
     PresetOption,
+    RerankEncoderOption,
     SecondStageOption,
     SenseGoldOption,
     TeacherOption,
@@ -45,6 +47,8 @@ def linker(
     task: LinkerTaskOption = None,
     preset: PresetOption = None,
     model_type: LinkerTypeOption = "ridge",
+    first: FirstStageOption = "",
+    encoder: RerankEncoderOption = None,
     mentions: LinkerTaggerOption = "",
     coherence: SecondStageOption = False,
     popularity: PopularityOption = None,
@@ -86,7 +90,7 @@ def linker(
             task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, neighbours=neighbours,
-            balance=balance, yielding=yielding, prior=prior != "kb",
+            balance=balance, yielding=yielding, prior=prior != "kb", first=first, encoder=encoder,
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
@@ -99,7 +103,7 @@ def linker(
         )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(model_type, portable, control, epochs, seed, heads, bf16)
+    settings = _settings(model_type, portable, control, epochs, seed, heads, bf16, encoder)
     if seed and settings is None and not coherence:
         raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
@@ -114,6 +118,8 @@ def linker(
         size=size,
         head=settings if model_type == "head" else None,
         full=settings if model_type == "full" else None,
+        rerank=settings if model_type == "rerank" else None,
+        first=first,
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
         if coherence
         else None,
@@ -152,23 +158,30 @@ def _settings(
     seed: int,
     heads: int,
     bf16: bool | None,
+    encoder: str | None,
 ) -> Any:
     """Return the settings of the model types that follow a gradient; None for the others."""
     if (portable or heads != 1) and model_type != "head":
         raise UsageError("--portable and --heads are settings of the type head: add --type head")
-    if model_type not in ("head", "full"):
+    if encoder is not None and model_type != "rerank":
+        raise UsageError(f"--encoder is a setting of the type rerank, not of {model_type}: leave it out")
+    if model_type not in ("head", "full", "rerank"):
         if control or epochs is not None or bf16 is not None:
             raise UsageError(
-                f"--control, --epochs and --bf16 are settings of the types head and full, not of {model_type}"
+                "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of "
+                f"{model_type}"
             )
         return None
     try:
         from kgkit.training.linkers.fine_tuned import FullConfig
         from kgkit.training.linkers.head import HeadConfig
+        from kgkit.training.linkers.rerank import RerankConfig
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
     chosen: dict[str, Any] = {"control": control, "seed": seed}
     chosen |= {key: value for key, value in {"epochs": epochs, "bf16": bf16}.items() if value is not None}
+    if model_type == "rerank":
+        return RerankConfig(**chosen | ({} if encoder is None else {"encoder": encoder}))
     return (
         FullConfig(**chosen) if model_type == "full" else HeadConfig(portable=portable, heads=heads, **chosen)
     )

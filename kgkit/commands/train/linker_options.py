@@ -24,11 +24,11 @@ PresetOption = Annotated[
     ),
 ]
 LinkerTypeOption = Annotated[
-    Literal["ridge", "head", "full", "prior", "gloss", "tempered-gloss"],
+    Literal["ridge", "head", "full", "rerank", "prior", "gloss", "tempered-gloss"],
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="Model type: ridge, head or full, each slower to train; the others: with --coherence.",
+        help="Model type: ridge, head, full or rerank, each slower to train; the others: with --coherence.",
     ),
 ]
 LinkerTaggerOption = Annotated[
@@ -38,6 +38,23 @@ LinkerTaggerOption = Annotated[
         metavar="NAME",
         help="el: tagger whose names the linker links by default; the threshold is chosen with it, on "
         "one document in ten.",
+    ),
+]
+FirstStageOption = Annotated[
+    str,
+    typer.Option(
+        "--first",
+        metavar="MODEL",
+        help="rerank: linker whose best candidates are read together with the context, and scored again.",
+    ),
+]
+RerankEncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="ENCODER",
+        help="rerank: what it begins as, a folder, a package or a hub id; else all-MiniLM-L6-v2.",
+        show_default=False,
     ),
 ]
 SecondStageOption = Annotated[
@@ -81,11 +98,12 @@ YieldingOption = Annotated[
     bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
 ]
 VectorControlOption = Annotated[
-    bool, flag("--control", help="head, full: train without the vectors of entities.")
+    bool,
+    flag("--control", help="head, full: train without the vectors of entities; rerank: without their texts."),
 ]
 LinkerEpochsOption = Annotated[
     int | None,
-    typer.Option("--epochs", metavar="N", help="head, full: number of times that all data are read."),
+    typer.Option("--epochs", metavar="N", help="head, full, rerank: number of times that all data are read."),
 ]
 NeighboursOption = Annotated[
     list[str] | None,
@@ -124,8 +142,8 @@ LinkerBf16Option = Annotated[
     bool | None,
     typer.Option(
         "--bf16/--no-bf16",
-        help="head, full: multiply in bfloat16, or in float32; else head in float32, full in what is "
-        "faster here.",
+        help="head, full, rerank: multiply in bfloat16, or in float32; else head in float32, the others in "
+        "what is faster here.",
         show_default=False,
     ),
 ]

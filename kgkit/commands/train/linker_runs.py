@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kgkit.training.linkers.settings import LinkerTraining
     from kgkit.types import Progress
 
-_SHARES = ("held_out_accuracy", "calibration_error_before", "calibration_error", "linked_f1", "threshold")
-_SCORES = _SHARES[:3]
+_SCORES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
+_SHARES = (*_SCORES, "first_stage_accuracy", "linked_f1", "threshold")
 
 
 def record_linker(

@@ -13,9 +13,10 @@ from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_fil
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.models import find_scorer
+from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.folder import BUILT_IN, FULL
+from kgkit.models.folder import AUTO, BUILT_IN, FULL
 from kgkit.ranges import check_range
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.linkers.coherence import CoherenceTraining
@@ -36,17 +37,18 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.fine_tuned import FullConfig
     from kgkit.training.linkers.head import HeadConfig
+    from kgkit.training.linkers.rerank import RerankConfig
 
 UNTRAINED = BUILT_IN
 """Model types that learn nothing by themselves, but may have coherence above them."""
 
-TYPES = (RIDGE, HEAD, FULL, *UNTRAINED)
+TYPES = (RIDGE, HEAD, FULL, RERANK, *UNTRAINED)
 """Model types that can be trained."""
 
 LAYERS = {RIDGE: (-1, -2, -3), HEAD: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
 """Layers that are read for a model type, those that the encoder has; means are taken of the first three."""
 
-_OPTIONS: Final = ("epochs", "seed", "heads", "portable", "control", "bf16")
+_OPTIONS: Final = ("encoder", "epochs", "seed", "heads", "portable", "control", "bf16")
 """Settings of the model types that follow a gradient, as far as the command has options for them."""
 
 
@@ -63,11 +65,14 @@ class LinkerTraining:
         examples: learn from the KB's usage examples too, if it has any.
         without: files of examples to leave out of training, one a line; only letters are compared.
         vectors: name of the vectors of the entities' texts.
-        size: number of word pieces read at once, special ones not counted; None: the reader's.
+        size: number of word pieces read at once, special ones not counted, of `rerank` those around a
+            mention; None: the reader's.
         reader: settings of the reader of mentions; unless given, the layers in `LAYERS` for the model type.
         ridge: settings of the means and the map.
         head: settings of the model type `head`.
         full: settings of the model type `full`.
+        rerank: settings of the model type `rerank`.
+        first: name or folder of the model whose best candidates `rerank` reads; "" for all other types.
         coherence: settings of the second stage; None for none.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
@@ -89,6 +94,8 @@ class LinkerTraining:
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
     head: "HeadConfig | None" = None
     full: "FullConfig | None" = None
+    rerank: "RerankConfig | None" = None
+    first: str = ""
     coherence: CoherenceTraining | None = None
     mentions: str = ""
     teacher: str = ""
@@ -114,6 +121,7 @@ class LinkerTraining:
                 "coherence is trained on the first stage's scores of held-out documents: a model of the type "
                 "full would have to be trained once for each fold of them. Train coherence above head instead"
             )
+        self._check_first()
         check_range(self, "size", least=1)
         if self.size is not None and (self.type in UNTRAINED or self.reader is not None):
             raise UsageError(
@@ -139,6 +147,28 @@ class LinkerTraining:
             refuse_gold_files(self.task, self.gold)
         if not self.examples:
             check_data(self.data)
+
+    def _check_first(self) -> None:
+        """Make sure that a re-ranker has a first stage, by name, and nothing else has one.
+
+        Raises:
+            UsageError: if not.
+        """
+        if self.type != RERANK:
+            if self.first:
+                raise UsageError(f"--first is a setting of the type rerank, not of {self.type}: leave it out")
+            return
+        if self.first in ("", AUTO):
+            raise UsageError(
+                "rerank reads the best candidates of another model: name it, as in --first gloss or --first "
+                "wsd-minilm"
+            )
+        if self.coherence is not None:
+            raise UsageError(
+                "coherence is trained on the first stage's scores of held-out documents: a model of the type "
+                "rerank would have to be trained once for each fold of them. Train coherence above head, or "
+                "name a linker with coherence as --first"
+            )
 
     def _check_teacher(self) -> None:
         """Make sure that plain text has a teacher, and that what learns of one can.
@@ -176,7 +206,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
-        ("size", training.size, None), ("teacher", training.teacher, ""),
+        ("size", training.size, None), ("teacher", training.teacher, ""), ("first", training.first, ""),
         ("balance", training.ridge.balance, 0.0), ("prior", training.ridge.prior, "kb"),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
@@ -185,7 +215,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     words += [word for relation in training.neighbours for word in ("--neighbours", relation)]
     words += ["--mentions", training.mentions] if training.mentions else []
     words += [word for path in training.without for word in ("--without", str(path))]
-    settings = training.head or training.full
+    settings = training.head or training.full or training.rerank
     for option_field in () if settings is None else fields(settings):
         value = getattr(settings, option_field.name)
         if option_field.name in _OPTIONS and value != option_field.default:

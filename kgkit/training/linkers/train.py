@@ -1,7 +1,7 @@
 """Training a linker: from data to a model's folder."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -19,6 +19,7 @@ from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
 from kgkit.linking.models import find_scorer
 from kgkit.linking.neighbour_texts import NeighbourTexts
+from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.models.folder import FULL, model_folder, text_vectors
 from kgkit.models.kinds import LINKER
@@ -71,8 +72,7 @@ def train_linker(
         check_numbers(kb, training.coherence.popularity)
 
     def prepare(_: ExitStack) -> Plan:
-        begin = _prepare_coherence if training.type in UNTRAINED else _prepare
-        plan = begin(kb, name, training, device, progress)
+        plan = _begin_of(training)(kb, name, training, device, progress)
         if not training.mentions:
             return plan
         return plan_threshold(plan, kb, name, training, device=device, progress=progress)
@@ -81,6 +81,18 @@ def train_linker(
         LINKER, home, name, training, prepare,
         files=training.files, command=command_of(kb.name, name, training),
     )  # fmt: skip
+
+
+def _begin_of(
+    training: LinkerTraining,
+) -> "Callable[[KnowledgeBase, str, LinkerTraining, str, Progress | None], Plan]":
+    """Return the function that reads the data of a linker, by its type."""
+    if training.type == RERANK:
+        check_gradient()
+        from kgkit.training.linkers.rerank import plan_rerank
+
+        return plan_rerank
+    return _prepare_coherence if training.type in UNTRAINED else _prepare
 
 
 def _prepare(

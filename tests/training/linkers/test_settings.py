@@ -18,6 +18,7 @@ from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import MissingGold
+from kgkit.training.linkers.rerank import RerankConfig
 from kgkit.training.linkers.settings import LAYERS, TYPES, UNTRAINED, LinkerTraining, command_of, usual_reader
 
 DATA, GOLD = (Path("a.xml"), Path("b.xml")), (Path("a.key"), Path("b.key"))
@@ -176,6 +177,10 @@ def test_the_command_leaves_out_what_is_as_usual():
         ({"type": "head", "head": HeadConfig(control=True)}, ["--control"]),
         ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),
         ({"type": "full", "full": FullConfig(epochs=5)}, ["--epochs", "5"]),
+        (
+            {"type": "rerank", "first": "gloss", "rerank": RerankConfig(encoder="mini", control=True)},
+            ["--first", "gloss", "--encoder", "mini", "--control"],
+        ),
         ({"ridge": RidgeConfig(balance=0.5, yielding=True)}, ["--balance", "0.5", "--yielding"]),
         ({"ridge": RidgeConfig(prior="data")}, ["--prior", "data"]),
         ({"neighbours": ("kind", "any")}, ["--neighbours", "kind", "--neighbours", "any"]),
@@ -298,5 +303,5 @@ def test_a_kb_that_lacks_most_of_the_gold_is_named():
 def test_the_options_of_the_command_are_settings():
     from kgkit.training.linkers import settings
 
-    names = {field.name for config in (HeadConfig, FullConfig) for field in fields(config)}
+    names = {field.name for config in (HeadConfig, FullConfig, RerankConfig) for field in fields(config)}
     assert {*settings._OPTIONS} <= names
