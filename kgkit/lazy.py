@@ -100,13 +100,16 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
     """Return the error that *owner* has no attribute *name*, with its hint if there is one.
 
     Args:
-        owner: module, or object of a class.
+        owner: module, class, or object of a class.
         name: name of the attribute.
         hints: expression that serves in the place of a name that people try.
     """
-    what = (
-        f"module {owner.__name__!r}" if isinstance(owner, ModuleType) else f"{type(owner).__name__!r} object"
-    )
+    if isinstance(owner, ModuleType):
+        what = f"module {owner.__name__!r}"
+    elif isinstance(owner, type):
+        what = f"type object {owner.__name__!r}"
+    else:
+        what = f"{type(owner).__name__!r} object"
     hint = f": {hints[name]}" if name in hints else ""
     return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
 
@@ -122,6 +125,16 @@ def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoRet
         raise attribute_error(self, name, hints)
 
     return refuse
+
+
+def class_with_hints(hints: Mapping[str, str], base: type = type) -> Any:
+    """Return a metaclass whose classes say what serves in the place of a name, as their objects do.
+
+    Args:
+        hints: expression that serves in the place of a name that people try.
+        base: metaclass that the class has without it.
+    """
+    return type(f"{base.__name__}WithHints", (base,), {"__getattr__": missing_attribute(hints)})
 
 
 def make_callable(package: str, module: str) -> None:

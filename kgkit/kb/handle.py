@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.hints import HINTS
+from kgkit.kb.hints import CLASS_HINTS, HINTS
 from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import drawing, import_pandas, missing_attribute, shortcut
+from kgkit.lazy import class_with_hints, drawing, import_pandas, missing_attribute, shortcut
 from kgkit.store import Manifest, StoreReader
 from kgkit.types import (
     NO_SENSE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 
-class KnowledgeBase(SurfaceQueries):
+class KnowledgeBase(SurfaceQueries, metaclass=class_with_hints(CLASS_HINTS, type(SurfaceQueries))):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or
@@ -49,7 +49,10 @@ class KnowledgeBase(SurfaceQueries):
         'noun.animal'
     """
 
-    def __init__(self, store: StoreReader, name: str) -> None:
+    def __init__(self, store: StoreReader, name: str = "") -> None:
+        handle: object = store
+        if isinstance(handle, str) or not name:
+            raise UsageError("a KnowledgeBase reads an open store: kgkit.open_kb(NAME) opens one by its name")
         super().__init__(store, name)
         self._facts = Facts(store, name)
         self._near = Near()
@@ -166,7 +169,7 @@ class KnowledgeBase(SurfaceQueries):
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
-        number = index(entity)  # NumPy's integers are ids too, 1.5 is none
+        number = _integer(entity)
         if not 0 <= number < self.store.id_count or number in self.store.retired:
             raise self._unknown(number)
         return number
@@ -224,7 +227,7 @@ class KnowledgeBase(SurfaceQueries):
         if type(number) is not int:
             if isinstance(number, str | Entity):  # a string of NumPy's, an entity of any build
                 return self.store.entity_by_key(number if isinstance(number, str) else number.key)
-            number = index(number)
+            number = _integer(number)
         return self.store.entity(number) if 0 <= number < self.store.id_count else None
 
     # -- search -------------------------------------------------------------
@@ -454,3 +457,18 @@ class KnowledgeBase(SurfaceQueries):
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
         __getattr__ = missing_attribute(HINTS)
+
+
+def _integer(entity: Any) -> int:
+    """Return an id as an integer: NumPy's integers are ids too, 1.5 is none.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    try:
+        return index(entity)
+    except TypeError:
+        raise TypeError(
+            f"an entity is named by its key or its id, not by a {type(entity).__name__}; "
+            "[kb[key] for key in KEYS] gives several"
+        ) from None

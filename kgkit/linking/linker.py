@@ -23,7 +23,7 @@ from kgkit.candidates import (
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.lazy import missing_attribute
+from kgkit.lazy import class_with_hints, missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import KB_MENTIONS, find_linker
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
@@ -84,14 +84,22 @@ class LinkerConfig:
         check_overlaps(self.overlaps)
 
 
-_HINTS: Final = dict.fromkeys(
-    ("annotate", "link", "predict", "process", "run"),
-    "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
-)
+_HINTS: Final = {
+    **dict.fromkeys(
+        ("annotate", "link", "link_text", "predict", "process", "run"),
+        "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
+    ),
+    **dict.fromkeys(("cuda", "to"), "Linker.open(kb, device='cuda') opens a linker on a GPU"),
+}
 """What serves in the place of names that people try, from other libraries."""
 
+_CLASS_HINTS: Final = dict.fromkeys(
+    ("from_pretrained", "load"),
+    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones",
+)
 
-class Linker:
+
+class Linker(metaclass=class_with_hints(_CLASS_HINTS)):
     """Links documents to one KB.
 
     Mentions that come with a document keep their spans; otherwise a tagger finds
