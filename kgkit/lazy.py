@@ -117,6 +117,8 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
 def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
     """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
 
+    Of a metaclass, classes say so.
+
     Args:
         hints: expression that serves in the place of a name that people try.
     """
@@ -125,16 +127,6 @@ def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoRet
         raise attribute_error(self, name, hints)
 
     return refuse
-
-
-def class_with_hints(hints: Mapping[str, str], base: type = type) -> Any:
-    """Return a metaclass whose classes say what serves in the place of a name, as their objects do.
-
-    Args:
-        hints: expression that serves in the place of a name that people try.
-        base: metaclass that the class has without it.
-    """
-    return type(f"{base.__name__}WithHints", (base,), {"__getattr__": missing_attribute(hints)})
 
 
 def make_callable(package: str, module: str) -> None:

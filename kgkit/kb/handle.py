@@ -1,6 +1,7 @@
 """The query API: one handle over one build of a knowledge base."""
 
 import os
+from abc import ABCMeta
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
@@ -16,7 +17,7 @@ from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import class_with_hints, drawing, import_pandas, missing_attribute, shortcut
+from kgkit.lazy import drawing, import_pandas, missing_attribute, shortcut
 from kgkit.store import Manifest, StoreReader
 from kgkit.types import (
     NO_SENSE,
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 
-class KnowledgeBase(SurfaceQueries, metaclass=class_with_hints(CLASS_HINTS, type(SurfaceQueries))):
+class _KnowledgeBaseType(ABCMeta):
+    """The class of `KnowledgeBase`, which says what serves in the place of class methods that people try."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing_attribute(CLASS_HINTS)
+
+
+class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or

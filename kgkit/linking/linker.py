@@ -23,7 +23,7 @@ from kgkit.candidates import (
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.lazy import class_with_hints, missing_attribute
+from kgkit.lazy import missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import KB_MENTIONS, find_linker
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
@@ -99,7 +99,14 @@ _CLASS_HINTS: Final = dict.fromkeys(
 )
 
 
-class Linker(metaclass=class_with_hints(_CLASS_HINTS)):
+class _LinkerType(type):
+    """The class of `Linker`, which says what serves in the place of class methods that people try."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing_attribute(_CLASS_HINTS)
+
+
+class Linker(metaclass=_LinkerType):
     """Links documents to one KB.
 
     Mentions that come with a document keep their spans; otherwise a tagger finds

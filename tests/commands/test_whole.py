@@ -188,6 +188,10 @@ def test_the_package_runs_as_a_module():
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
         (["build-kb"], "error: missing BUILDER; for example `kgkit build-kb table "),
         (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),
+        (
+            ["embed", "x", "--method", "txt"],
+            "error: invalid value for '--method': 'txt' is not one of 'text', ",
+        ),
         (["build-kb", "no-such-builder"], "error: no builder named 'no-such-builder'; there are: "),
         (["build-kb", "names.csv"], "`kgkit build-kb table names.csv --name NAME`"),
         (["build-kb", "./town.ttl"], "`kgkit build-kb turtle ./town.ttl --name NAME`"),
