@@ -70,6 +70,7 @@ SEPARATORS: Final = ("|", ";")
 
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
 
+_MAX_LISTED: Final = 20  # columns that an error names
 _ROWS_TO_GUESS: Final = 1_000
 _ROWS_OF_PREVIEW: Final = 3
 
@@ -190,8 +191,8 @@ class TableBuilder(Builder):
         key = indices.get("key") or label
         if not key or not label:
             raise SourceError(
-                f"none of the columns {', '.join(map(repr, filter(None, table.header)))} looks like keys or "
-                "names: say which it is with --label COLUMN, or --key COLUMN",
+                f"none of the columns {_listed(table.header)} looks like keys or names: "
+                "say which it is with --label COLUMN, or --key COLUMN",
                 path=path, line=1,
             )  # fmt: skip
         attributes = [index for index, _ in indices.get("attribute", [])]
@@ -361,8 +362,14 @@ def _column(header: Sequence[str], name: str, role: str, path: Path) -> tuple[in
         separator = name.removeprefix(heading)
         if separator != name and not any(letter.isalnum() for letter in separator):
             return header.index(heading), separator
-    columns = ", ".join(map(repr, filter(None, header)))
-    raise SourceError(f"has no column {name!r} for {role}; there are: {columns}", path=path, line=1)
+    raise SourceError(f"has no column {name!r} for {role}; there are: {_listed(header)}", path=path, line=1)
+
+
+def _listed(header: Sequence[str]) -> str:
+    """Return the names of columns for an error, the first of many."""
+    names = [repr(name) for name in header if name]
+    further = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {further:,} more" if further > 0 else "")
 
 
 def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:

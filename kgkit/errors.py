@@ -30,9 +30,13 @@ Those that a program may want to act on carry their facts as attributes, as
 well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
 """
 
+import errno
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+_FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)  # room would not help
 
 LONGEST: Final = 120
 """Characters of what was found that an error shows."""
@@ -220,10 +224,13 @@ class WriteFailed(StoreError):
 
     def __init__(self, reason: str, *, written: int, free: int, where: Path) -> None:
         self.reason, self.written, self.free, self.where = reason, written, free, where
+        sizes = f"; {written / 1e6:.1f} MB of this build written, {free / 1e6:.1f} MB free"
+        remedy = "make room"
+        if any(os.strerror(code) in reason for code in _FORBIDDEN):
+            sizes, remedy = "", "let this user write there"
         super().__init__(
-            f"cannot write to {where}: {reason}; {written / 1e6:.1f} MB of this build written, "
-            f"{free / 1e6:.1f} MB free. The published knowledge base is untouched; make room, or name "
-            "another folder with --home or KGKIT_HOME"
+            f"cannot write to {where}: {reason}{sizes}. What was published before is untouched; {remedy}, "
+            "or name another folder with --home or KGKIT_HOME"
         )
 
 

@@ -100,19 +100,24 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
     """Return the error that *owner* has no attribute *name*, with its hint if there is one.
 
     Args:
-        owner: module, or object of a class.
+        owner: module, class, or object of a class.
         name: name of the attribute.
         hints: expression that serves in the place of a name that people try.
     """
-    what = (
-        f"module {owner.__name__!r}" if isinstance(owner, ModuleType) else f"{type(owner).__name__!r} object"
-    )
+    if isinstance(owner, ModuleType):
+        what = f"module {owner.__name__!r}"
+    elif isinstance(owner, type):
+        what = f"type object {owner.__name__!r}"
+    else:
+        what = f"{type(owner).__name__!r} object"
     hint = f": {hints[name]}" if name in hints else ""
     return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
 
 
 def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
     """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
+
+    Of a metaclass, classes say so.
 
     Args:
         hints: expression that serves in the place of a name that people try.

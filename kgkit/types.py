@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit import hints
 from kgkit.lazy import attribute_error, drawing, import_pandas, missing_attribute, shortcut
 
 if TYPE_CHECKING:
@@ -41,28 +42,6 @@ class Progress(Protocol):
     def __call__(self, stage: str, completed: int, total: int, /) -> None:
         """Take notice; what it raises ends the work."""
         ...
-
-
-_ENTITY_HINTS: Final = {  # names that people try, from other libraries
-    "aliases": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
-    "definition": "entity.description is its definition",
-    "examples": "entity.attributes has what else the source says, as 'examples'",
-    "gloss": "entity.description is its definition",
-    "hypernyms": "kb.neighbors(entity, 'hypernym') gives its hypernyms",
-    "hyponyms": "kb.neighbors(entity, 'hyponym') gives its hyponyms",
-    "kb_id": "entity.key is its stable name, entity.id a number in one build",
-    "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
-    "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
-    "name": "entity.label is its name, entity.key its key",
-    "names": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
-    "properties": "entity.attributes has what else the source says",
-    "related": "kb.neighbors(entity) gives the entities beside it",
-    "surfaces": "kb.surfaces_of(entity) gives its surfaces",
-    "title": "entity.label is its name, entity.key its key",
-    "uri": "kb.url(entity) is its address, entity.key its stable name",
-    "url": "kb.url(entity) is its address",
-    "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
-}
 
 
 class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -116,7 +95,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return kb.neighbors(self, relation, direction)
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(_ENTITY_HINTS), drawing("draw_entity")
+        __getattr__, _repr_html_ = missing_attribute(hints.ENTITY), drawing("draw_entity")
 
 
 class Graph(Protocol):
@@ -219,11 +198,6 @@ Single = Entity | Alias | Triple | Redirect | Form | Occurrences
 Record = Single | Attribute | Aliases | Triples
 
 
-_ROW_HINTS: Final = dict.fromkeys(
-    ("entity", "key", "kb_id", "label"), "kb.decode(candidates) gives candidates with their entities"
-)
-
-
 class CandidateRow(NamedTuple):
     """One of `Candidates`, as the store has it; `KnowledgeBase.decode` gives entities.
 
@@ -238,13 +212,7 @@ class CandidateRow(NamedTuple):
     prior: float
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise attribute_error(self, name, _ROW_HINTS)
-
-
-_CANDIDATES_HINTS: Final = dict.fromkeys(
-    ("entities", "keys", "labels", "to_dict", "to_frame"),
-    "kb.decode(candidates) gives candidates with their entities",
-)
+        raise attribute_error(self, name, hints.ROW)
 
 
 class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
@@ -303,7 +271,7 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
         return hash((self.rows.tobytes(), self.null, self.link_probability))
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(_CANDIDATES_HINTS)
+        __getattr__ = missing_attribute(hints.CANDIDATES)
 
 
 NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
@@ -392,21 +360,8 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     label: str = ""
     parts: dict[str, float] | None = None
 
-
-_LINK_HINTS: Final = {
-    "description": "kb[link.entity].description is the entity's",
-    "end_char": "link.end is one past its last code point",
-    "kb_id": "link.entity is the entity's key",
-    "kb_id_": "link.entity is the entity's key",
-    **dict.fromkeys(("page_id", "qid", "wikidata"), "link.ids has the identifiers that the KB has"),
-    "label_": "link.label is the entity's name",
-    "mention": "link.text is the text that is linked",
-    "name": "link.label is the entity's name, link.entity its key",
-    "prob": "link.score is the probability",
-    "probability": "link.score is the probability",
-    "span": "link.start and link.end are its offsets",
-    "start_char": "link.start is its first code point",
-}
+    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
+        __getattr__ = missing_attribute(hints.LINK_CANDIDATE)
 
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -438,15 +393,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return fields
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(_LINK_HINTS), drawing("draw_link")
-
-
-_DOCUMENT_HINTS: Final = {
-    **dict.fromkeys(("entities", "ents", "mentions", "spans"), "linked.links are the links"),
-    "render": "linked.to_html() gives a page",
-    "to_json": "json.dumps(linked.to_dict()) gives JSON",
-    **dict.fromkeys(("to_df", "to_pandas"), "linked.to_frame() gives a DataFrame"),
-}
+        __getattr__, _repr_html_ = missing_attribute(hints.LINK), drawing("draw_link")
 
 
 class LinkedDocument(msgspec.Struct, frozen=True):
@@ -479,6 +426,8 @@ class LinkedDocument(msgspec.Struct, frozen=True):
             type_of: function that gives the type of an entity by its key, as `Linker.type_of`; types have
                 colors, and a legend, then.
         """
+        if describe is not None and not callable(describe):
+            raise TypeError(f"linked.to_html takes functions, not {describe!r}: {hints.PAGE}")
         page: str = shortcut("render")([self], describe=describe, type_of=type_of)
         return page
 
@@ -494,4 +443,4 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         return frame
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(_DOCUMENT_HINTS), drawing("draw_linked_document")
+        __getattr__, _repr_html_ = missing_attribute(hints.DOCUMENT), drawing("draw_linked_document")

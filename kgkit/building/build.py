@@ -141,6 +141,7 @@ def build_kb(
         identifiers=None if identifiers is None else path_list(identifiers),
         columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
+    _check_builder(builder)
     reader = find_builder(builder) if isinstance(builder, str) else builder
     if options.columns:
         reader = reader.with_columns(options.columns)
@@ -175,6 +176,23 @@ def build_kb(
             tables_of.clean()
     register(where, built.name, built.build)
     return built
+
+
+def _check_builder(builder: object) -> None:
+    """Make sure that what comes first is a builder, or the name of one.
+
+    Raises:
+        UsageError: if it is a source, or a class of builders.
+    """
+    if isinstance(builder, str | Builder):
+        return
+    if isinstance(builder, type):
+        raise UsageError(f"a builder is an object: build_kb({builder.__name__}(), …)")
+    what = f"{os.fspath(builder)!r}" if isinstance(builder, os.PathLike) else f"a {type(builder).__name__}"
+    raise UsageError(
+        f"the builder comes first, then the source; found {what}: build_kb('jsonl', RECORDS, name=NAME) "
+        "builds a list of dictionaries, build_kb('table', FILE, name=NAME) a table"
+    )
 
 
 def _group(

@@ -1,8 +1,9 @@
 """What a builder is, and how it is found."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
 from kgkit.errors import BuildFailed, UnknownName, UsageError
@@ -267,6 +268,15 @@ def builder_names() -> list[str]:
     return entry_point_names(_GROUP)
 
 
+_BUILDERS_OF_SUFFIXES: Final = {
+    **dict.fromkeys(("csv", "parquet", "tsv"), "table"),
+    "json": "jsonl",
+    "nt": "ntriples",
+    "ttl": "turtle",
+}
+"""Builder that reads files of that suffix, where it does not have the name of the suffix."""
+
+
 def find_builder(name: str) -> Builder:
     """Return the builder installed under *name* in the entry-point group `kgkit.builders`.
 
@@ -293,7 +303,21 @@ def find_builder(name: str) -> Builder:
         raise UsageError(
             "no builder is installed, not even kgkit's own: from a checkout, run `pip install -e .` first"
         )
-    raise UnknownName("builder", name, names)
+    raise UnknownName("builder", name, names, hint=_hint_for_file(name, names))
+
+
+def _hint_for_file(name: str, names: Sequence[str]) -> str:
+    """Return what to write where a file stands in the place of a builder; empty where *name* is no file's."""
+    suffix = PurePath(name).suffix.lower().removeprefix(".")
+    if not (suffix or "/" in name or os.sep in name):
+        return ""
+    builder = _BUILDERS_OF_SUFFIXES.get(suffix, suffix)
+    which = builder if builder in names else "BUILDER"
+    hint = (
+        f"a file is the source, which comes after the builder that reads it: "
+        f"`kgkit build-kb {which} {name} --name NAME`, or build_kb({which!r}, {name!r}, name=NAME)"
+    )
+    return hint if builder in names else f"{hint}; there are: {', '.join(names)}"
 
 
 def check_renamed(kind: str, name: str, names: Sequence[str]) -> None:

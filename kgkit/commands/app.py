@@ -112,7 +112,8 @@ def _message_of(error: typer.TyperException) -> str:
     option = getattr(error, "option_name", None)
     if option and options:
         return f"no such option: {option}{did_you_mean(option, [*options])}"
-    return error.format_message().rstrip(".").replace(": Input should", ": it should")
+    message = error.format_message().rstrip(".")
+    return message.replace(": Input should", ": it should").replace(": Value error, ", ": ")
 
 
 def _hint_at_spelling(error: Exception) -> str:

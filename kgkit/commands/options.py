@@ -21,9 +21,10 @@ def flag(*names: str, help: str) -> Any:
     return typer.Option(*names, metavar="", help=help)
 
 
-def repeated(name: str, metavar: str, help: str, *others: str) -> Any:
+def repeated(name: str, metavar: str, help: str, *others: str, panel: str | None = None) -> Any:
     """Return an option that may be given several times, which its help says; *others* are names as `-r`."""
-    return typer.Option(name, *others, metavar=metavar, help=f"{help}; repeat it for more.")
+    help = f"{help}; repeat it for more."
+    return typer.Option(name, *others, metavar=metavar, help=help, rich_help_panel=panel)
 
 
 def limit_option(help: str) -> Any:

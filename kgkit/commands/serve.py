@@ -65,6 +65,7 @@ def serve(
             "--limit",
             "NAME=NUMBER",
             "Limit of requests, as characters=20000 or rate=5; the manual lists them",
+            panel="Who may ask",
         ),
     ] = None,
     device: DeviceOption = "auto",

@@ -36,7 +36,7 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",
         "--preset",
     ),
-    "Who may ask": ("--host", "--port", "--token-file", "--allow-host", "--allow-origin", "--limit"),
+    "Who may ask": ("--host", "--port", "--token-file", "--allow-host", "--allow-origin"),
     GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),
 }  # fmt: skip
 """The groups of options in the help of a command, in their order; what is in none stands before them."""

@@ -1,6 +1,7 @@
 """The query API: one handle over one build of a knowledge base."""
 
 import os
+from abc import ABCMeta
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.hints import HINTS
+from kgkit.kb.hints import CLASS_HINTS, HINTS
 from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 
-class KnowledgeBase(SurfaceQueries):
+class _KnowledgeBaseType(ABCMeta):
+    """The class of `KnowledgeBase`, which says what serves in the place of class methods that people try."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing_attribute(CLASS_HINTS)
+
+
+class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or
@@ -49,7 +57,10 @@ class KnowledgeBase(SurfaceQueries):
         'noun.animal'
     """
 
-    def __init__(self, store: StoreReader, name: str) -> None:
+    def __init__(self, store: StoreReader, name: str = "") -> None:
+        handle: object = store
+        if isinstance(handle, str) or not name:
+            raise UsageError("a KnowledgeBase reads an open store: kgkit.open_kb(NAME) opens one by its name")
         super().__init__(store, name)
         self._facts = Facts(store, name)
         self._near = Near()
@@ -166,7 +177,7 @@ class KnowledgeBase(SurfaceQueries):
         if isinstance(entity, Entity):
             # Its id may be of another build: the key is what lasts.
             return self.id(entity.key)
-        number = index(entity)  # NumPy's integers are ids too, 1.5 is none
+        number = _integer(entity)
         if not 0 <= number < self.store.id_count or number in self.store.retired:
             raise self._unknown(number)
         return number
@@ -224,7 +235,7 @@ class KnowledgeBase(SurfaceQueries):
         if type(number) is not int:
             if isinstance(number, str | Entity):  # a string of NumPy's, an entity of any build
                 return self.store.entity_by_key(number if isinstance(number, str) else number.key)
-            number = index(number)
+            number = _integer(number)
         return self.store.entity(number) if 0 <= number < self.store.id_count else None
 
     # -- search -------------------------------------------------------------
@@ -454,3 +465,18 @@ class KnowledgeBase(SurfaceQueries):
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
         __getattr__ = missing_attribute(HINTS)
+
+
+def _integer(entity: Any) -> int:
+    """Return an id as an integer: NumPy's integers are ids too, 1.5 is none.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    try:
+        return index(entity)
+    except TypeError:
+        raise TypeError(
+            f"an entity is named by its key or its id, not by a {type(entity).__name__}; "
+            "[kb[key] for key in KEYS] gives several"
+        ) from None

@@ -79,11 +79,19 @@ class SurfaceQueries(PartsOfSpeech, ABC):
 
         Returns:
             The candidates; none, if the surface is not known. `decode` gives entities.
+
+        Raises:
+            TypeError: if *text* is no string.
         """
         _check_size(k)
         if pos is not None:
             self._check_pos(pos)
-        result = self.store.candidates(text, prefer_case=prefer_case)
+        try:
+            result = self.store.candidates(text, prefer_case=prefer_case)
+        except AttributeError:  # not asked before: this is the innermost loop of many
+            if isinstance(text, str):
+                raise
+            raise TypeError(f"a surface is a str, not {type(text).__name__}") from None
         if result is None:
             nearest = self._nearest_surface(fold(text)) if fuzzy else None
             if nearest is None:

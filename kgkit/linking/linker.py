@@ -84,14 +84,29 @@ class LinkerConfig:
         check_overlaps(self.overlaps)
 
 
-_HINTS: Final = dict.fromkeys(
-    ("annotate", "link", "predict", "process", "run"),
-    "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
-)
+_HINTS: Final = {
+    **dict.fromkeys(
+        ("annotate", "link", "link_text", "predict", "process", "run"),
+        "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
+    ),
+    **dict.fromkeys(("cuda", "to"), "Linker.open(kb, device='cuda') opens a linker on a GPU"),
+}
 """What serves in the place of names that people try, from other libraries."""
 
+_CLASS_HINTS: Final = dict.fromkeys(
+    ("from_pretrained", "load"),
+    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones",
+)
 
-class Linker:
+
+class _LinkerType(type):
+    """The class of `Linker`, which says what serves in the place of class methods that people try."""
+
+    if not TYPE_CHECKING:
+        __getattr__ = missing_attribute(_CLASS_HINTS)
+
+
+class Linker(metaclass=_LinkerType):
     """Links documents to one KB.
 
     Mentions that come with a document keep their spans; otherwise a tagger finds

@@ -30,6 +30,7 @@ HUB: Final = "hf:"
 """What the address of a pack on the hub of Hugging Face begins with: `hf:ORG/NAME[/FILE][@REV]`."""
 
 _HUB_ADDRESS: Final = re.compile(r"hf:([\w.-]+/[\w.-]+)((?:/[\w.-]+)*)(?:@([\w./-]+))?")
+_TAR_MAGIC: Final = slice(257, 262)
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz")
 
 
@@ -143,6 +144,8 @@ class _Inflater:
             self._pending = self._pending[start:]
             self._digest.update(self._pending)
             self._inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
+        elif not _begins_as_archive(self._pending):
+            raise DamagedPack("it is no pack: `kgkit pack NAME --output FILE` writes one")
 
     def _fill(self) -> bytes:
         """Return the next bytes of a compressed pack; none at the end."""
@@ -184,6 +187,13 @@ class _Inflater:
         expected = self._checksum.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
         if trailer != expected or self._digest.digest() != self._expected:
             raise DamagedPack("its checksum does not match what is in it")
+
+
+def _begins_as_archive(content: bytes) -> bool:
+    """Say whether bytes are the beginning of a tar archive, or of less of a pack than would tell."""
+    if content[_TAR_MAGIC] == b"ustar":
+        return True
+    return any(start.startswith(content[: len(start)]) for start in (GZIP_HEAD, MANIFEST.encode()))
 
 
 @contextmanager

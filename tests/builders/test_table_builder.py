@@ -124,6 +124,7 @@ def test_a_parquet_file_keeps_numbers_and_lists(tmp_path):
         ("id,name\na,Ann,1\n", 2, "expected 2 fields, as the header has them, found 3"),
         ('id,name\na,"Ann\nb,Bob\n', 3, "a quote in the row that begins in line 2 is not closed"),
         ("x,y\n1,2\n", 1, "none of the columns 'x', 'y' looks like keys or names"),
+        (",".join(f"c{n}" for n in range(50)), 1, "'c0', .*'c19' and 30 more looks like keys or names"),
         (",,\n1,2,3\n", 1, "the first row names the columns, and this one is empty"),
         ("id,name,x,x\n1,2,3,4\n", 1, "two columns are called 'x'"),
         ("id,name\na,Caf\u00e9\n".encode("latin-1"), 2, "not UTF-8: .*iconv -f LATIN1 -t UTF-8"),

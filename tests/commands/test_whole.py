@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import typer
 
 from kgkit.commands.app import app
 from tests.cli_helpers import build_mini, colourless, process, run, started
-from tests.toys import REPOSITORY, run_python
+from tests.toys import REPOSITORY, child_env, run_python
 
 # What only commands of the models may load.
 HEAVY = ("torch", "transformers", "faiss", "spacy", "sqlalchemy", "networkx", "pandas")
@@ -166,6 +167,17 @@ def test_the_version_is_printed():
     assert (shown.code, shown.out.split()[0]) == (0, "kgkit")
 
 
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "kgkit", "--version"],
+        env=child_env(),
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, b"kgkit", b"")
+
+
 # -- usage ------------------------------------------------------------------
 
 
@@ -176,7 +188,14 @@ def test_the_version_is_printed():
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
         (["build-kb"], "error: missing BUILDER; for example `kgkit build-kb table "),
         (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),
+        (
+            ["embed", "x", "--method", "txt"],
+            "error: invalid value for '--method': 'txt' is not one of 'text', ",
+        ),
         (["build-kb", "no-such-builder"], "error: no builder named 'no-such-builder'; there are: "),
+        (["build-kb", "names.csv"], "`kgkit build-kb table names.csv --name NAME`"),
+        (["build-kb", "./town.ttl"], "`kgkit build-kb turtle ./town.ttl --name NAME`"),
+        (["build-kb", "./town"], "`kgkit build-kb BUILDER ./town --name NAME`, or "),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_exit_code_2(args, said):

@@ -65,6 +65,16 @@ def test_a_pack_is_unpacked_from_a_server_as_it_comes(pack, tmp_path):
         assert kb["Apple"].label == "apple"
 
 
+@pytest.mark.parametrize(
+    "content", [b"The dog barked.\n", b"\x1f\x8b\x08\x08 gzip of another", bytes(20_000)]
+)
+def test_a_file_that_is_no_pack_is_refused_with_the_command_that_writes_one(content, tmp_path):
+    (tmp_path / "pack.tar.gz").write_bytes(content)
+    with pytest.raises(DamagedPack, match="was not unpacked: it is no pack: `kgkit pack NAME --output FILE`"):
+        kgkit.unpack(tmp_path / "pack.tar.gz", home=tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
 def test_a_server_that_has_no_such_pack_or_a_damaged_or_a_large_one_is_told(pack, tmp_path):
     content = pack.read_bytes()
     with server(short=(len(content), content[:-50]), cut=content[:-50], large=(1 << 50, b"")) as address:
