@@ -21,6 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +33,7 @@ from kgkit.store.urls import UrlPattern, is_web_address
 from kgkit.types import Document, Entity, Link, LinkCandidate, Mention
 
 try:
-    from spacy.attrs import IDX, LENGTH, ORTH, SPACY
+    from spacy.attrs import IDX, LENGTH
     from spacy.language import Language
     from spacy.tokens import Span, SpanGroup
     from spacy.util import minibatch, raise_error
@@ -58,7 +59,6 @@ name of the entity; the sense that matched, or None. Beside them there are `kb`,
 index, start and end of each link that begins or ends within a token; and `url_pattern`, or `urls`, where the
 knowledge base has addresses of its entities."""
 
-_MAX_TOKENS: Final = 100_000  # whose texts are remembered, some 15 MB
 _MAX_ROWS: Final = 30_000
 
 
@@ -111,7 +111,6 @@ class LinkerComponent:
         self.configured = kb
         self.kb = self._find(kb)
         self._linker: Linker | None = None
-        self._texts: dict[int, str] = {}
         self._rows: dict[int, tuple[Sequence[LinkCandidate], list[list[Any]]]] = {}
         self._error_handler: Callable[..., None] = raise_error
         Span.set_extension(EXTENSION, getter=link_of, force=True)
@@ -180,7 +179,7 @@ class LinkerComponent:
 
     def _document(self, doc: Any) -> Document:
         """Return what the linker reads of a document: its text, and the mentions that it comes with."""
-        text = self._text_of(doc)
+        text = doc.text
         ents = doc.ents if self.mentions != "surfaces" else ()
         if self.mentions == "ents" or ents:
             mentions = [Mention(ent.start_char, ent.end_char, ent.text) for ent in ents]
@@ -202,19 +201,6 @@ class LinkerComponent:
         ]
         return sorted([*mentions, *longest(free)], key=lambda mention: mention.start)
 
-    def _text_of(self, doc: Any) -> str:
-        """Return `doc.text`, for a third of its time: the texts of tokens are remembered."""
-        texts = self._texts
-        tokens = doc.to_array([ORTH, SPACY])
-        keys = (tokens[:, 0] ^ -tokens[:, 1]).tolist()  # the hash of a word, or its complement before a space
-        try:
-            return "".join([texts[key] for key in keys])
-        except KeyError:
-            if len(texts) > _MAX_TOKENS:
-                texts.clear()
-            texts.update(zip(keys, [token.text_with_ws for token in doc], strict=True))
-            return "".join([texts[key] for key in keys])
-
     def _write(self, doc: Any, links: Sequence[Link]) -> None:
         """Write links into a document: a group of spans, and the entities of `doc.ents`.
 
@@ -223,21 +209,24 @@ class LinkerComponent:
         linker = self.linker
         add = doc.vocab.strings.add  # each time: what is added in a memory zone is gone after it
         label = add(linker.kb.name)
+        kb_ids = [add(link.entity) for link in links]
+        starts, ends = [link.start for link in links], [link.end for link in links]
         columns = doc.to_array([IDX, LENGTH])
         token_starts, token_ends = columns[:, 0].tolist(), columns.sum(axis=1).tolist()
-        starts, ends = [link.start for link in links], [link.end for link in links]
         firsts = [bisect_right(token_starts, start) - 1 for start in starts]
         lasts = [bisect_left(token_ends, end) for end in ends]
-        spans = [
-            Span(doc, first, last + 1, label, None, None, add(link.entity))
-            for link, first, last in zip(links, firsts, lasts, strict=True)
-        ]
+        targets = list(zip(firsts, lasts, kb_ids, strict=True))
         widened: list[list[int]] = []
+        span_ids: Iterable[int | str] = repeat(0, len(links))
         if [token_starts[first] for first in firsts] != starts or [
             token_ends[last] for last in lasts
         ] != ends:
-            widened = _widened(spans, links)
-            spans = _with_ids(doc, spans)
+            widened = [
+                [index, link.start, link.end]
+                for index, (link, first, last) in enumerate(zip(links, firsts, lasts, strict=True))
+                if token_starts[first] != link.start or token_ends[last] != link.end
+            ]
+            span_ids = _span_ids(targets)
         attrs = {
             "kb": self.kb,
             "model": linker.model,
@@ -248,9 +237,13 @@ class LinkerComponent:
             "widened": widened,
             **self._addresses(links),
         }
-        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, attrs=attrs, spans=spans)
+        group = SpanGroup(doc, name=self.spans_key, attrs=attrs)
+        append = group.append  # span by span: the group copies each, and none is kept
+        for (first, last, kb_id), span_id in zip(targets, span_ids, strict=True):
+            append(Span(doc, first, last + 1, label, None, None, kb_id, span_id))
+        doc.spans[self.spans_key] = group
         if ents := doc.ents:
-            entities = {(span.start, span.end): span.kb_id for span in spans}
+            entities = {(first, last + 1): kb_id for first, last, kb_id in targets}
             for ent in ents:
                 if kb_id := entities.get((ent.start, ent.end)):
                     for token in ent:
@@ -273,15 +266,15 @@ class LinkerComponent:
         if not self.linker.scorer.by_mention:
             return [_rows(link.candidates) for link in links]
         shared = self._rows
-        try:
-            return [shared[id(link.candidates)][1] for link in links]
-        except KeyError:
-            if len(shared) > _MAX_ROWS:
-                shared.clear()
-            for link in links:
-                if id(link.candidates) not in shared:  # what is in it is alive, so no other has its id
-                    shared[id(link.candidates)] = link.candidates, _rows(link.candidates)
-            return [shared[id(link.candidates)][1] for link in links]
+        if len(shared) > _MAX_ROWS:
+            shared.clear()
+        result = []
+        for link in links:
+            entry = shared.get(id(link.candidates))
+            if entry is None:  # what is in it is alive, so no other has its id
+                entry = shared[id(link.candidates)] = link.candidates, _rows(link.candidates)
+            result.append(entry[1])
+        return result
 
     # -- on disk, in bytes, in another process -------------------------------
 
@@ -466,25 +459,12 @@ def url_at(group: Any, index: int) -> str:
     return url if isinstance(url, str) and is_web_address(url) else ""
 
 
-def _with_ids(doc: Any, spans: Sequence[Any]) -> list[Any]:
-    """Return spans with an identifier for the second and each further link of one token to one entity."""
+def _span_ids(targets: Iterable[tuple[int, int, int]]) -> Iterator[str]:
+    """Yield an identifier for the second and each further span of the same tokens and entity, else ""."""
     counts: Counter[tuple[int, int, int]] = Counter()
-    result = []
-    for span in spans:
-        number = counts[span.start, span.end, span.kb_id]
-        counts[span.start, span.end, span.kb_id] += 1
-        identifier = str(number) if number else ""
-        result.append(Span(doc, span.start, span.end, span.label, kb_id=span.kb_id, span_id=identifier))
-    return result
-
-
-def _widened(spans: Sequence[Any], links: Sequence[Link]) -> list[list[int]]:
-    """Return index, start and end of each link whose span is wider than it."""
-    return [
-        [index, link.start, link.end]
-        for index, (span, link) in enumerate(zip(spans, links, strict=True))
-        if span.start_char != link.start or span.end_char != link.end
-    ]
+    for target in targets:
+        yield str(counts[target] or "")
+        counts[target] += 1
 
 
 DEFAULTS: Final = {

@@ -128,10 +128,12 @@ def test_a_threshold_and_top_k_are_those_of_a_linker(home):
     assert not any(doc.spans["kgkit"].attrs["candidates"])
 
 
-def test_a_text_is_put_together_from_its_tokens_with_the_spaces_between_them(home):
-    nlp = pipeline()
-    for text in ("York York", "York  York", "YorkYork", "York\tYork\u3000York ", " York", "🍏York", ""):
-        assert nlp.get_pipe("kgkit_linker")._text_of(nlp.make_doc(text)) == text
+def test_a_text_is_linked_as_it_was_whatever_spaces_it_has(home):
+    texts = ["York York", "York  York", "YorkYork", "York\tYork\u3000York ", " York", "🍏York", ""]
+    with kgkit.Linker.open("toy", home=home) as linker:
+        expected = [comparable(linked.links) for linked in linker(texts)]
+    docs = pipeline().pipe(texts)
+    assert [comparable(span._.kgkit for span in doc.spans["kgkit"]) for doc in docs] == expected
 
 
 # -- entities ---------------------------------------------------------------
