@@ -264,7 +264,7 @@ def check_installed() -> None:
             try:
                 __import__(package)
             except ImportError:
-                raise MissingExtra(package, "embed") from None
+                raise MissingExtra(package, "models") from None
 
 
 def import_packages() -> None:

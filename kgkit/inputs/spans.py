@@ -62,11 +62,12 @@ class SpanReader:
     def __init__(self, encoder: Encoder, config: SpanConfig | None = None) -> None:
         self.encoder, self.config = encoder, config or SpanConfig()
         self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
-        framed = self.config.size + len(self.tokens.before) + len(self.tokens.after)
-        if framed > encoder.window:
+        special = len(self.tokens.before) + len(self.tokens.after)
+        if self.config.size + special > encoder.window:
             raise UsageError(
-                f"windows of {self.config.size} pieces do not fit into the {encoder.window} that "
-                f"{encoder.name} reads"
+                f"windows of {self.config.size} pieces and {special} special ones do not fit into the "
+                f"{encoder.window} that {encoder.name} reads: choose a size of at most "
+                f"{encoder.window - special}"
             )
         windows(0, (), size=self.config.size, context=self.config.context)  # tells what cannot be
 

@@ -106,8 +106,9 @@ class WordReader:
         self.config = TaggingConfig(size=self.size, context=self.context, scope=config.scope)
         if self.size + special > encoder.window:
             raise UsageError(
-                f"windows of {self.size} pieces do not fit into the {encoder.window} that "
-                f"{encoder.name} reads"
+                f"windows of {self.size} pieces and {special} special ones do not fit into the "
+                f"{encoder.window} that {encoder.name} reads: choose a size of at most "
+                f"{encoder.window - special}"
             )
         windows(0, (), size=self.size, context=self.context)  # raises for what cannot be
 

@@ -44,13 +44,14 @@ _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions th
 log = logging.getLogger(__name__)
 
 
-def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[str]:
+def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = True) -> Iterator[str]:
     """Yield the names of models for *kb*, the best first; `prior` is the last.
 
     Args:
         kb: knowledge base that is linked to.
         vectors: name of the entities' vectors, where the caller has named some; trained models, which have
             their own, are left out then.
+        warn: whether a warning says what to install for a better model.
     """
     if named := os.environ.get(MODEL_VARIABLE):
         yield named
@@ -62,7 +63,7 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
     elif reads_descriptions(kb):
         if encoder_is_installed():
             yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
-        else:
+        elif warn:
             model = WORDNET_MODEL if _is_wordnet(kb) else "gloss"
             log.warning("linking with prior: for %s the encoder is not installed: `%s`", model, INSTALL)
     yield "prior"

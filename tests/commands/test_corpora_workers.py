@@ -1,5 +1,6 @@
 """Workers of a corpus: results in the order of the requests, and an error where one is killed."""
 
+import logging
 import os
 import signal
 import time
@@ -54,6 +55,24 @@ class NeverOpens:
 
     def open(self, stack: ExitStack):
         raise SourceError("cannot be read")
+
+
+class Warns:
+    """Logs a warning when it is opened, and one for each request."""
+
+    def open(self, stack: ExitStack):
+        logging.getLogger("library").warning("opened %s", "slowly")
+        return self.answer
+
+    def answer(self, request):
+        logging.getLogger("library").warning("%s is odd", request)
+        return request
+
+
+def test_warnings_of_workers_are_logged_by_the_parent_each_once(caplog, capfd):
+    assert [*map_in_workers(Warns(), ["a", "b", "a", "b"], workers=2)] == ["a", "b", "a", "b"]
+    assert sorted(caplog.messages) == ["a is odd", "b is odd", "opened slowly"]
+    assert capfd.readouterr().err == ""
 
 
 def test_results_have_the_order_of_requests_and_each_worker_is_opened_once(tmp_path):

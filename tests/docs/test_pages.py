@@ -116,6 +116,25 @@ def anchors(page: Path) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
+def test_a_part_of_the_figures_that_a_page_names_has_the_commands_that_stand_beside_it():
+    sections = re.split(
+        r"(?m)^## (?=\([a-z]+\) )", (ROOT / "benchmarks/RESULTS.md").read_text(encoding="utf-8")
+    )
+    figures: dict[str, str] = {}
+    for section in sections[1:]:
+        part = section[1 : section.index(")")]
+        figures[part] = figures.get(part, "") + section
+    named = set()
+    for path in TEXTS:
+        for paragraph in path.read_text(encoding="utf-8").split("\n\n"):
+            parts = re.findall(r"RESULTS\S*, part \(?([a-z]{1,2})\)", paragraph)
+            text = "".join(figures[part] for part in parts)
+            for command in re.findall(r"benchmarks\.\w+", paragraph) if parts else ():
+                assert command in text, f"{path.name}: {command} is not in part {parts}"
+            named.update(parts)
+    assert {"ab", "p", "t", "x"} <= named
+
+
 def test_the_index_leads_to_every_page():
     listed = {ROOT / "docs/index.md", ROOT / "docs/api.md"}  # the latter is for a checkout, and named in it
     for index in (ROOT / "docs/index.md", ROOT / "docs/reference/index.md", ROOT / "docs/how-to/index.md"):

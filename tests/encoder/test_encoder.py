@@ -547,7 +547,7 @@ def test_a_dtype_that_is_not_known_is_refused(folder):
 @pytest.mark.parametrize("package", ["torch", "transformers"])
 def test_a_missing_package_is_told_with_its_extra(folder, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=r"kgkit\[embed\]") as e:
+    with pytest.raises(MissingExtra, match=r"kgkit\[models\]") as e:
         Encoder.load(str(folder))
     assert e.value.package == package
 

@@ -108,7 +108,7 @@ for act in (
     except KgkitError as error:
         print(error)
 """)
-    missing = "this needs the package 'torch': pip install 'kgkit[embed]'"
+    missing = "this needs the package 'torch': pip install 'kgkit[models]'"
     assert said.stdout.splitlines() == [
         missing,
         "no tagger named 'nmaes'; there are: names, names-minilm; did you mean 'names'?",

@@ -5,6 +5,7 @@ import hashlib
 import os
 import pickle
 import random
+import re
 import tracemalloc
 import zlib
 
@@ -13,10 +14,11 @@ import pytest
 
 import kgkit
 from kgkit.errors import DamagedPack, FormatMismatch, KgkitError, UsageError
-from kgkit.sharing.layout import CARD, MANIFEST
+from kgkit.sharing.layout import CARD, MANIFEST, SUFFIXES
 from kgkit.sharing.reading import PackReader, open_pack
 from kgkit.sharing.tar import BLOCK, tar_header
 from kgkit.sharing.writing import GZIP_HEAD
+from tests.doc_pages import ROOT
 from tests.pack_toys import Archive, contents_of, toy_pack
 from tests.toys import build_toy
 
@@ -108,6 +110,12 @@ def test_a_path_that_leads_elsewhere_is_refused_before_anything_is_written(archi
 def test_files_that_could_execute_something_are_refused(archive, tmp_path, suffix):
     archive.set_file("vectors:toy/plane", f"rest{suffix}", pickle.dumps(os.getcwd))
     assert "ends in" in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+def test_the_manual_lists_how_the_files_of_a_pack_may_end():
+    page = (ROOT / "docs/sharing.md").read_text(encoding="utf-8")
+    [sentence] = re.findall(r"files end in ([^;]+?)\. No pickle", page)
+    assert set(re.findall(r"`(\.\w+)`", sentence)) == SUFFIXES
 
 
 @pytest.mark.parametrize("name", ["matrix.npy", "keys.npy"])

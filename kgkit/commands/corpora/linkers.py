@@ -53,9 +53,10 @@ class LinkerFactory:
         from kgkit.linking.auto import auto_models
         from kgkit.methods.links import linker_sha256_of
 
-        names = []
+        names, vectors = [], self.settings["vectors"]
         for kb, (build, model) in zip(kbs.values(), self.models, strict=True):
-            name = next(iter(auto_models(kb))) if model == "auto" else model
+            # Without a warning: the linker that is opened for the documents gives it.
+            name = next(auto_models(kb, vectors=vectors, warn=False)) if model == "auto" else model
             names.append(f"{build}={name} {linker_sha256_of(home, name)[:16]}".rstrip())
         settings = {name: str(value) for name, value in self.settings.items() if name != "device"}
         return {"kb": ", ".join(names), "references": str(self.references), **settings}

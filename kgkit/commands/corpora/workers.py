@@ -5,8 +5,11 @@
 The pool of the standard library shares one pipe among its workers: one that is killed while it writes leaves
 a part of a message there, and the reader waits for the rest for ever. Here the end of a process is the end of
 its pipe. There are no locks either, which a signal could leave behind.
+
+Warnings of libraries come with the next result, and are logged here: each text once, whichever worker has it.
 """
 
+import logging
 import os
 import signal
 from collections import deque
@@ -28,6 +31,8 @@ Result = TypeVar("Result", covariant=True)
 
 _WAITING: Final = 3  # requests for each worker that are answered, or wait for it
 _SECONDS: Final = 10.0  # in which a process ends whose pipe is closed
+
+log = logging.getLogger(__name__)
 
 
 class WorkerTask(Protocol[Request, Result]):
@@ -52,7 +57,8 @@ def map_in_workers(
         Exception: what the task raises, after the results before it.
     """
     with ExitStack() as stack:
-        pool = [_Worker(task, stack, workers) for _ in range(workers)]
+        warnings: set[str] = set()
+        pool = [_Worker(task, stack, workers, warnings) for _ in range(workers)]
         pending: deque[_Worker] = deque()  # the worker of each request that has no result yet
         for request in requests:
             worker = min(pool, key=pending.count)
@@ -71,15 +77,18 @@ class _Worker:
         task: what it does.
         stack: what ends the process when it is closed.
         workers: number of processes in the pool.
+        warnings: warnings that were logged, of all workers of the pool.
     """
 
-    def __init__(self, task: WorkerTask[Any, Any], stack: ExitStack, workers: int) -> None:
+    def __init__(
+        self, task: WorkerTask[Any, Any], stack: ExitStack, workers: int, warnings: set[str]
+    ) -> None:
         # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
         context = get_context("spawn")
         self._pipe, end = context.Pipe()
         self._process: BaseProcess = context.Process(target=_serve, args=(end, task, workers))
         self._results: deque[tuple[bool, Any]] = deque()
-        self._ended = False
+        self._ended, self._warnings = False, warnings
         with end, interrupts_blocked():  # only the process has the end open, so that its own end is seen
             self._process.start()
         stack.callback(self._end)
@@ -104,9 +113,15 @@ class _Worker:
 
     def _receive(self) -> None:
         try:
-            self._results.append(self._pipe.recv())
+            succeeded, value, warnings = self._pipe.recv()
         except (EOFError, OSError):
             self._ended = True
+            return
+        self._results.append((succeeded, value))
+        for text in warnings:
+            if text not in self._warnings:
+                self._warnings.add(text)
+                log.warning("%s", text)
 
     def _killed(self) -> KgkitError:
         """Return the error that says by what signal the process ended."""
@@ -127,11 +142,30 @@ class _Worker:
             self._process.join()
 
 
+class _WarningList(logging.Handler):
+    """Handler that keeps the texts of warnings."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text of a warning."""
+        self.texts.append(record.getMessage())
+
+    def take(self) -> list[str]:
+        """Return the texts since the last call."""
+        texts, self.texts = self.texts, []
+        return texts
+
+
 def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: int) -> None:
     """Answer requests, as a worker, until the parent closes the pipe or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its workers
     # Each has its share of the cores; torch reads this when it is loaded.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    warnings = _WarningList()
+    logging.getLogger().addHandler(warnings)
     requests: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_receive_requests, args=(pipe, requests), daemon=True).start()
     answer: Callable[[Any], Any] | None = None
@@ -144,7 +178,7 @@ def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: in
             except Exception as error:  # noqa: BLE001  # the parent raises it
                 message = False, _portable(error)
             try:
-                pipe.send(message)
+                pipe.send((*message, warnings.take()))
             except OSError:  # the parent has closed the pipe: nobody waits
                 return
 
