@@ -196,7 +196,12 @@ def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
         lines if table_format.skipped else _chain(first, lines), delimiter=table_format.delimiter, strict=True
     )
     csv.field_size_limit(_MAX_FIELD)
-    header, begin = next(reader, []), table_format.skipped + 1
+    begin = table_format.skipped + 1
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        problem = f"not a table of CSV: {str(error).partition(' - ')[0]}"
+        raise SourceError(problem, path=Path(name), line=begin) from None
     _check_columns(header, name, begin)
     while True:
         begin = reader.line_num + table_format.skipped + 1
