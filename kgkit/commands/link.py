@@ -111,8 +111,9 @@ def link(
 ) -> None:
     """Link texts to a knowledge base, or to several.
 
-    Draws a table on a terminal and writes JSON lines in a pipe, one document a line, and into a file
-    Parquet too, if its name ends so.
+    Draws a table on a terminal. In a pipe, and into a file, it writes JSON lines: one document a line.
+
+    A file whose name ends in .parquet becomes Parquet.
     """
     from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
     from kgkit.commands.corpora.linkers import LinkerFactory

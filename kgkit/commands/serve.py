@@ -8,6 +8,7 @@ import typer
 from kgkit.commands.link import check_named
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, repeated
+from kgkit.commands.verb import ACCESS
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ def serve(
     ] = None,
     limit: Annotated[
         list[str] | None,
-        repeated(
+        typer.Option(
             "--limit",
-            "NAME=NUMBER",
-            "Limit of requests, as characters=20000 or rate=5; the manual lists them",
+            metavar="NAME=NUMBER",
+            rich_help_panel=ACCESS,  # of other commands it is a number of things
+            help="Limit of requests, as characters=20000 or rate=5: see the manual; repeat it for more.",
         ),
     ] = None,
     device: DeviceOption = "auto",

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -166,6 +167,19 @@ def test_the_version_is_printed():
     assert (shown.code, shown.out.split()[0]) == (0, "kgkit")
 
 
+def test_python_runs_the_package_as_the_command():
+    shown = subprocess.run([sys.executable, "-m", "kgkit", "--version"], capture_output=True, timeout=300)
+    assert (shown.returncode, shown.stdout.split()[0], shown.stderr) == (0, b"kgkit", b"")
+
+
+def test_the_help_names_no_value_of_a_flag_and_puts_limit_where_it_belongs():
+    for command in (["build-kb"], ["kb"], ["link"]):
+        assert "<bool>" not in run(*command, "--help").out
+    assert "Access" not in run("build-kb", "--help").out
+    access = run("serve", "--help").out.partition("Access")[2].partition("General options")[0]
+    assert "--host" in access and "--limit" in access
+
+
 # -- usage ------------------------------------------------------------------
 
 
@@ -173,6 +187,9 @@ def test_the_version_is_printed():
     ("args", "said"),
     [
         (["lnik"], "error: no such command 'lnik'. Did you mean 'link'?; see `kgkit --help`\n"),
+        (["list"], "error: no such command 'list': there is `kgkit kb list` and `kgkit vectors list` and "),
+        (["linker"], "error: no such command 'linker': there is `kgkit train linker`\n"),
+        (["kb", "search"], "error: no such command 'search': `kgkit candidates NAME` lists "),
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
         (["build-kb"], "error: missing BUILDER; for example `kgkit build-kb table "),
         (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),
