@@ -293,7 +293,8 @@ def find_builder(name: str) -> Builder:
         raise UsageError(
             "no builder is installed, not even kgkit's own: from a checkout, run `pip install -e .` first"
         )
-    raise UnknownName("builder", name, names)
+    hint = "that is a source: name its builder before it, as in `kgkit build-kb table names.csv`"
+    raise UnknownName("builder", name, names, hint=hint if Path(name).exists() else "")
 
 
 def check_renamed(kind: str, name: str, names: Sequence[str]) -> None:

@@ -83,7 +83,8 @@ def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Pa
         if file == STDIN:
             continue
         if not file.exists():
-            raise NotThere(f"no file {file}")
+            hint = ": `echo TEXT | kgkit link` takes a text itself" if " " in str(file) else ""
+            raise NotThere(f"no file {file}{hint}")
         if file.is_dir() and not recursive:
             advice = "name the files in it, or add"
             if _has_only_folders(file):
