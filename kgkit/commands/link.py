@@ -31,6 +31,7 @@ from kgkit.commands.options import (
     flag,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
+from kgkit.commands.ranked import meaning_of
 from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
 from kgkit.errors import UsageError
 
@@ -232,7 +233,7 @@ class _Tables:
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:
             entity = None if link.entity is None else self.kbs[link.kb].get(link.entity)
-            meaning = "" if entity is None else entity.description or entity.label
+            meaning = "" if entity is None else meaning_of(entity)
             kb = [link.kb] if len(self.kbs) > 1 else []
             parts = [_described(link)] if self.explained else []
             name = link.entity or "NIL"
