@@ -44,23 +44,17 @@ class Progress(Protocol):
 
 
 _ENTITY_HINTS: Final = {  # names that people try, from other libraries
-    "aliases": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
-    "definition": "entity.description is its definition",
+    **dict.fromkeys(("aliases", "names", "surfaces"), "kb.surfaces_of(entity) gives its surfaces"),
+    **dict.fromkeys(("definition", "gloss"), "entity.description is its definition"),
     "examples": "entity.attributes has what else the source says, as 'examples'",
-    "gloss": "entity.description is its definition",
     "hypernyms": "kb.neighbors(entity, 'hypernym') gives its hypernyms",
     "hyponyms": "kb.neighbors(entity, 'hyponym') gives its hyponyms",
     "kb_id": "entity.key is its stable name, entity.id a number in one build",
-    "lemma_names": "entity.attributes has what else the source says, as 'lemmas'",
-    "lemmas": "entity.attributes has what else the source says, as 'lemmas'",
-    "name": "entity.label is its name, entity.key its key",
-    "names": "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name",
+    **dict.fromkeys(("lemma_names", "lemmas"), "entity.attributes has them, as 'lemmas'"),
+    **dict.fromkeys(("name", "title"), "entity.label is its name, entity.key its key"),
     "properties": "entity.attributes has what else the source says",
     "related": "kb.neighbors(entity) gives the entities beside it",
-    "surfaces": "kb.surfaces_of(entity) gives its surfaces",
-    "title": "entity.label is its name, entity.key its key",
-    "uri": "kb.url(entity) is its address, entity.key its stable name",
-    "url": "kb.url(entity) is its address",
+    **dict.fromkeys(("uri", "url"), "kb.url(entity) is its address, entity.key its stable name"),
     "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
 }
 
@@ -116,7 +110,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return kb.neighbors(self, relation, direction)
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(_ENTITY_HINTS), drawing("draw_entity")
+        __getattr__, _repr_html_ = missing_attribute(_ENTITY_HINTS, keyed=True), drawing("draw_entity")
 
 
 class Graph(Protocol):
@@ -396,14 +390,12 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 _LINK_HINTS: Final = {
     "description": "kb[link.entity].description is the entity's",
     "end_char": "link.end is one past its last code point",
-    "kb_id": "link.entity is the entity's key",
-    "kb_id_": "link.entity is the entity's key",
+    **dict.fromkeys(("entity_id", "kb_id", "kb_id_", "key"), "link.entity is the entity's key"),
     **dict.fromkeys(("page_id", "qid", "wikidata"), "link.ids has the identifiers that the KB has"),
     "label_": "link.label is the entity's name",
     "mention": "link.text is the text that is linked",
     "name": "link.label is the entity's name, link.entity its key",
-    "prob": "link.score is the probability",
-    "probability": "link.score is the probability",
+    **dict.fromkeys(("prob", "probability"), "link.score is the probability"),
     "span": "link.start and link.end are its offsets",
     "start_char": "link.start is its first code point",
 }
@@ -432,6 +424,13 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ids: dict[str, Any] = {}
     url: str = ""
 
+    def __str__(self) -> str:
+        """Return offsets, text, entity and score as a line; with the label, where the key does not have it."""
+        key = self.entity or "NIL"
+        named = self.label.replace(" ", "_").casefold() in key.replace(" ", "_").casefold()
+        label = "" if named else f" ({self.label})"
+        return f"{self.start}:{self.end} {self.text} → {key}{label} {self.score:.2f}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
@@ -456,6 +455,10 @@ class LinkedDocument(msgspec.Struct, frozen=True):
     text: str
     model: str
     links: list[Link]
+
+    def __str__(self) -> str:
+        """Return a line a link; `repr` has all that there is."""
+        return "\n".join(map(str, self.links)) or "no links"
 
     def __iter__(self) -> Iterator[Link]:
         """Yield the links, in order of their start."""

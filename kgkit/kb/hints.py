@@ -17,6 +17,7 @@ HINTS: Final = {
     "neighbours": "kb.neighbors(KEY) gives the entities beside one",
     "query": "kb.match(SUBJECT, RELATION, OBJECT) yields triples",
     "shortest_path": "kb.path(A, B) gives a shortest path",
+    "similar": "kb.nearest(KEY) gives the entities whose vectors are nearest",
     "similarity": "kb.vectors(NAME) has vectors, kb.nearest(KEY) gives the nearest with their cosine",
     "synset": "kb[KEY] gives an entity",
     "synsets": "kb.candidates(WORD) gives what it can mean, kb.decode(CANDIDATES) their entities",
