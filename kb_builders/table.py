@@ -40,7 +40,16 @@ from kgkit.errors import SourceError, UsageError, abbreviate
 
 HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     "key": ("key", "id", "qid", "identifier", "uri", "iri", "code"),
-    "label": ("label", "name", "title", "preflabel", "preferred label", "preferred name", "term"),
+    "label": (
+        "label",
+        "name",
+        "full name",
+        "title",
+        "preflabel",
+        "preferred label",
+        "preferred name",
+        "term",
+    ),
     "aliases": (
         "aliases",
         "alias",
@@ -55,9 +64,11 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     "kind": ("kind", "type", "category", "class"),
     "count": ("count", "counts", "frequency"),
 }
-"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`.
+"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`."""
 
-Without any of those of a label, the only heading that ends in `name` is that: `Common name`."""
+LAST_WORDS: Final[Mapping[str, str]] = {"key": "id", "label": "name"}
+"""Last word by which a column is guessed where no heading is one of these: `Employee ID`, if it is the first
+column, and `Product Name`, if no other heading ends so."""
 
 SEVERAL: Final = ("aliases", "fact", "number", "attribute")
 """What several columns can be."""
@@ -378,9 +389,10 @@ def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
     for heading in HEADINGS[role]:
         if heading in plain and (index := plain.index(heading)) not in used:
             return index
-    if role == "label":
-        named = [index for index, name in enumerate(plain) if name.endswith(" name") and index not in used]
-        return named[0] if len(named) == 1 else None  # a first and a last name are no label each
+    word = LAST_WORDS.get(role)
+    indices = [index for index, name in enumerate(plain) if name.split()[-1:] == [word]]
+    if len(indices) == 1 and indices[0] not in used and (role != "key" or indices[0] == 0):
+        return indices[0]
     return None
 
 
@@ -408,9 +420,8 @@ def _described(header: Sequence[str], layout: TableLayout) -> str:
     """Return what the columns are, as a message says it."""
     phrases = [f"key from {header[layout.key]!r}", f"label from {header[layout.label]!r}"]
     for index, separator in layout.aliases:
-        phrases.append(
-            f"aliases from {header[index]!r}" + (f" (split at {separator!r})" if separator else "")
-        )
+        split = f"split at {separator!r}" if separator else "a cell is one name"
+        phrases.append(f"aliases from {header[index]!r} ({split})")
     for role, column in (
         ("description", layout.description), ("kind", layout.kind), ("counts", layout.counts),
     ):  # fmt: skip

@@ -114,16 +114,19 @@ def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> Attri
     return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
 
 
-def missing_attribute(hints: Mapping[str, str]) -> Callable[[object, str], NoReturn]:
+def missing_attribute(hints: Mapping[str, str], *, keyed: bool = False) -> Callable[[Any, str], NoReturn]:
     """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
 
     Of a metaclass, classes say so.
 
     Args:
         hints: expression that serves in the place of a name that people try.
+        keyed: whether objects have a mapping `attributes`, in which the name may be.
     """
 
-    def refuse(self: object, name: str) -> NoReturn:
+    def refuse(self: Any, name: str) -> NoReturn:
+        if keyed and name != "attributes" and name not in hints and name in self.attributes:
+            raise attribute_error(self, name, {name: f".attributes[{name!r}] has it"})
         raise attribute_error(self, name, hints)
 
     return refuse

@@ -95,7 +95,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         return kb.neighbors(self, relation, direction)
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(hints.ENTITY), drawing("draw_entity")
+        __getattr__, _repr_html_ = missing_attribute(hints.ENTITY, keyed=True), drawing("draw_entity")
 
 
 class Graph(Protocol):
@@ -387,6 +387,13 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     ids: dict[str, Any] = {}
     url: str = ""
 
+    def __str__(self) -> str:
+        """Return offsets, text, entity and score as a line; the label, if the key has it not."""
+        key = self.entity or "NIL"
+        named = self.label.replace(" ", "_").casefold() in key.replace(" ", "_").casefold()
+        label = "" if named else f" ({self.label})"
+        return f"{self.start}:{self.end} {self.text} → {key}{label} {self.score:.2f}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, ready for JSON."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
@@ -403,6 +410,10 @@ class LinkedDocument(msgspec.Struct, frozen=True):
     text: str
     model: str
     links: list[Link]
+
+    def __str__(self) -> str:
+        """Return a line a link; `repr` has all that there is."""
+        return "\n".join(map(str, self.links)) or "no links"
 
     def __iter__(self) -> Iterator[Link]:
         """Yield the links, in order of their start."""

@@ -69,3 +69,25 @@ def test_no_candidates_are_empty_and_equal_to_themselves_only():
     assert not NO_CANDIDATES
     assert pickle.loads(pickle.dumps(NO_CANDIDATES)) == NO_CANDIDATES
     assert Candidates(NO_CANDIDATES.rows, null=0.5) != NO_CANDIDATES
+
+
+def test_a_printed_link_is_a_line_and_so_is_each_of_a_document():
+    named = msgspec.structs.replace(LINK, entity="E007", label="Hans M\u00fcller")
+    nothing = msgspec.structs.replace(LINK, entity=None, label="", nil=True)
+    document = LinkedDocument("d", "a dog", "prior", [LINK, named, nothing])
+    assert str(document).splitlines() == [
+        "2:5 dog \u2192 dog.n.01 0.50",
+        "2:5 dog \u2192 E007 (Hans M\u00fcller) 0.50",
+        "2:5 dog \u2192 NIL 0.50",
+    ]
+    assert str(LinkedDocument("d", "", "prior", [])) == "no links"
+    assert "candidates=[" in repr(document)
+
+
+def test_an_attribute_of_the_source_is_not_one_of_the_entity_and_the_error_says_where_it_is():
+    entity = Entity("E002", "Ana Ruiz", attributes={"Office": "Madrid"})
+    with pytest.raises(AttributeError, match=r"no attribute 'Office': \.attributes\['Office'\] has it"):
+        entity.Office  # noqa: B018
+    with pytest.raises(AttributeError, match=r"'Role'$"):
+        entity.Role  # noqa: B018
+    assert pickle.loads(pickle.dumps(entity)) == entity

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from kgkit.commands import (
     align,
@@ -43,7 +42,7 @@ from kgkit.commands import (
 )
 from kgkit.commands.messages import report, report_usage, write_line
 from kgkit.commands.output import discard
-from kgkit.commands.verb import Verb, write_example
+from kgkit.commands.verb import Group, Verb, write_example
 from kgkit.errors import KgkitError, did_you_mean
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
@@ -56,7 +55,7 @@ RESPELLED: Final = {
 """Options that were written otherwise once, and how they are written now."""
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The group at the root: every error of every command passes through it."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -163,7 +162,7 @@ def _root(
     """Knowledge bases on disk: build them, query them, link text to them."""
 
 
-of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
+of_vectors = typer.Typer(cls=Group, no_args_is_help=True, help="Manage the vectors on this machine.")
 
 _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Knowledge bases": {

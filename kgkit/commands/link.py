@@ -31,6 +31,7 @@ from kgkit.commands.options import (
     flag,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
+from kgkit.commands.ranked import meaning_of
 from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
 from kgkit.errors import UsageError
 
@@ -111,8 +112,9 @@ def link(
 ) -> None:
     """Link texts to a knowledge base, or to several.
 
-    Draws a table on a terminal and writes JSON lines in a pipe, one document a line, and into a file
-    Parquet too, if its name ends so.
+    Draws a table on a terminal. In a pipe, and into a file, it writes JSON lines: one document a line.
+
+    A file whose name ends in .parquet becomes Parquet.
     """
     from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
     from kgkit.commands.corpora.linkers import LinkerFactory
@@ -231,7 +233,7 @@ class _Tables:
     def _rows(self, linked: "LinkedDocument") -> Iterator[tuple[str, ...]]:
         for link in linked.links:
             entity = None if link.entity is None else self.kbs[link.kb].get(link.entity)
-            meaning = "" if entity is None else entity.description or entity.label
+            meaning = "" if entity is None else meaning_of(entity)
             kb = [link.kb] if len(self.kbs) > 1 else []
             parts = [_described(link)] if self.explained else []
             name = link.entity or "NIL"

@@ -1,12 +1,27 @@
 """Tables of entities, the best first: what a word can mean, what is near by vectors."""
 
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kgkit.commands.output import Column, TwoLines, on_terminal, write_table
 
 if TYPE_CHECKING:
     from kgkit.types import Entity
+
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def meaning_of(entity: "Entity") -> str:
+    """Return what people read of an entity beside its key: its description, or its label.
+
+    Before the description stands the label, where the key has none of its words, as in `E007` or `Q308`.
+    """
+    label, description = entity.label, entity.description
+    if not description or not label:
+        return description or label
+    words, words_of_key = (_WORDS.findall(text.casefold()) for text in (label, entity.key))
+    return description if {*words} & {*words_of_key} else f"{label}: {description}"
 
 
 def write_ranked(
@@ -30,10 +45,11 @@ def write_ranked(
         columns = [Column(heading=name) for name in names]
     rows: list[tuple[str | TwoLines, ...]] = []
     for score, entity, sense in ranked:
-        meaning = entity.description or entity.label
         if drawn:
-            rows.append((f"{score:.4f}", TwoLines((entity.key, sense)) if sense else entity.key, meaning))
+            key = TwoLines((entity.key, sense)) if sense else entity.key
+            rows.append((f"{score:.4f}", key, meaning_of(entity)))
         else:
             own = (sense or "",) if senses else ()
+            meaning = entity.description or entity.label
             rows.append((f"{score:.4f}", entity.key, *own, entity.label, meaning))
     write_table(columns, rows)

@@ -8,6 +8,7 @@ import typer
 from kgkit.commands.link import check_named
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, repeated
+from kgkit.commands.verb import ACCESS
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def serve(
             "--limit",
             "NAME=NUMBER",
             "Limit of requests, as characters=20000 or rate=5; the manual lists them",
-            panel="Who may ask",
+            panel=ACCESS,
         ),
     ] = None,
     device: DeviceOption = "auto",

@@ -7,6 +7,7 @@ import typer
 
 from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, limit_option, open_chosen_kb
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
+from kgkit.commands.ranked import meaning_of
 from kgkit.errors import FormatMismatch
 
 if TYPE_CHECKING:
@@ -102,7 +103,10 @@ def _rows(kb: "KnowledgeBase", relation: str, keys: list[str], limit: int) -> It
     shown = _shortened(keys, limit)
     for index, key in enumerate(shown):
         entity = kb[key]
-        yield "" if index and on_terminal() else relation, key, entity.description or entity.label
+        if on_terminal():
+            yield "" if index else relation, key, meaning_of(entity)
+        else:
+            yield relation, key, entity.description or entity.label
     if len(shown) < len(keys):
         yield "" if on_terminal() else relation, f"… and {len(keys) - len(shown):,} more", ""
 

@@ -1,19 +1,21 @@
 """What every command is made of: an option of one value is given once, all that is missing is one error.
 
-Its help has the options in groups, and ends with an example and a page of the manual.
+Its help has the options in groups, and ends with an example and a page of the manual. A group of commands
+says of a command that it lacks where that is, or what serves in its place.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from kgkit.commands.completion import set_completion
 from kgkit.commands.examples import example_of
 from kgkit.errors import UsageError
 
 REQUIRED: Final = "Required options"
+ACCESS: Final = "Access"
 GENERAL: Final = "General options"
 
 PANELS: Final[Mapping[str, Sequence[str]]] = {
@@ -36,10 +38,22 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",
         "--preset",
     ),
-    "Who may ask": ("--host", "--port", "--token-file", "--allow-host", "--allow-origin"),
+    ACCESS: ("--host", "--port", "--token-file", "--allow-host", "--allow-origin"),
     GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),
 }  # fmt: skip
 """The groups of options in the help of a command, in their order; what is in none stands before them."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("search", "find", "lookup"),
+        "`kgkit candidates NAME` lists what a name can mean, with --fuzzy through typing errors",
+    ),
+    **dict.fromkeys(
+        ("neighbors", "neighbours", "entity"), "`kgkit show KEY` shows an entity and its neighbours"
+    ),
+    **dict.fromkeys(("download", "install"), "`kgkit build-kb wordnet` obtains WordNet and builds it"),
+}
+"""Commands that people try, and what serves in their place."""
 
 _NOTHING: Final[tuple[Any, ...]] = (None, [], ())
 _LEAST_OPTIONS: Final = 8
@@ -52,6 +66,7 @@ class Verb(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, those of one group of the help together."""
         parameters: list[Any] = super().get_params(ctx)
+        _hide_values_of_flags(parameters)
         for each in parameters:
             set_completion(each)
         options = [each for each in parameters if each.param_type_name == "option"]
@@ -98,10 +113,45 @@ class Verb(TyperCommand):
             raise UsageError(f"missing {phrase}; for example `{example}`; see `{ctx.command_path} --help`")
 
 
+class Group(TyperGroup):
+    """A command that has commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; the help of a flag names no value."""
+        parameters: list[Any] = super().get_params(ctx)
+        _hide_values_of_flags(parameters)
+        return parameters
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first argument names.
+
+        Raises:
+            UsageError: if it is a command of another group, or one that people try.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            root = ctx.find_root()
+            groups = [
+                each for each in root.command.commands.values() if name in getattr(each, "commands", ())
+            ]
+            paths = [f"`{root.command_path} {each.name} {name}`" for each in groups]
+            hint = f"there is {' and '.join(paths)}" if paths else ELSEWHERE.get(name)
+            if hint:
+                raise UsageError(f"no such command {name!r}: {hint}")
+        return super().resolve_command(ctx, args)
+
+
 def write_example(ctx: Any) -> None:
     """Write the example of a command and the page that describes it, below its help."""
     example = example_of(ctx.command_path, ctx.command.params)
     typer.echo(f" Example:  {example.line}\n Manual:   docs/{example.page}\n")
+
+
+def _hide_values_of_flags(parameters: Sequence[Any]) -> None:
+    """Have the help name no value of options that take none."""
+    for each in parameters:
+        if getattr(each, "is_flag", False) and each.metavar is None:
+            each.metavar = ""
 
 
 def _panel(option: Any) -> str | None:

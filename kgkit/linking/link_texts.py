@@ -117,7 +117,8 @@ def link(
     """
     alone = isinstance(text, str | Document)
     if not alone and (isinstance(text, bytes | Mapping) or not isinstance(text, Iterable)):
-        raise TypeError(f"a text is a str or a kgkit.Document, not {type(text).__name__}")
+        advice = "; read it first: PATH.read_text()" if isinstance(text, os.PathLike) else ""
+        raise TypeError(f"a text is a str or a kgkit.Document, not {type(text).__name__}{advice}")
     documents = [text] if isinstance(text, str | Document) else text
     open_linker = partial(
         Linker.open, home=home, vectors=vectors, device=device, mentions=mentions, coherence=coherence,

@@ -65,6 +65,24 @@ def test_the_only_heading_that_ends_in_name_is_the_label(tmp_path, header, label
         assert kb["1"].label == label
 
 
+def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
+    table = 'Employee ID,Full Name,Also known as,Notes\nE1,Ana Ruiz,"Ana, Anita",pays\n'
+    path = write(tmp_path / "names.csv", table)
+    shown = run("build-kb", "table", path, "--preview", "--home", tmp_path).out.splitlines()
+    guess = (
+        f"{path}: key from 'Employee ID', label from 'Full Name', aliases from 'Also known as' "
+        "(a cell is one name), description from 'Notes'"
+    )
+    assert shown == [guess, "E1: Ana Ruiz; Ana, Anita (pays)"]
+    path = write(tmp_path / "more.csv", "product name,parent id\nAle,drinks\n")
+    assert (
+        "key from 'product name', label from 'product name'"
+        in run("build-kb", "table", path, "--preview").out
+    )
+    error = refused(write(tmp_path / "two.csv", "first name,last name,parent id\nAna,Ruiz,b\n"), tmp_path)
+    assert "looks like keys or names" in str(error)
+
+
 def test_columns_may_be_named_with_the_separator_of_aliases(tmp_path):
     table = "nr;who;alias1;alias2;note\n7;Ada;A. L., Lovelace;Countess;x\n"
     columns = {"key": "nr", "label": "who", "aliases": ["alias1, ", "alias2"], "attribute": ["note"]}

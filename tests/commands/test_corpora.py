@@ -136,6 +136,7 @@ def test_rows_of_a_table_are_records_and_their_other_columns_are_carried(tmp_pat
         (b"id,body\n1,x\n", 1, "no column text; its columns are: id, body"),
         (b"text,text\nx,y\n", 1, "two columns are called text"),
         (b"", 1, "no column text; its columns are: none"),
+        (b"id,\x7fELF\rtext\n", 1, "not a table of CSV: new-line character seen in unquoted field"),
         (b"id,text\n1,x\n2\n3,z\n", 3, "expected 2 fields, as the header has them; the row has 1"),
         (b"id,text\n1,x\n2,\xe9\n3,z\n", 3, "not UTF-8"),
         (b'id,text\n1,x\n2,"y" z\n3,z\n', 3, "no row of a table"),

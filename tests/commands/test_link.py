@@ -293,6 +293,7 @@ def test_a_line_that_is_no_record_is_named(home, tmp_path, line):
 def test_a_file_that_is_not_there_is_exit_code_3_before_anything_is_written(home, text, tmp_path):
     done = run("link", text, tmp_path / "nothing.txt", "--home", home)
     assert (done.code, done.out, done.err) == (3, "", f"error: no file {tmp_path / 'nothing.txt'}\n")
+    assert "`echo TEXT | kgkit link` takes a text itself" in run("link", "The dog barked.").err
     assert run("link", tmp_path, "--home", home).code == 2
 
 

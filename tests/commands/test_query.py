@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kgkit.building import Alias, Entity, Triple
+from kgkit.commands.ranked import meaning_of
 from tests.cli_helpers import build_mini, on_terminal, run
 from tests.old_format import publish_as_format_2
 from tests.toys import build_toy
@@ -243,3 +244,18 @@ def test_a_misspelt_word_is_found_only_when_asked_for(home):
     assert "--fuzzy" in done.err
     assert json.loads(run("candidates", "zoolagy", "--home", home, "--json").out) == []
     assert rows(run("candidates", "zoolagy", "--fuzzy", "--home", home).out)[0][1] == "zoology.n.01"
+
+
+@pytest.mark.parametrize(
+    ("key", "label", "description", "meaning"),
+    [
+        ("E007", "Hans M\u00fcller", "graph embeddings", "Hans M\u00fcller: graph embeddings"),
+        ("hangzhou", "\u676d\u5dde", "a city", "\u676d\u5dde: a city"),
+        ("dog.n.01", "dog", "a canine", "a canine"),
+        ("Avon_(Bristol)", "River Avon", "a river", "a river"),
+        ("E007", "Hans M\u00fcller", "", "Hans M\u00fcller"),
+        ("E007", "", "graph embeddings", "graph embeddings"),
+    ],
+)
+def test_the_meaning_has_the_label_where_the_key_has_no_word_of_it(key, label, description, meaning):
+    assert meaning_of(Entity(key, label, description)) == meaning

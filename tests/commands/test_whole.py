@@ -178,6 +178,14 @@ def test_the_package_runs_as_a_module():
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, b"kgkit", b"")
 
 
+def test_the_help_names_no_value_of_a_flag_and_puts_limit_where_it_belongs():
+    for command in (["build-kb"], ["kb"], ["link"]):
+        assert "<bool>" not in run(*command, "--help").out
+    assert "Access" not in run("build-kb", "--help").out
+    access = run("serve", "--help").out.partition("Access")[2].partition("General options")[0]
+    assert "--host" in access and "--limit" in access
+
+
 # -- usage ------------------------------------------------------------------
 
 
@@ -185,6 +193,9 @@ def test_the_package_runs_as_a_module():
     ("args", "said"),
     [
         (["lnik"], "error: no such command 'lnik'. Did you mean 'link'?; see `kgkit --help`\n"),
+        (["list"], "error: no such command 'list': there is `kgkit kb list` and `kgkit vectors list` and "),
+        (["linker"], "error: no such command 'linker': there is `kgkit train linker`\n"),
+        (["kb", "search"], "error: no such command 'search': `kgkit candidates NAME` lists "),
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
         (["build-kb"], "error: missing BUILDER; for example `kgkit build-kb table "),
         (["candidates", "x", "-k", "0"], "error: invalid value for '-k'"),

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from inspect import signature
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -474,6 +475,8 @@ def test_one_text_is_not_taken_for_many(kb):
         Linker.open(kb)("The dog barked.")
     with pytest.raises(TypeError, match=r"a text is a str or a kgkit.Document, not bytes"):
         kgkit.link(b"The dog barked.", kb=kb)
+    with pytest.raises(TypeError, match=r"not PosixPath; read it first: PATH.read_text\(\)"):
+        kgkit.link(Path("letter.txt"), kb=kb)
     with pytest.raises(TypeError, match=r"a document is a str or a kgkit.Document, not int"):
         kgkit.link([1], kb=kb)
 

@@ -83,7 +83,8 @@ def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Pa
         if file == STDIN:
             continue
         if not file.exists():
-            raise NotThere(f"no file {file}")
+            hint = ": `echo TEXT | kgkit link` takes a text itself" if " " in str(file) else ""
+            raise NotThere(f"no file {file}{hint}")
         if file.is_dir() and not recursive:
             advice = "name the files in it, or add"
             if _has_only_folders(file):
@@ -196,7 +197,12 @@ def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
         lines if table_format.skipped else _chain(first, lines), delimiter=table_format.delimiter, strict=True
     )
     csv.field_size_limit(_MAX_FIELD)
-    header, begin = next(reader, []), table_format.skipped + 1
+    begin = table_format.skipped + 1
+    try:
+        header = next(reader, [])
+    except csv.Error as error:
+        problem = f"not a table of CSV: {str(error).partition(' - ')[0]}"
+        raise SourceError(problem, path=Path(name), line=begin) from None
     _check_columns(header, name, begin)
     while True:
         begin = reader.line_num + table_format.skipped + 1

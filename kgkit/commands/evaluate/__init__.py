@@ -3,12 +3,12 @@
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from kgkit.commands.evaluate import cloze, el, language, ner, tasks, wsd
+from kgkit.commands.verb import Group
 
 
-class EvaluateCommands(TyperGroup):
+class EvaluateCommands(Group):
     """The group, which answers the command that another has taken the place of."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

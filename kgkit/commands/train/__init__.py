@@ -5,18 +5,17 @@ from contextlib import suppress
 from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
 
 from kgkit.commands.train import encoder, kalm, linker, pmi, tagger
 from kgkit.commands.train.generated import method_command
-from kgkit.commands.verb import Verb
+from kgkit.commands.verb import Group, Verb
 from kgkit.errors import KgkitError
 
 _FROM_SETTINGS: Final[Mapping[str, Callable[[], Callable[..., None]]]] = {"kalm": kalm.kalm, "pmi": pmi.pmi}
 """Functions that make the commands of what is no method from its settings, when they are needed."""
 
 
-class Methods(TyperGroup):
+class Methods(Group):
     """The commands that train: those of methods, of kgkit's own and of other packages, and the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
