@@ -388,7 +388,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     url: str = ""
 
     def __str__(self) -> str:
-        """Return offsets, text, entity and score as a line; the label, if the key has it not."""
+        """Return offsets, text, entity and score as a line, and the label where the key lacks it."""
         key = self.entity or "NIL"
         named = self.label.replace(" ", "_").casefold() in key.replace(" ", "_").casefold()
         label = "" if named else f" ({self.label})"
