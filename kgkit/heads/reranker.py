@@ -151,7 +151,8 @@ class Reranker(SavedHead):
     """Scores the best candidates of a mention, which it reads together.
 
     Args:
-        model: encoder; it is not changed. Its tokens stand where they are told to, as `KBert` asks.
+        model: encoder, whose weights are trained with the head's, or frozen for a control. Its tokens stand
+            where they are told to, as `KBert` asks.
         config: settings; None: those of the encoder.
         scorer: what it has beside the encoder; None: drawn anew.
         generator: generator that this is drawn with; None: torch's own.

@@ -17,7 +17,7 @@ was added later as any other.
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,7 +31,7 @@ from kgkit.inputs.reranking import CandidateSequence, MentionContext, RerankingR
 from kgkit.linking.models import find_scorer, kb_of
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.models.folder import BUILT_IN, manifest_digest
-from kgkit.models.manifest import checking_settings
+from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ HEAD: Final = "rerank"
 ENCODER: Final = "encoder"
 """The folders, in that of a model, of the head and of its encoder."""
 
+MAX_BEST: Final = 100
+"""The most candidates that are read together: attention goes over the square of their texts."""
+
 _AT_ONCE: Final = 16  # sequences
 
 
@@ -58,9 +61,9 @@ class RerankReading(msgspec.Struct, frozen=True, kw_only=True):
         length: word pieces of the text of a candidate.
     """
 
-    best: int = 5
-    context: int = 64
-    length: int = 32
+    best: Annotated[int, msgspec.Meta(ge=2, le=MAX_BEST)] = 5
+    context: Annotated[int, msgspec.Meta(ge=1)] = 64
+    length: Annotated[int, msgspec.Meta(ge=1)] = 32
 
 
 class BestCandidates(NamedTuple):
@@ -119,6 +122,8 @@ class RerankScorer(Scorer):
         from kgkit.heads.reranker import Reranker
 
         kb = kb_of(opening, manifest.name)
+        if not manifest.first:
+            raise damaged(folder, "its manifest names no first stage")
         if first_digest(manifest.first, kb) != manifest.first_sha256:
             raise StaleModel(
                 f"the model {manifest.name} scores again what the model {manifest.first} thinks likeliest, "

@@ -34,6 +34,7 @@ from kgkit.linking.models import find_scorer
 from kgkit.linking.rerank import (
     ENCODER,
     HEAD,
+    MAX_BEST,
     BestCandidates,
     RerankReading,
     best_candidates,
@@ -103,7 +104,7 @@ class RerankConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_range(self, "best", least=2)
+        check_range(self, "best", least=2, most=MAX_BEST)
         check_range(self, "context", "length", "epochs", "batch", least=1)
         check_range(self, "decay", "seed", least=0)
         check_range(self, "lr", "lr_new", above=0)
@@ -202,20 +203,22 @@ def check_first_stage(training: LinkerTraining, home: Home) -> None:
         UsageError: if it has.
         UnknownName, NotThere: if there is no such model.
     """
-    first = training.first
-    while first and first not in BUILT_IN:
+    first, checked = training.first, set[str]()
+    digests = {path.name: sha256_of(path) for path in training.data if path.exists()}
+    while first and first not in BUILT_IN and first not in checked:
+        checked.add(first)
         folder = partial(find_model_folder, first, home, "linker")
-        header, comes_with_kgkit = read_current(folder, _read_about)
+        header, is_shipped = read_current(folder, _read_header)
         learnt = set(header.data.values())
-        if files := [path.name for path in training.data if path.exists() and sha256_of(path) in learnt]:
+        if files := [name for name, digest in digests.items() if digest in learnt]:
             what = f"the model {first} has learnt from {', '.join(files)}: there it is surer than elsewhere"
-            if not comes_with_kgkit:
+            if not is_shipped:
                 raise UsageError(f"{what}. Train it on other documents, or name --first gloss")
             log.warning("%s, and may be trusted too much", what)
         first = header.needs.linker  # of a re-ranker above another one
 
 
-def _read_about(folder: Path) -> tuple[ModelManifest, bool]:
+def _read_header(folder: Path) -> tuple[ModelManifest, bool]:
     """Return what the model in *folder* says of itself, and whether it comes with kgkit."""
     return read_header(folder), folder.is_relative_to(SHIPPED)
 

@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 from msgspec import structs
 
 from kgkit.candidates import generator_for
-from kgkit.errors import StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.linking import Linker, Scorer
 from kgkit.linking.gloss import GlossConfig, GlossScorer
@@ -211,6 +211,38 @@ def test_a_first_stage_that_has_learnt_from_the_same_files_is_refused(
     assert "has learnt from x.data.xml" in caplog.text and "may be trusted too much" in caplog.text
 
 
+def test_first_stages_that_name_each_other_are_each_read_once(kb, corpus, rerank, tmp_path):
+    data, gold = corpus
+    other = tmp_path / "other.data.xml"
+    other.write_text(data.read_text().replace("</corpus>", "\n</corpus>"))
+    below = LinkerTraining(task="wsd", data=(other,), gold=(gold,), reader=training(corpus).reader)
+    train_linker(kb, "below", below, device="cpu")
+    home = Home(kb.home.path.parents[1])
+    manifest = home.models / "below" / "current" / MANIFEST
+    content = json.loads(manifest.read_text())
+    content["needs"]["linker"] = "below"
+    manifest.write_text(json.dumps(content))
+    check_first_stage(rerank(first="below"), home)
+
+
+@pytest.mark.parametrize(("field", "value"), [("best", 0), ("best", 100_000), ("context", -5), ("length", 0)])
+def test_numbers_of_a_manifest_are_bounded(kb, rerank, field, value):
+    where = train_linker(kb, "ranked", rerank(epochs=1), device="cpu")
+    content = json.loads((where / MANIFEST).read_text())
+    content["reader"][field] = value
+    (where / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(DamagedModel, match=field):
+        Linker.open(kb, model="ranked", device="cpu")
+
+
+def test_a_manifest_without_a_first_stage_is_damaged(kb, rerank):
+    where = train_linker(kb, "ranked", rerank(epochs=1), device="cpu")
+    content = json.loads((where / MANIFEST).read_text())
+    (where / MANIFEST).write_text(json.dumps({**content, "first": ""}))
+    with pytest.raises(DamagedModel, match="names no first stage"):
+        Linker.open(kb, model="ranked", device="cpu")
+
+
 def test_there_is_nothing_to_learn_where_nothing_is_ambiguous(kb, corpus, rerank):
     _, gold = corpus
     keys = [line for line in gold.read_text().splitlines(keepends=True) if "tree" in line]
@@ -233,7 +265,7 @@ def test_settings_that_do_not_go_together_are_refused(rerank):
             task="wsd", data=ranked.data, gold=ranked.gold, type="rerank", first="gloss",
             coherence=CoherenceTraining(),
         )  # fmt: skip
-    with pytest.raises(UsageError, match="best is 1; it is 2 or more"):
+    with pytest.raises(UsageError, match="best is 1; it is from 2 to 100"):
         RerankConfig(best=1)
     for setting in ("context", "length", "epochs", "batch"):
         with pytest.raises(UsageError, match=f"{setting} is 0"):
