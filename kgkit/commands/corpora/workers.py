@@ -30,6 +30,7 @@ Request = TypeVar("Request", contravariant=True)
 Result = TypeVar("Result", covariant=True)
 
 _WAITING: Final = 3  # requests for each worker that are answered, or wait for it
+_MAX_WARNINGS: Final = 10_000  # that are remembered, so that none is logged twice
 _SECONDS: Final = 10.0  # in which a process ends whose pipe is closed
 
 log = logging.getLogger(__name__)
@@ -118,10 +119,13 @@ class _Worker:
             self._ended = True
             return
         self._results.append((succeeded, value))
-        for text in warnings:
-            if text not in self._warnings:
-                self._warnings.add(text)
-                log.warning("%s", text)
+        for level, text in warnings:
+            if text in self._warnings:
+                continue
+            if len(self._warnings) >= _MAX_WARNINGS:
+                self._warnings.clear()
+            self._warnings.add(text)
+            log.log(level, "%s", text)
 
     def _killed(self) -> KgkitError:
         """Return the error that says by what signal the process ended."""
@@ -143,20 +147,23 @@ class _Worker:
 
 
 class _WarningList(logging.Handler):
-    """Handler that keeps the texts of warnings."""
+    """Handler that keeps warnings and errors: their level and text."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self.texts: list[str] = []
+        self.records: list[tuple[int, str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep the text of a warning."""
-        self.texts.append(record.getMessage())
+        """Keep the level and text of a record."""
+        try:
+            self.records.append((record.levelno, record.getMessage()))
+        except Exception:  # noqa: BLE001  # of a library's format, as handlers of the standard library do
+            self.handleError(record)
 
-    def take(self) -> list[str]:
-        """Return the texts since the last call."""
-        texts, self.texts = self.texts, []
-        return texts
+    def take(self) -> list[tuple[int, str]]:
+        """Return what came since the last call."""
+        records, self.records = self.records, []
+        return records
 
 
 def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: int) -> None:
