@@ -57,7 +57,10 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
         "synonym",
         "altlabel",
         "also known as",
+        "other name",
         "other names",
+        "alternative name",
+        "alternative names",
         "names",
     ),
     "description": ("description", "definition", "gloss", "summary", "abstract", "comment", "notes"),
@@ -390,10 +393,13 @@ def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
         if heading in plain and (index := plain.index(heading)) not in used:
             return index
     word = LAST_WORDS.get(role)
-    indices = [index for index, name in enumerate(plain) if name.split()[-1:] == [word]]
-    if len(indices) == 1 and indices[0] not in used and (role != "key" or indices[0] == 0):
-        return indices[0]
-    return None
+    other_roles = {heading for headings in HEADINGS.values() for heading in headings}
+    indices = [
+        index
+        for index, name in enumerate(plain)
+        if name.split()[-1:] == [word] and name not in other_roles and (role != "key" or index == 0)
+    ]
+    return indices[0] if len(indices) == 1 and indices[0] not in used else None
 
 
 def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -65,6 +65,18 @@ def test_the_only_heading_that_ends_in_name_is_the_label(tmp_path, header, label
         assert kb["1"].label == label
 
 
+@pytest.mark.parametrize(
+    ("header", "guess"),
+    [
+        ("Employee ID,Full Name,Manager ID", "key from 'Employee ID', label from 'Full Name'"),
+        ("code,Alternative name,size", "key from 'code', label from 'code', aliases from 'Alternative name'"),
+    ],
+)
+def test_ids_of_other_rows_and_names_of_another_role_are_no_keys_and_labels(tmp_path, header, guess):
+    path = write(tmp_path / "names.csv", f"{header}\nE1,Ana Ruiz,E2\nE2,Bo Berg,\n")
+    assert guess in run("build-kb", "table", path, "--preview").out
+
+
 def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
     table = 'Employee ID,Full Name,Also known as,Notes\nE1,Ana Ruiz,"Ana, Anita",pays\n'
     path = write(tmp_path / "names.csv", table)
