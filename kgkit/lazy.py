@@ -125,8 +125,9 @@ def missing_attribute(hints: Mapping[str, str], *, keyed: bool = False) -> Calla
     """
 
     def refuse(self: Any, name: str) -> NoReturn:
-        if keyed and name != "attributes" and name not in hints and name in self.attributes:
-            raise attribute_error(self, name, {name: f".attributes[{name!r}] has it"})
+        if keyed and name != "attributes" and name in self.attributes:
+            owner = type(self).__name__.lower()
+            raise attribute_error(self, name, {name: f"{owner}.attributes[{name!r}] has it"})
         raise attribute_error(self, name, hints)
 
     return refuse

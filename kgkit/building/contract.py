@@ -309,9 +309,9 @@ def find_builder(name: str) -> Builder:
 def _hint_for_file(name: str, names: Sequence[str]) -> str:
     """Return what to write where a file stands in the place of a builder; empty where *name* is no file's."""
     suffix = PurePath(name).suffix.lower().removeprefix(".")
-    if not (suffix or "/" in name or os.sep in name):
-        return ""
     builder = _BUILDERS_OF_SUFFIXES.get(suffix, suffix)
+    if not (builder in names or "/" in name or os.sep in name):
+        return ""
     which = builder if builder in names else "BUILDER"
     hint = (
         f"a file is the source, which comes after the builder that reads it: "

@@ -55,11 +55,12 @@ HINTS: Final = {
     "words": "kb.surfaces() yields every surface",
 }
 
-CLASS_HINTS: Final = {
-    "build": "kgkit.build_kb(BUILDER, SOURCE, name=NAME) builds a knowledge base",
-    "from_csv": "kgkit.build_kb('table', FILE, name=NAME) builds a knowledge base from a table",
-    "from_file": "kgkit.import_kb(FILE) builds a knowledge base from a file",
-    "from_pretrained": _OPEN,
-    "load": _OPEN,
-    "open": _OPEN,
-}
+# Keywords: no text in the sources names what transformers loads by, so that its calls can be searched for.
+CLASS_HINTS: Final = dict(  # noqa: C408
+    build="kgkit.build_kb(BUILDER, SOURCE, name=NAME) builds a knowledge base",
+    from_csv="kgkit.build_kb('table', FILE, name=NAME) builds a knowledge base from a table",
+    from_file="kgkit.import_kb(FILE) builds a knowledge base from a file",
+    from_pretrained=_OPEN,
+    load=_OPEN,
+    open=_OPEN,
+)

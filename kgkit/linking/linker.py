@@ -93,10 +93,11 @@ _HINTS: Final = {
 }
 """What serves in the place of names that people try, from other libraries."""
 
-_CLASS_HINTS: Final = dict.fromkeys(
-    ("from_pretrained", "load"),
-    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones",
+_OPEN: Final = (
+    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones"
 )
+# Keywords: no text in the sources names what transformers loads by, so that its calls can be searched for.
+_CLASS_HINTS: Final = dict(from_pretrained=_OPEN, load=_OPEN)  # noqa: C408
 
 
 class _LinkerType(type):

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kgkit.errors import UnknownName, UsageError, did_you_mean
+from kgkit.errors import UnknownName, UsageError, abbreviate, did_you_mean
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
 from kgkit.kb.similar import SimilarSurface, similar_surfaces
@@ -298,10 +298,11 @@ def unknown_kind(
         attributes: names of the attributes of its entities.
         values: values of the attribute that *kind* names; empty if none has it.
     """
-    names = [f"{kind.partition('=')[0]}={value}" for value in sorted(values)]
+    attribute = kind.partition("=")[0]
+    names = [abbreviate(f"{attribute}={value}") for value in sorted(values)]
     if not names:
-        with_attributes = [f"{name}=…" for name in sorted(attributes)]
-        names = [*dict.fromkeys(types)][:_MAX_VALUES]
+        with_attributes = [abbreviate(f"{name}=…") for name in sorted(attributes)]
+        names = [*dict.fromkeys(map(abbreviate, types))][:_MAX_VALUES]
         names = [*names[:_LISTED], *with_attributes[:_LISTED], *names[_LISTED:]]
     listed = ", ".join(names[: 2 * _LISTED]) + (", …" if len(names) > 2 * _LISTED else "")
     hint = f"there are: {listed or 'none'}{did_you_mean(kind, names)}"

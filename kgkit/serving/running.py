@@ -227,7 +227,9 @@ def has_default_kb(settings: ServiceSettings, home: Home) -> bool:
         settings: settings of the running service.
         home: folder of knowledge bases and models.
     """
-    return bool(settings.default_kb or settings.kbs or home.chosen_default)
+    if settings.default_kb or settings.kbs:
+        return True
+    return home.chosen_default in [kb.name for kb in home.kbs()]
 
 
 def _has_ended(worker: WorkerProcess) -> bool:

@@ -143,8 +143,6 @@ def test_a_command_has_its_options_in_groups():
         shown.index(f"─ {heading} ─") for heading in headings
     )
     assert "Required options" in colourless(run("train", "kbert", "--help").out)
-    asked = {name: "Who may ask" in colourless(run(name, "--help").out) for name in ("serve", "project")}
-    assert asked == {"serve": True, "project": False}
 
 
 def test_progress_has_the_rate_and_the_time_that_is_left():

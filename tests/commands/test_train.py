@@ -66,7 +66,9 @@ def test_a_linker_reads_as_many_word_pieces_at_once_as_the_command_says(kb, corp
         sizes[options] = reader["size"], reader["context"]
     assert sizes[()][0] > 12 and sizes["--size", 12] == (12, 3)
     done = train(kb, corpus, "--size", 5_000)
-    assert (done.code, "windows of 5000 pieces do not fit" in done.err) == (2, True), done.err
+    assert (done.code, "windows of 5000 pieces and 2 special ones do not fit" in done.err) == (2, True), (
+        done.err
+    )
     assert train(kb, corpus, "--size", 7).code == 2  # fewer than a command takes
 
 

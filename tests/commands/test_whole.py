@@ -181,7 +181,8 @@ def test_the_package_runs_as_a_module():
 def test_the_help_names_no_value_of_a_flag_and_puts_limit_where_it_belongs():
     for command in (["build-kb"], ["kb"], ["link"]):
         assert "<bool>" not in run(*command, "--help").out
-    assert "Access" not in run("build-kb", "--help").out
+    for name in ("build-kb", "project"):
+        assert "Access" not in run(name, "--help").out
     access = run("serve", "--help").out.partition("Access")[2].partition("General options")[0]
     assert "--host" in access and "--limit" in access
 

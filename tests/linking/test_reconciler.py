@@ -229,6 +229,12 @@ def test_an_error_lists_some_of_many_values():
     assert "size=26, …" in str(error) and len(error.names) == 100
 
 
+def test_an_error_abbreviates_long_values():
+    error = unknown_kind("kb", "text=x", ["t" * 9_000], ["a" * 9_000], ["v" * 9_000] * 3)
+    assert len(str(error)) < 1_000
+    assert len(str(unknown_kind("kb", "x", ["t" * 9_000], ["a" * 9_000]))) < 1_000
+
+
 def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):
     monkeypatch.setattr(module, "_CACHE_SIZE", 2)
     reconcile = reconciler(kb, kind="city")
