@@ -227,7 +227,7 @@ class WriteFailed(StoreError):
         sizes = f"; {written / 1e6:.1f} MB of this build written, {free / 1e6:.1f} MB free"
         remedy = "make room"
         if any(os.strerror(code) in reason for code in _FORBIDDEN):
-            sizes, remedy = "", "let this user write there"
+            sizes, remedy = "", "give this user the right to write there"
         super().__init__(
             f"cannot write to {where}: {reason}{sizes}. What was published before is untouched; {remedy}, "
             "or name another folder with --home or KGKIT_HOME"

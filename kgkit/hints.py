@@ -3,6 +3,7 @@
 from typing import Final
 
 _SURFACES = "kb.surfaces_of(entity) gives its surfaces; entity.label is the entity's name"
+_DECODE = "kb.decode(candidates) gives candidates with their entities"
 _ATTRIBUTES = "entity.attributes has what else the source says"
 _MATCH = "kb.match(entity.key) yields its triples, kb.neighbors(entity, RELATION) the entities beside it"
 PAGE = "linked.to_html() returns a page as text: Path(FILE).write_text(linked.to_html())"
@@ -37,13 +38,11 @@ ENTITY: Final = {
     "vector": "kb.vectors(NAME) has vectors, a row for each entity.id",
 }
 
-ROW: Final = dict.fromkeys(
-    ("entity", "key", "kb_id", "label"), "kb.decode(candidates) gives candidates with their entities"
-)
+ROW: Final = dict.fromkeys(("entity", "key", "kb_id", "label"), _DECODE)
 
 CANDIDATES: Final = dict.fromkeys(
     ("entities", "keys", "labels", "to_dict", "to_frame"),
-    "kb.decode(candidates) gives candidates with their entities",
+    _DECODE,
 )
 
 LINK_CANDIDATE: Final = {

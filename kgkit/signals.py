@@ -49,7 +49,7 @@ def interrupts_blocked() -> Iterator[None]:
     if sys.platform == "win32":  # without masks of signals
         yield
         return
-    resource_tracker.ensure_running()  # of which the start, by the first process, would unblock the signal
+    resource_tracker.ensure_running()  # its start would unblock SIGINT, so it is started before
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

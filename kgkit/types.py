@@ -9,6 +9,7 @@ msgspec structs and compare by value; all but `Candidates`, which holds an
 array, encode themselves.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol
 
@@ -42,6 +43,15 @@ class Progress(Protocol):
     def __call__(self, stage: str, completed: int, total: int, /) -> None:
         """Take notice; what it raises ends the work."""
         ...
+
+
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+def shows_label(key: str, label: str) -> bool:
+    """Say whether *key* has a word of *label*, as `Avon_(Bristol)` of `River Avon`; `Q308` has none."""
+    words, words_of_key = ({*_WORDS.findall(text.casefold())} for text in (label, key))
+    return not words.isdisjoint(words_of_key)
 
 
 class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -390,8 +400,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     def __str__(self) -> str:
         """Return offsets, text, entity and score as a line, and the label where the key lacks it."""
         key = self.entity or "NIL"
-        named = self.label.replace(" ", "_").casefold() in key.replace(" ", "_").casefold()
-        label = "" if named else f" ({self.label})"
+        label = f" ({self.label})" if self.label and not shows_label(key, self.label) else ""
         return f"{self.start}:{self.end} {self.text} → {key}{label} {self.score:.2f}"
 
     def to_dict(self) -> dict[str, Any]:

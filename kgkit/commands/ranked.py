@@ -1,31 +1,26 @@
 """Tables of entities, the best first: what a word can mean, what is near by vectors."""
 
-import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
 
 from kgkit.commands.output import Column, TwoLines, on_terminal, write_table
-
-if TYPE_CHECKING:
-    from kgkit.types import Entity
-
-_WORDS: Final = re.compile(r"[^\W_]+")
+from kgkit.types import Entity, shows_label
 
 
-def meaning_of(entity: "Entity") -> str:
+def meaning_of(entity: Entity, *, labelled: bool = True) -> str:
     """Return what people read of an entity beside its key: its description, or its label.
 
-    Before the description stands the label, where the key has none of its words, as in `E007` or `Q308`.
+    Args:
+        entity: the entity.
+        labelled: whether the label stands before the description where the key does not show it.
     """
     label, description = entity.label, entity.description
-    if not description or not label:
+    if not description or not label or not labelled or shows_label(entity.key, label):
         return description or label
-    words, words_of_key = (_WORDS.findall(text.casefold()) for text in (label, entity.key))
-    return description if {*words} & {*words_of_key} else f"{label}: {description}"
+    return f"{label}: {description}"
 
 
 def write_ranked(
-    heading: str, ranked: "Iterable[tuple[float, Entity, str | None]]", *, senses: bool = False
+    heading: str, ranked: Iterable[tuple[float, Entity, str | None]], *, senses: bool = False
 ) -> None:
     """Write entities with their scores: on a terminal a table, in a pipe with their labels too.
 
@@ -50,6 +45,6 @@ def write_ranked(
             rows.append((f"{score:.4f}", key, meaning_of(entity)))
         else:
             own = (sense or "",) if senses else ()
-            meaning = entity.description or entity.label
+            meaning = meaning_of(entity, labelled=False)
             rows.append((f"{score:.4f}", entity.key, *own, entity.label, meaning))
     write_table(columns, rows)

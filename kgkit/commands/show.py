@@ -106,7 +106,7 @@ def _rows(kb: "KnowledgeBase", relation: str, keys: list[str], limit: int) -> It
         if on_terminal():
             yield "" if index else relation, key, meaning_of(entity)
         else:
-            yield relation, key, entity.description or entity.label
+            yield relation, key, meaning_of(entity, labelled=False)
     if len(shown) < len(keys):
         yield "" if on_terminal() else relation, f"… and {len(keys) - len(shown):,} more", ""
 

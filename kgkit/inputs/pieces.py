@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES
+from kgkit.errors import UsageError
 from kgkit.types import Mention
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from kgkit.encoder import Encoder
 
 Numbers = NDArray[np.int64]
 
@@ -93,3 +96,17 @@ class PieceTokenizer:
 def _lower(letter: str) -> str:
     lowered = letter.lower()
     return lowered if len(lowered) == 1 else letter
+
+
+def check_window(size: int, tokens: PieceTokenizer, encoder: "Encoder") -> None:
+    """Make sure that windows of *size* word pieces, with special ones around them, fit into *encoder*.
+
+    Raises:
+        UsageError: if not; says which size fits.
+    """
+    special = tokens.added(1)
+    if size + special > encoder.window:
+        raise UsageError(
+            f"windows of {size} pieces and {special} special ones do not fit into the {encoder.window} that "
+            f"{encoder.name} reads: choose a size of at most {encoder.window - special}"
+        )

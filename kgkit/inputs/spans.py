@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers, PieceTokenizer
+from kgkit.inputs.pieces import Numbers, PieceTokenizer, check_window
 from kgkit.inputs.windows import Scope, Window, windows
 from kgkit.types import Document
 
@@ -62,13 +62,7 @@ class SpanReader:
     def __init__(self, encoder: Encoder, config: SpanConfig | None = None) -> None:
         self.encoder, self.config = encoder, config or SpanConfig()
         self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=encoder.settings.lowercase)
-        special = len(self.tokens.before) + len(self.tokens.after)
-        if self.config.size + special > encoder.window:
-            raise UsageError(
-                f"windows of {self.config.size} pieces and {special} special ones do not fit into the "
-                f"{encoder.window} that {encoder.name} reads: choose a size of at most "
-                f"{encoder.window - special}"
-            )
+        check_window(self.config.size, self.tokens, encoder)
         windows(0, (), size=self.config.size, context=self.config.context)  # tells what cannot be
 
     @property

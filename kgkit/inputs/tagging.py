@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
+from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces, check_window
 from kgkit.inputs.windows import Scope, windows
 from kgkit.text import token_spans
 from kgkit.types import Document
@@ -100,16 +99,11 @@ class WordReader:
         self.lowercase = encoder.settings.lowercase if lowercase is None else lowercase
         self.tokens = PieceTokenizer(encoder.tokenizer, lowercase=self.lowercase)
         self.padding = encoder.tokenizer.pad_token_id or 0
-        config, special = config or TaggingConfig(), len(self.tokens.before) + len(self.tokens.after)
+        config, special = config or TaggingConfig(), self.tokens.added(1)
         self.size = min(_SIZE, encoder.window - special) if config.size is None else config.size
         self.context = self.size // 8 if config.context is None else config.context
         self.config = TaggingConfig(size=self.size, context=self.context, scope=config.scope)
-        if self.size + special > encoder.window:
-            raise UsageError(
-                f"windows of {self.size} pieces and {special} special ones do not fit into the "
-                f"{encoder.window} that {encoder.name} reads: choose a size of at most "
-                f"{encoder.window - special}"
-            )
+        check_window(self.size, self.tokens, encoder)
         windows(0, (), size=self.size, context=self.context)  # raises for what cannot be
 
     def loses_case(self) -> bool:

@@ -88,7 +88,7 @@ class SurfaceQueries(PartsOfSpeech, ABC):
             self._check_pos(pos)
         try:
             result = self.store.candidates(text, prefer_case=prefer_case)
-        except AttributeError:  # not asked before: this is the innermost loop of many
+        except AttributeError:  # checked only on failure: this call is in inner loops
             if isinstance(text, str):
                 raise
             raise TypeError(f"a surface is a str, not {type(text).__name__}") from None

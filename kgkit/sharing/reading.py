@@ -190,7 +190,7 @@ class _Inflater:
 
 
 def _begins_as_archive(content: bytes) -> bool:
-    """Say whether bytes are the beginning of a tar archive, or of less of a pack than would tell."""
+    """Say whether bytes are the beginning of a tar archive, or a beginning too short to tell."""
     if content[_TAR_MAGIC] == b"ustar":
         return True
     return any(start.startswith(content[: len(start)]) for start in (GZIP_HEAD, MANIFEST.encode()))

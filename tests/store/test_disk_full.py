@@ -54,7 +54,10 @@ def test_a_limit_on_file_size_is_an_error_that_says_how_much_was_written_how_muc
 
 
 def test_where_nobody_may_write_room_is_not_what_is_asked_for(tmp_path):
-    for code, remedy in ((errno.EROFS, "let this user write there"), (errno.ENOSPC, "make room")):
+    for code, remedy in (
+        (errno.EROFS, "give this user the right to write there"),
+        (errno.ENOSPC, "make room"),
+    ):
         error = WriteFailed(str(OSError(code, os.strerror(code))), written=0, free=5_000_000, where=tmp_path)
         assert f"{remedy}, or name another folder with --home or KGKIT_HOME" in str(error)
         assert ("5.0 MB free" in str(error)) == (code == errno.ENOSPC)

@@ -53,7 +53,7 @@ RerankEncoderOption = Annotated[
     typer.Option(
         "--encoder",
         metavar="ENCODER",
-        help="rerank: what it begins as, a folder, a package or a hub id; else all-MiniLM-L6-v2.",
+        help="rerank: encoder that training starts from: folder, package or hub id; else all-MiniLM-L6-v2.",
         show_default=False,
     ),
 ]

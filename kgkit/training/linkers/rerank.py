@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 Flags = NDArray[np.bool_]
 
 _HELD_OUT: Final = 10  # one document in so many
-_ENOUGH: Final = 5_000  # mentions to hold out: of larger data fewer documents
+_MAX_HELD_OUT: Final = 5_000  # mentions to hold out: of larger data fewer documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class RerankExample(NamedTuple):
     first: Scores
 
     @property
-    def teaches(self) -> bool:
+    def is_trainable(self) -> bool:
         """Whether something is to be learnt from it."""
         return self.best is not None and bool(self.right.any())
 
@@ -249,7 +249,7 @@ def fit_reranker(
     Raises:
         UsageError: if nothing is to be learnt.
     """
-    examples = [example for example in learn if example.teaches]
+    examples = [example for example in learn if example.is_trainable]
     if not examples:
         raise UsageError(
             "there is nothing to learn: no mention has several candidates with the right one among the best"
@@ -338,10 +338,10 @@ def _examples(
     held_out: list[RerankExample] = []
     for number, source in enumerate(sources_of(kb, generator, training, progress, device=device)):
         scores = score_documents(first, source, progress)
-        of = max(_HELD_OUT, sum(len(document.right) for document in source) // _ENOUGH)
-        for place, (labelled, own) in enumerate(zip(source, scores, strict=True), 1):
-            held = number == 0 and place % of == 0
-            (held_out if held else learn).extend(examples_of(reader, labelled, own, reading.best))
+        every = max(_HELD_OUT, sum(len(document.right) for document in source) // _MAX_HELD_OUT)
+        for count, (labelled, own) in enumerate(zip(source, scores, strict=True), 1):
+            is_held_out = number == 0 and count % every == 0
+            (held_out if is_held_out else learn).extend(examples_of(reader, labelled, own, reading.best))
     return learn, held_out
 
 

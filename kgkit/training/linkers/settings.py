@@ -135,9 +135,8 @@ class LinkerTraining:
         portable = None if self.head is None else self.head.portable
         if portable is not None and (self.ridge.yielding or self.ridge.prior != "kb"):
             raise UsageError(
-                "--yielding and --prior are settings of weights that a portable head does not have, and "
-                "--portable names its prior, kb or data: leave them out beside "
-                f"--portable {portable}"
+                "a portable head has no weights for --yielding and --prior; --portable names its prior: "
+                f"leave them out beside --portable {portable}"
             )
         if self.neighbours and self.type not in (RIDGE, HEAD):
             raise UsageError(f"texts of neighbours are read by the types ridge and head, not by {self.type}")
