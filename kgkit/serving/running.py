@@ -35,6 +35,36 @@ _RESTART_DELAYS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _READY: Final = b"ready"
 _ERRORS: Final = {"UsageError": UsageError, "NotThere": NotThere}  # those that the command line tells apart
 _MAX_FILES: Final = 65_536
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+class Stopped(BaseException):
+    """The service is to end before its workers have been started."""
+
+
+class StopSignals:
+    """SIGTERM and SIGINT that have come, true if there are any.
+
+    Attributes:
+        interrupts: whether the first raises `Stopped` in what is under way.
+    """
+
+    def __init__(self) -> None:
+        self.interrupts = False
+        self._numbers: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._numbers)
+
+    def __call__(self, number: int, _: FrameType | None) -> None:
+        """Take a signal.
+
+        Raises:
+            Stopped: if it is the first, and interrupts what is under way.
+        """
+        self._numbers.append(number)
+        if self.interrupts and len(self._numbers) == 1:
+            raise Stopped
 
 
 @dataclass(eq=False)
@@ -95,16 +125,19 @@ class Supervisor:
             KgkitError: if the workers that are started first cannot open what is to be served.
             UsageError: if the address cannot be listened at.
         """
-        with _metrics_folder(), _stop_signals() as stops:
+        with _metrics_folder(), suppress(Stopped), _stop_signals() as stops:
+            stops.interrupts = True
             _raise_file_limit()
             check_resources(self.settings, self.home)
             self.settings = with_default_kb(self.settings, self.home)
             listening = _listen(self.settings)
             self._alive = os.pipe()
-            _preload(self.settings)
             try:
+                _preload(self.settings)
+                stops.interrupts = False
                 self._start_first(listening, stops)
-                announce(_address(self.settings, listening))
+                if not stops:
+                    announce(_address(self.settings, listening))
                 self._watch(listening, stops)
             finally:
                 listening.close()
@@ -112,8 +145,8 @@ class Supervisor:
                 for end in self._alive:
                     os.close(end)
 
-    def _start_first(self, listening: socket.socket, stops: list[int]) -> None:
-        """Start the workers, and wait until all answer.
+    def _start_first(self, listening: socket.socket, stops: StopSignals) -> None:
+        """Start the workers, and wait until all answer, or the service is to end.
 
         Raises:
             KgkitError: if one cannot open what is to be served.
@@ -130,7 +163,7 @@ class Supervisor:
                     )
             time.sleep(_POLL_SECONDS)
 
-    def _watch(self, listening: socket.socket, stops: list[int]) -> None:
+    def _watch(self, listening: socket.socket, stops: StopSignals) -> None:
         """Start a worker in the place of each that ends, until the service is to end."""
         failures, due = 0, 0.0
         while not stops:
@@ -153,9 +186,13 @@ class Supervisor:
     def _start(self, listening: socket.socket) -> None:
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
-        pid = os.fork()
-        if pid == 0:
-            self._work(listening, writing)  # which does not return
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # the worker would miss them
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._work(listening, writing)  # which does not return
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
         os.close(writing)
         self.workers.append(WorkerProcess(pid, reading))
 
@@ -165,6 +202,7 @@ class Supervisor:
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the supervisor, which asks to end
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
             from kgkit.serving.worker import follow_parent, run_worker
 
             os.close(self._alive[1])
@@ -299,15 +337,10 @@ def _metrics_folder() -> Iterator[None]:
 
 
 @contextmanager
-def _stop_signals() -> Iterator[list[int]]:
-    """Collect SIGTERM and SIGINT in a list instead of ending the process, while the block lasts."""
-    stops: list[int] = []
-
-    def append_signal(number: int, _: FrameType | None) -> None:
-        """Add a signal to the list."""
-        stops.append(number)
-
-    handlers = {number: signal.signal(number, append_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+def _stop_signals() -> Iterator[StopSignals]:
+    """Collect SIGTERM and SIGINT instead of ending the process, while the block lasts."""
+    stops = StopSignals()
+    handlers = {number: signal.signal(number, stops) for number in _STOP_SIGNALS}
     try:
         yield stops
     finally:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,7 +19,7 @@ from kgkit.home import Home
 from kgkit.serving.running import Supervisor, with_default_kb
 from kgkit.serving.settings import ServiceSettings
 from kgkit.serving.worker import BACKLOG, SharedSocket, open_socket
-from tests.cli_helpers import run, started
+from tests.cli_helpers import child_env, run, started
 from tests.serving.test_resources import records
 from tests.small_kb import build, facts_kb
 
@@ -170,6 +171,41 @@ def test_on_sigterm_what_is_under_way_is_answered_and_the_code_is_0(facts_home):
         assert lines.startswith("HTTP/1.1 200")
         assert "connection: close" in lines.lower()
         assert service.child.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize(("function", "count"), [("_preload", 0), ("Supervisor._start", 1)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_that_is_stopped_while_it_starts_ends_soon(facts_home, function, count, number):
+    script = f"""
+import os, time
+from pathlib import Path
+from kgkit.home import Home
+from kgkit.serving import running
+from kgkit.serving.settings import ServiceSettings
+
+function, starts = running.{function}, []
+
+def stopped(*args):
+    function(*args)
+    starts.extend(args[1:])
+    os.kill(os.getpid(), {int(number)})
+
+def slow_work(*args):
+    time.sleep(1)  # the supervisor asks to end before the worker has set its handlers
+    work(*args)
+
+work, running.Supervisor._work = running.Supervisor._work, slow_work
+running.{function} = stopped
+settings = ServiceSettings(kbs={{"facts": ("prior",)}}, port=0)
+supervisor = running.Supervisor(settings, Home(Path({str(facts_home)!r})))
+begin = time.monotonic()
+supervisor.run(print)
+print(len(starts), len(supervisor.workers), time.monotonic() - begin < settings.limits.seconds)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=child_env(), capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.returncode, done.stdout) == (0, f"{count} 0 True\n"), done.stderr
 
 
 def test_workers_end_when_their_supervisor_is_killed(facts_home):
