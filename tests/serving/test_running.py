@@ -19,9 +19,10 @@ from kgkit.home import Home
 from kgkit.serving.running import Supervisor, with_default_kb
 from kgkit.serving.settings import ServiceSettings
 from kgkit.serving.worker import BACKLOG, SharedSocket, open_socket
-from tests.cli_helpers import child_env, run, started
+from tests.cli_helpers import run, started
 from tests.serving.test_resources import records
 from tests.small_kb import build, facts_kb
+from tests.toys import child_env
 
 PATIENCE = 300
 
