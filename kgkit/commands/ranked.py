@@ -1,18 +1,23 @@
 """Tables of entities, the best first: what a word can mean, what is near by vectors."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from kgkit.commands.output import Column, TwoLines, on_terminal, write_table
-from kgkit.types import Entity, shows_label
+
+if TYPE_CHECKING:
+    from kgkit.types import Entity
 
 
-def meaning_of(entity: Entity, *, labelled: bool = True) -> str:
+def meaning_of(entity: "Entity", *, labelled: bool = True) -> str:
     """Return what people read of an entity beside its key: its description, or its label.
 
     Args:
         entity: the entity.
         labelled: whether the label stands before the description where the key does not show it.
     """
+    from kgkit.types import shows_label
+
     label, description = entity.label, entity.description
     if not description or not label or not labelled or shows_label(entity.key, label):
         return description or label
@@ -20,7 +25,7 @@ def meaning_of(entity: Entity, *, labelled: bool = True) -> str:
 
 
 def write_ranked(
-    heading: str, ranked: Iterable[tuple[float, Entity, str | None]], *, senses: bool = False
+    heading: str, ranked: "Iterable[tuple[float, Entity, str | None]]", *, senses: bool = False
 ) -> None:
     """Write entities with their scores: on a terminal a table, in a pipe with their labels too.
 
