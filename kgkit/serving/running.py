@@ -47,14 +47,15 @@ class StopSignals:
 
     Attributes:
         interrupts: whether the first raises `Stopped` in what is under way.
+        numbers: numbers of the signals, in their order.
     """
 
     def __init__(self) -> None:
         self.interrupts = False
-        self._numbers: list[int] = []
+        self.numbers: list[int] = []
 
     def __bool__(self) -> bool:
-        return bool(self._numbers)
+        return bool(self.numbers)
 
     def __call__(self, number: int, _: FrameType | None) -> None:
         """Take a signal.
@@ -62,8 +63,8 @@ class StopSignals:
         Raises:
             Stopped: if it is the first, and interrupts what is under way.
         """
-        self._numbers.append(number)
-        if self.interrupts and len(self._numbers) == 1:
+        self.numbers.append(number)
+        if self.interrupts and len(self.numbers) == 1:
             raise Stopped
 
 

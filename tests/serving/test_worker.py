@@ -270,7 +270,7 @@ def test_the_signals_of_the_process_are_what_they_were(home):
     with running._stop_signals() as stops:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.01)
-        assert stops == [signal.SIGTERM]
+        assert stops.numbers == [signal.SIGTERM]
     assert signal.getsignal(signal.SIGTERM) is former
 
 
