@@ -77,3 +77,18 @@ DOCUMENT: Final = {
     "to_json": "json.dumps(linked.to_dict()) gives JSON",
     **dict.fromkeys(("to_df", "to_pandas"), "linked.to_frame() gives a DataFrame"),
 }
+
+LINKER: Final = {
+    **dict.fromkeys(
+        ("annotate", "link", "link_text", "predict", "process", "run"),
+        "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
+    ),
+    **dict.fromkeys(("cuda", "to"), "Linker.open(kb, device='cuda') opens a linker on a GPU"),
+}
+
+_OPEN = (
+    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones"
+)
+
+# Keywords: no text in the sources names what transformers loads by, so that its calls can be searched for.
+LINKER_CLASS: Final = dict(from_pretrained=_OPEN, load=_OPEN)  # noqa: C408

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 import numpy as np
 
+from kgkit import hints
 from kgkit.candidates import (
     Generator,
     KeyedDocument,
@@ -84,27 +85,11 @@ class LinkerConfig:
         check_overlaps(self.overlaps)
 
 
-_HINTS: Final = {
-    **dict.fromkeys(
-        ("annotate", "link", "link_text", "predict", "process", "run"),
-        "linker.pipe(TEXTS) yields linked documents, kgkit.link(TEXT, kb) links one text",
-    ),
-    **dict.fromkeys(("cuda", "to"), "Linker.open(kb, device='cuda') opens a linker on a GPU"),
-}
-"""What serves in the place of names that people try, from other libraries."""
-
-_OPEN: Final = (
-    "Linker.open(KB, model=NAME) opens a knowledge base and a model; kgkit.models() lists the trained ones"
-)
-# Keywords: no text in the sources names what transformers loads by, so that its calls can be searched for.
-_CLASS_HINTS: Final = dict(from_pretrained=_OPEN, load=_OPEN)  # noqa: C408
-
-
 class _LinkerType(type):
     """The class of `Linker`, which says what serves in the place of class methods that people try."""
 
     if not TYPE_CHECKING:
-        __getattr__ = missing_attribute(_CLASS_HINTS)
+        __getattr__ = missing_attribute(hints.LINKER_CLASS)
 
 
 class Linker(metaclass=_LinkerType):
@@ -267,7 +252,7 @@ class Linker(metaclass=_LinkerType):
         self.close()
 
     if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(_HINTS)
+        __getattr__ = missing_attribute(hints.LINKER)
 
     @property
     def model(self) -> str:

@@ -70,7 +70,7 @@ class BestCandidates(NamedTuple):
     """The candidates of a mention that are read together.
 
     Attributes:
-        rows: (C,) their places among all that the mention has.
+        rows: (C,) their rows among those of all candidates of the mention.
         sequence: what is read.
     """
 
@@ -157,12 +157,12 @@ class RerankScorer(Scorer):
     ) -> list[list[Scores]]:
         """Return the scores of candidates by those of the first stage."""
         results = [list(scores) for scores in first]
-        places: list[tuple[int, int, BestCandidates]] = []
+        readings: list[tuple[int, int, BestCandidates]] = []
         for number, (document, scores) in enumerate(zip(documents, first, strict=True)):
             chosen = best_candidates(self.reader, document, scores, self.best)
-            places += [(number, index, best) for index, best in enumerate(chosen) if best is not None]
-        scored = score_sequences(self.reranker, self.reader, [best.sequence for _, _, best in places])
-        for (number, index, best), logits in zip(places, scored, strict=True):
+            readings += [(number, index, best) for index, best in enumerate(chosen) if best is not None]
+        scored = score_sequences(self.reranker, self.reader, [best.sequence for _, _, best in readings])
+        for (number, index, best), logits in zip(readings, scored, strict=True):
             own = results[number][index].copy()
             weights = np.exp((logits - logits.max()) / np.float32(self.temperature))
             own[best.rows] = shares(weights) * own[best.rows].sum()
