@@ -66,6 +66,17 @@ def test_with_a_language_function_words_of_a_text_are_no_names_of_a_table(tmp_pa
     assert found == {None: either, "en": ["May Chen"], "EN-GB": ["May Chen"], "zh": either, "": either}
 
 
+def test_an_imported_folder_of_neo4j_has_the_language_that_is_named(tmp_path):
+    (tmp_path / "staff").mkdir()
+    write(tmp_path / "staff" / "nodes.csv", ":ID,:LABEL,name\n7,person,May\n")
+    command = ["kb", "import", tmp_path / "staff", "--format", "neo4j", "--home", tmp_path]
+    done = run(*command, "--language", "en")
+    assert done.code == 0 and "function words" not in done.err, done.err
+    with kgkit.open_kb("staff", tmp_path) as kb:
+        assert kb.manifest.language == "en"
+    assert "function words of English too: may;" in run(*command).err
+
+
 def test_a_language_is_a_tag(tmp_path):
     path = write(tmp_path / "staff.csv", STAFF)
     with pytest.raises(UsageError, match="language is 'English'; it is a tag of BCP 47"):

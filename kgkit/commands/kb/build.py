@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from kgkit.building.build import Built
     from kgkit.home import KBHome
 
-_MAX_WORDS: Final = 3  # that a note names
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="TAG",
+        help="Language of the names (BCP 47); with en, function words such as may are no mentions. By "
+        "default the source's or the builder's.",
+    ),
+]
+
+_MAX_WORDS: Final = 3  # that a message names
 
 
 def _column(name: str, text: str) -> Any:
@@ -104,15 +114,7 @@ def build_kb(
             help="Attribute that is an identifier, which links carry; may be given several times.",
         ),
     ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            "--language",
-            metavar="TAG",
-            help="Language of the names (BCP 47); with en, function words such as may are no mentions. By "
-            "default the source's or the builder's.",
-        ),
-    ] = None,
+    language: LanguageOption = None,
     key: Annotated[str | None, _column("--key", "Column of the unique keys.")] = None,
     label: Annotated[str | None, _column("--label", "Column of the names that people read.")] = None,
     aliases: Annotated[

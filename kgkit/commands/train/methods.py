@@ -157,7 +157,7 @@ def _stopping(messages: Messages) -> Iterator[None]:
     try:
         yield
     except (StoppedCounting, StoppedTraining) as stopped:
-        what = "begin" if getattr(stopped, "kept", None) == "" else "go on there"
+        what = "begin" if getattr(stopped, "counts", None) == "" else "go on there"
         messages.write(f"to {what}, give the same command again: {typed()}")
         raise
 

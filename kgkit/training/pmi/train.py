@@ -96,12 +96,12 @@ def _train_or_stop(
     try:
         return _train(training, memory, workers, progress, work)
     except KeyboardInterrupt as cause:
-        stopped = StoppedCounting(_kept_counts(work), cause)
+        stopped = StoppedCounting(_written_counts(work), cause)
         _log.warning("%s", stopped)
         raise stopped from cause
 
 
-def _kept_counts(work: Path) -> str:
+def _written_counts(work: Path) -> str:
     """Return which counts there are in the folder *work*, as a phrase; empty if there are none."""
     import pyarrow as pa
 
