@@ -267,6 +267,20 @@ class StoppedTraining(KeyboardInterrupt):
         super().__init__(f"stopped after {steps:,} of {total:,} steps")
 
 
+class StoppedCounting(KeyboardInterrupt):
+    """A training that counts was stopped, by Ctrl-C or SIGTERM, and goes on behind the counts that it wrote.
+
+    Attributes:
+        counts: phrase that says which counts are there; empty if none are.
+        exit_code: exit code of the command line: 130 for Ctrl-C, 143 for SIGTERM.
+    """
+
+    def __init__(self, counts: str, cause: KeyboardInterrupt) -> None:
+        self.counts = counts
+        self.exit_code: int = getattr(cause, "exit_code", 130)
+        super().__init__(f"stopped; kept are {counts}" if counts else "stopped; nothing was kept so far")
+
+
 def _again(kind: type[KgkitError], args: tuple[Any, ...], facts: dict[str, Any]) -> KgkitError:
     error = kind.__new__(kind, *args)
     error.__dict__.update(facts)

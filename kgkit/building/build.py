@@ -78,6 +78,7 @@ def build_kb(
     master: str | None = None,
     url_pattern: str | None = None,
     identifiers: str | Sequence[str] | None = None,
+    language: str | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
@@ -109,6 +110,8 @@ def build_kb(
             `https://example.org/{key}`; None leaves it to the source and its builder.
         identifiers: names of the attributes that are identifiers of entities elsewhere, which links carry:
             `wikidata`; None leaves them to the source and its builder.
+        language: BCP 47 tag of the surfaces, as `en`, by which function words are no mentions; empty when
+            mixed; None leaves it to the source and its builder.
         columns: names of the columns of a table, for the builder `table`, as
             `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
 
@@ -139,6 +142,7 @@ def build_kb(
         master=master,
         url_pattern=url_pattern,
         identifiers=None if identifiers is None else path_list(identifiers),
+        language=language,
         columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
     _check_builder(builder)
@@ -300,7 +304,7 @@ def _manifest(
             files={},
             smoothing=properties.smoothing,
             generator=properties.generator,
-            language=properties.language,
+            language=properties.language if options.language is None else options.language,
             url_pattern=pattern,
             identifiers=tuple(identifiers),
             options=options.deciding_options(),

@@ -19,6 +19,7 @@ GOING_ON: Final = "going on from"
 
 LEAST_MEMORY: Final = 256 << 20
 _UNITS: Final = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", re.IGNORECASE)
 
 
@@ -39,6 +40,7 @@ class BuildOptions(NamedTuple):
         url_pattern: pattern of the addresses of entities; None leaves it to the source and its builder.
         identifiers: names of the attributes that are identifiers; None leaves them to the source and its
             builder.
+        language: BCP 47 tag of the surfaces, empty when mixed; None leaves it to the source and its builder.
         columns: names of the columns of a table by what they are.
     """
 
@@ -53,6 +55,7 @@ class BuildOptions(NamedTuple):
     master: str | None = None
     url_pattern: str | None = None
     identifiers: Sequence[str] | None = None
+    language: str | None = None
     columns: Mapping[str, Sequence[str]] = {}
 
     def check(self) -> "BuildOptions":
@@ -78,6 +81,11 @@ class BuildOptions(NamedTuple):
                 check_url_pattern(self.url_pattern)
             except ValueError as error:
                 raise UsageError(str(error)) from None
+        if self.language and not _LANGUAGE.fullmatch(self.language):
+            raise UsageError(
+                f"language is {self.language!r}; it is a tag of BCP 47 (en for English, zh for Chinese), or "
+                "empty for names of several languages"
+            )
         return self
 
     def deciding_options(self) -> dict[str, object]:

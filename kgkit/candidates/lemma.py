@@ -12,12 +12,13 @@ that part of speech.
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Final
 
 from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows
-from kgkit.candidates.matching import Generator, candidates_from_weights, respellings
+from kgkit.candidates.matching import Generator, candidates_from_weights, other_spellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
@@ -136,7 +137,7 @@ class LemmaGenerator(Generator):
             meanings = self.kb.candidates(mention.lemma, prefer_case=False)
         else:
             meanings = None
-            for text in (mention.text, *respellings(mention.text)):
+            for text in chain((mention.text,), other_spellings(mention.text, self.kb.manifest.language)):
                 meanings = self._meanings_of_variants(self.variants(text), text, cased=True)
                 if meanings is not None:
                     break

@@ -15,7 +15,7 @@ Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, count, islice, product
+from itertools import accumulate, chain, count, islice, product
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +36,7 @@ from kgkit.candidates.entries import (
 from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_plain_hyphens, with_spaces
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
-from kgkit.candidates.spelling import position_hides_case
+from kgkit.candidates.spelling import position_hides_case, without_article
 from kgkit.kb import KnowledgeBase
 from kgkit.store.damage import DAMAGE
 from kgkit.text import token_splitter
@@ -254,7 +254,7 @@ class Generator(CompoundReader):
     def candidates_of(self, mention: Mention) -> Candidates:
         """Return the candidates of a span that somebody else has found; none if it is no surface.
 
-        One with hyphens that is none may be one with spaces, or one word.
+        One that is none may be one in another spelling: see `other_spellings`.
         """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -308,10 +308,26 @@ def respellings(text: str) -> list[str]:
     return texts if joined is None else [*texts, joined]
 
 
+def other_spellings(text: str, language: str) -> Iterator[str]:
+    """Yield what the text of a mention that is no surface may be instead, in the order of preference.
+
+    Its `respellings`, then itself without an article, as a tagger has *the Big Apple*, and the respellings
+    of that.
+
+    Args:
+        text: text of the mention.
+        language: language of the KB, a BCP 47 tag.
+    """
+    yield from respellings(text)
+    if bare := without_article(text, language):
+        yield bare
+        yield from respellings(bare)
+
+
 def surface_candidates(kb: KnowledgeBase, mention: Mention, *, prefer_case: bool) -> Candidates:
-    """Return the candidates of a mention's text, or of one of its `respellings`, as a surface of *kb*."""
+    """Return the candidates of a mention's text, or of one of its `other_spellings`, as a surface of *kb*."""
     candidates = NO_CANDIDATES
-    for text in (mention.text, *respellings(mention.text)):
+    for text in chain((mention.text,), other_spellings(mention.text, kb.manifest.language)):
         candidates = kb.candidates(text, pos=mention.pos or None, prefer_case=prefer_case)
         if len(candidates):
             break

@@ -138,7 +138,7 @@ class SegmentGenerator(Generator):
         return self._shorten(candidates, spelled)
 
     def candidates_of(self, mention: Mention) -> Candidates:
-        """Return the candidates of the mention's text, or of it with its hyphens written otherwise."""
+        """Return the candidates of the mention's text, or of one of its `other_spellings`."""
         candidates = surface_candidates(self.kb, mention, prefer_case=self.config.prefer_case)
         return self._shorten(candidates) or NO_CANDIDATES
 

@@ -33,6 +33,8 @@ _ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
 """Function words that are names, or may well be, where all is in capitals."""
 _OF_LANGUAGE: Final = {"en": FUNCTION_WORDS}
 
+_ARTICLES: Final = ("the ", "a ", "an ")
+
 _WIDE: Final = 40  # characters on each side of a word that tell whether all is in capitals
 _FAR: Final = 48
 """Characters before a word that are looked at; a gap that is as wide parts sentences."""
@@ -50,6 +52,20 @@ _LONGEST_ABBREVIATION: Final = max(map(len, _BEFORE_NAMES))
 def function_words(language: str) -> frozenset[str]:
     """Return the function words of a language, a BCP 47 tag; none if they are not known here."""
     return _OF_LANGUAGE.get(language.partition("-")[0].lower(), frozenset())
+
+
+def without_article(text: str, language: str) -> str:
+    """Return *text* without the English article that it begins with; empty if it begins with none.
+
+    Args:
+        text: text of a mention.
+        language: BCP 47 tag of the KB, empty where it is not known; in other languages than English nothing
+            is cut.
+    """
+    folded = " ".join(text.split())
+    if language.partition("-")[0].lower() not in ("", "en") or not folded.lower().startswith(_ARTICLES):
+        return ""
+    return folded.partition(" ")[2]
 
 
 def is_function_word(token: str, folded: str, words: frozenset[str], cased: bool) -> bool:

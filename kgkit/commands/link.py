@@ -128,7 +128,8 @@ def link(
     )  # fmt: skip
     shown = output is None and (jsonl or table or html is None)
     messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
-    if job.is_finished:
+    is_finished = job.is_finished
+    if is_finished and not job.has_settings:
         job.report_finished(messages)
         return
     models = _models_by_kb(kb, model, home, quiet=quiet)
@@ -146,6 +147,10 @@ def link(
                 "max_candidates": max_candidates or None,
             },
         )  # fmt: skip
+        described = factory.described(Home.find(home), kbs)
+        if is_finished:
+            job.report_finished(messages, described)
+            return
         takes: list[Take] = []
         write = write_bytes if shown and not ((table or on_terminal()) and not jsonl) else None
         if shown and write is None:
@@ -154,8 +159,8 @@ def link(
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
         result = run_job(
-            job, factory, "links", messages=messages, settings=factory.described(Home.find(home), kbs),
-            write=write, take=all_of(takes), on_start=_model_reporter(models, kbs.values(), messages),
+            job, factory, "links", messages=messages, settings=described, write=write,
+            take=all_of(takes), on_start=_model_reporter(models, kbs.values(), messages),
         )  # fmt: skip
     messages.write_omissions([result.omissions])
     result.report(messages, "link", [output, html])

@@ -81,13 +81,18 @@ def tag(
         resume=resume, bad=bad,
     )  # fmt: skip
     messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
-    if job.is_finished:
+    is_finished = job.is_finished
+    if is_finished and not job.has_settings:
         job.report_finished(messages)
         return
     report_terminal(files, messages)
     factory = TaggerFactory(
         model=model, home=Home.find(home), device=device, type_prior=type_prior, threshold=threshold
     )
+    described = factory.described()
+    if is_finished:
+        job.report_finished(messages, described)
+        return
     drawn = output is None and (table or on_terminal()) and not jsonl
     takes: list[Take] = []
     if drawn:
@@ -97,7 +102,7 @@ def tag(
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, factory)))
         result = run_job(
-            job, factory, "mentions", messages=messages, settings=factory.described(),
+            job, factory, "mentions", messages=messages, settings=described,
             write=None if drawn else write_bytes, take=all_of(takes),
         )  # fmt: skip
     result.report(messages, "name", [output, html])

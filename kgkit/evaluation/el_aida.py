@@ -148,7 +148,7 @@ def _finished(rows: _TokenRows, path: Path) -> GoldDocument:
 
 def _column_problem(columns: Sequence[str], rows: _TokenRows | None) -> str | None:
     if rows is None:
-        return f"expected {DOCUMENT_START} before the first token"
+        return f"expected {DOCUMENT_START} before the first token: a file of AIDA's columns begins with it"
     if len(columns) not in _COLUMNS:
         return f"expected a token, or one with 3 to 6 columns of its mention, tabs between: {len(columns)}"
     if not columns[0].strip() or (len(columns) > 1 and columns[1] not in ("B", "I")):

@@ -8,7 +8,7 @@
     docbin     spaCy's DocBin                                 kgkit.evaluation.doc_bin
 
 A file's first bytes tell its format. What cannot be read twice, a pipe, has the format `kgkit` unless it is
-named.
+named. A table has none of them, however it begins, unless it has the columns of AIDA.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ GOLD_FORMATS: Final[tuple[GoldFormat, ...]] = ("kgkit", "elevant", "kilt", "aida
 
 _HEAD_BYTES: Final = 64 << 20  # of the first line: an article may be long, a book is not one line
 _TURTLE: Final = ("@prefix", "@base", "prefix", "base", "<", "#", "_:")
+_TABLES: Final = frozenset((".csv", ".tsv", ".parquet"))
 _KEYS: Final[tuple[tuple[frozenset[str], GoldFormat], ...]] = (
     (frozenset({"tokens", "mentions"}), "kgkit"),
     (frozenset({"text", "labels"}), "elevant"),
@@ -51,14 +52,20 @@ def gold_format(path: Path) -> GoldFormat:
     if path.exists() and not path.is_file():
         return "kgkit"
     text = _first_line(path)
-    # 0x78 begins a zlib stream; as a letter, x, it begins none of the others.
-    if text.startswith(b"\x78"):
+    if _begins_zlib(text):
         return "docbin"
     if text.startswith(b"{"):
         return _json_format(text, path)
     start = text[:40].decode("utf-8", "replace")
     if start.startswith(DOCUMENT_START):
         return "aida"
+    if not _TABLES.isdisjoint(suffix.lower() for suffix in path.suffixes):
+        raise SourceError(
+            f"expected a data set of entity linking ({', '.join(GOLD_FORMATS)}), found a table: write its "
+            "gold as JSON lines of tokens and mentions, or as AIDA's columns, which begin with "
+            f"{DOCUMENT_START}",
+            path=path, line=1, text=start,
+        )  # fmt: skip
     if start.lower().startswith(_TURTLE):
         return "nif"
     raise SourceError(
@@ -66,6 +73,11 @@ def gold_format(path: Path) -> GoldFormat:
         "--format",
         path=path, line=1, text=start,
     )  # fmt: skip
+
+
+def _begins_zlib(content: bytes) -> bool:
+    """Say whether a zlib stream begins so, as a DocBin of spaCy does: an x, and a check (RFC 1950)."""
+    return content[:1] == b"\x78" and (len(content) < 2 or not int.from_bytes(content[:2]) % 31)
 
 
 def _first_line(path: Path) -> bytes:

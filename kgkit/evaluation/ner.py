@@ -107,8 +107,10 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
             continue
         if len(fields) < 2:
             raise SourceError(
-                "expected a token and, in the last column, its tag", path=data, line=at, text=line
-            )
+                "expected a token and, in the last column, its tag, white space between them; files of JSON "
+                "lines end in .jsonl",
+                path=data, line=at, text=line,
+            )  # fmt: skip
         try:
             chunks(fields[-1:])
         except UsageError as error:

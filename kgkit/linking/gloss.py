@@ -14,7 +14,7 @@ Tempered, the prior counts less where the texts tell the candidates apart:
 Where all texts fit alike β is 1, and this is the formula above; where a single text fits β is near 0, and the
 prior is forgotten. With a weight w of neighbours the texts around a candidate's count too:
 
-    (1 − w) cos(v(m), g(e)) + w · mean over neighbours n of cos(v(m), g(n))    in the place of the cosine
+    (1 − w) cos(v(m), g(e)) + w · mean over neighbours n with a text of cos(v(m), g(n)), instead of the cosine
 
 M  mentions    C  candidates of one    D  width
 """

@@ -1,6 +1,7 @@
 """Vectors of an entity's text joined with those of its neighbours' texts, relation by relation.
 
-    g(e) ⊕ g₁(e) ⊕ … ⊕ g_K(e)        g_k(e): the mean over the neighbours of e by relation k; 0 without any
+    g(e) ⊕ g₁(e) ⊕ … ⊕ g_K(e)        g_k(e): the mean over the neighbours of e by relation k that have a text;
+                                     0 without any
 
 Read so, what learns of texts has a part of its own for the text of the entity and for those of each relation,
 and weighs them. Of a linear map that is multiplied with a mention, as `ridge` and `head` have one, the part
@@ -92,7 +93,8 @@ class NeighbourTexts(VectorRows):
             texts = unit(self.vectors.gather([*chain.from_iterable(neighbours)]))
             begins = (np.cumsum(sizes) - sizes)[sizes > 0]
             columns = slice(number * self.own_width, (number + 1) * self.own_width)
-            rows[sizes > 0, columns] = np.add.reduceat(texts, begins) / sizes[sizes > 0, None]
+            counts = np.add.reduceat(texts.any(axis=1), begins, dtype=np.int64)  # of those that have a text
+            rows[sizes > 0, columns] = np.add.reduceat(texts, begins) / np.maximum(counts, 1)[:, None]
         joined: Matrix = rows[index].reshape(*numbers.shape, self.width)
         return joined
 

@@ -51,6 +51,51 @@ def test_a_table_is_read_by_its_headings(tmp_path):
         ]  # fmt: skip
 
 
+STAFF = "id,name,aliases\n7,May Chen,May\n8,Will Ode,Will\n"
+
+
+def test_with_a_language_function_words_of_a_text_are_no_names_of_a_table(tmp_path):
+    path, text = write(tmp_path / "staff.csv", STAFF), "You may call May Chen on Monday."
+    found = {}
+    for language in (None, "en", "EN-GB", "zh", ""):
+        kgkit.build_kb("table", path, name="staff", home=tmp_path, language=language)
+        with kgkit.open_kb("staff", tmp_path) as kb:
+            assert kb.manifest.language == (language or "")
+            found[language] = [mention.text for mention in kgkit.AliasGenerator(kb).mentions(text)]
+    either = ["may", "May Chen"]
+    assert found == {None: either, "en": ["May Chen"], "EN-GB": ["May Chen"], "zh": either, "": either}
+
+
+def test_an_imported_folder_of_neo4j_has_the_language_that_is_named(tmp_path):
+    (tmp_path / "staff").mkdir()
+    write(tmp_path / "staff" / "nodes.csv", ":ID,:LABEL,name\n7,person,May\n")
+    command = ["kb", "import", tmp_path / "staff", "--format", "neo4j", "--home", tmp_path]
+    done = run(*command, "--language", "en")
+    assert done.code == 0 and "function words" not in done.err, done.err
+    with kgkit.open_kb("staff", tmp_path) as kb:
+        assert kb.manifest.language == "en"
+    assert "function words of English too: may;" in run(*command).err
+
+
+def test_a_language_is_a_tag(tmp_path):
+    path = write(tmp_path / "staff.csv", STAFF)
+    with pytest.raises(UsageError, match="language is 'English'; it is a tag of BCP 47"):
+        kgkit.build_kb("table", path, name="staff", home=tmp_path, language="English")
+
+
+def test_a_build_without_a_language_names_the_names_that_are_function_words(tmp_path):
+    path = write(tmp_path / "staff.csv", STAFF)
+    command = ["build-kb", "table", path, "--name", "staff", "--home", tmp_path]
+    assert "function words of English too: may, will;" in run(*command).err
+    assert "function words" not in run(*command, "--language", "en").err
+    text = b"You may call May Chen on Monday."
+    linked = run("link", "--kb", "staff", "--home", tmp_path, "--model", "prior", given=text)
+    assert linked.out.count('"start":') == 1 and '"entity":"7"' in linked.out
+    assert "function words" not in run(
+        "build-kb", "table", write(tmp_path / "names.csv", NAMES), "--name", "n", "--home", tmp_path
+    ).err  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("header", "label"),
     [

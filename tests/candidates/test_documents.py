@@ -11,15 +11,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kgkit
 from kgkit.building import Alias, Entity, Triple
-from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
+from kgkit.candidates import (
+    AliasConfig,
+    AliasGenerator,
+    LemmaConfig,
+    LemmaGenerator,
+    SegmentGenerator,
+    generator_for,
+)
 from kgkit.candidates.memory import Budget, Cutter
 from kgkit.errors import UnknownName, UsageError
 from kgkit.linking import Linker
 from kgkit.text import token_splitter
 from kgkit.trees import TreeBuilder
 from kgkit.types import NO_CANDIDATES, Document, Mention
-from tests.small_kb import build, lexicon_kb, surfaces_kb
+from tests.small_kb import Given, build, lexicon_kb, surfaces_kb
 
 CUTTER = Cutter(Budget(100))
 TEXT = "He took off from New York to 北京; the geese flew to Turkey."
@@ -62,6 +70,30 @@ def test_given_mentions_keep_all_but_their_candidates(generator):
     ]
     assert [len(m.candidates) for m in found.mentions] == [2, 0, 0]
     assert mentions[0].candidates is None
+
+
+APPLE = (
+    Entity("nyc", "New York City"), Entity("a8", "A-8"), Entity("who", "The Who"), Entity("w", "W"),
+    Alias("Big Apple", "nyc"), Alias("take off", "a8"), Alias("The Who", "who"), Alias("who", "w"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["alias", "lemma", "segment"])
+@pytest.mark.parametrize(("language", "is_cut"), [("", True), ("en-GB", True), ("de", False)])
+def test_an_article_that_no_surface_has_is_left_out_of_given_mentions(tmp_path, kind, language, is_cut):
+    kgkit.build_kb(Given(APPLE, {}, 0.0, "alias"), tmp_path, name="a", home=tmp_path, language=language)
+    text = "The Big\nApple, the who, an take-off, Theodore, a, the  Big Pear, a big apple"
+    given = []
+    for part in text.split(", "):
+        start = given[-1].end + 2 if given else 0
+        given.append(Mention(start, start + len(part), part))
+    with kgkit.open_kb("a", tmp_path) as kb:
+        generator = {"alias": AliasGenerator, "lemma": LemmaGenerator, "segment": SegmentGenerator}[kind](kb)
+        (document,) = generator([Document("d", text, mentions=given)])
+        keys = [[each.entity.key for each in kb.decode(m.candidates)] for m in document.mentions]
+    article = [["nyc"], ["who"], ["a8"], [], [], [], ["nyc"]]
+    assert keys == (article if is_cut else [[], ["who"], [], [], [], [], []])
+    assert [(m.start, m.end, m.text) for m in document.mentions] == [(m.start, m.end, m.text) for m in given]
 
 
 def test_no_mentions_given_are_none_to_find(generator):

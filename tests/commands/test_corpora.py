@@ -492,6 +492,40 @@ def test_a_finished_run_that_is_resumed_says_so_and_writes_nothing(home, tmp_pat
     assert run(*arguments[:-1]).code == 0 and output.stat().st_mtime_ns > written.st_mtime_ns
 
 
+def test_a_finished_run_is_not_resumed_with_other_settings(home, tmp_path):
+    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
+    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
+    assert run(*arguments).code == 0
+    record = tmp_path / ".b.jsonl.settings"
+    written, recorded = output.stat(), record.read_bytes()
+    for more, message in (
+        (["--threshold", "0.5"], "is finished, and was made with another threshold (None, not 0.5): name"),
+        (["--input-format", "jsonl"], "was made with another input format (auto, not jsonl)"),
+    ):
+        done = run(*arguments, *more)
+        assert (done.code, done.out) == (2, "") and message in " ".join(done.err.split())
+    assert "and made with these settings" in run(*arguments, "--device", "cpu").err
+    assert output.stat().st_mtime_ns == written.st_mtime_ns and record.read_bytes() == recorded
+    os.utime(output, ns=(written.st_mtime_ns + 5,) * 2)  # another file, as far as anyone knows
+    assert "and its settings are not on record" in run(*arguments, "--threshold", "0.5").err
+    assert run(*arguments[:-1]).code == 0 and not record.exists()
+    assert "and its settings are not on record" in run(*arguments, "--threshold", "0.5").err
+
+
+def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
+    folder = tmp_path / "texts"
+    (folder / "b").mkdir(parents=True)
+    (folder / "a.txt").write_text("A dog.")
+    arguments = ("link", folder, "--recursive", "--home", home, "--model", "prior")
+    assert "left out" not in run(*arguments).err
+    for name in ("c.PDF", "b/d.pdf", "b/e.docx", "README", ".hidden.pdf"):
+        (folder / name).touch()
+    done = run(*arguments)
+    assert "4 files of other types were left out: .pdf 2, .docx 1, without a suffix 1\n" in done.err
+    assert len(done.out.splitlines()) == 1 and "left out" not in run(*arguments, "--quiet").err
+    assert "left out" not in run("link", folder / "a.txt", *arguments[2:]).err
+
+
 def test_a_finished_run_is_made_again_where_its_input_is_newer_or_its_output_empty(home, tmp_path):
     source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
     arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")

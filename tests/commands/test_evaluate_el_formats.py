@@ -91,6 +91,25 @@ def test_the_format_can_be_named_and_unknown_formats_are_refused(evaluate, put):
     assert done.code == 1 and "not recognised as a data set of entity linking" in done.err
 
 
+@pytest.mark.parametrize("header", ["id,name,aliases", "#id,name", "xid,name", "base,name", "id\tname", ""])
+@pytest.mark.parametrize("name", ["names.csv", "names.TSV", "names.csv.xz"])
+def test_a_table_is_no_data_set_however_it_begins(evaluate, tmp_path, header, name):
+    path, content = tmp_path / name, f"{header}\n1,May Chen\n".encode()
+    path.write_bytes(lzma.compress(content) if name.endswith(".xz") else content)
+    done = evaluate(path)
+    assert done.code == 1 and f"{name}:1: expected a data set of entity linking (kgkit, elevant," in done.err
+    assert "found a table: write its gold as JSON lines of tokens and mentions, or as AIDA's" in done.err
+    done = evaluate(path, "--format", "aida")
+    assert done.code == 1 and "a file of AIDA's columns begins with it" in done.err
+
+
+def test_columns_of_aida_are_read_whatever_the_name_of_their_file(evaluate, tmp_path):
+    for name in ("aida.tsv", "aida.csv", "aida"):
+        path = tmp_path / name
+        path.write_text("-DOCSTART- (1 York)\nYork\tB\tYork\tYork\n\n")
+        assert json_of(evaluate(path, "--json"))["sets"][0]["format"] == "aida"
+
+
 # -- measures
 
 

@@ -1,12 +1,16 @@
 """`kgkit train pmi`, `kgkit nearest --pmi`, and `kgkit models` of PMI tables."""
 
 import json
+import signal
+import sys
 
 import pytest
 
 pytest.importorskip("duckdb")
 pytest.importorskip("pyarrow")
 
+from kgkit.pmi import text_words
+from kgkit.training.pmi import counting
 from tests.cli_helpers import run
 from tests.toys import run_python
 
@@ -96,6 +100,37 @@ def test_a_bad_command_line_is_one_line(home, tmp_path):
         done = run(*base, *args)
         assert (done.code, done.out) == (code, "") and what in done.err and done.err.count("\n") == 1
     assert not (tmp_path / "models" / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "signal_number", "code", "kept", "what"),
+    [
+        (1, signal.SIGTERM, 143, "nothing was kept so far", "begin"),
+        (2, signal.SIGTERM, 143, "kept are the counts of words of all sentences", "go on there"),
+        (2, signal.SIGINT, 130, "kept are the counts of words of all sentences", "go on there"),
+    ],
+)
+def test_a_stopped_training_says_how_to_go_on(tmp_path, monkeypatch, stage, signal_number, code, kept, what):
+    (tmp_path / "text.txt").write_text(TEXT)
+    sentences = TEXT.count(".") + TEXT.count("!")
+    command = ["train", "pmi", "--data", tmp_path / "text.txt", "--name", "mine", *FREE, "--home", tmp_path]
+    monkeypatch.setattr(sys, "argv", ["kgkit", *map(str, command)])
+    read = []
+
+    def stop(text):
+        """Send the signal while the sentences are read for the first time, or for the second."""
+        read.append(text)
+        if len(read) == 2 + (stage - 1) * sentences:
+            signal.raise_signal(signal_number)
+        return text_words(text)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(counting, "text_words", stop)
+        stopped = run(*command)
+    assert stopped.code == code and f"stopped; {kept}" in stopped.err
+    assert f"to {what}, give the same command again: kgkit train pmi --data " in stopped.err
+    assert not (tmp_path / "models" / "mine").exists()
+    assert run(*command).code == 0 and not list((tmp_path / "runs").iterdir())
 
 
 def test_reading_and_counting_load_no_torch(home, tmp_path):

@@ -9,6 +9,7 @@ from kgkit.errors import UnknownName
 from kgkit.linking import neighbour_texts
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts, with_neighbours
 from kgkit.types import Entity, Triple
+from kgkit.vectors.scan import unit
 from tests.small_kb import build
 
 KEYS = ("dog", "cat", "animal", "thing", "bone")
@@ -62,7 +63,7 @@ def test_each_relation_has_the_mean_of_its_neighbours_texts(kb, rows):
     expected = [
         unit_of(rows, kb, "dog"),
         unit_of(rows, kb, "animal"),
-        (unit_of(rows, kb, "bone") + unit_of(rows, kb, "cat") + unit_of(rows, kb, "animal")) / 3,
+        (unit_of(rows, kb, "cat") + unit_of(rows, kb, "animal")) / 2,  # the bone has no text
     ]
     np.testing.assert_allclose(texts.gather([kb.id("dog")])[0], np.concatenate(expected), atol=1e-6)
 
@@ -75,7 +76,7 @@ def test_what_has_no_neighbour_has_zeros_in_their_place(kb, rows):
 
 def test_any_stands_for_all_relations_together(kb, rows):
     row = NeighbourTexts(kb, rows, [ANY]).gather(kb.id("dog"))[3:]
-    around = [unit_of(rows, kb, key) for key in ("animal", "bone", "cat", "animal")]
+    around = [unit_of(rows, kb, key) for key in ("animal", "cat", "animal")]
     np.testing.assert_allclose(row, np.mean(around, axis=0), atol=1e-6)
 
 
@@ -92,8 +93,29 @@ def test_ids_come_in_any_shape_and_more_than_once(kb, rows):
 def test_of_very_many_neighbours_the_first_ones_are_read(kb, rows, monkeypatch):
     monkeypatch.setattr(neighbour_texts, "_MOST", 2)
     row = NeighbourTexts(kb, rows, ["likes"]).gather(kb.id("dog"))[3:]
-    expected = (unit_of(rows, kb, "bone") + unit_of(rows, kb, "cat")) / 2
+    expected = unit_of(rows, kb, "cat")  # of the two, the bone has no text
     np.testing.assert_allclose(row, expected, atol=1e-6)
+
+
+def test_neighbours_without_a_text_do_not_count(kb, rows):
+    ids = [kb.id(key) for key in ("dog", "cat", "animal", "bone")]
+    before = NeighbourTexts(kb, rows, ["likes"]).gather(ids)
+    rows.matrix[kb.id("cat")] = 0
+    texts = NeighbourTexts(kb, rows, ["likes"]).gather(ids)
+    np.testing.assert_array_equal(texts[0, 3:], unit_of(rows, kb, "animal"))
+    rows.matrix[kb.id("animal")] = 0
+    assert not NeighbourTexts(kb, rows, ["likes"]).gather(ids)[:, 3:].any() and before[0, 3:].any()
+
+
+def test_where_all_neighbours_have_texts_the_mean_is_that_of_all_to_the_bit(kb, rows):
+    rows.matrix = np.random.default_rng(1).normal(size=rows.matrix.shape).astype(np.float32)
+    for relation, keys in (("likes", ("bone", "cat", "animal")), ("kind", ("animal",))):
+        neighbours = kb.neighbors(kb.id("dog"), relation)
+        assert sorted(neighbours) == sorted(kb.id(key) for key in keys)
+        texts = unit(rows.gather(neighbours))
+        row = NeighbourTexts(kb, rows, [relation]).gather(kb.id("dog"))[3:]
+        mean = np.add.reduceat(texts, [0]) / np.array([[len(keys)]])
+        np.testing.assert_array_equal(row, mean[0].astype(np.float32))
 
 
 def test_texts_of_neighbours_are_made_with_those_of_entities(kb, rows):

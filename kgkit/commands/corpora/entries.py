@@ -13,6 +13,7 @@ entry too, with its error, so that what follows it can be read on.
 import csv
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
@@ -66,7 +67,9 @@ def input_format_of(path: Path) -> InputFormat | None:
     return None if form == "parquet" and name is not path else form
 
 
-def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Path]:
+def find_files(
+    files: Sequence[Path], *, recursive: bool = False, other_types: Counter[str] | None = None
+) -> Iterator[Path]:
     """Yield files, and in the place of a folder the texts in it and in the folders in it, by their names.
 
     Hidden files are left out; the names of one folder are in memory at a time.
@@ -74,11 +77,13 @@ def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Pa
     Args:
         files: files, and folders if *recursive*; `-` is standard input.
         recursive: whether folders are read.
+        other_types: counter that gets the suffixes of the files in folders that are no texts.
 
     Raises:
         NotThere: if there is no such file, or no text in a folder, before anything is yielded.
         UsageError: if one is a folder, and not *recursive*.
     """
+    left_out: Counter[str] = Counter() if other_types is None else other_types
     for file in files:
         if file == STDIN:
             continue
@@ -92,9 +97,9 @@ def find_files(files: Sequence[Path], *, recursive: bool = False) -> Iterator[Pa
             raise UsageError(
                 f"{file} is a folder; {advice} --recursive, which reads those that end in {_SUFFIXES}"
             )
-        if file.is_dir() and next(_texts_in(file), None) is None:
+        if file.is_dir() and next(_texts_in(file, Counter()), None) is None:
             raise NotThere(f"no text in {file}: --recursive reads files that end in {_SUFFIXES}")
-    return (path for file in files for path in (_texts_in(file) if file.is_dir() else [file]))
+    return (path for file in files for path in (_texts_in(file, left_out) if file.is_dir() else [file]))
 
 
 def is_read(path: Path, files: Sequence[Path]) -> bool:
@@ -113,7 +118,8 @@ def _has_only_folders(folder: Path) -> bool:
     return bool(members) and all(members)
 
 
-def _texts_in(folder: Path) -> Iterator[Path]:
+def _texts_in(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
+    """Yield the texts in a folder; count the suffixes of its other files in *left_out*."""
     with os.scandir(folder) as scan:
         members = sorted((member.name, member.is_dir(follow_symlinks=False)) for member in scan)
     for name, is_folder in members:
@@ -121,9 +127,13 @@ def _texts_in(folder: Path) -> Iterator[Path]:
         if name.startswith("."):
             continue
         if is_folder:
-            yield from _texts_in(path)
-        elif input_format_of(path) is not None and path.is_file():
+            yield from _texts_in(path, left_out)
+        elif not path.is_file():
+            continue
+        elif input_format_of(path) is not None:
             yield path
+        else:
+            left_out[path.suffix.lower() or "without a suffix"] += 1
 
 
 def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[SourceEntry]:

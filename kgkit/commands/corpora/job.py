@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from kgkit.commands.corpora.journal import (
     JournalState,
     RunCounts,
     SkippedRecord,
+    finished_settings,
     journal_folder,
     open_journal,
 )
@@ -34,6 +36,8 @@ from kgkit.commands.output import Write, counted, open_output, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
 from kgkit.signals import terminations
+
+_MAX_TYPES: Final = 5  # that a message names
 
 Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""
@@ -90,10 +94,34 @@ class CorpusJob:
         paths = find_files(self.files, recursive=self.recursive)
         return all(path.stat().st_mtime_ns <= written.st_mtime_ns for path in paths)
 
-    def report_finished(self, messages: Messages) -> None:
-        """Say why nothing is done, where the job is finished."""
+    @property
+    def has_settings(self) -> bool:
+        """Whether it is on record what the finished output was made with."""
+        return self.output is not None and finished_settings(self.output) is not None
+
+    def report_finished(self, messages: Messages, settings: Mapping[str, str] | None = None) -> None:
+        """Say why nothing is done, where the job is finished.
+
+        Args:
+            messages: where it is said.
+            settings: what the answers depend on, by name; None where there is nothing to compare it with.
+
+        Raises:
+            UsageError: if the output was made with other settings; names one.
+        """
+        assert self.output is not None
+        if settings is not None:
+            settings = {**settings, "input format": self.input_format}
+            earlier = finished_settings(self.output) or settings
+            for name, value in settings.items():
+                if earlier.get(name) != value:
+                    raise UsageError(
+                        f"{self.output} is finished, and was made with another {name} ({earlier.get(name)}, "
+                        f"not {value}): name another file, or leave out --resume to write it again"
+                    )
+        made = "made with these settings" if settings is not None else "its settings are not on record"
         messages.write(
-            f"{self.output} is finished: it is whole, and newer than what it was made of; "
+            f"{self.output} is finished: it is whole, newer than what it was made of, and {made}; "
             "without --resume it is written again"
         )
 
@@ -105,14 +133,16 @@ class JobResult(NamedTuple):
         counts: numbers of all documents, those of an earlier run among them.
         omissions: surfaces that were left out by their spelling.
         skipped_list: file that lists the skipped records; None if there is none.
+        other_types: number of files in folders that are no texts, by their suffix.
     """
 
     counts: RunCounts
     omissions: Omissions
     skipped_list: Path | None
+    other_types: Mapping[str, int] = {}
 
     def report(self, messages: Messages, noun: str, written: Sequence[Path | None]) -> None:
-        """Say how much was written, how many records were skipped, and where they are listed.
+        """Say how much was written, how many records were skipped and files left out, and which.
 
         Args:
             messages: where it is said.
@@ -125,6 +155,12 @@ class JobResult(NamedTuple):
         if self.counts.skipped:
             where = "" if self.skipped_list is None else f": {self.skipped_list}"
             messages.write(f"{counted(self.counts.skipped, 'record')} skipped{where}")
+        if self.other_types:
+            types = sorted(self.other_types.items(), key=lambda item: (-item[1], item[0]))
+            listed = ", ".join(f"{suffix} {count:,}" for suffix, count in types[:_MAX_TYPES])
+            total, more = sum(self.other_types.values()), ", …" if len(types) > _MAX_TYPES else ""
+            verb = "was" if total == 1 else "were"
+            messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}{more}")
 
 
 class _Stream:
@@ -175,7 +211,8 @@ def run_job(
             "--workers is for JSON lines and Parquet; tables and pages are drawn by one process: leave it out"
         )
     form = result_format(job.output, column)
-    paths = find_files(job.files, recursive=job.recursive)
+    other_types: Counter[str] = Counter()
+    paths = find_files(job.files, recursive=job.recursive, other_types=other_types)
     verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
     with ExitStack() as stack:
         stack.enter_context(terminations())  # what is written is kept, and workers are ended in order
@@ -197,7 +234,7 @@ def run_job(
             for surface in result.omissions:
                 omissions.add(surface)
             progress.show(total)
-    return JobResult(total, omissions, list_path if total.skipped else None)
+    return JobResult(total, omissions, list_path if total.skipped else None, other_types)
 
 
 def _open_answers(

@@ -5,6 +5,8 @@
                       state      `JournalState`, replaced as a whole
                       lock       held while a run writes
 
+    .NAME.settings             `FinishedRun`, beside a file that a run with --resume has written to its end
+
 The state is written every few seconds, after what it says is on the disk. Who goes on cuts both files to the
 sizes in it, and reads on behind its entries.
 """
@@ -80,6 +82,20 @@ class JournalState(msgspec.Struct, frozen=True):
     skipped_size: int = 0
 
 
+class FinishedRun(msgspec.Struct, frozen=True):
+    """What a whole file was made with.
+
+    Attributes:
+        settings: what the answers depend on, by name.
+        size: bytes of the file.
+        modified: time of its last change, in nanoseconds: of another file nothing is said here.
+    """
+
+    settings: dict[str, str]
+    size: int
+    modified: int
+
+
 class Journal:
     """The answers of a run, and how far it is.
 
@@ -98,11 +114,11 @@ class Journal:
     """
 
     def __init__(self, path: Path, folder: Path, settings: Mapping[str, str], *, resume: bool) -> None:
-        self.path, self._target, self._folder = path, path.resolve(), folder
+        self.path, self._target, self._folder, self._resume = path, path.resolve(), folder, resume
         self._files: list[BinaryIO] = []
         earlier = self._earlier_state()
         if resume and earlier is not None:
-            _check_settings(path, earlier.settings, settings)
+            _check_unfinished(path, earlier.settings, settings)
         self.state = earlier if resume and earlier is not None else JournalState(dict(settings))
         self.abandoned = 0 if resume or earlier is None else earlier.counts.documents
         self._due = time.monotonic() + _SECONDS
@@ -165,8 +181,20 @@ class Journal:
                 output.unlink(missing_ok=True)
                 create_temporary(output, self._target)
                 form.finish(self._folder / "content", output)
+            self._record_settings(output)
             replace_file(output, self._target)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _record_settings(self, output: Path) -> None:
+        """Write what *output* was made with, where a later run may ask; else remove what there is."""
+        path = _record_path(self._target)
+        if not self._resume:
+            path.unlink(missing_ok=True)
+            return
+        status, temporary = output.stat(), self._folder / "settings"
+        run = FinishedRun(self.state.settings, status.st_size, status.st_mtime_ns)
+        temporary.write_bytes(msgspec.json.encode(run))
+        temporary.replace(path)
 
     def abandon(self) -> int:
         """Keep what is acknowledged for a later run, so far as the disk lets us.
@@ -212,7 +240,7 @@ class Journal:
         return None
 
 
-def _check_settings(path: Path, earlier: Mapping[str, str], settings: Mapping[str, str]) -> None:
+def _check_unfinished(path: Path, earlier: Mapping[str, str], settings: Mapping[str, str]) -> None:
     """Refuse to go on with answers that were made otherwise.
 
     Raises:
@@ -224,6 +252,21 @@ def _check_settings(path: Path, earlier: Mapping[str, str], settings: Mapping[st
                 f"the unfinished run of {path} had another {name} ({earlier.get(name)}, not "
                 f"{settings[name]}): give it as before, or leave out --resume to begin again"
             )
+
+
+def finished_settings(path: Path) -> Mapping[str, str] | None:
+    """Return what a whole file was made with, by name; None if that is not on record."""
+    target = path.resolve()
+    with suppress(OSError, msgspec.MsgspecError):
+        run = msgspec.json.decode(_record_path(target).read_bytes(), type=FinishedRun)
+        status = target.stat()
+        if (run.size, run.modified) == (status.st_size, status.st_mtime_ns):
+            return run.settings
+    return None
+
+
+def _record_path(target: Path) -> Path:
+    return target.with_name(f".{target.name}.settings")
 
 
 def journal_folder(path: Path) -> Path:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -12,7 +12,20 @@ from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import plain, write_json, write_line
 
 if TYPE_CHECKING:
+    from kgkit.building.build import Built
     from kgkit.home import KBHome
+
+LanguageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--language",
+        metavar="TAG",
+        help="Language of the names (BCP 47); with en, function words such as may are no mentions. By "
+        "default the source's or the builder's.",
+    ),
+]
+
+_MAX_WORDS: Final = 3  # that a message names
 
 
 def _column(name: str, text: str) -> Any:
@@ -101,6 +114,7 @@ def build_kb(
             help="Attribute that is an identifier, which links carry; may be given several times.",
         ),
     ] = None,
+    language: LanguageOption = None,
     key: Annotated[str | None, _column("--key", "Column of the unique keys.")] = None,
     label: Annotated[str | None, _column("--label", "Column of the names that people read.")] = None,
     aliases: Annotated[
@@ -195,11 +209,18 @@ def build_kb(
             master=master,
             url_pattern=url_pattern,
             identifiers=identifiers,
+            language=language,
             columns=columns,
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
     messages.write_dropped(built.dropped, built.examples)
+    if words := _function_words(built, where.path):
+        messages.write(
+            f"names that are function words of English too: {', '.join(words[:_MAX_WORDS])}"
+            f"{', …' if len(words) > _MAX_WORDS else ''}; texts are linked wherever they have "
+            "them, unless the language is known: --language en"
+        )
     if additions and built.build != before:
         messages.write(
             f"warning: what `kgkit kb add` and `kgkit kb edit` did to {built.name}@{before} is not in this "
@@ -224,6 +245,17 @@ def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | S
     if columns:
         reader = reader.with_columns(columns)
     return [*reader.preview(Path(sources[0]))] if sources and reader.reads_columns else []
+
+
+def _function_words(built: "Built", home: Path) -> list[str]:
+    """Return the function words of English that are names in a build and are linked as such."""
+    from kgkit.candidates.spelling import FUNCTION_WORDS
+    from kgkit.kb import open_kb
+
+    if built.manifest.language or built.manifest.generator != "alias":
+        return []
+    with open_kb(f"{built.name}@{built.build}", home) as kb:
+        return [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
 
 
 def _additions(kb: "KBHome", build: str | None) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kgkit.commands.kb.build import build_kb
+from kgkit.commands.kb.build import LanguageOption, build_kb
 from kgkit.commands.kb.export import FormatOption
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.errors import NotThere
@@ -18,6 +18,7 @@ def import_kb(
         typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the file's."),
     ] = None,
     format: FormatOption = None,
+    language: LanguageOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -34,6 +35,7 @@ def import_kb(
         chosen_format(source, format).builder,
         source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
+        language=language,
         home=home,
         as_json=as_json,
         quiet=quiet,

@@ -151,13 +151,14 @@ def follow_training(
 
 @contextmanager
 def _stopping(messages: Messages) -> Iterator[None]:
-    """Say of a training that is stopped in the block which command goes on with it."""
-    from kgkit.errors import StoppedTraining
+    """Say of a training that is stopped in the block which command goes on with it, or begins again."""
+    from kgkit.errors import StoppedCounting, StoppedTraining
 
     try:
         yield
-    except StoppedTraining:
-        messages.write(f"to go on there, give the same command again: {typed()}")
+    except (StoppedCounting, StoppedTraining) as stopped:
+        what = "begin" if getattr(stopped, "counts", None) == "" else "go on there"
+        messages.write(f"to {what}, give the same command again: {typed()}")
         raise
 
 

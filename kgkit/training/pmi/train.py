@@ -8,6 +8,7 @@
 What is counted is kept in the folder of the training until the table is published.
 """
 
+import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kgkit.building.options import LEAST_MEMORY, bytes_of
-from kgkit.errors import MissingExtra, UsageError
+from kgkit.errors import MissingExtra, StoppedCounting, UsageError
 from kgkit.evaluation.plain_text import read_sentences
 from kgkit.home import Home
 from kgkit.models.pmi import PMI
@@ -28,6 +29,8 @@ from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.training.pmi.values import PairValues, Vocabulary
+
+_log = logging.getLogger(__name__)
 
 _WORD_BYTES: Final = 400  # that a distinct word takes while words are counted
 _KEY_BYTES: Final = 48  # that a pair takes while pairs are counted
@@ -61,6 +64,7 @@ def train_pmi(
         NotThere, SourceError: as `kgkit.evaluation.plain_text.read_sentences` does.
         BuildFailed: if memory does not suffice.
         KBBusy, WriteFailed: as `run_job` does.
+        StoppedCounting: on Ctrl-C or SIGTERM; says which counts are kept.
     """
     size = bytes_of(memory)
     if size < LEAST_MEMORY:
@@ -76,9 +80,39 @@ def train_pmi(
     def prepare(_: ExitStack) -> Plan:
         for path in training.data:  # each is there, and has a text
             next(read_sentences(path))
-        return Plan((), partial(_train, training, size, workers, progress))
+        return Plan((), partial(_train_or_stop, training, size, workers, progress))
 
     return run_job(PMI, home, name, training, prepare, files=training.data, command=command)
+
+
+def _train_or_stop(
+    training: PMITraining, memory: int, workers: int, progress: Progress | None, work: Path
+) -> Outcome:
+    """Return what `_train` does; say which counts are kept, where it is stopped.
+
+    Raises:
+        StoppedCounting: on Ctrl-C or SIGTERM.
+    """
+    try:
+        return _train(training, memory, workers, progress, work)
+    except KeyboardInterrupt as cause:
+        stopped = StoppedCounting(_written_counts(work), cause)
+        _log.warning("%s", stopped)
+        raise stopped from cause
+
+
+def _written_counts(work: Path) -> str:
+    """Return which counts there are in the folder *work*, as a phrase; empty if there are none."""
+    import pyarrow as pa
+
+    from kgkit.training.pmi.counting import CountRuns
+
+    for name, key in (("pairs", pa.int64()), ("words", pa.string())):
+        end = CountRuns(work, name, key).end
+        if end.sentences:
+            of = "all sentences" if end.complete else f"the first {end.sentences:,} sentences"
+            return f"the counts of {name} of {of}"
+    return ""
 
 
 def _train(
