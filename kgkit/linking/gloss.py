@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kgkit.errors import NotThere, UsageError
+from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts
 from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
-from kgkit.models.folder import TEMPERED_GLOSS, VECTORS, text_vectors
+from kgkit.linking.text_vectors import open_text_vectors
+from kgkit.models.folder import TEMPERED_GLOSS
 from kgkit.ranges import check_range
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
@@ -118,7 +119,7 @@ class GlossScorer(Scorer):
             UsageError: if they are not of texts.
             StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
         """
-        return cls.of(kb, _open_vectors(kb, vectors, device), device=device, config=config)
+        return cls.of(kb, open_text_vectors(kb, vectors, device=device), device=device, config=config)
 
     @classmethod
     def of(
@@ -200,23 +201,6 @@ def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> 
     ]
     if ids:
         vectors.prepare(np.concatenate(ids))
-
-
-def _open_vectors(kb: "KnowledgeBase", name: str | None, device: str) -> "Vectors | PartialTextVectors":
-    """Open vectors of texts by their name; without a name those that there are, else partial ones."""
-    from kgkit.embedding.partial import PartialTextVectors
-    from kgkit.embedding.text import is_of_texts
-
-    chosen = text_vectors(kb, name)
-    try:
-        opened = kb.vectors(chosen)
-    except NotThere:
-        if chosen != VECTORS:
-            raise
-    else:
-        if name is not None or is_of_texts(opened):
-            return opened
-    return PartialTextVectors.open(kb, device=device)
 
 
 def warn_of_missing(kb: "KnowledgeBase", vectors: "VectorRows") -> None:

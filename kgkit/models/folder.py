@@ -25,7 +25,9 @@ from kgkit.errors import DamagedModel, KgkitError, NotThere, StaleModel, Unknown
 from kgkit.home import Home, is_name
 from kgkit.models.kinds import Kind, LinkerManifest, Role, find_kind
 from kgkit.models.manifest import LONGEST_COMMAND, MANIFEST, decode_manifest, read_header
-from kgkit.vectors import vectors_names
+from kgkit.vectors import find_vectors, vectors_names
+from kgkit.vectors.matrix import read_manifest
+from kgkit.vectors.partial import partial_folders
 from kgkit.versions import file_sha256, find_content, read_current
 
 if TYPE_CHECKING:
@@ -199,7 +201,9 @@ def model_vectors(
         NotThere: if vectors are to be made and their encoder is not there.
     """
     check_build(manifest, kb)
-    own = manifest.vectors if manifest.build else text_vectors(kb, name)
+    own = manifest.vectors
+    if not manifest.build:
+        own = text_vectors(kb, name) if name is not None else _portable_vectors(manifest, kb)
     vectors: Vectors | PartialTextVectors
     try:
         vectors = kb.vectors(own if name is None else name)
@@ -224,6 +228,33 @@ def model_vectors(
             f"{manifest.encoder}, those here were made by another: {advice}"
         )
     return vectors
+
+
+def _portable_vectors(manifest: LinkerManifest, kb: "KnowledgeBase") -> str:
+    """Return the name of the vectors that a model which serves any knowledge base takes in this one.
+
+    They are those that `text_vectors` chooses, unless only those that it was trained with are of its encoder.
+
+    Raises:
+        NotThere: as `text_vectors` does.
+    """
+    usual, trained = "", manifest.vectors
+    with suppress(NotThere):
+        usual = text_vectors(kb, None)
+    fits = usual and _made_by(manifest.fingerprint, kb, usual)
+    if not fits and is_name(trained) and _made_by(manifest.fingerprint, kb, trained):
+        return trained
+    return usual or text_vectors(kb, None)
+
+
+def _made_by(fingerprint: str, kb: "KnowledgeBase", name: str) -> bool:
+    """Say whether the vectors of a name, published or partial, were made by the encoder of a fingerprint."""
+    if name in vectors_names(kb.home):
+        with suppress(KgkitError):
+            manifest = read_current(lambda: find_vectors(kb.home, name), read_manifest)
+            return manifest.config.get("fingerprint") == fingerprint
+        return False
+    return any(folder.settings.get("fingerprint") == fingerprint for folder in partial_folders(kb.home, name))
 
 
 def _partial_vectors(

@@ -236,6 +236,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
 
     Attributes:
         vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
+            Without a version alone: texts were encoded as they were needed.
         fingerprint: of the encoder that made these vectors; empty if none did.
         texts: the template and the kinds of entities that they were made with; empty if that is not known.
         reader: the fields of `SpanConfig`; of a re-ranker, of `RerankReading`.

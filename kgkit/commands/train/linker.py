@@ -20,6 +20,7 @@ from kgkit.commands.train.linker_options import (
     LearntPriorOption,
     LinkerBf16Option,
     LinkerDataOption,
+    LinkerEncoderOption,
     LinkerEpochsOption,
     LinkerTaggerOption,
     LinkerTaskOption,
@@ -29,7 +30,6 @@ from kgkit.commands.train.linker_options import (
     PopularityOption,
     PortableOption,
     PresetOption,
-    RerankEncoderOption,
     SecondStageOption,
     SenseGoldOption,
     TeacherOption,
@@ -48,7 +48,7 @@ def linker(
     preset: PresetOption = None,
     model_type: LinkerTypeOption = "ridge",
     first: FirstStageOption = "",
-    encoder: RerankEncoderOption = None,
+    encoder: LinkerEncoderOption = None,
     mentions: LinkerTaggerOption = "",
     coherence: SecondStageOption = False,
     popularity: PopularityOption = None,
@@ -115,6 +115,7 @@ def linker(
         examples=examples,
         without=() if without is None else (without,),
         vectors=vectors,
+        encoder=None if model_type == "rerank" else encoder,
         size=size,
         head=settings if model_type == "head" else None,
         full=settings if model_type == "full" else None,
@@ -163,8 +164,6 @@ def _settings(
     """Return the settings of the model types that follow a gradient; None for the others."""
     if (portable or heads != 1) and model_type != "head":
         raise UsageError("--portable and --heads are settings of the type head: add --type head")
-    if encoder is not None and model_type != "rerank":
-        raise UsageError(f"--encoder is a setting of the type rerank, not of {model_type}: leave it out")
     if model_type not in ("head", "full", "rerank"):
         if control or epochs is not None or bf16 is not None:
             raise UsageError(

@@ -48,12 +48,12 @@ FirstStageOption = Annotated[
         help="rerank: linker whose best candidates are read together with the context, and scored again.",
     ),
 ]
-RerankEncoderOption = Annotated[
+LinkerEncoderOption = Annotated[
     str | None,
     typer.Option(
         "--encoder",
         metavar="ENCODER",
-        help="rerank: encoder that training starts from: folder, package or hub id; else all-MiniLM-L6-v2.",
+        help="Encoder of texts and mentions, or the one that rerank starts from: folder, package or hub id.",
         show_default=False,
     ),
 ]

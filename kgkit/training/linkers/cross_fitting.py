@@ -18,7 +18,7 @@ from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def cross_fit_ridge(
 
     *weights* (4,) of the terms are those fitted on all documents.
     """
-    part, gloss_mean = data.parts[0], text_mean(data.vectors)
+    part, gloss_mean = data.parts[0], data.text_mean()
     further = [other.sums() for other in data.parts[1:]]
     scores: DocumentScores = []
     for own in folds_of(len(part.labelled), folds):

@@ -44,7 +44,7 @@ from kgkit.training.linkers.head import (
     scaling,
     usual_temperature,
 )
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined
 from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import Progress
@@ -136,9 +136,9 @@ def train_full(
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
     """
-    reader, vectors, parts, ridge = data
+    reader, vectors, parts, ridge, _ = data
     together = data.sums()
-    arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
+    arrays = fitted(together, vectors, parts[0].mean, data.text_mean(), ridge)
     sentences = [
         sentence.with_features(COUNTED) for sentence in labelled_sentences(data, together, arrays, progress)
     ]

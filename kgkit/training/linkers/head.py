@@ -28,7 +28,7 @@ from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.balance import MentionCounts
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, text_mean
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted
 from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Progress
@@ -130,10 +130,10 @@ def train_head(
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
     """
-    reader, vectors, parts, ridge = data
+    reader, vectors, parts, ridge, _ = data
     together = data.sums()
     if config.portable:  # it has no use for weights
-        arrays = fitted(together, vectors, parts[0].mean, text_mean(vectors), ridge)
+        arrays = fitted(together, vectors, parts[0].mean, data.text_mean(), ridge)
     else:
         arrays, _ = weighed(data, together)
     sentences = [*labelled_sentences(data, together, arrays, progress)]

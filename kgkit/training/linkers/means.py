@@ -3,7 +3,7 @@
 R  rows: right candidates of mentions    S  meanings    K · D  numbers of a mention
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kgkit.inputs import SpanReader
-    from kgkit.linking.neighbour_texts import NeighbourTexts
-    from kgkit.vectors import Vectors
-
-    SizedRows = Vectors | NeighbourTexts
+    from kgkit.vectors.layout import VectorRows
 
 _BLOCK: Final = 8_192  # mentions at once
 _HELD_OUT: Final = 10  # one document of so many is held out to measure with …
@@ -133,12 +130,19 @@ class LinkerData(NamedTuple):
         vectors: vectors of the entities' texts, by the same encoder.
         parts: sets of documents: SemCor, a KB's examples.
         ridge: settings of the means and the map.
+        text_ids: ids of the entities whose texts stand for all in `text_mean`: the candidates in the data,
+            where texts are encoded as they are needed; None: all entities.
     """
 
     reader: "SpanReader"
-    vectors: "SizedRows"
+    vectors: "VectorRows"
     parts: Sequence[TrainingSet]
     ridge: RidgeConfig
+    text_ids: Ids | None = None
+
+    def text_mean(self) -> Matrix:
+        """Return the mean of the vectors of texts at length 1, (D,)."""
+        return text_mean(self.vectors, self.text_ids)
 
     def sums(self) -> Sums:
         """Return the sums of all sets together.
@@ -149,6 +153,12 @@ class LinkerData(NamedTuple):
         if not sum(len(part.meanings) for part in self.parts):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
         return joined([part.sums() for part in self.parts])
+
+
+def candidate_ids(sources: Iterable[Sequence[LabelledDocument]]) -> Ids:
+    """Return the ids of all candidates in sets of documents, each once, ascending."""
+    ids = [candidates.ids for source in sources for document in source for candidates in document.candidates]
+    return np.unique(np.concatenate([np.empty(0, np.uint32), *ids]))
 
 
 def joined(parts: Sequence[Sums]) -> Sums:
@@ -178,7 +188,7 @@ def less(total: Sums, part: Sums) -> Sums:
 
 
 def fitted(
-    sums: Sums, vectors: "SizedRows", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
+    sums: Sums, vectors: "VectorRows", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
 ) -> RidgeArrays:
     """Return means at length 1, and the map from texts to them."""
     centroids = unit(sums.sums)
@@ -192,11 +202,18 @@ def fitted(
     )
 
 
-def text_mean(vectors: "SizedRows") -> Matrix:
-    """Return the mean of the vectors of texts at length 1, (D,)."""
+def text_mean(vectors: "VectorRows", ids: Ids | None = None) -> Matrix:
+    """Return the mean of the vectors of texts at length 1, (D,), of the entities that have one.
+
+    Args:
+        vectors: vectors of the entities' texts.
+        ids: (N,) ids of entities; None: all that *vectors* have rows for.
+    """
     total, count = np.zeros(vectors.width, np.float64), 0
-    for begin in range(0, len(vectors), _BLOCK):
-        block = vectors.gather(np.arange(begin, min(begin + _BLOCK, len(vectors))))
+    size = vectors.manifest.rows if ids is None else len(ids)
+    for begin in range(0, size, _BLOCK):
+        end = min(begin + _BLOCK, size)
+        block = vectors.gather(np.arange(begin, end) if ids is None else ids[begin:end])
         lengths = np.linalg.norm(block, axis=1, keepdims=True)
         total += (block / np.where(lengths > 0, lengths, 1)).sum(0, dtype=np.float64)
         count += int((lengths > 0).sum())

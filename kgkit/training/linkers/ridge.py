@@ -11,7 +11,7 @@ from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, Ridg
 from kgkit.linking.scoring import shares
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less, text_mean
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less
 from kgkit.types import Candidates
 
 USUAL: Final = 1.0
@@ -68,7 +68,7 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
 
 def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOutTerms]]:
     """Return means, map and weights of *together*, the sums of all sets; and what weights are learnt from."""
-    gloss_mean = text_mean(data.vectors)
+    gloss_mean = data.text_mean()
     examples = list(held_out_terms(data, together, gloss_mean))
     arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
     counts = balanced_counts(np.array([share for _, _, share in examples]), data.ridge.balance)

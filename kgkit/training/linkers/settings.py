@@ -64,7 +64,10 @@ class LinkerTraining:
         candidates: of the mentions of `wsd`: by `lemma` and part of speech, or by `surface`.
         examples: learn from the KB's usage examples too, if it has any.
         without: files of examples to leave out of training, one a line; only letters are compared.
-        vectors: name of the vectors of the entities' texts.
+        vectors: name of the vectors of the entities' texts, which must have been made; None: the published
+            ones, else texts of candidates are encoded as they are needed.
+        encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
+            That of `rerank` is among its own settings.
         size: number of word pieces read at once, special ones not counted, of `rerank` those around a
             mention; None: the reader's.
         reader: settings of the reader of mentions; unless given, the layers in `LAYERS` for the model type.
@@ -89,6 +92,7 @@ class LinkerTraining:
     examples: bool = False
     without: tuple[Path, ...] = ()
     vectors: str | None = None
+    encoder: str | None = None
     size: int | None = None
     reader: SpanConfig | None = None
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
@@ -120,6 +124,12 @@ class LinkerTraining:
             raise UsageError(
                 "coherence is trained on the first stage's scores of held-out documents: a model of the type "
                 "full would have to be trained once for each fold of them. Train coherence above head instead"
+            )
+        if self.encoder is not None and self.type in ("prior", RERANK):
+            raise UsageError(
+                "the encoder of a re-ranker is a setting of RerankConfig"
+                if self.type == RERANK
+                else f"--encoder is a setting of the types that read texts, not of {self.type}: leave it out"
             )
         self._check_first()
         check_range(self, "size", least=1)
@@ -205,7 +215,8 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
-        ("size", training.size, None), ("teacher", training.teacher, ""), ("first", training.first, ""),
+        ("encoder", training.encoder, None), ("size", training.size, None),
+        ("teacher", training.teacher, ""), ("first", training.first, ""),
         ("balance", training.ridge.balance, 0.0), ("prior", training.ridge.prior, "kb"),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []

@@ -1,7 +1,7 @@
 """Training a linker: from data to a model's folder."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -11,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kgkit.candidates import generator_for
-from kgkit.embedding.text import encoder_of
+from kgkit.embedding.partial import PartialTextVectors, encoder_for
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
-from kgkit.linking.gloss import GlossScorer
+from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
-from kgkit.linking.models import find_scorer
-from kgkit.linking.neighbour_texts import NeighbourTexts
+from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
-from kgkit.models.folder import FULL, model_folder, text_vectors
+from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.linking.text_vectors import open_text_vectors
+from kgkit.models.folder import FULL, model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.job import Outcome, Plan, check_gradient, run_job
 from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
-from kgkit.training.linkers.means import LinkerData, TrainingSet
+from kgkit.training.linkers.labelled import LabelledDocument
+from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
 from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.linkers.threshold import plan_threshold
@@ -36,6 +38,7 @@ from kgkit.types import Progress
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.head import TrainedHead
+    from kgkit.types import Ids
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
 
@@ -100,19 +103,23 @@ def _prepare(
 ) -> Plan:
     """Read the data of a linker of a trained type."""
     home = Home(kb.home.path.parents[1])
-    vectors = kb.vectors(text_vectors(kb, training.vectors))
-    encoder = encoder_of(vectors, device=device)
+    if training.vectors is not None and training.encoder is None:  # they must have been made
+        vectors: Vectors | PartialTextVectors = kb.vectors(training.vectors)
+    else:
+        vectors = open_text_vectors(kb, training.vectors, encoder=training.encoder, device=device)
+    encoder = encoder_for(vectors, device=device)
     reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder, training.size))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress, device=device)]
+    texts = with_neighbours(kb, vectors, training.neighbours)
+    text_ids = _encode_texts(vectors, texts, sources, progress)
     cache, layers = home.cache / "features", training.ridge.layers
     parts = [
         TrainingSet(reader, source, cache, progress, layers, f"reading set {number}")
         for number, source in enumerate(sources, 1)
     ]
 
-    texts = NeighbourTexts(kb, vectors, training.neighbours) if training.neighbours else vectors
-    data = LinkerData(reader, texts, parts, training.ridge)
+    data = LinkerData(reader, texts, parts, training.ridge, text_ids)
     options: dict[str, Any] = {"device": device, "progress": progress}
 
     def train(work: Path) -> Outcome:
@@ -145,14 +152,40 @@ def _prepare(
         save = partial(_save, kb, training, reader, vectors, first, second, work)
         return Outcome(first.results | _measured(second), save)
 
-    return Plan((kb.build, vectors.manifest.version), train, exclusive=training.type != RIDGE)
+    made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
+    return Plan((kb.build, made), train, exclusive=training.type != RIDGE)
+
+
+def _encode_texts(
+    vectors: "Vectors | PartialTextVectors",
+    texts: "VectorRows",
+    sources: Sequence[Sequence[LabelledDocument]],
+    progress: Progress | None,
+) -> "Ids | None":
+    """Encode the texts of all candidates that have no row yet, and return the candidates' ids.
+
+    Args:
+        vectors: vectors of texts alone.
+        texts: the same as they are read, with those of neighbours perhaps, which are encoded too.
+        sources: sets of documents.
+        progress: callback with the texts encoded.
+
+    Returns:
+        None if *vectors* are published: then nothing is encoded.
+    """
+    if not isinstance(vectors, PartialTextVectors):
+        return None
+    ids = candidate_ids(sources)
+    vectors.progress = progress
+    texts.prepare(ids)
+    return ids
 
 
 def _save(
     kb: "KnowledgeBase",
     training: LinkerTraining,
     reader: SpanReader,
-    vectors: "Vectors",
+    vectors: "VectorRows",
     trained: "TrainedRidge | TrainedHead",
     second: TrainedSecondStage | None,
     work: Path,
@@ -185,7 +218,11 @@ def _prepare_coherence(
     settings = training.coherence
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     labelled = [document for source in sources_of(kb, generator, training, progress) for document in source]
-    first = find_scorer(training.type, kb, vectors=training.vectors, device=device)
+    first: Scorer = PriorScorer()
+    if training.type != PriorScorer.name:
+        own = open_text_vectors(kb, training.vectors, encoder=training.encoder, device=device)
+        first = gloss = GlossScorer.of(kb, own, device=device, config=gloss_config(training.type))
+        _encode_texts(own, gloss.vectors, [labelled], progress)
 
     def train(_: Path) -> Outcome:
         second = train_coherence(kb, labelled, score_documents(first, labelled, progress), settings, progress)
@@ -221,7 +258,8 @@ def _fields(
         fields |= {"encoder": config["encoder"], "fingerprint": config["fingerprint"]}
     needs = Needs()
     if kb is not None:
-        own = () if vectors is None else (f"{kb.name}/{vectors.manifest.name}",)
+        published = vectors is not None and vectors.manifest.version  # others are encoded as they are needed
+        own = (f"{kb.name}/{fields['vectors']}",) if published else ()
         needs = Needs(kbs={kb.name: kb.build}, vectors=own)
     coherence = None if second is None else second.coherence.save(staged)
     return {

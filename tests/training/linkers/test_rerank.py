@@ -285,8 +285,8 @@ def test_the_command_line_trains_and_links(kb, corpus, folder):
     given = ("--device", "cpu", "--home", home, "--kb", "words")
     done = run(*common, "--type", "rerank", "--first", "prior", "--encoder", folder, "--size", 8, *given)
     assert done.code == 2 and "a context and a candidate of 43 pieces" in done.err
-    refused = run(*common, "--encoder", folder, *given)
-    assert refused.code == 2 and "--encoder is a setting of the type rerank, not of ridge" in refused.err
+    refused = run(*common, "--type", "prior", "--coherence", "--encoder", folder, *given)
+    assert refused.code == 2 and "types that read texts, not of prior: leave it out" in refused.err
     refused = run(*common, "--type", "rerank", *given)
     assert refused.code == 2 and "as in --first gloss or --first wsd-minilm" in refused.err
     assert Path(data).exists()

@@ -150,6 +150,14 @@ def test_settings_at_the_edge_of_their_range_are_accepted():
 # -- the command that trains it again ---------------------------------------
 
 
+def test_an_encoder_is_that_of_a_type_that_reads_texts():
+    assert wsd(encoder="mini", type="gloss", coherence=CoherenceTraining()).encoder == "mini"
+    with pytest.raises(UsageError, match="--encoder is a setting of the types that read texts, not of prior"):
+        wsd(encoder="mini", type="prior", coherence=CoherenceTraining())
+    with pytest.raises(UsageError, match="the encoder of a re-ranker is a setting of RerankConfig"):
+        wsd(encoder="mini", type="rerank", first="gloss")
+
+
 def test_the_command_has_each_file_of_data_with_its_gold():
     words = words_of(wsd())
     assert values_of(words, "--data") == [*map(str, DATA)]
@@ -171,6 +179,7 @@ def test_the_command_leaves_out_what_is_as_usual():
     [
         ({"candidates": "lemma"}, ["--candidates", "lemma"]),
         ({"vectors": "minilm"}, ["--vectors", "minilm"]),
+        ({"encoder": "mini"}, ["--encoder", "mini"]),
         ({"examples": True}, ["--examples"]),
         ({"without": (Path("x y"), Path("z"))}, ["--without", "x y", "--without", "z"]),
         ({"type": "head", "head": HeadConfig(seed=3, epochs=9)}, ["--epochs", "9", "--seed", "3"]),
