@@ -9,6 +9,7 @@ neither                 the published ones, as `kgkit.models.folder.text_vectors
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from kgkit.errors import KgkitError, NotThere, UsageError
@@ -106,7 +107,8 @@ def _vectors_of(
         )
         raise UsageError(
             f"texts are not encoded by {encoder} as they are needed: {problem}. Make some with `kgkit embed "
-            f"{kb.name} --method text --encoder {encoder} --name NAME`, and take them with --vectors NAME"
+            f"{kb.name} --method text --encoder {quote(encoder)} --name NAME`, and take them with "
+            "--vectors NAME"
         )
     config = TextConfig(encoder=encoder, name=chosen, device=device)
     return PartialTextVectors(kb, config, Encoder.load(encoder, device=device))
@@ -116,8 +118,11 @@ def _usual_name(encoder: str) -> str:
     """Return the name of an encoder's vectors: the last part of its own, of the usual encoder `VECTORS`."""
     from kgkit.embedding.text import TextConfig
 
+    if encoder == TextConfig().encoder:
+        return VECTORS
     path = Path(encoder).expanduser()
-    return VECTORS if encoder == TextConfig().encoder else (path.resolve() if path.is_dir() else path).name
+    name = (path.resolve() if path.is_dir() else path).name
+    return f"{name}-encoder" if name == VECTORS else name  # `kgkit embed KB` publishes others of that name
 
 
 def _partial_name(kb: "KnowledgeBase", usual: str, fingerprint: str) -> str:

@@ -87,6 +87,7 @@ def test_a_build_without_a_language_names_the_names_that_are_function_words(tmp_
     path = write(tmp_path / "staff.csv", STAFF)
     command = ["build-kb", "table", path, "--name", "staff", "--home", tmp_path]
     assert "function words of English too: may, will;" in run(*command).err
+    assert "function words" not in run(*command, "--language", "").err
     assert "function words" not in run(*command, "--language", "en").err
     text = b"You may call May Chen on Monday."
     linked = run("link", "--kb", "staff", "--home", tmp_path, "--model", "prior", given=text)

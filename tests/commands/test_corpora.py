@@ -512,6 +512,31 @@ def test_a_finished_run_is_not_resumed_with_other_settings(home, tmp_path):
     assert "and its settings are not on record" in run(*arguments, "--threshold", "0.5").err
 
 
+def test_what_is_in_the_way_of_a_record_of_settings_is_no_record_and_keeps_no_answers_back(home, tmp_path):
+    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
+    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
+    assert run(*arguments).code == 0
+    record, other = tmp_path / ".b.jsonl.settings", ("--threshold", "0.5")
+    answers, recorded = output.read_bytes(), record.read_bytes()
+    for content in (b"\xff{", b'{"settings":' + b"[" * 200_000, recorded + b" " * (1 << 20)):
+        record.write_bytes(content)
+        assert "and its settings are not on record" in run(*arguments, *other).err
+    record.unlink()
+    os.mkfifo(record)
+    assert "and its settings are not on record" in run(*arguments, *other).err
+    record.unlink()
+    record.mkdir()
+    os.utime(source)
+    done = run(*arguments)
+    assert (done.code, output.read_bytes()) == (0, answers)
+    assert "b.jsonl are not kept (.b.jsonl.settings: Is a directory)" in " ".join(done.err.split())
+    assert not (tmp_path / ".b.jsonl.partial").exists()
+    assert run(*arguments[:-1]).code == 0 and record.is_dir()
+    record.rmdir()
+    record.write_text("of another program")
+    assert run(*arguments[:-1]).code == 0 and record.read_text() == "of another program"
+
+
 def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
     folder = tmp_path / "texts"
     (folder / "b").mkdir(parents=True)
@@ -524,6 +549,10 @@ def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
     assert "4 files of other types were left out: .pdf 2, .docx 1, without a suffix 1\n" in done.err
     assert len(done.out.splitlines()) == 1 and "left out" not in run(*arguments, "--quiet").err
     assert "left out" not in run("link", folder / "a.txt", *arguments[2:]).err
+    for name in ("c.\x1b[31m", "c.d\ne", "c.pdf", "c. of May", f"c.{'d' * 200}"):
+        (folder / name).touch()
+    done = run(*arguments)
+    assert "9 files of other types were left out: with an odd suffix 4, .pdf 3, .docx 1, wi" in done.err
 
 
 def test_a_finished_run_is_made_again_where_its_input_is_newer_or_its_output_empty(home, tmp_path):

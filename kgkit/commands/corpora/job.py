@@ -26,6 +26,7 @@ from kgkit.commands.corpora.journal import (
     JournalState,
     RunCounts,
     SkippedRecord,
+    find_difference,
     finished_settings,
     journal_folder,
     open_journal,
@@ -112,13 +113,11 @@ class CorpusJob:
         assert self.output is not None
         if settings is not None:
             settings = {**settings, "input format": self.input_format}
-            earlier = finished_settings(self.output) or settings
-            for name, value in settings.items():
-                if earlier.get(name) != value:
-                    raise UsageError(
-                        f"{self.output} is finished, and was made with another {name} ({earlier.get(name)}, "
-                        f"not {value}): name another file, or leave out --resume to write it again"
-                    )
+            if difference := find_difference(finished_settings(self.output) or settings, settings):
+                raise UsageError(
+                    f"{self.output} is finished, and was made with {difference}: name another file, or leave "
+                    "out --resume to write it again"
+                )
         made = "made with these settings" if settings is not None else "its settings are not on record"
         messages.write(
             f"{self.output} is finished: it is whole, newer than what it was made of, and {made}; "
@@ -249,8 +248,11 @@ def _open_answers(
     if job.output is not None and job.is_resumable:
         settings = {**settings, **_input_settings(job)}
         journal = stack.enter_context(
-            open_journal(job.output, settings, form, resume=job.resume, on_stop=_reporter(messages))
-        )
+            open_journal(
+                job.output, settings, form,
+                resume=job.resume, on_stop=_reporter(messages), warn=messages.write,
+            )
+        )  # fmt: skip
         _report_earlier(journal, job, messages)
         return journal
     if job.output is not None:

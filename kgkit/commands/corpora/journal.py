@@ -27,6 +27,7 @@ from kgkit.evaluation.files import create_temporary, name_path, replace_file
 from kgkit.versions import acquire_lock
 
 _SECONDS: Final = 2.0  # between two states
+_MAX_RECORD: Final = 1 << 20  # bytes of a record of settings; a longer file is none
 
 
 class SkippedRecord(msgspec.Struct, frozen=True):
@@ -166,8 +167,12 @@ class Journal:
         temporary.replace(self._folder / "state")
         self._due = time.monotonic() + _SECONDS
 
-    def publish(self, form: ResultFormat) -> None:
-        """Put the answers, and the list of what was skipped, where they belong; the journal is removed."""
+    def publish(self, form: ResultFormat) -> str:
+        """Put the answers, and the list of what was skipped, where they belong; the journal is removed.
+
+        Returns:
+            Warning, if the settings could not be kept; else empty.
+        """
         with name_path(self.path):
             self.save()
             self._close()
@@ -181,20 +186,34 @@ class Journal:
                 output.unlink(missing_ok=True)
                 create_temporary(output, self._target)
                 form.finish(self._folder / "content", output)
-            self._record_settings(output)
+            warning = self._record_settings(output)
             replace_file(output, self._target)
         shutil.rmtree(self._folder, ignore_errors=True)
+        return warning
 
-    def _record_settings(self, output: Path) -> None:
-        """Write what *output* was made with, where a later run may ask; else remove what there is."""
+    def _record_settings(self, output: Path) -> str:
+        """Write what *output* was made with, where a later run may ask; else remove an older record.
+
+        Returns:
+            Warning, where that fails, which keeps no answers back; else empty.
+        """
         path = _record_path(self._target)
         if not self._resume:
-            path.unlink(missing_ok=True)
-            return
+            with suppress(OSError):
+                if _read_record(path) is not None:
+                    path.unlink()
+            return ""
         status, temporary = output.stat(), self._folder / "settings"
         run = FinishedRun(self.state.settings, status.st_size, status.st_mtime_ns)
-        temporary.write_bytes(msgspec.json.encode(run))
-        temporary.replace(path)
+        try:
+            temporary.write_bytes(msgspec.json.encode(run))
+            temporary.replace(path)
+        except OSError as error:
+            return (
+                f"warning: the settings of {self.path} are not kept ({path.name}: {error.strerror}): a later "
+                "--resume cannot compare its own with them"
+            )
+        return ""
 
     def abandon(self) -> int:
         """Keep what is acknowledged for a later run, so far as the disk lets us.
@@ -246,27 +265,41 @@ def _check_unfinished(path: Path, earlier: Mapping[str, str], settings: Mapping[
     Raises:
         UsageError: if a setting differs; names it.
     """
-    for name in settings:
-        if earlier.get(name) != settings[name]:
-            raise UsageError(
-                f"the unfinished run of {path} had another {name} ({earlier.get(name)}, not "
-                f"{settings[name]}): give it as before, or leave out --resume to begin again"
-            )
+    if difference := find_difference(earlier, settings):
+        raise UsageError(
+            f"the unfinished run of {path} had {difference}: give it as before, or leave out --resume to "
+            "begin again"
+        )
+
+
+def find_difference(earlier: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    """Return which setting differs first, as `another threshold (None, not 0.5)`; empty if none does."""
+    for name, value in settings.items():
+        if earlier.get(name) != value:
+            return f"another {name} ({earlier.get(name)}, not {value})"
+    return ""
 
 
 def finished_settings(path: Path) -> Mapping[str, str] | None:
     """Return what a whole file was made with, by name; None if that is not on record."""
     target = path.resolve()
-    with suppress(OSError, msgspec.MsgspecError):
-        run = msgspec.json.decode(_record_path(target).read_bytes(), type=FinishedRun)
-        status = target.stat()
-        if (run.size, run.modified) == (status.st_size, status.st_mtime_ns):
+    with suppress(OSError):
+        run, status = _read_record(_record_path(target)), target.stat()
+        if run is not None and (run.size, run.modified) == (status.st_size, status.st_mtime_ns):
             return run.settings
     return None
 
 
 def _record_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.settings")
+
+
+def _read_record(path: Path) -> FinishedRun | None:
+    """Return the record in a file; None if it holds none, or is no file."""
+    with suppress(OSError, msgspec.MsgspecError, RecursionError):
+        if path.is_file() and path.stat().st_size <= _MAX_RECORD:  # a pipe would be waited for
+            return msgspec.json.decode(path.read_bytes(), type=FinishedRun)
+    return None
 
 
 def journal_folder(path: Path) -> Path:
@@ -283,6 +316,7 @@ def open_journal(
     *,
     resume: bool = False,
     on_stop: Callable[[int], None] = lambda documents: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Journal]:
     """Give the journal of a run that writes *path*, which appears whole when the block ends without an error.
 
@@ -294,6 +328,7 @@ def open_journal(
         form: how answers are written.
         resume: whether to go on from an earlier run.
         on_stop: function that gets, after an error, the number of documents from which another run can go on.
+        warn: function that gets a warning, where the settings of the whole file could not be kept.
 
     Raises:
         UsageError: if another run is writing the file, or the earlier one had other settings.
@@ -309,10 +344,12 @@ def open_journal(
         journal = Journal(path, folder, settings, resume=resume)
         try:
             yield journal
-            journal.publish(form)
+            warning = journal.publish(form)
         except BaseException:
             on_stop(journal.abandon())
             raise
+        if warning:
+            warn(warning)
     finally:
         if folder.exists() and not (folder / "state").exists():  # nothing to go on from
             shutil.rmtree(folder, ignore_errors=True)

@@ -215,7 +215,7 @@ def build_kb(
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
     messages.write_dropped(built.dropped, built.examples)
-    if words := _function_words(built, where.path):
+    if language is None and (words := _function_words(built, where.path)):
         messages.write(
             f"names that are function words of English too: {', '.join(words[:_MAX_WORDS])}"
             f"{', …' if len(words) > _MAX_WORDS else ''}; texts are linked wherever they have "

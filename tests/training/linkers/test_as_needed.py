@@ -298,11 +298,18 @@ def test_vectors_that_are_not_there_or_of_another_encoder_are_refused(kb, corpus
 def test_an_encoder_whose_name_cannot_be_that_of_vectors_says_what_to_do(kb, corpus, folder, tmp_path):
     named = tmp_path / "two words"
     shutil.copytree(folder, named)
-    with pytest.raises(UsageError, match="'two words' cannot be the name of its vectors"):
+    with pytest.raises(UsageError, match="'two words' cannot be the name of its vectors") as refused:
         train_linker(kb, "m", as_needed(corpus, named), device="cpu")
+    assert f"--encoder '{named}' --name NAME`" in str(refused.value)
     link = tmp_path / "an encoder"
     link.symlink_to(folder)
     assert open_text_vectors(kb, encoder=str(link)).name == "words/tiny"  # the folder that it stands for
+
+
+def test_an_encoder_called_text_leaves_that_name_to_the_vectors_of_the_usual_encoder(kb, folder, tmp_path):
+    named = tmp_path / "text"
+    shutil.copytree(folder, named)
+    assert open_text_vectors(kb, encoder=str(named)).name == "words/text-encoder"
 
 
 def test_the_command_trains_with_an_encoder(kb, corpus, folder):
