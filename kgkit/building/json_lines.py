@@ -52,8 +52,8 @@ def json_problem(error: Exception, fields: Sequence[str]) -> str:
 
 
 def _hint(unknown: str, fields: Sequence[str]) -> str:
-    """Return which field may have been meant."""
-    near = get_close_matches(unknown, fields, n=1)
+    """Return which field may have been meant; one of that very name is another kind of record's."""
+    near = get_close_matches(unknown, [name for name in fields if name != unknown], n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
     return "; what kgkit has no field for belongs under the `attributes` of an entity"

@@ -86,6 +86,7 @@ OUT_OF_PLACE = [
         "there is no field 'weight'; what kgkit has no field for belongs under",
     ),
     ('{"key": "a", "Key": "b"}', "there is no field 'Key'; did you mean 'key'?"),
+    ('{"key": "a", "text": "b"}', "there is no field 'text'; what kgkit has no field for belongs under"),
     ('{"key": "a", "count": 3}', "'count' does not belong"),
     ('{"key": "a", "relation": "r"}', "'relation' does not belong"),
     ('{"alias": "b", "key": "a", "label": "c"}', "'label' does not belong"),
