@@ -235,8 +235,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     """What a trained linker says of itself; its `type` is what learns: `ridge`, `head`, `full`, ….
 
     Attributes:
-        vectors, version: the vectors of the entities that it takes, and which version of them; empty if none.
-            Without a version alone: texts were encoded as they were needed.
+        vectors, version: vectors of the entities, empty if none; no version: encoded as they were needed.
         fingerprint: of the encoder that made these vectors; empty if none did.
         texts: the template and the kinds of entities that they were made with; empty if that is not known.
         reader: the fields of `SpanConfig`; of a re-ranker, of `RerankReading`.
