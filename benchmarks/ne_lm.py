@@ -46,7 +46,7 @@ from benchmarks.kalm_recipes import RecipeBench
 from benchmarks.report import Table
 from kgkit.evaluation.ner import read_names
 from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput, State
-from kgkit.heads.log_sums import LogSumExp
+from kgkit.heads.log_sums import ALL, LogSumExp
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary, read_words
 from kgkit.inputs.pieces import Numbers
@@ -143,7 +143,9 @@ class NELM(nn.Module):
         """Return log P(y), (B, S), of words whose types are not looked at."""
         words, table, bias = typed % self.words, self.type_model.embedding, self.type_model.bias
         vectors = output.vectors
-        sums = LogSumExp.apply(vectors.flatten(0, 1), table, bias).view(words.shape)  # type: ignore[no-untyped-call]
+        flat: Tensor
+        [flat] = LogSumExp.apply(vectors.flatten(0, 1), table, bias, [ALL])  # type: ignore[no-untyped-call]
+        sums = flat.view(words.shape)
         general = self.reduced[words]
         own = ((vectors * table[general]).sum(-1) + bias[general]).masked_fill(
             ~self.name_model.members[0][words], -torch.inf

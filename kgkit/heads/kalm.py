@@ -342,12 +342,15 @@ class KALM(SavedHead):
         """Return log P(y, τ), (B, S, 1 + K), of words (B, S); -inf where the word is not of the type."""
         vectors, targets = output.vectors.flatten(0, 1), words.flatten()  # N = B S
         own = (vectors * self.embedding[targets]).sum(-1) + self.bias[targets]  # (N,)
-        columns = []
-        for part, members in zip(self._vocabularies(), self.members, strict=True):
-            rows = members[targets].nonzero()[:, 0]  # the others have no use for the sum
-            sums = LogSumExp.apply(vectors[rows], self.embedding[part], self.bias[part])  # type: ignore[no-untyped-call]
-            column = torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums)  # (4)
-            columns.append(column.view(words.shape))
+        vocabularies = [
+            (members[targets].nonzero()[:, 0], part)  # the other rows have no use for the sum
+            for part, members in zip(self._vocabularies(), self.members, strict=True)
+        ]
+        every_sum = LogSumExp.apply(vectors, self.embedding, self.bias, vocabularies)  # type: ignore[no-untyped-call]
+        columns = [
+            torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums).view(words.shape)  # (4)
+            for (rows, _), sums in zip(vocabularies, every_sum, strict=True)
+        ]
         return output.types + torch.stack(columns, dim=-1)  # (3)
 
     def log_likelihood(self, output: KALMOutput, words: Tensor) -> Tensor:

@@ -1,8 +1,9 @@
 """Sums of exponentials over large vocabularies, without the logits.
 
-N  rows    E  width of a vector    W  words
+N  rows    E  width of a vector    V  words    J  vocabularies, each with some of the words
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import torch
@@ -10,35 +11,60 @@ from torch import Tensor
 
 _LOGITS: Final = (2_000_000, 200_000_000)  # that are computed at a time: on a CPU, elsewhere
 
+Vocabulary = tuple[slice | Tensor, slice | Tensor]
+"""Rows that ask for a sum, and the words that it is over."""
+
+ALL: Final[Vocabulary] = (slice(None), slice(None))
+"""All words, for all rows."""
+
 
 class LogSumExp(torch.autograd.Function):
-    """log Σ_v exp(W_v · x + b_v) of rows x, which keeps no logits: the gradient computes them again.
+    """log Σ_{v ∈ V_j} exp(W_v · x + b_v) of rows x, which keeps no logits: the gradient computes them again.
 
-    Some rows at a time, whose logits fit into a cache of a CPU.
+    Some rows at a time, whose logits fit into a cache of a CPU. All vocabularies share one gradient of W.
+
+    Examples:
+        >>> [sums] = LogSumExp.apply(vectors, weights, bias, [ALL])
     """
 
     @staticmethod
-    def forward(ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
-        """Return (N,), of vectors (N, E), weights (W, E) and bias (W,)."""
-        sums = vectors.new_empty(len(vectors))
-        for part in _parts(vectors, weights):
-            sums[part] = torch.addmm(bias, vectors[part], weights.T).logsumexp(-1)
-        ctx.save_for_backward(vectors, weights, bias, sums)
-        return sums
+    def forward(
+        ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, vocabularies: Sequence[Vocabulary]
+    ) -> tuple[Tensor, ...]:
+        """Return the sums (N_j,) of each vocabulary, for vectors (N, E), weights (V, E) and bias (V,)."""
+        results = []
+        for rows, words in vocabularies:
+            chosen, table, shift = vectors[rows], weights[words], bias[words]
+            sums = vectors.new_empty(len(chosen))
+            for part in _parts(chosen, table):
+                sums[part] = torch.addmm(shift, chosen[part], table.T).logsumexp(-1)
+            results.append(sums)
+        ctx.vocabularies = vocabularies
+        ctx.save_for_backward(vectors, weights, bias, *results)
+        return tuple(results)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the gradients of the three, for that (N,) of the sums."""
-        vectors, weights, bias, sums = ctx.saved_tensors
-        of_vectors, of_weights = torch.empty_like(vectors), torch.zeros_like(weights)
-        of_bias = torch.zeros_like(bias)
-        for part in _parts(vectors, weights):
-            shares = torch.addmm(bias, vectors[part], weights.T).sub_(sums[part, None]).exp_()
-            shares.mul_(gradients[0][part, None])
-            of_vectors[part] = shares @ weights
-            of_weights.addmm_(shares.T, vectors[part])
-            of_bias += shares.sum(0)
-        return of_vectors, of_weights, of_bias
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Return the gradients of vectors, weights and bias, for those of the sums."""
+        vectors, weights, bias, *results = ctx.saved_tensors
+        of_vectors, of_weights, of_bias = map(torch.zeros_like, (vectors, weights, bias))
+        for (rows, words), sums, gradient in zip(ctx.vocabularies, results, gradients, strict=True):
+            chosen, table, shift = vectors[rows], weights[words], bias[words]
+            of_chosen, of_table, of_shift = (
+                torch.empty_like(chosen),
+                torch.zeros_like(table),
+                torch.zeros_like(shift),
+            )
+            for part in _parts(chosen, table):
+                shares = torch.addmm(shift, chosen[part], table.T).sub_(sums[part, None]).exp_()
+                shares.mul_(gradient[part, None])
+                of_chosen[part] = shares @ table
+                of_table.addmm_(shares.T, chosen[part])
+                of_shift += shares.sum(0)
+            of_vectors[rows] += of_chosen
+            of_weights[words] += of_table
+            of_bias[words] += of_shift
+        return of_vectors, of_weights, of_bias, None
 
 
 def _parts(vectors: Tensor, weights: Tensor) -> list[slice]:

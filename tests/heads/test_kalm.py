@@ -226,10 +226,21 @@ def test_the_gradient_of_the_sums_is_that_of_differences(monkeypatch):
 
     monkeypatch.setattr(module, "_LOGITS", (9, 9))  # a row or two at a time
     drawn = [torch.randn(*shape).double().requires_grad_() for shape in ((5, 3), (4, 3), (4,))]
-    assert torch.autograd.gradcheck(module.LogSumExp.apply, drawn)
+    # All; some rows over words that stand together; others over words that do not, some of them again.
+    vocabularies = [
+        module.ALL,
+        (torch.tensor([0, 3]), slice(1, 3)),
+        (torch.tensor([3, 1]), torch.tensor([0, 2, 3])),
+    ]
+
+    def sums(*tensors):
+        return module.LogSumExp.apply(*tensors, vocabularies)
+
+    assert torch.autograd.gradcheck(sums, drawn)
     vectors, weights, bias = drawn
-    expected = (vectors @ weights.T + bias).logsumexp(-1)
-    torch.testing.assert_close(module.LogSumExp.apply(*drawn), expected)
+    logits = vectors @ weights.T + bias
+    for (rows, words), found in zip(vocabularies, sums(*drawn), strict=True):
+        torch.testing.assert_close(found, logits[rows][:, words].logsumexp(-1))
 
 
 def test_decoding_mixes_the_prior_of_a_word_with_its_context():
