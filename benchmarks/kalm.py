@@ -45,7 +45,8 @@ base has words of the training labels until it knows 92.8 % of the tokens of nam
 `wider vocabulary`: with the words of names in T-REx, Google-RE and FewRel, by the types that their
 relations join. β: share of the knowledge base in the type of a word; 1 looks words up alone, 0 reads the
 context alone. `tuned`: β is the best of eleven on the first 200 sentences of testa, which is a use of
-labels. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
+labels. `types of words`: P(type | contexts, word) by Bayes' rule, not P(type | contexts), which is not
+published. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
 """
 LEFT_OUT_NOTES: Final = """
 Words of the knowledge base are left out at random. With 100 % left out there is no type, and it is the
@@ -59,11 +60,13 @@ class NameRow(NamedTuple):
     Attributes:
         model: name of the model.
         type_prior: share β of the knowledge base in its types; None: tuned on labelled sentences.
+        posterior: whether it weighs the types of words in their contexts, which is not published.
         taught: whether it is an encoder that the model has taught.
     """
 
     model: str
     type_prior: float | None
+    posterior: bool = False
     taught: bool = False
 
 
@@ -94,19 +97,32 @@ NAMES: Final = {
     "basic, no other senses": NameRow("kalm-both-senses", 0.0),
     "+ prior in decoding": NameRow("kalm-both", 0.6),
     "+ prior in decoding, tuned": NameRow("kalm-both", None),
+    "types of words": NameRow("kalm-both", 0.0, posterior=True),
+    "types of words, + prior in decoding": NameRow("kalm-both", 0.6, posterior=True),
     "+ prior in decoding, no other senses": NameRow("kalm-both-senses", 0.6),
     "+ prior in training": NameRow("kalm-both-prior", 0.0),
+    "+ prior in training and in decoding": NameRow("kalm-both-prior", 0.6),
+    "+ prior in training, types of words, + prior in decoding": NameRow(
+        "kalm-both-prior", 0.6, posterior=True
+    ),
     "+ extra text": NameRow("extra", 0.0),
     "all": NameRow("all", 0.6),
     "open names": NameRow("open", 0.0),
+    "open names, + prior in decoding": NameRow("open", 0.6),
+    "open names, types of words": NameRow("open", 0.0, posterior=True),
+    "open names, types of words, + prior in decoding": NameRow("open", 0.6, posterior=True),
+    "taught by it": NameRow("open", 0.6, posterior=True, taught=True),
     "open names, all": NameRow("open-all", 0.6),
     "open names, all, tuned": NameRow("open-all", None),
-    "taught by it": NameRow("open-all", 0.6, taught=True),
     "wider vocabulary, looked up alone": NameRow("wide", 1.0),
     "wider vocabulary, basic": NameRow("wide", 0.0),
     "wider vocabulary, + prior in decoding": NameRow("wide", 0.6),
+    "wider vocabulary, types of words, + prior in decoding": NameRow("wide", 0.6, posterior=True),
     "wider vocabulary, all": NameRow("wide-all", 0.6),
-    "oracle": NameRow("oracle", 0.6),
+    "oracle, looked up alone": NameRow("oracle", 1.0),
+    "oracle, basic": NameRow("oracle", 0.0),
+    "oracle, + prior in decoding": NameRow("oracle", 0.6),
+    "oracle, types of words, + prior in decoding": NameRow("oracle", 0.6, posterior=True),
 }
 
 
@@ -200,7 +216,8 @@ class Bench:
         if row.taught:
             return self._scores(self.taught_runs, self.taught(row.model), self.gold(part))
         prior = self.tuned_prior(row.model) if row.type_prior is None else row.type_prior
-        return self._scores(self.runs, row.model, self.gold(part), "--type-prior", f"{prior}")
+        types = "--posterior" if row.posterior else "--no-posterior"
+        return self._scores(self.runs, row.model, self.gold(part), "--type-prior", f"{prior}", types)
 
     def tuned_prior(self, model: str) -> float:
         """Return the share β with the best F1 of tokens on the first sentences of testa."""
@@ -208,7 +225,9 @@ class Bench:
         if not path.exists():
             write_sentences(self.gold("testa"), path, TUNED_ON)
         f1 = {
-            prior: self._scores(self.runs, model, path, "--type-prior", f"{prior}")["tokens"]["f1"]
+            prior: self._scores(self.runs, model, path, "--type-prior", f"{prior}", "--no-posterior")[
+                "tokens"
+            ]["f1"]
             for prior in (number / 10 for number in range(11))
         }
         return max(f1, key=lambda prior: (f1[prior], -prior))

@@ -31,7 +31,6 @@ from kgkit.types import Document
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 KB: Final = "recipe-types"
 FOOD: Final = "FOOD"
-PRIORS: Final = (1.0, 0.6, 0.0)
 
 MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "awd": ("--control",),
@@ -51,7 +50,8 @@ own corpus, where Parvez et al. have 9.67.
 """
 FOOD_NOTES: Final = """
 Spans FOOD of TASTEset against words of any of the eight types together. No label is read in training. β:
-share of the knowledge base; 1 looks words up alone.
+share of the knowledge base; 1 looks words up alone. types: those of the context, as published, or of the word
+in its context.
 """
 
 
@@ -178,16 +178,18 @@ def food_table(bench: RecipeBench, names: Sequence[str]) -> Table:
         manifest = bench.runs.manifest(bench.model(name))
         if manifest is None or not manifest.bidirectional or not manifest.types:
             continue
-        for prior in PRIORS:
-            model = bench.model(name)
-            scores = score_foods(MentionTagger.open(model, home=bench.home, type_prior=prior), texts)
+        for prior, posterior in ((1.0, False), (0.6, False), (0.6, True), (0.0, False), (0.0, True)):
+            tagger = MentionTagger.open(
+                bench.model(name), home=bench.home, type_prior=prior, posterior=posterior
+            )
+            scores = score_foods(tagger, texts)
             figures = [
                 f"{100 * value:.1f}"
                 for score in (scores.overall, scores.tokens)
                 for value in (score.precision, score.recall, score.f1)
             ]
-            rows.append([name, f"{prior}", *figures])
-    columns = "model", "β", "spans: P", "R", "F1", "words: P", "R", "F1"
+            rows.append([name, f"{prior}", "word" if posterior else "context", *figures])
+    columns = "model", "β", "types", "spans: P", "R", "F1", "words: P", "R", "F1"
     return Table(title="Foods without a label", notes=FOOD_NOTES, columns=columns, rows=rows)
 
 

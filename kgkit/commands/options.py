@@ -119,6 +119,15 @@ TypePriorOption = Annotated[
         "the rest.",
     ),
 ]
+PosteriorOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--posterior/--no-posterior",
+        show_default=False,
+        help="For a KALM: weigh the types of a word in its context, which is the default, or those of the "
+        "context alone, as published.",
+    ),
+]
 VectorsOption = Annotated[
     str | None,
     typer.Option(

@@ -14,6 +14,7 @@ from kgkit.commands.options import (
     InputFormatOption,
     JSONLinesOption,
     OutputOption,
+    PosteriorOption,
     QuietOption,
     RecursiveOption,
     TableOption,
@@ -47,6 +48,7 @@ def tag(
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
     ] = 0.0,
     type_prior: TypePriorOption = None,
+    posterior: PosteriorOption = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -87,8 +89,9 @@ def tag(
         return
     report_terminal(files, messages)
     factory = TaggerFactory(
-        model=model, home=Home.find(home), device=device, type_prior=type_prior, threshold=threshold
-    )
+        model=model, home=Home.find(home), device=device, type_prior=type_prior, posterior=posterior,
+        threshold=threshold,
+    )  # fmt: skip
     described = factory.described()
     if is_finished:
         job.report_finished(messages, described)

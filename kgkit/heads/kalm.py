@@ -387,8 +387,21 @@ class KALM(SavedHead):
         prior = self.prior[words] * (1 - share) + share / self.prior.shape[-1]
         return (output.types.exp() * (output.types - prior.log())).sum(-1)
 
+    def posterior(self, output: KALMOutput, words: Tensor) -> Tensor:
+        """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3): our addition.
+
+        A word has no type that its vocabularies do not have.
+        """
+        return self.joint(output, words).softmax(-1)
+
     def mixed_types(
-        self, output: KALMOutput, words: Tensor, context_weight: float, prior_weight: float
+        self,
+        output: KALMOutput,
+        words: Tensor,
+        context_weight: float,
+        prior_weight: float,
+        *,
+        posterior: bool = False,
     ) -> Tensor:
         """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S): equation (10).
 
@@ -397,8 +410,12 @@ class KALM(SavedHead):
             words: (B, S) int64.
             context_weight: α.
             prior_weight: β.
+            posterior: whether `posterior` has the weight α, in the place of P(τ | contexts); not published.
         """
-        return context_weight * output.types.exp() + prior_weight * self.prior[words]
+        if not context_weight:
+            return prior_weight * self.prior[words]
+        types = self.posterior(output, words) if posterior else output.types.exp()
+        return context_weight * types + prior_weight * self.prior[words]
 
     def _vocabularies(self) -> list[slice | Tensor]:
         """Return the words of each type, as a slice where they stand together."""

@@ -108,19 +108,23 @@ class KALMTagger(MentionTagger):
 
     Args:
         trained: KALM of both directions, with types.
-        type_prior: β of equation (10), in [0, 1]; α is 1 − β. 0: the context alone decides.
+        type_prior: β of equation (10), in [0, 1]; α is 1 − β. 0: the knowledge base has no say.
+        posterior: whether α weighs the types of the word in its context, P(τ | contexts, y) by Bayes' rule;
+            else those of the context alone, P(τ | contexts), as published.
 
     Raises:
         UsageError: if *type_prior* is out of range, or the model is of one direction or has no types.
     """
 
-    def __init__(self, trained: TrainedKALM, *, type_prior: float = TYPE_PRIOR) -> None:
+    def __init__(
+        self, trained: TrainedKALM, *, type_prior: float = TYPE_PRIOR, posterior: bool = True
+    ) -> None:
         super().__init__(trained.manifest.name)
         if not 0 <= type_prior <= 1:
             raise UsageError(f"type_prior is {type_prior}; it is from 0 to 1")
         if not trained.kalm.config.bidirectional or not trained.kalm.config.types:
             raise UsageError(f"{trained.manifest.name} is no KALM of both directions with types")
-        self.trained, self.type_prior = trained, type_prior
+        self.trained, self.type_prior, self.posterior = trained, type_prior, posterior
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -194,7 +198,9 @@ class KALMTagger(MentionTagger):
             ).to(kalm.embedding.device)
             with torch.inference_mode():
                 output = kalm(batch.words, batch.lengths)
-                mixed = kalm.mixed_types(output, batch.targets, 1 - self.type_prior, self.type_prior)
+                mixed = kalm.mixed_types(
+                    output, batch.targets, 1 - self.type_prior, self.type_prior, posterior=self.posterior
+                )
             if not bool(mixed[batch.real].isfinite().all()):
                 raise broken_weights(self.name, "gives words no probabilities")
             for row, (number, part) in enumerate(chosen):
@@ -312,4 +318,4 @@ def open_tagger(folder: Path, manifest: KALMManifest, opening: "Opening") -> KAL
     """Open a KALM of both directions as a tagger: the role `tagger` of the kind of that name."""
     trained = open_language_model(folder, manifest, opening)
     type_prior = TYPE_PRIOR if opening.type_prior is None else opening.type_prior
-    return KALMTagger(trained, type_prior=type_prior)
+    return KALMTagger(trained, type_prior=type_prior, posterior=opening.posterior is not False)

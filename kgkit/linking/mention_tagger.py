@@ -73,6 +73,7 @@ class MentionTagger(ABC):
         home: Home | str | os.PathLike[str] | None = None,
         device: str = "auto",
         type_prior: float | None = None,
+        posterior: bool | None = None,
     ) -> "MentionTagger":
         """Open the tagger *model*, a name or a folder.
 
@@ -83,6 +84,8 @@ class MentionTagger(ABC):
             device: where it computes.
             type_prior: share of what a knowledge base says of a word; None: as published. For models that
                 have one, as KALM.
+            posterior: whether a KALM weighs the types of a word in its context, not those of the context
+                alone; None: it does.
 
         Raises:
             UnknownName, NotThere: if there is none.
@@ -93,10 +96,12 @@ class MentionTagger(ABC):
         if str(model).startswith(SPACY):  # a folder may be a `Path`
             from kgkit.linking.spacy_tagger import SpacyTagger  # here: it loads spaCy
 
-            if type_prior is not None:
+            if type_prior is not None or posterior is not None:
                 raise UsageError(f"{model} has no knowledge base whose share of a type could be set")
             return SpacyTagger.load(model.removeprefix(SPACY))
-        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device, type_prior=type_prior)
+        tagger: MentionTagger = open_model(
+            model, "tagger", home=home, device=device, type_prior=type_prior, posterior=posterior
+        )
         return tagger
 
     @property

@@ -175,11 +175,16 @@ def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> T
     """Open a tagger: the role `tagger` of the kind of that name.
 
     Raises:
-        UsageError: if it is to weigh priors of types, which it has none of.
+        UsageError: if it is to weigh priors of types or contexts, as KALM does.
     """
     if opening.type_prior is not None:
         raise UsageError(
             f"the model {manifest.name} has no priors of types: leave out the share of the prior, type_prior"
+        )
+    if opening.posterior is not None:
+        raise UsageError(
+            f"the model {manifest.name} has no types of contexts apart from those of words: leave out "
+            "posterior"
         )
     return Tagger.open_folder(folder, manifest, device=opening.device)
 

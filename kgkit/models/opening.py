@@ -31,6 +31,8 @@ class Opening:
         use_threshold: whether a linker with a threshold of its own links only what scores above it.
         type_prior: share of what a knowledge base says of a word's types, for taggers that weigh it; None:
             their own.
+        posterior: of KALMs, whether the types of a word in its context are weighed, not those of the context
+            alone; None: their own.
     """
 
     home: Home
@@ -39,6 +41,7 @@ class Opening:
     vectors: str | None = None
     use_threshold: bool = False
     type_prior: float | None = None
+    posterior: bool | None = None
 
 
 class OpenModel:
@@ -67,6 +70,7 @@ def open_model(
     vectors: str | None = None,
     use_threshold: bool = False,
     type_prior: float | None = None,
+    posterior: bool | None = None,
 ) -> Any:
     """Open a trained model.
 
@@ -79,14 +83,15 @@ def open_model(
         vectors: as in `Opening`, for linkers.
         use_threshold: as in `Opening`, for linkers.
         type_prior: as in `Opening`, for taggers.
+        posterior: as in `Opening`, for taggers.
 
     Returns:
         What the role asks for: a linker is a `Scorer`, a tagger a `MentionTagger`, ….
 
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.
-        UsageError: if the model does not have the role; says what it does instead. If *type_prior* is given,
-            and it is opened as no tagger.
+        UsageError: if the model does not have the role; says what it does instead. If *type_prior* or
+            *posterior* is given, and it is opened as no tagger.
         DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
         MissingExtra: if torch, transformers or safetensors is not installed.
 
@@ -96,7 +101,7 @@ def open_model(
     """
     opening = Opening(
         home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
-        use_threshold=use_threshold, type_prior=type_prior,
+        use_threshold=use_threshold, type_prior=type_prior, posterior=posterior,
     )  # fmt: skip
     return read_current(
         lambda: find_model_folder(model, opening.home, role),
@@ -118,9 +123,10 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
     chosen = role or roles[0]
-    if opening.type_prior is not None and chosen != "tagger":
+    weighs = "type_prior" if opening.type_prior is not None else "posterior"
+    if getattr(opening, weighs) is not None and chosen != "tagger":
         raise UsageError(
-            f"type_prior weighs the types of the names that a tagger finds, and {header.name} is opened as "
+            f"{weighs} weighs the types of the names that a tagger finds, and {header.name} is opened as "
             f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
         )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")

@@ -248,6 +248,24 @@ def test_decoding_mixes_the_prior_of_a_word_with_its_context():
     output, targets = output_of(kalm), targets_of(kalm)
     mixed = kalm.mixed_types(output, targets, 0.4, 0.6)
     torch.testing.assert_close(mixed, 0.4 * output.types.exp() + 0.6 * PRIOR.double()[targets])
+    alone = kalm.mixed_types(output, targets, 0.0, 1.0, posterior=True)
+    torch.testing.assert_close(alone, PRIOR.double()[targets])
+
+
+@BOTH
+def test_the_posterior_of_a_word_is_what_it_shares_of_each_type(bidirectional):
+    kalm = kalm_of(bidirectional=bidirectional)
+    output, targets = output_of(kalm), targets_of(kalm)
+    logits = output.vectors @ kalm.embedding.T + kalm.bias  # (B, S, V)
+    within = torch.stack(
+        [logits.masked_fill(~members, -torch.inf).log_softmax(-1) for members in MEMBERS], dim=-2
+    )  # (B, S, 1 + K, V)
+    of_words = within.gather(-1, targets[..., None, None].expand(*within.shape[:-1], 1))[..., 0]
+    joint = output.types.exp() * of_words.exp()
+    expected = joint / joint.sum(-1, keepdim=True)
+    torch.testing.assert_close(kalm.posterior(output, targets), expected)
+    mixed = kalm.mixed_types(output, targets, 0.4, 0.6, posterior=True)
+    torch.testing.assert_close(mixed, 0.4 * expected + 0.6 * PRIOR.double()[targets])
 
 
 @BOTH

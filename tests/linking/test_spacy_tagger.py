@@ -123,6 +123,8 @@ def test_what_is_no_pipeline_of_names_is_refused(folder, tmp_path):
         MentionTagger.open(f"spacy:{tmp_path / 'empty'}")
     with pytest.raises(UsageError, match="has no knowledge base whose share"):
         MentionTagger.open(f"spacy:{folder}", type_prior=0.5)
+    with pytest.raises(UsageError, match="no knowledge base"):
+        MentionTagger.open(f"spacy:{folder}", posterior=True)
 
 
 def test_a_text_longer_than_the_pipeline_takes_names_document_and_limit():

@@ -21,6 +21,7 @@ class TaggerFactory:
         home: home of it.
         device: torch device.
         type_prior: share of the knowledge base in the type of a word, for a KALM.
+        posterior: whether a KALM weighs the types of a word in its context.
         threshold: least score of a name.
     """
 
@@ -28,13 +29,18 @@ class TaggerFactory:
     home: Home
     device: str
     type_prior: float | None
+    posterior: bool | None
     threshold: float
 
     @contextmanager
     def open(self) -> "Iterator[TagAnswerer]":
         """Give what finds names in documents."""
         tagger = MentionTagger.open(
-            self.model, home=self.home, device=self.device, type_prior=self.type_prior
+            self.model,
+            home=self.home,
+            device=self.device,
+            type_prior=self.type_prior,
+            posterior=self.posterior,
         )
         yield TagAnswerer(tagger, self.threshold)
 
@@ -45,7 +51,7 @@ class TaggerFactory:
         digest = linker_sha256_of(self.home, self.model)[:16]
         return {
             "model": f"{self.model} {digest}", "type prior": str(self.type_prior),
-            "threshold": str(self.threshold),
+            "posterior": str(self.posterior), "threshold": str(self.threshold),
         }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from kgkit.commands.options import (
     DeviceOption,
     HomeOption,
     JSONOption,
+    PosteriorOption,
     PredictionsOption,
     QuietOption,
     TaggerOption,
@@ -26,6 +27,7 @@ def ner(
     data: DataOption,
     model: TaggerOption,
     type_prior: TypePriorOption = None,
+    posterior: PosteriorOption = None,
     device: DeviceOption = "auto",
     predictions: PredictionsOption = None,
     home: HomeOption = None,
@@ -45,11 +47,12 @@ def ner(
 
     check_sets(data, predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
-    tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior)
+    tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior, posterior=posterior)
+    weighs = {"type_prior": type_prior, "posterior": posterior}
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
-        config={"model": tagger.name} | ({} if type_prior is None else {"type_prior": type_prior}),
+        config={"model": tagger.name} | {name: value for name, value in weighs.items() if value is not None},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))

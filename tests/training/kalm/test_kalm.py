@@ -322,6 +322,26 @@ def test_a_larger_share_of_the_prior_gives_the_types_of_the_knowledge_base(train
     assert [text[word.start : word.end] for word in words] == text.split()
 
 
+def test_a_word_has_a_type_that_its_vocabularies_have_unless_its_context_alone_is_asked(trained):
+    text = "Dora lives in Lima ."
+
+    def types_of(**options):
+        tagger = MentionTagger.open("both", home=trained, device="cpu", type_prior=0.0, **options)
+        [words] = tagger.typed_words([Document("1", text)])
+        return [word.probabilities for word in words]
+
+    of_words, of_contexts = types_of(), types_of(posterior=False)
+    assert of_words == types_of(posterior=True) != of_contexts
+    members = open_model("both", "language_model", home=trained, device="cpu").kalm.members.T
+    vocabulary = open_model("both", "language_model", home=trained, device="cpu").vocabulary
+    for number, probabilities in zip(vocabulary.ids(text.split()), of_words, strict=True):
+        impossible = [
+            share for share, is_member in zip(probabilities, members[number], strict=True) if not is_member
+        ]
+        assert not any(impossible)
+    assert all(all(probabilities) for probabilities in of_contexts)
+
+
 @pytest.mark.parametrize("name", ["both", "open"])
 def test_other_texts_their_order_and_padding_change_no_probability(name, trained):
     if name == "open" and not has_model(trained, "open"):
@@ -360,6 +380,12 @@ def test_commands_take_it_as_a_tagger(trained, tmp_path):
     assert (together["overall"]["right"], together["overall"]["gold"]) == (2, 4)
     assert together["tokens"]["f1"] == 1.0
     assert together["tokens_by_type"]["PER"]["right"] == 3
+    published = run(
+        "tag", tmp_path / "text.txt", "--model", "both", "--type-prior", "0", "--no-posterior", *common
+    )
+    own = run("tag", tmp_path / "text.txt", "--model", "both", "--type-prior", "0", *common)
+    scores = [[name["score"] for name in json.loads(done.out)["mentions"]] for done in (published, own)]
+    assert published.code == own.code == 0 and scores[0] != scores[1]
     refused = run("tag", tmp_path / "text.txt", "--model", "forward", *common)
     assert refused.code == 2 and "forward is a KALM, and finds no mentions in plain text" in refused.err
 
@@ -454,6 +480,8 @@ def test_a_share_of_the_prior_is_refused_where_nothing_takes_it(trained):
     for name, role in (("forward", None), ("both", "language_model")):
         with pytest.raises(UsageError, match=rf"{name} is opened as language_model: leave it out"):
             open_model(name, role, home=trained, device="cpu", type_prior=0.5)
+        with pytest.raises(UsageError, match=rf"posterior weighs .* and {name} is opened as language_model"):
+            open_model(name, role, home=trained, device="cpu", posterior=True)
 
 
 def test_perplexity_takes_a_list_of_files_and_one_row_at_least(trained):
