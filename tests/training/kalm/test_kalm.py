@@ -297,6 +297,13 @@ def test_evaluate_ppl_says_what_the_perplexity_is_of(trained):
     assert refused.code == 2 and "leave out --blind and --seed" in refused.err
 
 
+def test_evaluate_ppl_names_the_language_models_where_there_is_none_of_a_name(trained):
+    refused = run(
+        "evaluate", "ppl", "--model", "nope", "--data", trained.path / "dev.txt", "--home", trained.path
+    )
+    assert refused.code == 2 and "no language model named 'nope'; there are: both, forward" in refused.err
+
+
 # -- names --------------------------------------------------------------------
 
 
