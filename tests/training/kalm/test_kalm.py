@@ -301,7 +301,8 @@ def test_evaluate_ppl_names_the_language_models_where_there_is_none_of_a_name(tr
     refused = run(
         "evaluate", "ppl", "--model", "nope", "--data", trained.path / "dev.txt", "--home", trained.path
     )
-    assert refused.code == 2 and "no language model named 'nope'; there are: both, forward" in refused.err
+    assert refused.code == 2 and "no language model named 'nope'; there are:" in refused.err
+    assert {"both", "forward", "plain"} <= {*refused.err.strip().rpartition("there are: ")[2].split(", ")}
 
 
 # -- names --------------------------------------------------------------------
@@ -369,6 +370,23 @@ def test_commands_take_it_as_a_tagger(trained, tmp_path):
     assert together["tokens_by_type"]["PER"]["right"] == 3
     refused = run("tag", tmp_path / "text.txt", "--model", "forward", *common)
     assert refused.code == 2 and "forward is a KALM, and finds no mentions in plain text" in refused.err
+
+
+def test_a_control_is_no_tagger_though_it_reads_both_sides(trained):
+    train_kalm(
+        trained, "control", settings(trained, control=True, bidirectional=True, epochs=1), device="cpu"
+    )
+    with pytest.raises(UsageError, match="one of both directions with types finds mentions, as a tagger"):
+        MentionTagger.open("control", home=trained, device="cpu")
+
+
+def test_data_with_other_types_are_warned_of(trained, tmp_path):
+    for kind in ("LOC", "city"):
+        (tmp_path / "data.conll").write_text(f"from O\nOslo I-{kind}\n")
+        done = run("evaluate", "ner", "--data", tmp_path / "data.conll", "--model", "both",
+                   "--home", trained.path, "--device", "cpu")  # fmt: skip
+        warning = "both finds names of LOC, PER, and the data have city: only the scores of spans compare"
+        assert done.code == 0 and (warning in done.err) == (kind == "city")
 
 
 def test_it_finds_mentions_for_a_linker(trained):
