@@ -238,6 +238,7 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"data": ()}, "nothing to learn from"),
         ({"preset": "large"}, "preset is 'large'; it is one of"),
         ({"prior_weight": -1.0}, "prior_weight is -1.0"),
+        ({"prior_weight": float("inf")}, "prior_weight is inf; it is from 0 to below inf"),
         ({"prior_weight": 1.0, "control": True}, "a control has no types"),
         ({"feedback": False, "control": True}, "a control has no types that could be fed back"),
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
