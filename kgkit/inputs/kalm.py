@@ -176,6 +176,22 @@ def _weights(kb: KnowledgeBase) -> Iterator[tuple[str, str, float]]:
         yield alias.surface, alias.key, alias.count + smoothing
 
 
+def count_typed_words(occurrences: Mapping[str, int], types: TypeCounts) -> tuple[int, int]:
+    """Return how many words of texts have a type, in the spelling of the texts, and in any capitals.
+
+    Args:
+        occurrences: how often the texts have a word.
+        types: types of words.
+
+    Examples:
+        >>> count_typed_words({"Oslo": 2, "is": 1}, TypeCounts(("LOC",), {"oslo": {"LOC": 1.0}}, {}))
+        (0, 2)
+    """
+    folded = {fold(word) for word in types.counts}
+    spelled = sum(count for word, count in occurrences.items() if word in types.counts)
+    return spelled, sum(count for word, count in occurrences.items() if fold(word) in folded)
+
+
 @dataclass(frozen=True)
 class TypedVocabulary:
     """The words that a KALM knows, with the types that they may have.

@@ -198,6 +198,31 @@ def test_a_file_with_labels_is_refused(home, tmp_path):
         train_kalm(home, "labels", settings(home, data=(tmp_path / "eng.train",)), device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("changed", "words", "warning"),
+    [
+        (
+            {},
+            ["oslo", "anna"],
+            "with other capitals: the model will find few names, or none. Types made of lists",
+        ),
+        ({"style": "recipe"}, ["Oslo", "Anna"], "--style cased as they are"),
+        ({}, ["zebra", "Emil"], "no word to learn from has a type in types"),
+        ({"style": "recipe"}, ["oslo", "anna"], ""),
+        ({"control": True}, ["zebra", "Emil"], ""),
+    ],
+)
+def test_types_that_the_words_of_the_texts_lack_are_warned_of(
+    changed, words, warning, home, tmp_path, caplog
+):
+    place, path = Home(tmp_path), tmp_path / "text.txt"
+    build(tmp_path, type_records(**dict(zip(("LOC", "PER"), ({word: 1.0} for word in words), strict=True))),
+          name="types").close()  # fmt: skip
+    path.write_text("Anna lives in Oslo\n" * 20)
+    read_data(place, settings(home, data=(path,), dev=(), **changed))
+    assert warning in caplog.text and bool(caplog.text) == bool(warning)
+
+
 def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_named(home, tmp_path, caplog):
     place = Home(tmp_path)
     types = [
@@ -251,7 +276,7 @@ def test_settings_that_make_no_sense_are_refused(changed, message, home):
 
 def test_a_text_of_no_length_is_refused(home, tmp_path):
     (tmp_path / "short.txt").write_text("a b\n")
-    with pytest.raises(UsageError, match="there are 0 words to choose the epoch by"):
+    with pytest.raises(UsageError, match="there are 0 words to choose the epoch by, the ends"):
         train_kalm(home, "short", settings(home, data=(tmp_path / "short.txt",), dev=()), device="cpu")
 
 
