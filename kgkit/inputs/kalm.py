@@ -29,6 +29,7 @@ from itertools import compress, islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,9 +81,15 @@ def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
 
     Raises:
         NotThere, SourceError: as `kgkit.evaluation.plain_text.read_sentences` does.
-        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003.
+        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003, or the first one is
+            a record of JSON.
     """
     first = [line for _, line in islice(lines(path), _FIRST)]
+    if first and _is_record(first[0]):
+        raise UsageError(
+            f"{path} has records of JSON, and KALM reads plain text: write the texts in them to a file, a "
+            "sentence a line"
+        )
     if len(first) > 1 and all(_LABELLED.fullmatch(line.strip()) for line in first):
         raise UsageError(
             f"{path} has a label at the end of each line, and KALM learns from plain text, without labels: "
@@ -91,6 +98,13 @@ def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
     for sentence in read_sentences(path):
         if words := cut_words(sentence.text, style):
             yield words
+
+
+def _is_record(line: str) -> bool:
+    """Say whether a line is an object of JSON."""
+    with suppress(msgspec.DecodeError):
+        return isinstance(msgspec.json.decode(line), dict)
+    return False
 
 
 def may_be_names(words: Sequence[str]) -> list[bool]:
@@ -160,6 +174,22 @@ def _weights(kb: KnowledgeBase) -> Iterator[tuple[str, str, float]]:
     smoothing = kb.manifest.smoothing
     for alias in StoredRecords(kb).aliases():
         yield alias.surface, alias.key, alias.count + smoothing
+
+
+def count_typed_words(occurrences: Mapping[str, int], types: TypeCounts) -> tuple[int, int]:
+    """Return how many words of texts have a type, in the spelling of the texts, and in any capitals.
+
+    Args:
+        occurrences: how often the texts have a word.
+        types: types of words.
+
+    Examples:
+        >>> count_typed_words({"Oslo": 2, "is": 1}, TypeCounts(("LOC",), {"oslo": {"LOC": 1.0}}, {}))
+        (0, 2)
+    """
+    folded = {fold(word) for word in types.counts}
+    spelled = sum(count for word, count in occurrences.items() if word in types.counts)
+    return spelled, sum(count for word, count in occurrences.items() if fold(word) in folded)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
-from kgkit.models.folder import find_model_folder, has_model
+from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT
-from kgkit.models.manifest import MANIFEST, read_header
+from kgkit.models.manifest import read_header
 from kgkit.models.opening import open_model
 from kgkit.types import Progress
-from kgkit.versions import find_content, read_current
+from kgkit.versions import read_current
 
 _MOST_NATS: Final = 700.0
 
@@ -65,7 +65,7 @@ class WordModel(ABC):
 
 
 def open_word_model(model: str, home: Home, device: str = "auto") -> WordModel | None:
-    """Open a language model of whole words; None if *model* is a KnowBert, or there is none of that name.
+    """Open a language model of whole words; None if *model* is a KnowBert.
 
     Args:
         model: name of a model in *home*, or its folder.
@@ -73,12 +73,12 @@ def open_word_model(model: str, home: Home, device: str = "auto") -> WordModel |
         device: torch device that the model computes on.
 
     Raises:
+        UnknownName, NotThere: if there is no such model; says which language models there are.
         UsageError: if it is no language model, or one that has no perplexity of words.
         DamagedModel, MissingExtra: as `open_model` does.
     """
-    if not has_model(home, model) and find_content(Path(model), MANIFEST) is None:
-        return None
-    if read_current(partial(find_model_folder, model, home), read_header).kind == KNOWBERT.name:
+    folder = partial(find_model_folder, model, home, "language_model")
+    if read_current(folder, read_header).kind == KNOWBERT.name:
         return None
     opened = open_model(model, "language_model", home=home, device=device)
     if not isinstance(opened, WordModel):

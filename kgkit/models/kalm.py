@@ -38,5 +38,6 @@ KALM: Final = Kind(
         "language_model": "kgkit.linking.kalm:open_language_model",
         "tagger": "kgkit.linking.kalm:open_tagger",
     },
-    use="`kgkit evaluate ppl --model {name}` scores it; one of both directions finds mentions, as a tagger",
+    use="`kgkit evaluate ppl --model {name}` scores it; one of both directions with types finds mentions, "
+    "as a tagger",
 )  # fmt: skip

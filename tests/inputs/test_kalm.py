@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kgkit import build_kb, open_kb
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.inputs.kalm import (
@@ -164,3 +165,29 @@ def test_a_file_with_labels_is_refused(tmp_path):
         list(read_words(path, "cased"))
     with pytest.raises(NotThere):
         list(read_words(tmp_path / "none.txt", "cased"))
+
+
+@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.txt"])
+def test_records_of_json_are_no_plain_text(name, tmp_path):
+    (tmp_path / name).write_text('{"id": "1", "text": "Paris is nice."}\n')
+    with pytest.raises(UsageError, match=f"{name} has records of JSON, and KALM reads plain text"):
+        next(read_words(tmp_path / name, "cased"))
+
+
+@pytest.mark.parametrize("text", ["{ braces } of a text\n", '"quoted"\n', "1996\n", "[]\n"])
+def test_a_text_that_looks_like_json_is_read(text, tmp_path):
+    (tmp_path / "text.txt").write_text(text)
+    assert next(read_words(tmp_path / "text.txt", "cased")) == text.split()
+
+
+def test_types_written_as_json_lines_keep_their_capitals(tmp_path):
+    records = [
+        {"key": "place", "label": "place", "kind": "type", "aliases": ["London", "New York", "New", "York"]},
+        {"key": "person", "label": "person", "kind": "type", "aliases": ["Clinton", "London"]},
+    ]
+    build_kb("jsonl", records, name="mine", home=tmp_path)
+    with open_kb("mine", tmp_path) as kb:
+        types = count_types(kb)
+    assert types.types == ("person", "place")
+    assert {*types.counts} == {"place", "person", "London", "New", "York", "Clinton"}
+    assert {*types.counts["London"]} == {"person", "place"}

@@ -65,6 +65,12 @@ def ner(
             record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
             record.score("ner", name, "token f1", score.tokens.f1, score.tokens.gold)
+    gold_types = {kind for kind, score in together.by_type.items() if score.gold}
+    if gold_types and not gold_types & {*tagger.types}:
+        messages.write(
+            f"warning: {tagger.name} finds names of {', '.join(tagger.types)}, and the data have "
+            f"{', '.join(sorted(gold_types))}: only the scores of spans compare"
+        )
     if as_json:
         write_json(
             {

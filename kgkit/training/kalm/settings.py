@@ -6,6 +6,7 @@ paper   the sizes and the averaged SGD of AWD-LSTM, as Liu et al. (2019) took th
 cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cores
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,6 +127,7 @@ class KALMTraining:
             raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
+        check_range(self, "prior_weight", least=0, below=math.inf)
 
     @property
     def files(self) -> list[Path]:

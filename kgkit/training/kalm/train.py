@@ -17,8 +17,11 @@ import numpy as np
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs.kalm import (
+    TypeCounts,
     TypedVocabulary,
+    WordStyle,
     control_vocabulary,
+    count_typed_words,
     count_types,
     make_vocabulary,
     read_words,
@@ -46,6 +49,14 @@ log = logging.getLogger(__name__)
 
 TASK: Final = "lm"
 _HELD_OUT: Final = 10  # the last part in so many, where no file is named
+_RARE: Final = 10  # so many times more words have a type where capitals do not count
+
+_SPELLING: Final[Mapping[WordStyle, str]] = {
+    "cased": "Types made of lists have small letters, and --style recipe reads texts so; docs/kalm.md says "
+    "how types keep their capitals",
+    "recipe": "--style recipe reads texts in small letters, --style cased as they are",
+}
+"""What to do where the capitals of texts are not those of a knowledge base of types."""
 
 
 class WordData(NamedTuple):
@@ -111,8 +122,32 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
         learn, dev = learn[:cut], learn[cut:]
     for what, words in (("learn from", learn), ("choose the epoch by", dev)):
         if len(words) < 4:
-            raise UsageError(f"there are {len(words)} words to {what}; expected more text")
+            raise UsageError(
+                f"there are {len(words)} words to {what}, the ends of sentences among them; expected 4 or "
+                "more"
+            )
+    if types is not None and not training.control:
+        _warn_of_spelling(training, vocabulary, learn, types)
     return WordData(vocabulary, learn, dev, *builds)
+
+
+def _warn_of_spelling(
+    training: KALMTraining, vocabulary: TypedVocabulary, learn: Numbers, types: TypeCounts
+) -> None:
+    """Warn where words of the texts have no type, or seldom, since their capitals are others."""
+    counts = np.bincount(learn, minlength=len(vocabulary)).tolist()
+    spelled, folded = count_typed_words(dict(zip(vocabulary.words, counts, strict=True)), types)
+    if not folded:
+        log.warning("no word to learn from has a type in %s: the model will find no names", training.kb)
+    elif spelled * _RARE < folded:
+        log.warning(
+            "%d of the words to learn from have a type in %s as they are spelled, and %d with other capitals"
+            ": the model will find few names, or none. %s",
+            spelled,
+            training.kb,
+            folded - spelled,
+            _SPELLING[training.style],
+        )
 
 
 def _open_senses(stack: ExitStack, home: Home, senses: str, kb: KnowledgeBase) -> KnowledgeBase | None:

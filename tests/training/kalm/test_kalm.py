@@ -198,6 +198,31 @@ def test_a_file_with_labels_is_refused(home, tmp_path):
         train_kalm(home, "labels", settings(home, data=(tmp_path / "eng.train",)), device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("changed", "words", "warning"),
+    [
+        (
+            {},
+            ["oslo", "anna"],
+            "with other capitals: the model will find few names, or none. Types made of lists",
+        ),
+        ({"style": "recipe"}, ["Oslo", "Anna"], "--style cased as they are"),
+        ({}, ["zebra", "Emil"], "no word to learn from has a type in types"),
+        ({"style": "recipe"}, ["oslo", "anna"], ""),
+        ({"control": True}, ["zebra", "Emil"], ""),
+    ],
+)
+def test_types_that_the_words_of_the_texts_lack_are_warned_of(
+    changed, words, warning, home, tmp_path, caplog
+):
+    place, path = Home(tmp_path), tmp_path / "text.txt"
+    build(tmp_path, type_records(**dict(zip(("LOC", "PER"), ({word: 1.0} for word in words), strict=True))),
+          name="types").close()  # fmt: skip
+    path.write_text("Anna lives in Oslo\n" * 20)
+    read_data(place, settings(home, data=(path,), dev=(), **changed))
+    assert warning in caplog.text and bool(caplog.text) == bool(warning)
+
+
 def test_other_senses_come_from_what_the_types_were_made_of_or_from_what_is_named(home, tmp_path, caplog):
     place = Home(tmp_path)
     types = [
@@ -238,6 +263,7 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"data": ()}, "nothing to learn from"),
         ({"preset": "large"}, "preset is 'large'; it is one of"),
         ({"prior_weight": -1.0}, "prior_weight is -1.0"),
+        ({"prior_weight": float("inf")}, "prior_weight is inf; it is from 0 to below inf"),
         ({"prior_weight": 1.0, "control": True}, "a control has no types"),
         ({"feedback": False, "control": True}, "a control has no types that could be fed back"),
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
@@ -250,7 +276,7 @@ def test_settings_that_make_no_sense_are_refused(changed, message, home):
 
 def test_a_text_of_no_length_is_refused(home, tmp_path):
     (tmp_path / "short.txt").write_text("a b\n")
-    with pytest.raises(UsageError, match="there are 0 words to choose the epoch by"):
+    with pytest.raises(UsageError, match="there are 0 words to choose the epoch by, the ends"):
         train_kalm(home, "short", settings(home, data=(tmp_path / "short.txt",), dev=()), device="cpu")
 
 
@@ -295,6 +321,14 @@ def test_evaluate_ppl_says_what_the_perplexity_is_of(trained):
     assert (score["words"], score["unknown"]) == (len(text.split()) + 30 - 1, 0)  # each but the last <eos>
     refused = run("evaluate", "ppl", "--model", "both", "--blind", *common)
     assert refused.code == 2 and "leave out --blind and --seed" in refused.err
+
+
+def test_evaluate_ppl_names_the_language_models_where_there_is_none_of_a_name(trained):
+    refused = run(
+        "evaluate", "ppl", "--model", "nope", "--data", trained.path / "dev.txt", "--home", trained.path
+    )
+    assert refused.code == 2 and "no language model named 'nope'; there are:" in refused.err
+    assert {"both", "forward", "plain"} <= {*refused.err.strip().rpartition("there are: ")[2].split(", ")}
 
 
 # -- names --------------------------------------------------------------------
@@ -388,6 +422,23 @@ def test_commands_take_it_as_a_tagger(trained, tmp_path):
     assert published.code == own.code == 0 and scores[0] != scores[1]
     refused = run("tag", tmp_path / "text.txt", "--model", "forward", *common)
     assert refused.code == 2 and "forward is a KALM, and finds no mentions in plain text" in refused.err
+
+
+def test_a_control_is_no_tagger_though_it_reads_both_sides(trained):
+    train_kalm(
+        trained, "control", settings(trained, control=True, bidirectional=True, epochs=1), device="cpu"
+    )
+    with pytest.raises(UsageError, match="one of both directions with types finds mentions, as a tagger"):
+        MentionTagger.open("control", home=trained, device="cpu")
+
+
+def test_data_with_other_types_are_warned_of(trained, tmp_path):
+    for kind in ("LOC", "city"):
+        (tmp_path / "data.conll").write_text(f"from O\nOslo I-{kind}\n")
+        done = run("evaluate", "ner", "--data", tmp_path / "data.conll", "--model", "both",
+                   "--home", trained.path, "--device", "cpu")  # fmt: skip
+        warning = "both finds names of LOC, PER, and the data have city: only the scores of spans compare"
+        assert done.code == 0 and (warning in done.err) == (kind == "city")
 
 
 def test_it_finds_mentions_for_a_linker(trained):
