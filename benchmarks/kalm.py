@@ -85,6 +85,7 @@ MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "open-all": ("--bidirectional", "--open", "--prior-weight", "1", "--data", "EXTRA"),
     "wide": ("--bidirectional", "--kb", "WIDE"),
     "wide-all": ("--bidirectional", "--kb", "WIDE", "--prior-weight", "1", "--data", "EXTRA"),
+    "open-wide": ("--bidirectional", "--open", "--kb", "WIDE"),
     "oracle": ("--bidirectional", "--kb", "ORACLE"),
 }
 """Models by name, and the options that they are trained with."""
@@ -119,6 +120,10 @@ NAMES: Final = {
     "wider vocabulary, + prior in decoding": NameRow("wide", 0.6),
     "wider vocabulary, types of words, + prior in decoding": NameRow("wide", 0.6, posterior=True),
     "wider vocabulary, all": NameRow("wide-all", 0.6),
+    "wider vocabulary, open names": NameRow("open-wide", 0.0),
+    "wider vocabulary, open names, types of words, + prior in decoding": NameRow(
+        "open-wide", 0.6, posterior=True
+    ),
     "oracle, looked up alone": NameRow("oracle", 1.0),
     "oracle, basic": NameRow("oracle", 0.0),
     "oracle, + prior in decoding": NameRow("oracle", 0.6),
