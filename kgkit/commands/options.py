@@ -211,7 +211,10 @@ EntityKindOption = Annotated[
     str | None, typer.Option("--kind", metavar="KIND", help="Only entities of this kind: synset.")
 ]
 DeviceOption = Annotated[
-    str, typer.Option("--device", metavar="DEVICE", help="Device of the encoder: auto, cpu, cuda, cuda:1, …")
+    str,
+    typer.Option(
+        "--device", metavar="DEVICE", help="Device that the model computes on: auto, cpu, cuda, cuda:1, …"
+    ),
 ]
 
 

@@ -110,6 +110,11 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
     learn, dev, teacher = _documents(home, training, device, progress)
     types = tuple(sorted({name.type for document in learn for name in document.names}))
     if not types:
+        if training.teacher:
+            raise UsageError(
+                f"the teacher {training.teacher} finds no name in the data: nothing can be learnt from them; "
+                f"`kgkit tag --model {training.teacher} FILE` shows what it finds"
+            )
         raise UsageError("there is no name in the data: nothing can be learnt from them")
     encoder = Encoder.load(training.encoder, device=device)
     reader = WordReader(encoder, training.reader)

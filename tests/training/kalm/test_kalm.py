@@ -459,6 +459,7 @@ def test_it_teaches_an_encoder_its_types(trained, tmp_path):
     assert done.code == 0, done.err
     manifest = TAGGER.read(find_trained(trained, "taught"))
     assert manifest.types == ("LOC", "PER") and manifest.config["teacher"] == "both"
+
     teacher = MentionTagger.open("both", home=trained, device="cpu")
     named = [*teach(teacher, read_untagged([text], teacher))]
     assert manifest.results["names"] == sum(len(document.names) for document in named) > 100
@@ -469,6 +470,17 @@ def test_it_teaches_an_encoder_its_types(trained, tmp_path):
         "--name", "other", "--home", trained.path,
     )  # fmt: skip
     assert refused.code == 2 and "forward is a KALM, and finds no mentions" in refused.err
+
+
+def test_a_teacher_that_finds_nothing_is_named(trained, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("lives in .\n\nold lives .\n")
+    done = run(
+        "train", "tagger", "--teacher", "both", "--data", text, "--name", "none", "--home", trained.path,
+        "--encoder", tiny_encoder(tmp_path / "encoder"),
+    )  # fmt: skip
+    assert done.code == 2 and "the teacher both finds no name in the data" in done.err
+    assert "`kgkit tag --model both FILE`" in done.err and not has_model(trained, "none")
 
 
 # -- open names ---------------------------------------------------------------
