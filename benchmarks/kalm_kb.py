@@ -114,17 +114,24 @@ def wider(words: TypeWords, names: Iterable[tuple[str, str]]) -> TypeWords:
     return result
 
 
-def label_words(data: Path) -> Counter[tuple[str, str]]:
-    """Return the words of names in labelled text, with their types, and how often they occur."""
-    counts: Counter[tuple[str, str]] = Counter()
+def label_words(data: Path) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+    """Return how often words with their types occur in names of labelled text, and words outside of names."""
+    inside, every = Counter[tuple[str, str]](), Counter[str]()
     for document in read_names(data):
+        text = document.document.text
+        every.update(text.split())
         for name in document.names:
-            counts.update((word, name.type) for word in document.document.text[name.start : name.end].split())
-    return counts
+            inside.update((word, name.type) for word in text[name.start : name.end].split())
+    return inside, every - Counter(word for word, _ in inside.elements())
 
 
-def filled(words: TypeWords, labels: Counter[tuple[str, str]], share: float) -> TypeWords:
-    """Return words with those of labels, the most frequent first, until a share of these tokens is known."""
+def filled(
+    words: TypeWords, labels: Counter[tuple[str, str]], outside: Counter[str], share: float
+) -> TypeWords:
+    """Return words with those of labels, the most frequent first, until a share of these tokens is known.
+
+    Words that occur more often outside of names are not added: *of* is no word of a type.
+    """
     result = {kind: dict(counts) for kind, counts in words.items()}
     vocabulary = {word for counts in words.values() for word in counts}
     tokens: Counter[str] = Counter()
@@ -137,7 +144,7 @@ def filled(words: TypeWords, labels: Counter[tuple[str, str]], share: float) -> 
     for word, count in sorted(tokens.items(), key=lambda item: (-item[1], item[0])):
         if remaining <= 0:
             break
-        if word not in vocabulary:
+        if word not in vocabulary and outside[word] <= count:
             added.add(word)
             remaining -= count
     for (word, kind), count in labels.items():

@@ -96,10 +96,20 @@ def test_an_oracle_knows_as_many_tokens_as_it_should(folder):
     words, source = kalm_kb.words_of(Home(folder), "types")
     assert (words["LOC"], source) == ({"Oslo": 3.0, "Rome": 3.0}, "")
     labels = Counter({("Oslo", "LOC"): 50, ("Zoe", "PER"): 30, ("Zoe", "LOC"): 10, ("Rio", "LOC"): 10})
-    full = kalm_kb.filled(words, labels, 0.9)
+    full = kalm_kb.filled(words, labels, Counter(), 0.9)
     assert full["PER"]["Zoe"] == 30.0 and full["LOC"]["Zoe"] == 10.0 and "Rio" not in full["LOC"]
-    assert "Rio" in kalm_kb.filled(words, labels, 0.91)["LOC"]
-    assert kalm_kb.filled(words, labels, 0.5) == words
+    assert "Rio" in kalm_kb.filled(words, labels, Counter(), 0.91)["LOC"]
+    assert kalm_kb.filled(words, labels, Counter(), 0.5) == words
+    outside = Counter({"Zoe": 41, "Rio": 10})
+    assert {"Zoe", "Rio"} & {*kalm_kb.filled(words, labels, outside, 1.0)["LOC"]} == {"Rio"}
+
+
+def test_words_of_labels_are_counted_in_names_and_outside(tmp_path):
+    path = tmp_path / "gold.conll"
+    path.write_text("Bank B-ORG\nof I-ORG\nOslo I-ORG\nof O\nOslo B-LOC\nof O\n. O\n")
+    inside, outside = kalm_kb.label_words(path)
+    assert inside == {("Bank", "ORG"): 1, ("of", "ORG"): 1, ("Oslo", "ORG"): 1, ("Oslo", "LOC"): 1}
+    assert outside == {"of": 2, ".": 1}
 
 
 @pytest.fixture
