@@ -41,8 +41,8 @@ all. `both`: predicted from both sides, a pseudo-perplexity, which compares with
 """
 NAMES_NOTES: Final = """
 F1 of names and of tokens of names. No label is read in training, those of `oracle` aside, whose knowledge
-base has words of the training labels, those that are more often in names than not, until it knows 92.8 % of the
-tokens of names, as the paper's did.
+base has words of the training labels, those that are more often in names than not, until it knows 92.8 % of
+the tokens of names, as the paper's did.
 `wider vocabulary`: with the words of names in T-REx, Google-RE and FewRel, by the types that their
 relations join. β: share of the knowledge base in the type of a word; 1 looks words up alone, 0 reads the
 context alone. `tuned`: β is the best of eleven on the first 200 sentences of testa, which is a use of
