@@ -390,9 +390,14 @@ class KALM(SavedHead):
     def posterior(self, output: KALMOutput, words: Tensor) -> Tensor:
         """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3): our addition.
 
-        A word has no type that its vocabularies do not have.
+        A word has no type that its vocabularies do not have: that of a single one is certain, without a sum.
         """
-        return self.joint(output, words).softmax(-1)
+        members = self.members.T[words]  # (B, S, 1 + K)
+        result = members.to(output.types.dtype)
+        several = members.sum(-1) > 1
+        chosen = output._replace(vectors=output.vectors[several][None], types=output.types[several][None])
+        result[several] = self.joint(chosen, words[several][None])[0].softmax(-1)
+        return result
 
     def mixed_types(
         self,

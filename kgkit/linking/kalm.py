@@ -201,7 +201,7 @@ class KALMTagger(MentionTagger):
                 mixed = kalm.mixed_types(
                     output, batch.targets, 1 - self.type_prior, self.type_prior, posterior=self.posterior
                 )
-            if not bool(mixed[batch.real].isfinite().all()):
+            if not bool((output.types.exp() + mixed)[batch.real].isfinite().all()):
                 raise broken_weights(self.name, "gives words no probabilities")
             for row, (number, part) in enumerate(chosen):
                 real = batch.real[row].nonzero()[:, 0]

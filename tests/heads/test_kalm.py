@@ -264,6 +264,8 @@ def test_the_posterior_of_a_word_is_what_it_shares_of_each_type(bidirectional):
     joint = output.types.exp() * of_words.exp()
     expected = joint / joint.sum(-1, keepdim=True)
     torch.testing.assert_close(kalm.posterior(output, targets), expected)
+    general = torch.zeros_like(targets)  # a word of type 0 alone
+    torch.testing.assert_close(kalm.posterior(output, general), PRIOR.double()[general])
     mixed = kalm.mixed_types(output, targets, 0.4, 0.6, posterior=True)
     torch.testing.assert_close(mixed, 0.4 * expected + 0.6 * PRIOR.double()[targets])
 
