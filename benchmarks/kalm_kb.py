@@ -116,19 +116,21 @@ def wider(words: TypeWords, names: Iterable[tuple[str, str]]) -> TypeWords:
 
 def label_words(data: Path) -> tuple[Counter[tuple[str, str]], Counter[str]]:
     """Return how often words with their types occur in names of labelled text, and words outside of names."""
-    inside, every = Counter[tuple[str, str]](), Counter[str]()
+    inside, total = Counter[tuple[str, str]](), Counter[str]()
     for document in read_names(data):
         text = document.document.text
-        every.update(text.split())
+        total.update(text.split())
         for name in document.names:
             inside.update((word, name.type) for word in text[name.start : name.end].split())
-    return inside, every - Counter(word for word, _ in inside.elements())
+    return inside, total - Counter(word for word, _ in inside.elements())
 
 
 def filled(
     words: TypeWords, labels: Counter[tuple[str, str]], outside: Counter[str], share: float
 ) -> TypeWords:
     """Return words with those of labels, the most frequent first, until a share of these tokens is known.
+
+    Or until no such word is left.
 
     Words that occur more often outside of names are not added: *of* is no word of a type.
     """

@@ -115,7 +115,7 @@ TypePriorOption = Annotated[
         min=0,
         max=1,
         metavar="SHARE",
-        help="For a KALM: share of the knowledge base in the type of a word, 0.6 by default; the context has "
+        help="For a KALM: share of the knowledge base in the type of a word, 0.6 by default; the model has "
         "the rest.",
     ),
 ]
@@ -124,8 +124,8 @@ PosteriorOption = Annotated[
     typer.Option(
         "--posterior/--no-posterior",
         show_default=False,
-        help="For a KALM: weigh the types of a word in its context, which is the default, or those of the "
-        "context alone, as published.",
+        help="For a KALM: weigh P(type | contexts, word), which is the default, or P(type | contexts), as "
+        "published.",
     ),
 ]
 VectorsOption = Annotated[

@@ -20,6 +20,8 @@ a mixture over types, each of which has a vocabulary V_j:
     (10) P(τ | contexts, y) = α P(τ | contexts) + β P(τ | y), with P(τ | y) from a knowledge base
     (11) loss: − log P(y) + λ KL(P(τ | contexts) ‖ P(τ | y))²
 
+Not in the paper: `posterior`, P(τ | contexts, y) ∝ P(y | τ) P(τ | contexts), which may stand first in (10).
+
 K = 0 is the AWD-LSTM. With (6) and (7) a word is read after the types of it are known, so the LSTMs go word
 by word; without, each reads its sequence at once.
 
@@ -47,7 +49,7 @@ from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import SavedHead, card_of, load_head
-from kgkit.heads.log_sums import LogSumExp
+from kgkit.heads.log_sums import LogSumExp, Vocabulary
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -342,14 +344,12 @@ class KALM(SavedHead):
         """Return log P(y, τ), (B, S, 1 + K), of words (B, S); -inf where the word is not of the type."""
         vectors, targets = output.vectors.flatten(0, 1), words.flatten()  # N = B S
         own = (vectors * self.embedding[targets]).sum(-1) + self.bias[targets]  # (N,)
-        vocabularies = [
-            (members[targets].nonzero()[:, 0], part)  # the other rows have no use for the sum
-            for part, members in zip(self._vocabularies(), self.members, strict=True)
-        ]
-        every_sum = LogSumExp.apply(vectors, self.embedding, self.bias, vocabularies)  # type: ignore[no-untyped-call]
+        rows_by_type = [members[targets].nonzero()[:, 0] for members in self.members]  # others need no sum
+        vocabularies = list(map(Vocabulary, rows_by_type, self._vocabularies()))
+        sums_by_type = LogSumExp.apply(vectors, self.embedding, self.bias, vocabularies)  # type: ignore[no-untyped-call]
         columns = [
             torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums).view(words.shape)  # (4)
-            for (rows, _), sums in zip(vocabularies, every_sum, strict=True)
+            for rows, sums in zip(rows_by_type, sums_by_type, strict=True)
         ]
         return output.types + torch.stack(columns, dim=-1)  # (3)
 
@@ -390,13 +390,16 @@ class KALM(SavedHead):
     def posterior(self, output: KALMOutput, words: Tensor) -> Tensor:
         """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3): our addition.
 
-        A word has no type that its vocabularies do not have: that of a single one is certain, without a sum.
+        A word in a single vocabulary has its type with certainty; no softmax is computed for it.
         """
         members = self.members.T[words]  # (B, S, 1 + K)
         result = members.to(output.types.dtype)
-        several = members.sum(-1) > 1
-        chosen = output._replace(vectors=output.vectors[several][None], types=output.types[several][None])
-        result[several] = self.joint(chosen, words[several][None])[0].softmax(-1)
+        is_ambiguous = members.sum(-1) > 1
+        chosen = output._replace(
+            vectors=output.vectors[is_ambiguous][None], types=output.types[is_ambiguous][None]
+        )
+        joint = self.joint(chosen, words[is_ambiguous][None])[0]
+        result[is_ambiguous] = joint.softmax(-1).to(result.dtype)
         return result
 
     def mixed_types(
@@ -408,7 +411,7 @@ class KALM(SavedHead):
         *,
         posterior: bool = False,
     ) -> Tensor:
-        """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S): equation (10).
+        """Return the mixture of types (B, S, 1 + K) of words (B, S): equation (10).
 
         Args:
             output: what `forward` said.

@@ -4,17 +4,27 @@ N  rows    E  width of a vector    V  words    J  vocabularies, each with some o
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
 
 _LOGITS: Final = (2_000_000, 200_000_000)  # that are computed at a time: on a CPU, elsewhere
 
-Vocabulary = tuple[slice | Tensor, slice | Tensor]
-"""Rows that ask for a sum, and the words that it is over."""
 
-ALL: Final[Vocabulary] = (slice(None), slice(None))
+class Vocabulary(NamedTuple):
+    """Words that are summed over, and the rows that ask for the sum.
+
+    Attributes:
+        rows: numbers of rows, each once.
+        words: numbers of words, each once.
+    """
+
+    rows: slice | Tensor
+    words: slice | Tensor
+
+
+ALL: Final = Vocabulary(slice(None), slice(None))
 """All words, for all rows."""
 
 
@@ -33,6 +43,7 @@ class LogSumExp(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         """Return the sums (N_j,) of each vocabulary, for vectors (N, E), weights (V, E) and bias (V,)."""
         results = []
+        ctx.set_materialize_grads(False)
         for rows, words in vocabularies:
             chosen, table, shift = vectors[rows], weights[words], bias[words]
             sums = vectors.new_empty(len(chosen))
@@ -49,12 +60,10 @@ class LogSumExp(torch.autograd.Function):
         vectors, weights, bias, *results = ctx.saved_tensors
         of_vectors, of_weights, of_bias = map(torch.zeros_like, (vectors, weights, bias))
         for (rows, words), sums, gradient in zip(ctx.vocabularies, results, gradients, strict=True):
+            if gradient is None or not len(sums):
+                continue
             chosen, table, shift = vectors[rows], weights[words], bias[words]
-            of_chosen, of_table, of_shift = (
-                torch.empty_like(chosen),
-                torch.zeros_like(table),
-                torch.zeros_like(shift),
-            )
+            of_chosen, of_table, of_shift = map(torch.zeros_like, (chosen, table, shift))
             for part in _parts(chosen, table):
                 shares = torch.addmm(shift, chosen[part], table.T).sub_(sums[part, None]).exp_()
                 shares.mul_(gradient[part, None])

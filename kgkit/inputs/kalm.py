@@ -101,9 +101,10 @@ def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
 
 
 def _is_record(line: str) -> bool:
-    """Say whether a line is an object of JSON."""
+    """Say whether a line is an object of JSON, or a list that begins with one."""
     with suppress(msgspec.DecodeError):
-        return isinstance(msgspec.json.decode(line), dict)
+        decoded = msgspec.json.decode(line)
+        return isinstance(decoded[0] if isinstance(decoded, list) and decoded else decoded, dict)
     return False
 
 
@@ -176,20 +177,21 @@ def _weights(kb: KnowledgeBase) -> Iterator[tuple[str, str, float]]:
         yield alias.surface, alias.key, alias.count + smoothing
 
 
-def count_typed_words(occurrences: Mapping[str, int], types: TypeCounts) -> tuple[int, int]:
-    """Return how many words of texts have a type, in the spelling of the texts, and in any capitals.
+def count_typed_words(words: Iterable[str], types: TypeCounts) -> tuple[int, int]:
+    """Return how many words have a type, as they are spelled and in any capitals, function words aside.
 
     Args:
-        occurrences: how often the texts have a word.
+        words: distinct words.
         types: types of words.
 
     Examples:
-        >>> count_typed_words({"Oslo": 2, "is": 1}, TypeCounts(("LOC",), {"oslo": {"LOC": 1.0}}, {}))
-        (0, 2)
+        >>> count_typed_words(["Oslo", "is"], TypeCounts(("LOC",), {"oslo": {"LOC": 1.0}}, {}))
+        (0, 1)
     """
-    folded = {fold(word) for word in types.counts}
-    spelled = sum(count for word, count in occurrences.items() if word in types.counts)
-    return spelled, sum(count for word, count in occurrences.items() if fold(word) in folded)
+    content = [word for word in words if fold(word) not in FUNCTION_WORDS]
+    in_any_case = {fold(word) for word in types.counts}
+    exact = sum(word in types.counts for word in content)
+    return exact, sum(fold(word) in in_any_case for word in content)
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ class MentionTagger(ABC):
             from kgkit.linking.spacy_tagger import SpacyTagger  # here: it loads spaCy
 
             if type_prior is not None or posterior is not None:
-                raise UsageError(f"{model} has no knowledge base whose share of a type could be set")
+                raise UsageError(
+                    f"{model} is a pipeline of spaCy; type_prior and posterior are for KALMs: leave them out"
+                )
             return SpacyTagger.load(model.removeprefix(SPACY))
         tagger: MentionTagger = open_model(
             model, "tagger", home=home, device=device, type_prior=type_prior, posterior=posterior

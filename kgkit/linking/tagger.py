@@ -175,7 +175,7 @@ def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> T
     """Open a tagger: the role `tagger` of the kind of that name.
 
     Raises:
-        UsageError: if it is to weigh priors of types or contexts, as KALM does.
+        UsageError: if *type_prior* or *posterior* is given: they are for KALMs.
     """
     if opening.type_prior is not None:
         raise UsageError(
@@ -183,8 +183,8 @@ def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> T
         )
     if opening.posterior is not None:
         raise UsageError(
-            f"the model {manifest.name} has no types of contexts apart from those of words: leave out "
-            "posterior"
+            f"the model {manifest.name} is no KALM, and posterior says which types of a KALM are weighed: "
+            "leave it out"
         )
     return Tagger.open_folder(folder, manifest, device=opening.device)
 

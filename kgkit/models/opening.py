@@ -123,10 +123,11 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
     chosen = role or roles[0]
-    weighs = "type_prior" if opening.type_prior is not None else "posterior"
-    if getattr(opening, weighs) is not None and chosen != "tagger":
+    decoding = {"type_prior": opening.type_prior, "posterior": opening.posterior}
+    given = [name for name, value in decoding.items() if value is not None]
+    if given and chosen != "tagger":
         raise UsageError(
-            f"{weighs} weighs the types of the names that a tagger finds, and {header.name} is opened as "
+            f"{' and '.join(given)}: for the names that a tagger finds, and {header.name} is opened as "
             f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
         )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")

@@ -172,6 +172,9 @@ def test_records_of_json_are_no_plain_text(name, tmp_path):
     (tmp_path / name).write_text('{"id": "1", "text": "Paris is nice."}\n')
     with pytest.raises(UsageError, match=f"{name} has records of JSON, and KALM reads plain text"):
         next(read_words(tmp_path / name, "cased"))
+    (tmp_path / name).write_text('[{"id": "1", "text": "Paris is nice."}]\n')
+    with pytest.raises(UsageError, match="records of JSON"):
+        next(read_words(tmp_path / name, "cased"))
 
 
 @pytest.mark.parametrize("text", ["{ braces } of a text\n", '"quoted"\n', "1996\n", "[]\n"])

@@ -121,9 +121,9 @@ def test_what_is_no_pipeline_of_names_is_refused(folder, tmp_path):
     (tmp_path / "empty" / "meta.json").write_text("{}")
     with pytest.raises(DamagedModel, match="cannot be loaded"):
         MentionTagger.open(f"spacy:{tmp_path / 'empty'}")
-    with pytest.raises(UsageError, match="has no knowledge base whose share"):
+    with pytest.raises(UsageError, match="type_prior and posterior are for KALMs"):
         MentionTagger.open(f"spacy:{folder}", type_prior=0.5)
-    with pytest.raises(UsageError, match="no knowledge base"):
+    with pytest.raises(UsageError, match="type_prior and posterior are for KALMs"):
         MentionTagger.open(f"spacy:{folder}", posterior=True)
 
 

@@ -141,7 +141,7 @@ def test_words_have_probabilities_of_their_types(tagger, home, tmp_path):
     refused = run("tag", tmp_path / "text.txt", "--type-prior", 0.5, *common)
     assert refused.code == 2 and "the model names has no priors of types" in refused.err
     refused = run("tag", tmp_path / "text.txt", "--no-posterior", *common)
-    assert refused.code == 2 and "the model names has no types of contexts" in refused.err
+    assert refused.code == 2 and "the model names is no KALM" in refused.err
     both = run("tag", tmp_path / "text.txt", "--html", page, "--output", page, *common)
     assert both.code == 2 and "--output and --html both name" in both.err
 

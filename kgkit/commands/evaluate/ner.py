@@ -48,11 +48,11 @@ def ner(
     check_sets(data, predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior, posterior=posterior)
-    weighs = {"type_prior": type_prior, "posterior": posterior}
+    options = {"type_prior": type_prior, "posterior": posterior}
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
-        config={"model": tagger.name} | {name: value for name, value in weighs.items() if value is not None},
+        config={"model": tagger.name} | {name: value for name, value in options.items() if value is not None},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))
@@ -66,7 +66,7 @@ def ner(
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
             record.score("ner", name, "token f1", score.tokens.f1, score.tokens.gold)
     gold_types = {kind for kind, score in together.by_type.items() if score.gold}
-    if gold_types and not gold_types & {*tagger.types}:
+    if gold_types and tagger.types and not gold_types & {*tagger.types}:
         messages.write(
             f"warning: {tagger.name} finds names of {', '.join(tagger.types)}, and the data have "
             f"{', '.join(sorted(gold_types))}: only the scores of spans compare"

@@ -127,7 +127,8 @@ class KALMTraining:
             raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
-        check_range(self, "prior_weight", least=0, below=math.inf)
+        if not math.isfinite(self.prior_weight):
+            raise UsageError(f"prior_weight is {self.prior_weight}; expected a finite number, 0 or more")
 
     @property
     def files(self) -> list[Path]:

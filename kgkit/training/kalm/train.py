@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -134,18 +134,20 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
 def _warn_of_spelling(
     training: KALMTraining, vocabulary: TypedVocabulary, learn: Numbers, types: TypeCounts
 ) -> None:
-    """Warn where words of the texts have no type, or seldom, since their capitals are others."""
-    counts = np.bincount(learn, minlength=len(vocabulary)).tolist()
-    spelled, folded = count_typed_words(dict(zip(vocabulary.words, counts, strict=True)), types)
-    if not folded:
-        log.warning("no word to learn from has a type in %s: the model will find no names", training.kb)
-    elif spelled * _RARE < folded:
+    """Warn where few or no words of the texts have a type as they are spelled."""
+    occurring = compress(vocabulary.words, np.bincount(learn, minlength=len(vocabulary)).tolist())
+    exact, in_any_case = count_typed_words(occurring, types)
+    if not in_any_case:
         log.warning(
-            "%d of the words to learn from have a type in %s as they are spelled, and %d with other capitals"
-            ": the model will find few names, or none. %s",
-            spelled,
+            "no word to learn from has a type in %s: its types will not be learnt from it", training.kb
+        )
+    elif exact * _RARE < in_any_case:
+        log.warning(
+            "%d of the distinct words to learn from have a type in %s as they are spelled, and %d with other "
+            "capitals: these are taken for words without a type. %s",
+            exact,
             training.kb,
-            folded - spelled,
+            in_any_case - exact,
             _SPELLING[training.style],
         )
 

@@ -204,7 +204,7 @@ def test_a_file_with_labels_is_refused(home, tmp_path):
         (
             {},
             ["oslo", "anna"],
-            "with other capitals: the model will find few names, or none. Types made of lists",
+            "with other capitals: these are taken for words without a type. Types made of lists",
         ),
         ({"style": "recipe"}, ["Oslo", "Anna"], "--style cased as they are"),
         ({}, ["zebra", "Emil"], "no word to learn from has a type in types"),
@@ -263,7 +263,7 @@ def test_the_vocabulary_may_have_words_of_other_files(home, tmp_path):
         ({"data": ()}, "nothing to learn from"),
         ({"preset": "large"}, "preset is 'large'; it is one of"),
         ({"prior_weight": -1.0}, "prior_weight is -1.0"),
-        ({"prior_weight": float("inf")}, "prior_weight is inf; it is from 0 to below inf"),
+        ({"prior_weight": float("inf")}, "prior_weight is inf; expected a finite number"),
         ({"prior_weight": 1.0, "control": True}, "a control has no types"),
         ({"feedback": False, "control": True}, "a control has no types that could be fed back"),
         ({"open_names": True, "style": "recipe"}, "open names are words with a capital"),
@@ -543,7 +543,9 @@ def test_a_share_of_the_prior_is_refused_where_nothing_takes_it(trained):
     for name, role in (("forward", None), ("both", "language_model")):
         with pytest.raises(UsageError, match=rf"{name} is opened as language_model: leave it out"):
             open_model(name, role, home=trained, device="cpu", type_prior=0.5)
-        with pytest.raises(UsageError, match=rf"posterior weighs .* and {name} is opened as language_model"):
+        with pytest.raises(
+            UsageError, match=rf"posterior: for the names .* and {name} is opened as language_model"
+        ):
             open_model(name, role, home=trained, device="cpu", posterior=True)
 
 
