@@ -49,7 +49,7 @@ from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import SavedHead, card_of, load_head
-from kgkit.heads.log_sums import LogSumExp, Vocabulary
+from kgkit.heads.log_sums import LogSumExp, WordRows
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ class KALM(SavedHead):
         vectors, targets = output.vectors.flatten(0, 1), words.flatten()  # N = B S
         own = (vectors * self.embedding[targets]).sum(-1) + self.bias[targets]  # (N,)
         rows_by_type = [members[targets].nonzero()[:, 0] for members in self.members]  # others need no sum
-        vocabularies = list(map(Vocabulary, rows_by_type, self._vocabularies()))
+        vocabularies = list(map(WordRows, rows_by_type, self._vocabularies()))
         sums_by_type = LogSumExp.apply(vectors, self.embedding, self.bias, vocabularies)  # type: ignore[no-untyped-call]
         columns = [
             torch.full_like(own, -torch.inf).index_copy(0, rows, own[rows] - sums).view(words.shape)  # (4)

@@ -12,7 +12,7 @@ from torch import Tensor
 _LOGITS: Final = (2_000_000, 200_000_000)  # that are computed at a time: on a CPU, elsewhere
 
 
-class Vocabulary(NamedTuple):
+class WordRows(NamedTuple):
     """Words that are summed over, and the rows that ask for the sum.
 
     Attributes:
@@ -24,7 +24,7 @@ class Vocabulary(NamedTuple):
     words: slice | Tensor
 
 
-ALL: Final = Vocabulary(slice(None), slice(None))
+ALL: Final = WordRows(slice(None), slice(None))
 """All words, for all rows."""
 
 
@@ -39,7 +39,7 @@ class LogSumExp(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, vocabularies: Sequence[Vocabulary]
+        ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, vocabularies: Sequence[WordRows]
     ) -> tuple[Tensor, ...]:
         """Return the sums (N_j,) of each vocabulary, for vectors (N, E), weights (V, E) and bias (V,)."""
         results = []
