@@ -50,6 +50,7 @@ from torch.nn import functional
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import SavedHead, card_of, load_head
 from kgkit.heads.log_sums import LogSumExp, WordRows
+from kgkit.heads.padded_rows import locked_mask, mean_square, turn_rows
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class LSTMStack(nn.Module):
             half: columns of W^h that this direction has.
         """
         masks = [
-            _locked(words.new_ones(len(words), 1, width), self.config.dropout_hidden, self.training)
+            locked_mask(words.new_ones(len(words), 1, width), self.config.dropout_hidden, self.training)
             for _, width in self.config.widths()[:-1]
         ]
         if types is not None:
@@ -314,19 +315,19 @@ class KALM(SavedHead):
                 f"found {vectors.shape[1]} words{' and a state' if state is not None else ''}: a model of "
                 "both directions reads three or more, and carries no state"
             )
-        vectors = vectors * _locked(vectors[:, :1].detach(), config.dropout_input, self.training)
+        vectors = vectors * locked_mask(vectors[:, :1].detach(), config.dropout_input, self.training)
         types = self.types if config.feeds_back else None
         raw, dropped = [], []
         for number, stack in enumerate(self.directions):
             assert isinstance(stack, LSTMStack)
-            words = vectors if number == 0 else _turned(vectors, lengths)
+            words = vectors if number == 0 else turn_rows(vectors, lengths)
             half = slice(number * config.embedding, (number + 1) * config.embedding)
             before = stack.begin(len(words)) if state is None else state
             states, state_behind = stack(words, before, types, half)
-            drop = _locked(states[:, :1].detach(), config.dropout_output, self.training)
+            drop = locked_mask(states[:, :1].detach(), config.dropout_output, self.training)
             both = (states, states * drop)
             if number == 1:
-                both = _turned(both[0], lengths), _turned(both[1], lengths)
+                both = turn_rows(both[0], lengths), turn_rows(both[1], lengths)
             raw.append(both[0])
             dropped.append(both[1])
         if self.join is None:
@@ -375,10 +376,10 @@ class KALM(SavedHead):
         total = losses[real].mean()
         count = len(output.raw)
         for dropped, raw in zip(output.dropped, output.raw, strict=True):
-            total = total + config.activation / count * _mean_square(dropped, output.lengths)
+            total = total + config.activation / count * mean_square(dropped, output.lengths)
             if raw.shape[1] > 1:
                 steps = None if output.lengths is None else output.lengths - 1
-                total = total + config.slowness / count * _mean_square(raw[:, 1:] - raw[:, :-1], steps)
+                total = total + config.slowness / count * mean_square(raw[:, 1:] - raw[:, :-1], steps)
         return total
 
     def divergence(self, output: KALMOutput, words: Tensor) -> Tensor:
@@ -457,29 +458,6 @@ class KALM(SavedHead):
         except UsageError as error:
             raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
         return kalm
-
-
-def _locked(like: Tensor, share: float, training: bool) -> Tensor:
-    """Return a mask of the shape of *like*, (B, 1, width), which is the same for all words of a row."""
-    return functional.dropout(torch.ones_like(like), share, training)
-
-
-def _mean_square(states: Tensor, lengths: Tensor | None) -> Tensor:
-    """Return the mean of the squares of states (B, T, ·) that are not padding."""
-    squares = states.pow(2)
-    if lengths is None:
-        return squares.mean()
-    return squares[torch.arange(states.shape[1], device=states.device) < lengths[:, None]].mean()
-
-
-def _turned(vectors: Tensor, lengths: Tensor | None) -> Tensor:
-    """Return rows (B, T, ·) with their words in the other order; what is padded stays behind."""
-    if lengths is None:
-        return vectors.flip(1)
-    positions = torch.arange(vectors.shape[1], device=vectors.device)
-    turned = lengths[:, None] - 1 - positions  # (B, T)
-    turned = torch.where(turned >= 0, turned, positions)
-    return vectors.gather(1, turned[..., None].expand_as(vectors))
 
 
 def _check_vocabularies(members: Tensor, prior: Tensor, shape: tuple[int, int]) -> None:

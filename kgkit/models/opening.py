@@ -124,10 +124,10 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
     check_sizes(folder, manifest)
     chosen = role or roles[0]
     decoding = {"type_prior": opening.type_prior, "posterior": opening.posterior}
-    given = [name for name, value in decoding.items() if value is not None]
-    if given and chosen != "tagger":
+    asked = [name for name, value in decoding.items() if value is not None]
+    if asked and chosen != "tagger":
         raise UsageError(
-            f"{' and '.join(given)}: for the names that a tagger finds, and {header.name} is opened as "
+            f"{' and '.join(asked)}: for the names that a tagger finds, and {header.name} is opened as "
             f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
         )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")
