@@ -78,6 +78,8 @@ MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "kalm-senses": ("--senses", "none"),
     "awd-both": ("--control", "--bidirectional"),
     "kalm-both": ("--bidirectional",),
+    "awd-both-1": ("--control", "--bidirectional", "--seed", "1"),
+    "kalm-both-1": ("--bidirectional", "--seed", "1"),
     "kalm-both-senses": ("--bidirectional", "--senses", "none"),
     "kalm-both-prior": ("--bidirectional", "--prior-weight", "1"),
     "extra": ("--bidirectional", "--data", "EXTRA"),
@@ -91,7 +93,9 @@ MODELS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Models by name, and the options that they are trained with."""
 
-LANGUAGE: Final = ("awd", "kalm", "kalm-plain", "kalm-senses", "awd-both", "kalm-both", "extra")
+LANGUAGE: Final = (
+    "awd", "kalm", "kalm-plain", "kalm-senses", "awd-both", "kalm-both", "awd-both-1", "kalm-both-1", "extra"
+)  # fmt: skip
 NAMES: Final = {
     "looked up alone": NameRow("kalm-both", 1.0),
     "looked up alone, no other senses": NameRow("kalm-both-senses", 1.0),
@@ -318,8 +322,8 @@ def score_reduced_kbs(bench: Bench) -> list[ReducedKBRow]:
     """Train the models with words of the knowledge base left out, and return their scores."""
     rows = []
     for percent in LEFT_OUT:
-        names = [f"without-{percent}", f"without-{percent}-both"]
-        for name, words in zip(names, ((), ("--bidirectional",)), strict=True):
+        names = [f"without-{percent}", f"without-{percent}-both"] if percent else ["kalm", "kalm-both"]
+        for name, words in zip(names, (MODELS["kalm"], MODELS["kalm-both"]), strict=True):
             bench.train(name, words, bench.left_out(percent))
         nats = bench.perplexity(names[0], "testa")
         scores = bench.names(NameRow(names[1], 0.6), "testb")
