@@ -195,5 +195,11 @@ def test_words_that_are_left_out_are_a_table_and_a_picture(folder, in_one_proces
     assert float(rows[0][4].rstrip(" |")) > float(rows[1][4].rstrip(" |"))
     picture = (folder / "left-out.svg").read_text()
     assert picture.startswith("<?xml") and picture.count("<!-- ") > 10
-    for label in ("F1 of names", "perplexity, valid", "40 %"):
+    for label in ("F1 of names", "pseudo-perplexity, valid", "40 %"):
         assert f"<!-- {label} -->" in picture
+
+
+def test_words_that_are_left_out_stay_in_the_vocabulary(folder):
+    bench = kalm.Bench(Home(folder), folder, "types", [])
+    words = {word for of_type in kalm_kb.words_of(Home(folder), "types")[0].values() for word in of_type}
+    assert {*bench.kb_words().read_text().split()} == words
