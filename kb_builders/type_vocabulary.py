@@ -34,7 +34,7 @@ class TypeVocabularyBuilder(Builder):
     """Words and the types they may have."""
 
     name: ClassVar[str] = "type_vocabulary"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
 
     def look(self, source: Path) -> Files:
         """Return the files `TYPE.txt` of the folder *source*."""

@@ -5,11 +5,11 @@ An entry ends at a comma or at the end of its line. What is done to an entry, ea
     'buttermilk'                      quotation marks around it are taken off
     Cranberries (fresh, frozen)       what stands in brackets is a remark: no part of the name,
                                       but its words are words of the type; commas in it end nothing
-    Broccoli                          capital letters become small ones: lists have them by chance
     48                                an entry without a letter is left out
-    drink, Drink                      an entry that is written twice counts once
+    drink, Drink                      an entry that is written twice counts once, as it was written first
 
-Spelling is nobody's business here: `sourcream` stays what it is.
+Spelling is nobody's business here: `sourcream` stays what it is, and so does `Broccoli`. Who reads texts in
+small letters reads the words so.
 """
 
 import re
@@ -57,19 +57,19 @@ def read(path: Path) -> Listed:
             entry = _clean(piece.strip(), cleaned)
             if entry is None:
                 continue
-            if entry in pairs:
+            name, remark = entry
+            if (pair := (name.lower(), remark.lower())) in pairs:
                 cleaned["written twice"] += 1
                 continue
-            pairs.add(entry)
-            name, remark = entry
-            names.add(name)
+            pairs.add(pair)
+            names.add(name.lower())
             for surface in dict.fromkeys([name, *_words(f"{name} {remark}")]):
                 counts[surface] += 1
     attributes = {
         "file": path.name,
         "entries": entries,
         "names": len(names),
-        "words": sum(" " not in surface for surface in counts),
+        "words": len({surface.lower() for surface in counts if " " not in surface}),
         "cleaned": {what: count for what, count in sorted(cleaned.items()) if count},
     }
     return Listed({surface: float(count) for surface, count in counts.items()}, attributes)
@@ -85,9 +85,6 @@ def _clean(text: str, cleaned: Counter[str]) -> tuple[str, str] | None:
     if not any(map(str.isalpha, text)):
         cleaned["without a letter"] += 1
         return None
-    if text != text.lower():
-        cleaned["capital letters"] += 1
-        text = text.lower()
     remark = " ".join(_REMARK.findall(text))
     name = " ".join(_REMARK.sub(" ", text).split())
     if name != text:
@@ -97,4 +94,4 @@ def _clean(text: str, cleaned: Counter[str]) -> tuple[str, str] | None:
 
 def _words(text: str) -> list[str]:
     words = [word.strip(_AROUND) for word in text.split()]
-    return [word for word in words if any(map(str.isalpha, word)) and word not in FUNCTION_WORDS]
+    return [word for word in words if any(map(str.isalpha, word)) and word.lower() not in FUNCTION_WORDS]

@@ -11,8 +11,9 @@ the vocabulary lacks are `<unk>`. Words are cut in one of two styles:
 The vocabulary has the words of the training texts and those of the types of a knowledge base. A word with a
 type is not among the general words, unless `overlap` says so: then it is both. P(type | word) is that of the
 counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
-names). Of a word without a type it is 1 for type 0. A word with types has a share of type 0 where another
-knowledge base counts it in other spellings too: WordNet's *may* beside *May*.
+names), or in small letters where texts are read so. Of a word without a type it is 1 for type 0. A word with
+types has a share of type 0 where another knowledge base counts it in other spellings too: WordNet's *may*
+beside *May*.
 
 With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
 type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of
@@ -137,13 +138,16 @@ class TypeCounts(NamedTuple):
     general: Mapping[str, float]
 
 
-def count_types(kb: KnowledgeBase, senses: KnowledgeBase | None = None) -> TypeCounts:
+def count_types(
+    kb: KnowledgeBase, senses: KnowledgeBase | None = None, style: WordStyle = "cased"
+) -> TypeCounts:
     """Return the counts of the types of words in a knowledge base, as the builder `type_vocabulary` makes it.
 
     Args:
         kb: knowledge base whose entities are types, with words as surfaces.
         senses: knowledge base with other senses of these words: what it counts of them in other spellings is
             of no type; None: no word with a type has a share of type 0.
+        style: how the words are spelled: as the knowledge base has them, or in small letters.
 
     Raises:
         UsageError: if *kb* has other entities than types.
@@ -154,18 +158,21 @@ def count_types(kb: KnowledgeBase, senses: KnowledgeBase | None = None) -> TypeC
             f"the knowledge base {kb.name} has entities that are no types of words: "
             f"`kgkit build-kb type_vocabulary --source kb:{kb.name}` makes one of it"
         )
-    counts: dict[str, dict[str, float]] = defaultdict(dict)
+    counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    spellings: dict[str, set[str]] = defaultdict(set)
     for surface, key, count in _weights(kb):
         if count > 0 and not re.search(r"\s", surface):
-            counts[surface][key] = count
+            word = spell_word(surface, style)
+            counts[word][key] += count
+            spellings[word].add(surface)
     general: dict[str, float] = defaultdict(float)
     if senses is not None:
-        spelled = defaultdict(list)
+        by_fold = defaultdict(list)
         for word in counts:
-            spelled[fold(word)].append(word)
+            by_fold[fold(word)].append(word)
         for surface, _, count in _weights(senses):
-            for word in spelled.get(fold(surface), ()):
-                if word != surface:
+            for word in by_fold.get(fold(surface), ()):
+                if surface not in spellings[word]:
                     general[word] += count
     return TypeCounts(types, counts, general)
 

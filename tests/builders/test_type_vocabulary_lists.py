@@ -8,6 +8,7 @@ import kgkit
 from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kgkit.building import Alias
 from kgkit.errors import NotThere, SourceError
+from kgkit.inputs.kalm import count_types
 from tests.cli_helpers import install_builder, run
 from tests.doc_pages import ROOT
 
@@ -49,7 +50,7 @@ def prior(kb, word):
 
 
 def words(kb, kind):
-    """Return the surfaces of a type, as they are folded."""
+    """Return the surfaces of a type, folded."""
     number = kb.id(kind)
     rows = kb.store.items("aliases")
     return {surface.decode() for surface, _ in rows if number in kb.candidates(surface.decode()).ids}
@@ -72,14 +73,25 @@ def test_entries_end_at_commas_and_line_ends_but_not_in_brackets(kb):
 
 def test_a_word_counts_once_in_each_name_and_remark_of_its_type(kb):
     # dairy: sour cream, cream; fruit: cream of coconut
-    assert prior(kb, "cream") == {"dairy": 0.667, "fruit": 0.333}
+    counts = count_types(kb, style="recipe").counts
+    assert counts["cream"] == {"dairy": 2.0, "fruit": 1.0}
     assert prior(kb, "sour cream") == prior(kb, "Sour") == {"dairy": 1.0}
     assert prior(kb, "of") == prior(kb, "48") == {}
 
 
-def test_capitals_of_a_list_do_not_matter(kb):
-    for word in ("butter", "Butter", "BUTTER"):
+def test_capitals_of_a_list_are_kept_and_a_look_up_reads_any(kb):
+    for word in ("butter", "Butter", "BUTTER", "sour"):
         assert prior(kb, word) == {"dairy": 1.0}
+    counts = count_types(kb).counts
+    assert counts["Cream"] == {"dairy": 1.0} and counts["cream"] == {"dairy": 1.0, "fruit": 1.0}
+    assert {"Sour", "Cranberries", "Fruit"} <= counts.keys() and not {"sour", "Butter"} & counts.keys()
+
+
+def test_a_list_of_names_has_their_words_without_function_words(tmp_path):
+    (tmp_path / "band.txt").write_text("The Who, Bank of Scotland (UK)\nthe who\n", encoding="utf-8")
+    records = TypeVocabularyBuilder().observe(tmp_path, "all")
+    surfaces = {record.surface: record.count for record in records if isinstance(record, Alias)}
+    assert surfaces == dict.fromkeys(["The Who", "Who", "Bank of Scotland", "Bank", "Scotland", "UK"], 1.0)
 
 
 def test_what_was_cleaned_is_told_with_the_type(kb):
@@ -89,7 +101,6 @@ def test_what_was_cleaned_is_told_with_the_type(kb):
         "names": 5,
         "words": 5,
         "cleaned": {
-            "capital letters": 2,
             "quotation marks": 3,
             "white space around a line": 1,
             "without a letter": 1,
@@ -98,7 +109,7 @@ def test_what_was_cleaned_is_told_with_the_type(kb):
     }
     fruit = kb["fruit"].attributes
     assert (fruit["entries"], fruit["names"]) == (7, 5)
-    assert fruit["cleaned"] == {"brackets": 3, "capital letters": 3}
+    assert fruit["cleaned"] == {"brackets": 3}
 
 
 def test_it_is_logged_too(lists, caplog):
@@ -112,7 +123,7 @@ def test_it_is_logged_too(lists, caplog):
     [
         ("it's", {"it's"}),  # no quotation marks around it
         ("ramen-style", {"ramen-style"}),
-        ("B-52's, h20", {"b-52's", "h20"}),
+        ("B-52's, h20", {"B-52's", "h20"}),
         ("salt (sea) flakes", {"salt flakes", "salt", "sea", "flakes"}),
         ("salt (sea", {"salt (sea", "salt", "sea"}),  # a bracket that is never closed is no remark
         ("nuts (all), seeds", {"nuts", "seeds"}),

@@ -135,6 +135,18 @@ def test_the_prior_is_that_of_the_exact_spelling_with_a_share_of_other_senses(kb
     assert prior_of(without, "May") == pytest.approx({"": 0.0, "LOC": 0.0, "PER": 1.0})
 
 
+def test_types_of_recipes_are_read_in_small_letters_as_the_texts_are(tmp_path):
+    records = type_records(LOC={"Paris": 8.0, "May": 1.0}, PER={"may": 3.0, "MAY": 2.0})
+    with build(tmp_path, records, name="types") as kb, build(tmp_path, SENSES, name="senses") as senses:
+        counts = count_types(kb, senses, "recipe")
+        assert count_types(kb, style="recipe").general == {}
+    assert counts.counts == {
+        "paris": {"LOC": pytest.approx(8, abs=0.01)},
+        "may": {"LOC": pytest.approx(1, abs=0.01), "PER": pytest.approx(5, abs=0.01)},
+    }
+    assert "may" not in counts.general  # the knowledge base of types has every spelling of the other
+
+
 def test_a_control_has_the_same_words(kbs, text):
     vocabulary = vocabulary_of(kbs, text)
     control = control_vocabulary(vocabulary)

@@ -19,7 +19,6 @@ from kgkit.home import Home
 from kgkit.inputs.kalm import (
     TypeCounts,
     TypedVocabulary,
-    WordStyle,
     control_vocabulary,
     count_typed_words,
     count_types,
@@ -50,13 +49,6 @@ log = logging.getLogger(__name__)
 TASK: Final = "lm"
 _HELD_OUT: Final = 10  # the last part in so many, where no file is named
 _RARE: Final = 10  # so many times more words have a type where capitals do not count
-
-_SPELLING: Final[Mapping[WordStyle, str]] = {
-    "cased": "Types made of lists have small letters, and --style recipe reads texts so; docs/kalm.md says "
-    "how types keep their capitals",
-    "recipe": "--style recipe reads texts in small letters, --style cased as they are",
-}
-"""What to do where the capitals of texts are not those of a knowledge base of types."""
 
 
 class WordData(NamedTuple):
@@ -103,7 +95,7 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
     with ExitStack() as stack:
         kb = None if training.kb is None else stack.enter_context(open_kb(training.kb, home.path))
         senses = None if kb is None else _open_senses(stack, home, training.senses, kb)
-        types = None if kb is None else count_types(kb, senses)
+        types = None if kb is None else count_types(kb, senses, training.style)
         sentences = chain.from_iterable(
             read_words(path, training.style) for path in (*training.data, *training.words)
         )
@@ -144,11 +136,11 @@ def _warn_of_spelling(
     elif exact * _RARE < in_any_case:
         log.warning(
             "%d of the distinct words to learn from have a type in %s as they are spelled, and %d with other "
-            "capitals: these are taken for words without a type. %s",
+            "capitals: these are taken for words without a type. --style recipe reads texts and types in "
+            "small letters",
             exact,
             training.kb,
             in_any_case - exact,
-            _SPELLING[training.style],
         )
 
 

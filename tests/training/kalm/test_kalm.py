@@ -204,9 +204,9 @@ def test_a_file_with_labels_is_refused(home, tmp_path):
         (
             {},
             ["oslo", "anna"],
-            "with other capitals: these are taken for words without a type. Types made of lists",
+            "with other capitals: these are taken for words without a type. --style recipe reads",
         ),
-        ({"style": "recipe"}, ["Oslo", "Anna"], "--style cased as they are"),
+        ({"style": "recipe"}, ["Oslo", "Anna"], ""),
         ({}, ["zebra", "Emil"], "no word to learn from has a type in types"),
         ({"style": "recipe"}, ["oslo", "anna"], ""),
         ({"control": True}, ["zebra", "Emil"], ""),
