@@ -121,7 +121,7 @@ NAMES: Final = {
     "open names, posterior, + prior in decoding": NameRow("open", 0.6, posterior=True),
     "open names, no other senses, looked up alone": NameRow("open-senses", 1.0),
     "open names, no other senses": NameRow("open-senses", 0.0),
-    "open names, no other senses, posterior, + prior in decoding": NameRow("open-senses", 0.6, posterior=True),
+    "open names, no other senses, posterior, + prior": NameRow("open-senses", 0.6, posterior=True),
     "taught by it": NameRow("open", 0.6, posterior=True, taught=True),
     "open names, all": NameRow("open-all", 0.6),
     "open names, all, tuned": NameRow("open-all", None),
