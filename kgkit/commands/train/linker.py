@@ -32,6 +32,7 @@ from kgkit.commands.train.linker_options import (
     PresetOption,
     SecondStageOption,
     SenseGoldOption,
+    TaughtTextOption,
     TeacherOption,
     VectorControlOption,
     YieldingOption,
@@ -66,6 +67,7 @@ def linker(
     heads: HeadsOption = 1,
     bf16: LinkerBf16Option = None,
     teacher: TeacherOption = "",
+    text: TaughtTextOption = None,
     neighbours: NeighboursOption = None,
     balance: BalanceOption = 0.0,
     yielding: YieldingOption = False,
@@ -89,8 +91,9 @@ def linker(
             preset,
             task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
-            heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, neighbours=neighbours,
-            balance=balance, yielding=yielding, prior=prior != "kb", first=first, encoder=encoder,
+            heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, text=text,
+            neighbours=neighbours, balance=balance, yielding=yielding, prior=prior != "kb", first=first,
+            encoder=encoder,
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
@@ -126,6 +129,7 @@ def linker(
         else None,
         mentions=mentions,
         teacher=teacher,
+        text=tuple(text or ()),
         neighbours=tuple(neighbours or ()),
         ridge=RidgeConfig(balance=balance, yielding=yielding, prior=prior),
     )

@@ -152,6 +152,15 @@ TeacherOption = Annotated[
     typer.Option(
         "--teacher",
         metavar="MODEL",
-        help="Linker that says what mentions in --data mean, plain text: a portable head learns its scores.",
+        help="Linker that says what mentions in plain text mean: a portable head learns its scores. The text "
+        "is --data, or --text beside data with gold.",
+    ),
+]
+TaughtTextOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--text",
+        metavar="FILE",
+        help="head: plain text that --teacher reads, beside --data with gold; repeat it for more.",
     ),
 ]

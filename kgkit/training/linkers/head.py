@@ -138,7 +138,8 @@ def train_head(
         arrays, _ = weighed(data, together)
     sentences = [*labelled_sentences(data, together, arrays, progress)]
     if config.portable:
-        sentences = [sentence.with_prior_features(config.portable) for sentence in sentences]
+        counted = ["kb" if part.is_taught else config.portable for part in parts]
+        sentences = [sentence.with_prior_features(counted[sentence.part]) for sentence in sentences]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
     seeds = range(config.seed, config.seed + config.heads)
@@ -273,7 +274,8 @@ def labelled_sentences(
     begin = 0
     for index, part in enumerate(data.parts):
         held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
-        own = part.own_sums()
+        is_counted = any(part is counted for counted in data.counted())
+        own = part.own_sums() if is_counted else [{} for _ in part.labelled]
         row = begin
         for number, labelled in enumerate(part.labelled):
             candidates = labelled.candidates

@@ -70,6 +70,11 @@ class TrainingSet:
         self.entities = np.array([entity for _, _, _, entity in rows], np.uint32)
         self.mean = self._mean()
 
+    @property
+    def is_taught(self) -> bool:
+        """Whether a teacher says what the mentions mean; there is no gold then."""
+        return any(document.targets is not None for document in self.labelled)
+
     def _right_rows(self) -> "list[tuple[int, int, int, int]]":
         """Return row, document, meaning and entity of each right candidate."""
         rows, row = [], 0
@@ -128,7 +133,7 @@ class LinkerData(NamedTuple):
     Attributes:
         reader: reader of mentions, by the encoder that training begins with.
         vectors: vectors of the entities' texts, by the same encoder.
-        parts: sets of documents: SemCor, a KB's examples.
+        parts: sets of documents: SemCor, text that a teacher has read, a KB's examples.
         ridge: settings of the means and the map.
         text_ids: ids of the entities whose texts stand for all in `text_mean`: the candidates in the data,
             where texts are encoded as they are needed; None: all entities.
@@ -145,14 +150,21 @@ class LinkerData(NamedTuple):
         return text_mean(self.vectors, self.text_ids)
 
     def sums(self) -> Sums:
-        """Return the sums of all sets together.
+        """Return the sums of all sets with gold together; where none has, of all.
 
         Raises:
             UsageError: if no mention has a right candidate.
         """
         if not sum(len(part.meanings) for part in self.parts):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
-        return joined([part.sums() for part in self.parts])
+        return joined([part.sums() for part in self.counted()])
+
+    def counted(self) -> "Sequence[TrainingSet]":
+        """Return the sets whose meanings are counted: those with gold, or all if none has.
+
+        What a teacher says of a text was not seen in it.
+        """
+        return [part for part in self.parts if not part.is_taught] or self.parts
 
 
 def candidate_ids(sources: Iterable[Sequence[LabelledDocument]]) -> Ids:

@@ -79,8 +79,8 @@ class LinkerTraining:
         coherence: settings of the second stage; None for none.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
-        teacher: name or folder of the model whose scores of plain text a portable head learns; "": the data
-            have gold.
+        teacher: name or folder of the model whose scores of plain text a portable head learns; "": none.
+        text: files of plain text, of which *teacher* says what it means, beside *data* that have gold.
         neighbours: relations, or `any`: the texts of an entity's neighbours by each are read beside its own.
     """
 
@@ -103,12 +103,13 @@ class LinkerTraining:
     coherence: CoherenceTraining | None = None
     mentions: str = ""
     teacher: str = ""
+    text: tuple[Path, ...] = ()
     neighbours: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[Path, ...]:
         """Paths of all files that are read."""
-        return (*self.data, *self.gold, *self.without)
+        return (*self.data, *self.gold, *self.text, *self.without)
 
     def __post_init__(self) -> None:
         if self.task not in (tasks := ("wsd", "el", "text")):
@@ -180,30 +181,36 @@ class LinkerTraining:
             )
 
     def _check_teacher(self) -> None:
-        """Make sure that plain text has a teacher, and that what learns of one can.
+        """Make sure that plain text has a teacher, and a teacher plain text, and that what learns of it can.
 
         Raises:
             UsageError: if not.
         """
-        if (self.task == "text") != bool(self.teacher):
+        if (self.task == "text" or self.text) and not self.teacher:
+            raise UsageError("plain text has no gold: name the model that says what it means with --teacher")
+        if not self.teacher:
+            return
+        if self.task != "text" and not self.text:
             raise UsageError(
-                "plain text has no gold: name the model that says what it means with --teacher"
-                if self.task == "text"
-                else f"--teacher says what plain text means, and --task {self.task} has gold: leave out one"
+                f"--teacher says what plain text means, and the data of --task {self.task} have gold: name "
+                "files of plain text with --text, or leave it out"
             )
-        if self.teacher and (self.type != HEAD or self.head is None or self.head.portable != "kb"):
+        if self.task == "text" and self.text:
+            raise UsageError("--text is plain text beside data with gold: name all plain text with --data")
+        portable = None if self.head is None else self.head.portable
+        if self.type != HEAD or portable is None or (self.task == "text" and portable != "kb"):
             raise UsageError(
-                "a teacher's scores are learnt by a head that is portable, with the priors of the knowledge "
-                "base: add --type head --portable kb"
+                "a teacher's scores are learnt by a head that is portable: add --type head --portable kb; or "
+                "--portable data, where other data have gold that priors are counted on"
             )
-        if self.teacher and self.coherence is not None:
+        if self.task == "text" and self.coherence is not None:
             raise UsageError("coherence is learnt from gold, which plain text has not: leave out --coherence")
 
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     """Return the command that trains the model *name* for *kb*, with the settings that are options of it."""
     words = [
-        *([] if training.teacher else ["--task", training.task]),
+        *([] if training.task == "text" else ["--task", training.task]),
         "--type",
         training.type,
         "--name",
@@ -220,6 +227,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
         ("balance", training.ridge.balance, 0.0), ("prior", training.ridge.prior, "kb"),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
+    words += [word for path in training.text for word in ("--text", str(path))]
     words += ["--examples"] if training.examples else []
     words += ["--yielding"] if training.ridge.yielding else []
     words += [word for relation in training.neighbours for word in ("--neighbours", relation)]
@@ -266,7 +274,9 @@ def sources_of(
     *,
     device: str = "auto",
 ) -> Iterator[Sequence[LabelledDocument]]:
-    """Yield the sets of documents, data before examples; warn of gold entities that *kb* does not have.
+    """Yield the sets of documents: data, plain text that a teacher reads, examples.
+
+    Gold entities that *kb* does not have are warned of.
 
     Raises:
         NotThere: if a file is not there, or examples are wanted and there are none.
@@ -275,8 +285,9 @@ def sources_of(
         UnknownName: if there is no such teacher.
     """
     missing = MissingGold(kb)
-    if training.teacher:
-        teacher = find_scorer(training.teacher, kb, device=device)
+    teacher = find_scorer(training.teacher, kb, device=device) if training.teacher else None
+    if training.task == "text":
+        assert teacher is not None
         parts = [taught_documents(generator, teacher, data) for data in training.data]
     elif training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
@@ -289,6 +300,10 @@ def sources_of(
         listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
         listed = hold_out_each_tenth(listed).learn if training.mentions else listed
         yield missing.check(listed, required=not training.examples)
+    if training.text:
+        assert teacher is not None
+        taught = chain.from_iterable(taught_documents(generator, teacher, path) for path in training.text)
+        yield list(count_items(taught, "reading what the teacher says", progress))
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))

@@ -16,8 +16,9 @@ from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.models.kinds import LINKER
+from kgkit.training.linkers import head as head_training
 from kgkit.training.linkers import settings as linker_settings
-from kgkit.training.linkers.head import HeadConfig, best_of
+from kgkit.training.linkers.head import HeadConfig, best_of, labelled_sentences
 from kgkit.training.linkers.labelled import taught_documents
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -188,6 +189,75 @@ def test_the_command_has_a_model_taught_by_another(kb, plain, tmp_path, monkeypa
     assert refused.code == 2 and "add --type head --portable kb" in refused.err
     refused = run("train", "linker", "--type", "full", "--balance", "0.5", "--task", "el", *settings[:-2])
     assert refused.code == 2 and "--balance, --yielding and --prior are settings of" in refused.err
+
+
+# -- a teacher beside gold --------------------------------------------------
+
+
+def mixed(labelled, plain, **settings):
+    return taught(plain, **{"task": "el", "data": (labelled,), "text": (plain,), **settings})
+
+
+@pytest.mark.parametrize("portable", ["kb", "data"])
+def test_a_head_learns_from_gold_and_from_its_teacher(portable, kb, labelled, plain, oracle):
+    head = HeadConfig(portable=portable, width=16, epochs=30, batch=16, lr=1e-2)
+    folder = train_linker(kb, "both", mixed(labelled, plain, head=head), device="cpu")
+    manifest = LINKER.read(folder)
+    assert manifest.task == "el" and not manifest.build
+    assert {str(labelled), str(plain)} == manifest.data.keys()
+    assert "--task el" in manifest.command and f"--text {plain}" in manifest.command
+    barking, eating = Linker.open(kb, model="both")([BARKS, EATS])
+    if portable == "kb":  # twenty documents are too few to count priors on without one of them
+        assert barking.links[0].entity == "dog" and eating.links[-1].entity == "hot dog"
+
+
+def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeypatch):
+    seen = {}
+
+    def keep(data, together, arrays, progress):
+        sentences = [*labelled_sentences(data, together, arrays, progress)]
+        seen.update(data=data, together=together, sentences=sentences)
+        return iter(sentences)
+
+    monkeypatch.setattr(head_training, "labelled_sentences", keep)
+    head = HeadConfig(portable="data", width=16, epochs=1, batch=16)
+    train_linker(kb, "both", mixed(labelled, plain, head=head), device="cpu")
+    gold, text = seen["data"].parts
+    assert not gold.is_taught and text.is_taught
+    assert seen["together"].counts.sum() == gold.sums().counts.sum() == 20
+    counts = {part: [] for part in (0, 1)}
+    for sentence in seen["sentences"]:
+        counts[sentence.part] += [np.expm1(values[:, 0]) for values in sentence.sentence.features]
+    # Each mention of the gold without its own document, each of the text beside all of the gold.
+    assert {round(float(values.sum())) for values in counts[0]} == {19}
+    assert {round(float(values.sum())) for values in counts[1] if len(values) == 2} == {20}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "el", "text": ()}, "name files of plain text with --text"),
+        ({"task": "text"}, "--text is plain text beside data with gold"),
+        ({"teacher": ""}, "plain text has no gold: name the model"),
+        ({"type": "ridge", "head": None}, "add --type head --portable kb"),
+        ({"head": HeadConfig()}, "add --type head --portable kb"),
+    ],
+)
+def test_a_teacher_beside_gold_has_text_and_teaches_a_portable_head(settings, message, labelled, plain):
+    with pytest.raises(UsageError, match=message):
+        mixed(labelled, plain, **settings)
+
+
+def test_the_command_reads_gold_and_a_teacher_s_text(kb, labelled, plain, monkeypatch):
+    monkeypatch.setattr("kgkit.training.linkers.settings.SpanConfig", lambda **_: READ)
+    home = kb.home.path.parents[1]
+    options = ("--task", "el", "--data", labelled, "--text", plain, "--type", "head", "--portable", "data")
+    done = run("train", "linker", "--teacher", "prior", *options, "--name", "both", "--epochs", "2",
+               "--home", home)  # fmt: skip
+    assert done.code == 0, done.err
+    assert "both: head, el, for any knowledge base" in done.out
+    refused = run("train", "linker", *options, "--name", "both", "--home", home)
+    assert refused.code == 2 and "with --teacher" in refused.err
 
 
 # -- texts of neighbours ----------------------------------------------------
