@@ -274,7 +274,7 @@ def labelled_sentences(
     begin = 0
     for index, part in enumerate(data.parts):
         held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
-        is_counted = any(part is counted for counted in data.counted())
+        is_counted = any(part is counted for counted in data.counted_parts())
         own = part.own_sums() if is_counted else [{} for _ in part.labelled]
         row = begin
         for number, labelled in enumerate(part.labelled):

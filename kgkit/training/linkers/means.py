@@ -157,9 +157,9 @@ class LinkerData(NamedTuple):
         """
         if not sum(len(part.meanings) for part in self.parts):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
-        return joined([part.sums() for part in self.counted()])
+        return joined([part.sums() for part in self.counted_parts()])
 
-    def counted(self) -> "Sequence[TrainingSet]":
+    def counted_parts(self) -> "Sequence[TrainingSet]":
         """Return the sets whose meanings are counted: those with gold, or all if none has.
 
         What a teacher says of a text was not seen in it.
