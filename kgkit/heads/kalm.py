@@ -411,6 +411,7 @@ class KALM(SavedHead):
         prior_weight: float,
         *,
         posterior: bool = False,
+        prior: Tensor | None = None,
     ) -> Tensor:
         """Return the mixture of types (B, S, 1 + K) of words (B, S): equation (10).
 
@@ -420,11 +421,13 @@ class KALM(SavedHead):
             context_weight: α.
             prior_weight: β.
             posterior: whether `posterior` has the weight α, in the place of P(τ | contexts); not published.
+            prior: (B, S, 1 + K) P(τ | y); None: the one that the model has of the words.
         """
+        prior = self.prior[words] if prior is None else prior
         if not context_weight:
-            return prior_weight * self.prior[words]
+            return prior_weight * prior
         types = self.posterior(output, words) if posterior else output.types.exp()
-        return context_weight * types + prior_weight * self.prior[words]
+        return context_weight * types + prior_weight * prior
 
     def _vocabularies(self) -> list[slice | Tensor]:
         """Return the words of each type, as a slice where they stand together."""

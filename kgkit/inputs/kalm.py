@@ -13,7 +13,7 @@ type is not among the general words, unless `overlap` says so: then it is both. 
 counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
 names), or in small letters where texts are read so. Of a word without a type it is 1 for type 0. A word with
 types has a share of type 0 where another knowledge base counts it in other spellings too: WordNet's *may*
-beside *May*.
+beside *May*. Inside of a sentence a capital says that it is not the other spelling: there it has none.
 
 With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
 type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of
@@ -266,6 +266,21 @@ class TypedVocabulary:
                 sequence += self.ids(sentence)
                 sequence.append(self.end)
         return np.array(sequence, np.int64)
+
+    def prior_of(self, words: Numbers, is_capital: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return P(type | word), (N, 1 + K), of words in a text.
+
+        Args:
+            words: (N,) words.
+            is_capital: (N,) whether a word has a capital that says something, as `may_be_names` has it: a
+                word that has types then has no share of type 0, which is that of other spellings.
+        """
+        prior = self.prior[words]
+        is_typed = (prior[:, 0] < 1) & ~self.members[:, words].all(0)  # a word of any type tells nothing
+        chosen = is_capital & is_typed
+        prior[chosen, 0] = 0
+        prior[chosen] /= prior[chosen].sum(-1, keepdims=True)
+        return prior
 
     def save(self, path: Path) -> None:
         """Write the words to a file, one a line."""

@@ -6,7 +6,8 @@ models/NAME/
     words.txt       its vocabulary, a word a line
 
 A tagger gives each word its likeliest type, by its context and its prior, equation (10) of Liu et al. (2019),
-with the posterior of the type in the place of P(τ | contexts) unless told otherwise (decision 0054);
+with the posterior of the type in the place of P(τ | contexts) unless told otherwise (decision 0054), and
+without the share of type 0 in the prior of a word whose capital says something (decision 0055);
 words of one type that follow each other in a sentence are one name, so that neighbours of one type melt into
 one. The score of a name is the least of its words' probabilities. The words are the document's tokens; where
 it has none, those of `kgkit.text`.
@@ -28,7 +29,14 @@ from numpy.typing import NDArray
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import UsageError
 from kgkit.evaluation.plain_text import sentence_spans
-from kgkit.inputs.kalm import TypedVocabulary, WordStyle, load_words, spell_word, word_spans
+from kgkit.inputs.kalm import (
+    TypedVocabulary,
+    WordStyle,
+    load_words,
+    may_be_names,
+    spell_word,
+    word_spans,
+)
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
@@ -164,8 +172,11 @@ class KALMTagger(MentionTagger):
         sequences = [
             _sequence(vocabulary, document, parts) for document, parts in zip(documents, spans, strict=True)
         ]
+        capitals = [
+            _capitals(vocabulary, document, parts) for document, parts in zip(documents, spans, strict=True)
+        ]
         results: list[list[list[TypedWord]]] = []
-        for parts, probabilities in zip(spans, self.probabilities(sequences), strict=True):
+        for parts, probabilities in zip(spans, self.probabilities(sequences, capitals), strict=True):
             rows = iter(probabilities[1:].tolist())
             sentences = []
             for words in parts:
@@ -174,8 +185,14 @@ class KALMTagger(MentionTagger):
             results.append(sentences)
         return results
 
-    def probabilities(self, sequences: Sequence[Numbers]) -> list[NDArray[np.float32]]:
+    def probabilities(
+        self, sequences: Sequence[Numbers], capitals: Sequence[NDArray[np.bool_]]
+    ) -> list[NDArray[np.float32]]:
         """Return (N, 1 + K), P(τ | contexts, y) of each word of sequences (N,); zeros for first and last.
+
+        Args:
+            sequences: words of documents.
+            capitals: (N,) for each sequence: which words have a capital that says something.
 
         Raises:
             DamagedModel: if the model gives words no probabilities.
@@ -186,6 +203,7 @@ class KALMTagger(MentionTagger):
 
         kalm, length = self.trained.kalm, self.trained.manifest.length
         results = [np.zeros((len(words), 1 + len(kalm.config.types)), np.float32) for words in sequences]
+        priors = list(map(self.trained.vocabulary.prior_of, sequences, capitals))
         parts = [
             (number, part)
             for number, words in enumerate(sequences)
@@ -197,11 +215,16 @@ class KALMTagger(MentionTagger):
             batch = window_batch(
                 [sequences[number] for number, _ in chosen], [part for _, part in chosen]
             ).to(kalm.embedding.device)
+            prior = np.zeros((*batch.targets.shape, 1 + len(kalm.config.types)), np.float32)
+            for row, (number, part) in enumerate(chosen):
+                own = priors[number][part.begin + 1 :][: prior.shape[1]]
+                prior[row, : len(own)] = own
             with torch.inference_mode():
                 output = kalm(batch.words, batch.lengths)
                 mixed = kalm.mixed_types(
-                    output, batch.targets, 1 - self.type_prior, self.type_prior, posterior=self.posterior
-                )
+                    output, batch.targets, 1 - self.type_prior, self.type_prior, posterior=self.posterior,
+                    prior=torch.from_numpy(prior).to(batch.targets.device),
+                )  # fmt: skip
             if not bool((output.types.exp() + mixed)[batch.real].isfinite().all()):
                 raise broken_weights(self.name, "gives words no probabilities")
             for row, (number, part) in enumerate(chosen):
@@ -298,6 +321,17 @@ def _sequence(
         words = [spell_word(document.text[start:end], vocabulary.style) for start, end in spans]
         sequence += [*vocabulary.ids(words), vocabulary.end]
     return np.array(sequence, np.int64)
+
+
+def _capitals(
+    vocabulary: TypedVocabulary, document: Document, sentences: Sequence[Sequence[tuple[int, int]]]
+) -> NDArray[np.bool_]:
+    """Return (N,) which words of `_sequence` have a capital that says something; in recipes none has."""
+    capitals = [False]
+    for spans in sentences:
+        words = [spell_word(document.text[start:end], vocabulary.style) for start, end in spans]
+        capitals += [*may_be_names(words), False]
+    return np.array(capitals, np.bool_)
 
 
 def open_language_model(folder: Path, manifest: KALMManifest, opening: "Opening") -> TrainedKALM:

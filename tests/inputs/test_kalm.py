@@ -147,6 +147,19 @@ def test_types_of_recipes_are_read_in_small_letters_as_the_texts_are(tmp_path):
     assert "may" not in counts.general  # the knowledge base of types has every spelling of the other
 
 
+def test_a_capital_that_says_something_takes_the_share_of_other_spellings_away(kbs, text):
+    text.write_text("the May is nice.\nCusco and Cusco, May\n")
+    counts = count_types(*kbs)
+    vocabulary = make_vocabulary(read_words(text, "cased"), counts, style="cased", open_names=True)
+    words = vocabulary.ids(["May", "is", "Cusco"] * 2)
+    before = vocabulary.prior.copy()
+    prior = vocabulary.prior_of(words, np.array([True] * 3 + [False] * 3))
+    np.testing.assert_allclose(prior[0], [0, 0, 1])
+    np.testing.assert_allclose(prior[1:3], before[words[1:3]])  # a general word; one of any type
+    np.testing.assert_allclose(prior[3:], before[words[3:]])
+    np.testing.assert_array_equal(vocabulary.prior, before)
+
+
 def test_a_control_has_the_same_words(kbs, text):
     vocabulary = vocabulary_of(kbs, text)
     control = control_vocabulary(vocabulary)

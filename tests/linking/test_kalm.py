@@ -1,6 +1,7 @@
 """A KALM over documents: their words and sentences, and words that are scored in windows and rows."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kgkit.errors import UsageError  # noqa: E402
-from kgkit.linking.kalm import document_words, score_words  # noqa: E402
+from kgkit.inputs.kalm import END, UNKNOWN, TypedVocabulary  # noqa: E402
+from kgkit.linking.kalm import KALMTagger, TrainedKALM, document_words, score_words  # noqa: E402
 from kgkit.types import Document  # noqa: E402
-from tests.heads.test_kalm import WORDS, kalm_of  # noqa: E402
+from tests.heads.test_kalm import MEMBERS, PRIOR, TYPES, WORDS, kalm_of  # noqa: E402
 
 
 def words_of(document, style="cased"):
@@ -94,3 +96,38 @@ def test_progress_counts_batches():
     steps = []
     score_words(kalm_of(), sequence_of(30), [], length=10, rows=1, progress=lambda *step: steps.append(step))
     assert steps == [("scoring", number, 3) for number in (1, 2, 3)]
+
+
+def tagger_of(type_prior=1.0, style="cased"):
+    """Return a tagger whose words are `May`, a place by 0.8, and `June`, a person by 0.7."""
+    words = [UNKNOWN, END, "so", "May", "Mali", "said", "June"]
+    if style == "recipe":
+        words = [word.lower() for word in words]
+    kalm = kalm_of(bidirectional=True)
+    vocabulary = TypedVocabulary(words, TYPES, MEMBERS.numpy(), PRIOR.numpy().copy(), style)
+    trained = TrainedKALM(kalm, vocabulary, SimpleNamespace(name="names", length=8))
+    return KALMTagger(trained, type_prior=type_prior)
+
+
+def test_a_capital_inside_of_a_sentence_leaves_no_share_to_no_type():
+    text = "May said so. So said May. so May said June\nMAY SAID SO"
+    [words] = tagger_of().typed_words([Document("1", text)])
+    types = {}
+    for word in words:
+        types.setdefault(text[word.start : word.end], []).append(pytest.approx(word.probabilities))
+    first, inside = (0.2, 0.8, 0), (0, 1, 0)
+    assert types["May"] == [first, inside, inside] and types["June"] == [(0, 0, 1)]
+    assert types["said"] == [(1, 0, 0)] * 3
+    assert tagger_of().trained.vocabulary.prior[3].tolist() == pytest.approx(first)  # as it was
+    [words] = tagger_of(style="recipe").typed_words([Document("1", "so May")])
+    assert words[1].probabilities == pytest.approx(first)
+
+
+def test_the_prior_of_windows_is_that_of_their_words():
+    document = Document("1", " ".join(["so May said", "said so"] * 20 + ["June."]))
+    [words] = tagger_of().typed_words([document])
+    assert [round(word.probabilities[0], 6) for word in words] == [1, 0, 1, 1, 1] * 20 + [0, 1]
+    context, mixed = (tagger_of(prior).typed_words([document])[0] for prior in (0.0, 0.6))
+    for alone, both, known in zip(context, mixed, words, strict=True):
+        expected = 0.4 * np.array(alone.probabilities) + 0.6 * np.array(known.probabilities)
+        np.testing.assert_allclose(both.probabilities, expected, atol=1e-6)
