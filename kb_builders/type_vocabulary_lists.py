@@ -8,8 +8,8 @@ An entry ends at a comma or at the end of its line. What is done to an entry, ea
     48                                an entry without a letter is left out
     drink, Drink                      an entry that is written twice counts once, as it was written first
 
-Spelling is nobody's business here: `sourcream` stays what it is, and so does `Broccoli`. Who reads texts in
-small letters reads the words so.
+Spelling is left alone: `sourcream` stays what it is, and so does `Broccoli`. A KALM with `--style recipe`
+reads these words in small letters, as it reads texts.
 """
 
 import re
@@ -63,7 +63,8 @@ def read(path: Path) -> Listed:
                 continue
             pairs.add(pair)
             names.add(name.lower())
-            for surface in dict.fromkeys([name, *_words(f"{name} {remark}")]):
+            surfaces = [name, *_words(f"{name} {remark}")]
+            for surface in {each.lower(): each for each in reversed(surfaces)}.values():  # the first spelling
                 counts[surface] += 1
     attributes = {
         "file": path.name,

@@ -13,7 +13,8 @@ type is not among the general words, unless `overlap` says so: then it is both. 
 counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
 names), or in small letters where texts are read so. Of a word without a type it is 1 for type 0. A word with
 types has a share of type 0 where another knowledge base counts it in other spellings too: WordNet's *may*
-beside *May*. Inside of a sentence a capital says that it is not the other spelling: there it has none.
+beside *May*. A tagger leaves that share out where a capital inside of a sentence says that the word is not
+the other spelling (decision 0055).
 
 With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
 type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of
@@ -164,7 +165,7 @@ def count_types(
         if count > 0 and not re.search(r"\s", surface):
             word = spell_word(surface, style)
             counts[word][key] += count
-            spellings[word].add(surface)
+            spellings[word] |= {word, surface}
     general: dict[str, float] = defaultdict(float)
     if senses is not None:
         by_fold = defaultdict(list)
@@ -276,8 +277,9 @@ class TypedVocabulary:
                 word that has types then has no share of type 0, which is that of other spellings.
         """
         prior = self.prior[words]
-        is_typed = (prior[:, 0] < 1) & ~self.members[:, words].all(0)  # a word of any type tells nothing
-        chosen = is_capital & is_typed
+        # The prior of a word of any type, as open names have it, is uniform, and says nothing of it.
+        is_open = self.members[:, words].all(0) & (prior == prior[:, :1]).all(-1)
+        chosen = is_capital & (prior[:, 0] < 1) & ~is_open
         prior[chosen, 0] = 0
         prior[chosen] /= prior[chosen].sum(-1, keepdims=True)
         return prior

@@ -131,6 +131,7 @@ def test_it_is_logged_too(lists, caplog):
         ("''", set()),
         ("牛奶，milk", {"牛奶，milk"}),  # another comma: spelling is the list's business
         ("sour  cream", {"sour cream", "sour", "cream"}),
+        ("Cream (of the cream)", {"Cream"}),  # once, as it is spelled first
     ],
 )
 def test_odd_entries(tmp_path, line, surfaces):

@@ -136,7 +136,7 @@ def test_the_prior_is_that_of_the_exact_spelling_with_a_share_of_other_senses(kb
 
 
 def test_types_of_recipes_are_read_in_small_letters_as_the_texts_are(tmp_path):
-    records = type_records(LOC={"Paris": 8.0, "May": 1.0}, PER={"may": 3.0, "MAY": 2.0})
+    records = type_records(LOC={"Paris": 8.0, "May": 1.0}, PER={"MAY": 5.0})
     with build(tmp_path, records, name="types") as kb, build(tmp_path, SENSES, name="senses") as senses:
         counts = count_types(kb, senses, "recipe")
         assert count_types(kb, style="recipe").general == {}
@@ -144,7 +144,8 @@ def test_types_of_recipes_are_read_in_small_letters_as_the_texts_are(tmp_path):
         "paris": {"LOC": pytest.approx(8, abs=0.01)},
         "may": {"LOC": pytest.approx(1, abs=0.01), "PER": pytest.approx(5, abs=0.01)},
     }
-    assert "may" not in counts.general  # the knowledge base of types has every spelling of the other
+    # The lists have every spelling of these words that the others have, or their small letters are meant.
+    assert not counts.general
 
 
 def test_a_capital_that_says_something_takes_the_share_of_other_spellings_away(kbs, text):
@@ -158,6 +159,19 @@ def test_a_capital_that_says_something_takes_the_share_of_other_spellings_away(k
     np.testing.assert_allclose(prior[1:3], before[words[1:3]])  # a general word; one of any type
     np.testing.assert_allclose(prior[3:], before[words[3:]])
     np.testing.assert_array_equal(vocabulary.prior, before)
+
+
+def test_a_capital_says_something_of_a_word_that_is_a_general_word_too(tmp_path, text):
+    with (
+        build(tmp_path, type_records(PER={"May": 5.0}), name="one") as kb,
+        build(tmp_path, SENSES, name="senses") as senses,
+    ):
+        counts = count_types(kb, senses)
+    vocabulary = make_vocabulary(read_words(text, "cased"), counts, style="cased", overlap=True)
+    words = vocabulary.ids(["May", "May"])
+    prior = vocabulary.prior_of(words, np.array([True, False]))
+    assert vocabulary.members[:, words].all() and prior[0].tolist() == [0, 1]
+    np.testing.assert_array_equal(prior[1], vocabulary.prior[words[1]])
 
 
 def test_a_control_has_the_same_words(kbs, text):

@@ -127,7 +127,7 @@ def test_the_prior_of_windows_is_that_of_their_words():
     document = Document("1", " ".join(["so May said", "said so"] * 20 + ["June."]))
     [words] = tagger_of().typed_words([document])
     assert [round(word.probabilities[0], 6) for word in words] == [1, 0, 1, 1, 1] * 20 + [0, 1]
-    context, mixed = (tagger_of(prior).typed_words([document])[0] for prior in (0.0, 0.6))
-    for alone, both, known in zip(context, mixed, words, strict=True):
-        expected = 0.4 * np.array(alone.probabilities) + 0.6 * np.array(known.probabilities)
+    context, mixed = (tagger_of(beta).typed_words([document])[0] for beta in (0.0, 0.6))
+    for alone, both, prior in zip(context, mixed, words, strict=True):
+        expected = 0.4 * np.array(alone.probabilities) + 0.6 * np.array(prior.probabilities)
         np.testing.assert_allclose(both.probabilities, expected, atol=1e-6)

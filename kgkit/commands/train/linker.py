@@ -32,8 +32,8 @@ from kgkit.commands.train.linker_options import (
     PresetOption,
     SecondStageOption,
     SenseGoldOption,
-    TaughtTextOption,
     TeacherOption,
+    TeacherTextOption,
     VectorControlOption,
     YieldingOption,
 )
@@ -67,7 +67,7 @@ def linker(
     heads: HeadsOption = 1,
     bf16: LinkerBf16Option = None,
     teacher: TeacherOption = "",
-    text: TaughtTextOption = None,
+    text: TeacherTextOption = None,
     neighbours: NeighboursOption = None,
     balance: BalanceOption = 0.0,
     yielding: YieldingOption = False,

@@ -12,7 +12,8 @@ LinkerTaskOption = Annotated[
     typer.Option(
         "--task",
         metavar="TASK",
-        help="What the data are: wsd (senses) or el (entities). Needed without --preset.",
+        help="What the data are: wsd (senses) or el (entities). Needed without --preset, but for plain text "
+        "alone.",
     ),
 ]
 PresetOption = Annotated[
@@ -156,7 +157,7 @@ TeacherOption = Annotated[
         "is --data, or --text beside data with gold.",
     ),
 ]
-TaughtTextOption = Annotated[
+TeacherTextOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--text",

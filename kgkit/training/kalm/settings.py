@@ -75,7 +75,7 @@ class KALMTraining:
             the one that *kb* was made of, if it is there; `none`: no word with a type has a share of type 0.
         words: files of plain text whose words the vocabulary has beside those of *data*.
         style: how texts are cut into words: by white space (`cased`), or into letters and digits in lower
-            case (`recipe`).
+            case (`recipe`); words of *kb* are read in lower case then too.
         overlap: whether words with a type are general words too.
         min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
             learnt too.

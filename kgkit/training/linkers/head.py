@@ -138,7 +138,7 @@ def train_head(
         arrays, _ = weighed(data, together)
     sentences = [*labelled_sentences(data, together, arrays, progress)]
     if config.portable:
-        counted = ["kb" if part.is_taught else config.portable for part in parts]
+        counted = ["kb" if part.has_targets else config.portable for part in parts]
         sentences = [sentence.with_prior_features(counted[sentence.part]) for sentence in sentences]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
@@ -153,7 +153,7 @@ def train_head(
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
-    results = {**amounts(parts, arrays), **measured(last, temperature)}
+    results = {**amounts(data.counted_parts(), arrays), **measured(last, temperature)}
     return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
 
 

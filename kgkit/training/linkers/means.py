@@ -71,7 +71,7 @@ class TrainingSet:
         self.mean = self._mean()
 
     @property
-    def is_taught(self) -> bool:
+    def has_targets(self) -> bool:
         """Whether a teacher says what the mentions mean; there is no gold then."""
         return any(document.targets is not None for document in self.labelled)
 
@@ -162,9 +162,9 @@ class LinkerData(NamedTuple):
     def counted_parts(self) -> "Sequence[TrainingSet]":
         """Return the sets whose meanings are counted: those with gold, or all if none has.
 
-        What a teacher says of a text was not seen in it.
+        A teacher's answers are probabilities, no gold: they are not counted as occurrences.
         """
-        return [part for part in self.parts if not part.is_taught] or self.parts
+        return [part for part in self.parts if not part.has_targets] or self.parts
 
 
 def candidate_ids(sources: Iterable[Sequence[LabelledDocument]]) -> Ids:

@@ -193,10 +193,18 @@ class LinkerTraining:
         if self.task != "text" and not self.text:
             raise UsageError(
                 f"--teacher says what plain text means, and the data of --task {self.task} have gold: name "
-                "files of plain text with --text, or leave it out"
+                "files of plain text with --text, or leave out --teacher"
             )
         if self.task == "text" and self.text:
-            raise UsageError("--text is plain text beside data with gold: name all plain text with --data")
+            raise UsageError(
+                "--text is plain text beside data with gold: say what the data are with --task wsd or --task "
+                "el, or name all plain text with --data"
+            )
+        if self.text and not self.data:
+            raise UsageError(
+                "--text is plain text beside data with gold, and there are none: name them with --data, or "
+                "name the text with --data and leave out --task"
+            )
         portable = None if self.head is None else self.head.portable
         if self.type != HEAD or portable is None or (self.task == "text" and portable != "kb"):
             raise UsageError(
@@ -302,8 +310,14 @@ def sources_of(
         yield missing.check(listed, required=not training.examples)
     if training.text:
         assert teacher is not None
-        taught = chain.from_iterable(taught_documents(generator, teacher, path) for path in training.text)
-        yield list(count_items(taught, "reading what the teacher says", progress))
+        texts = chain.from_iterable(taught_documents(generator, teacher, path) for path in training.text)
+        listed = list(count_items(texts, "reading what the teacher says", progress))
+        if not listed:
+            raise UsageError(
+                f"no mention of {kb.name} is in {', '.join(map(str, training.text))}: nothing can be learnt "
+                "from the teacher; name other files with --text, or leave out --text and --teacher"
+            )
+        yield listed
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))

@@ -22,10 +22,10 @@ from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.models.folder import FULL, model_folder
+from kgkit.models.folder import BUILT_IN, FULL, manifest_digest, model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.training.job import Outcome, Plan, check_gradient, run_job
+from kgkit.training.job import Outcome, Plan, check_gradient, check_not_replaced, run_job
 from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
@@ -73,6 +73,8 @@ def train_linker(
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
+
+    check_not_replaced(home, name, [training.teacher])  # before the teacher reads all text
 
     def prepare(_: ExitStack) -> Plan:
         plan = _begin_of(training)(kb, name, training, device, progress)
@@ -153,7 +155,14 @@ def _prepare(
         return Outcome(first.results | _measured(second), save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
-    return Plan((kb.build, made), train, exclusive=training.type != RIDGE)
+    return Plan((kb.build, made, *_teacher(home, training)), train, exclusive=training.type != RIDGE)
+
+
+def _teacher(home: Home, training: LinkerTraining) -> tuple[str, ...]:
+    """Return what identifies the teacher: a training that was stopped does not go on with another one."""
+    if not training.teacher or training.teacher in BUILT_IN:
+        return ()
+    return (manifest_digest(training.teacher, home, "linker"),)
 
 
 def _encode_texts(

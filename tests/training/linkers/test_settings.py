@@ -222,7 +222,10 @@ def test_the_command_of_a_taught_head_names_its_teacher_and_no_task():
     ("settings", "message"),
     [
         ({"teacher": ""}, "plain text has no gold: name the model that says what it means with --teacher"),
-        ({"task": "wsd", "gold": GOLD}, "the data of --task wsd have gold: name files of plain text with --text"),
+        (
+            {"task": "wsd", "gold": GOLD},
+            "the data of --task wsd have gold: name files of plain text with --text",
+        ),
         ({"type": "ridge"}, "add --type head --portable kb"),
         ({"head": None}, "add --type head --portable kb"),
         ({"head": HeadConfig(portable="data")}, "add --type head --portable kb"),

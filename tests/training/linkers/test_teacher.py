@@ -1,6 +1,7 @@
 """A portable head that learns what a teacher says of plain text; linkers that read neighbours' texts."""
 
 import lzma
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
+from kgkit.home import Home
 from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import head as head_training
 from kgkit.training.linkers import settings as linker_settings
+from kgkit.training.linkers import train
 from kgkit.training.linkers.head import HeadConfig, best_of, labelled_sentences
 from kgkit.training.linkers.labelled import taught_documents
 from kgkit.training.linkers.settings import LinkerTraining
@@ -91,6 +94,7 @@ def oracle(monkeypatch):
         "find_scorer",
         lambda name, *rest, **options: Oracle() if name == "large" else find_scorer(name, *rest, **options),
     )
+    monkeypatch.setattr("kgkit.training.linkers.train.manifest_digest", lambda *_: "large")
 
 
 def taught(plain, **settings):
@@ -223,7 +227,7 @@ def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeyp
     head = HeadConfig(portable="data", width=16, epochs=1, batch=16)
     train_linker(kb, "both", mixed(labelled, plain, head=head), device="cpu")
     gold, text = seen["data"].parts
-    assert not gold.is_taught and text.is_taught
+    assert not gold.has_targets and text.has_targets
     assert seen["together"].counts.sum() == gold.sums().counts.sum() == 20
     counts = {part: [] for part in (0, 1)}
     for sentence in seen["sentences"]:
@@ -238,6 +242,7 @@ def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeyp
     [
         ({"task": "el", "text": ()}, "name files of plain text with --text"),
         ({"task": "text"}, "--text is plain text beside data with gold"),
+        ({"data": ()}, "there are none: name them with --data"),
         ({"teacher": ""}, "plain text has no gold: name the model"),
         ({"type": "ridge", "head": None}, "add --type head --portable kb"),
         ({"head": HeadConfig()}, "add --type head --portable kb"),
@@ -246,6 +251,27 @@ def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeyp
 def test_a_teacher_beside_gold_has_text_and_teaches_a_portable_head(settings, message, labelled, plain):
     with pytest.raises(UsageError, match=message):
         mixed(labelled, plain, **settings)
+
+
+def test_text_without_a_mention_beside_gold_is_refused(kb, labelled, tmp_path, oracle):
+    path = tmp_path / "none.txt"
+    path.write_text("Nothing is in it.\n")
+    with pytest.raises(UsageError, match=r"no mention of words is in .*none\.txt"):
+        train_linker(kb, "both", mixed(labelled, path), device="cpu")
+
+
+def test_a_teacher_is_not_replaced_and_another_of_its_name_is_another_training(kb, labelled, plain):
+    home = kb.home.path.parents[1]
+    head = HeadConfig(portable="kb", width=16, epochs=2, batch=16)
+    teacher = LinkerTraining(task="el", data=(labelled,), type="head", head=head, reader=READ)
+    train_linker(kb, "big", teacher, device="cpu")
+    with pytest.raises(UsageError, match="would replace the model big"):
+        train_linker(kb, "big", taught(plain, teacher="big"), device="cpu")
+    training = taught(plain, teacher="big")
+    [digest] = train._teacher(Home(home), training)
+    train_linker(kb, "big", replace(teacher, head=replace(head, seed=1)), device="cpu")
+    assert train._teacher(Home(home), training) != (digest,)
+    assert train._teacher(Home(home), replace(training, teacher="prior")) == ()
 
 
 def test_the_command_reads_gold_and_a_teacher_s_text(kb, labelled, plain, monkeypatch):
