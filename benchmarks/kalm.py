@@ -373,9 +373,9 @@ def draw_reduced_kbs(measured: Sequence[ReducedKBRow], path: Path) -> None:
     scores.plot(shares, [row.tokens for row in measured], "^--", label="F1 of tokens", color="C2")
     perplexity.set_ylabel("pseudo-perplexity, valid")
     scores.set_ylabel("F1, test")
-    for axes in (perplexity, scores):
-        axes.margins(y=0.15)
-        axes.set_ylim(bottom=0)
+    highest = max(row.perplexity for row in measured), max(row.tokens for row in measured)
+    for axes, top in zip((perplexity, scores), highest, strict=True):
+        axes.set_ylim(0, 1.25 * max(top, 1))
         axes.spines["top"].set_visible(False)
     perplexity.set_xticks(shares, [f"{share} %" for share in shares])
     perplexity.set_xlabel("words of the knowledge base left out")
