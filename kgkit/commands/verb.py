@@ -35,8 +35,8 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--predictions", "--summary", "--exit-code", "--explain", "--top-k", "--nil",
     ),
     "Training": (
-        "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16", "--heads",
-        "--preset",
+        "--epochs", "--steps", "--batch", "--size", "--lr", "--lr-new", "--seed", "--bf16",
+        "--attention-dropout", "--heads", "--preset",
     ),
     ACCESS: ("--host", "--port", "--token-file", "--allow-host", "--allow-origin"),
     GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),

@@ -21,6 +21,7 @@ from kgkit.encoder.attention import (  # noqa: E402
     attention_of,
     register_attention,
     set_attention,
+    set_attention_dropout,
     visibility_mask,
 )
 from kgkit.errors import UsageError  # noqa: E402
@@ -199,3 +200,71 @@ def test_nobody_else_speaks_with_the_interface():
     theirs = re.compile(r"AttentionInterface|ATTENTION_FUNCTIONS|AttentionMaskInterface|attn_implementation")
     room = Path(module.__file__).parents[1]
     assert [path.name for path in room.rglob("*.py") if theirs.search(path.read_text())] == ["attention.py"]
+
+
+def drops(model):
+    """The dropout of each layer's attention, as its forward passes it on; and of everything else."""
+    shares = []
+
+    def record(module, query, key, value, mask, dropout=0.0, **rest):
+        shares.append(dropout)
+        return sdpa_attention_forward(module, query, key, value, mask, dropout=dropout, **rest)
+
+    name = f"recording{len(module._REGISTERED)}"
+    register_attention(name, record, sdpa_mask)
+    with attention(model, name):
+        states(model.train())
+    model.eval()
+    others = [part.p for part in model.modules() if isinstance(part, torch.nn.Dropout)]
+    return shares, sorted(others)
+
+
+@pytest.mark.parametrize(
+    "name, shape",
+    [
+        ("Bert", {}),
+        ("Roberta", {}),
+        ("Electra", {"embedding_size": 8}),
+        ("Albert", {"embedding_size": 8}),
+        ("XLMRoberta", {}),
+        ("DistilBert", {"dim": 8, "n_layers": 1, "n_heads": 2, "hidden_dim": 8}),
+        ("ModernBert", {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1,
+                        "sep_token_id": 2}),
+    ],
+)  # fmt: skip
+def test_dropout_of_attention_is_set_and_no_other(name, shape):
+    settings = getattr(transformers, f"{name}Config")(
+        vocab_size=WORDS, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8,
+        **shape,
+    )  # fmt: skip
+    field = "attention_dropout" if hasattr(settings, "attention_dropout") else "attention_probs_dropout_prob"
+    setattr(settings, field, 0.3)
+    model = getattr(transformers, f"{name}Model")(settings)
+    same = getattr(transformers, f"{name}Model")(settings)  # from the same config
+    shares, others = drops(model)
+    assert shares == [0.3]
+    set_attention_dropout(model, 0.0)
+    after, others_after = drops(model)
+    assert after == [0.0] and drops(same) == ([0.3], others)
+    kept = [share for share in others if share != 0.3]
+    assert [share for share in others_after if share != 0.0] == [share for share in kept if share != 0.0]
+    assert getattr(model.config, field) == 0.0 and getattr(settings, field) == 0.3
+
+
+def test_dropout_of_attention_is_set_around_a_head_and_within_a_module():
+    model = transformers.BertForMaskedLM(config())
+    module = torch.nn.ModuleDict({"encoder": model, "other": torch.nn.Dropout(0.2)})
+    set_attention_dropout(module, 0.05)
+    assert model.config is model.bert.config and model.config.attention_probs_dropout_prob == 0.05
+    assert model.config.hidden_dropout_prob == 0.1
+    assert drops(model.bert)[0] == [0.05] and module["other"].p == 0.2
+
+
+def test_a_module_without_dropout_of_attention_is_refused():
+    with pytest.raises(UsageError, match="Linear has no encoder of transformers"):
+        set_attention_dropout(torch.nn.Linear(2, 2), 0.0)
+    model = transformers.FNetModel(
+        transformers.FNetConfig(vocab_size=WORDS, hidden_size=8, num_hidden_layers=1, intermediate_size=8)
+    )
+    with pytest.raises(UsageError, match="FNetModel has no dropout of attention that can be set"):
+        set_attention_dropout(model, 0.0)

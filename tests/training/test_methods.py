@@ -1,5 +1,6 @@
 """`kgkit.train`: what a program may give, and what is refused in one sentence before anything is trained."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,17 @@ def test_one_knowledge_base_is_named_by_a_string_and_no_files_by_none(train, hom
     assert trained.manifest.config["dev"] == [] and trained.manifest.encoder == str(home / "encoder")
 
 
+def test_dropout_of_attention_is_that_of_the_settings(train):
+    for name, settings, share in (("usual", {}, 0.1), ("without", {"attention_dropout": 0}, 0.0)):
+        model = train(name=name, **settings)
+        [config] = [path for path in model.folder.rglob("config.json") if "attention_probs" in path.read_text()]
+        assert json.loads(config.read_text())["attention_probs_dropout_prob"] == share
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"attention_dropout": 1}, "attention_dropout is 1.0; it is from 0 to below 1"),
         ({"data": None}, "there are no training data"),
         ({"data": 3}, "data is 3: expected strings or paths"),
         ({"kbs": [1]}, r"kbs is \[1\]: expected strings or paths"),

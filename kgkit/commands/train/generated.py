@@ -17,6 +17,7 @@ import typer
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
 from kgkit.commands.output import plain, typed, write_line
 from kgkit.commands.train.methods import (
+    AttentionDropoutOption,
     Bf16Option,
     ControlOption,
     DevGoldOption,
@@ -81,8 +82,8 @@ _DATA_OPTIONS: Final[Mapping[str, Any]] = {
 _OUTPUT_OPTIONS: Final[Mapping[str, Any]] = {"home": HomeOption, "as_json": JSONOption, "quiet": QuietOption}
 _TRAINING_OPTIONS: Final[Mapping[str, Any]] = {
     "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
-    "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option, "device": DeviceOption,
-    **_OUTPUT_OPTIONS,
+    "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option,
+    "attention_dropout": AttentionDropoutOption, "device": DeviceOption, **_OUTPUT_OPTIONS,
 }  # fmt: skip
 _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
     "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto", "home": None,

@@ -72,6 +72,16 @@ Bf16Option = Annotated[
         show_default=False,
     ),
 ]
+AttentionDropoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--attention-dropout",
+        metavar="SHARE",
+        help="Share of the encoder's attention that is dropped in training; else as its config says. With 0 "
+        "a processor is twice as fast where texts are long.",
+        show_default=False,
+    ),
+]
 
 
 class TrainingOptions(NamedTuple):

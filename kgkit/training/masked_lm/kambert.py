@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kgkit.encoder.attention import set_attention_dropout
 from kgkit.errors import UsageError
 from kgkit.heads.attention_mixing import KamBertConfig
 from kgkit.heads.folder import ENCODER
@@ -128,6 +129,8 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
         return {"gain": -perplexity, "perplexity": perplexity, "accuracy": correct / count}
 
     def train(work: Path) -> Outcome:
+        if training.attention_dropout is not None:
+            set_attention_dropout(kambert, training.attention_dropout)
         config = TrainingConfig(
             epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
             seed=training.seed,
