@@ -46,8 +46,9 @@ def test_one_knowledge_base_is_named_by_a_string_and_no_files_by_none(train, hom
 def test_dropout_of_attention_is_that_of_the_settings(train):
     for name, settings, share in (("usual", {}, 0.1), ("without", {"attention_dropout": 0}, 0.0)):
         model = train(name=name, **settings)
-        [config] = [path for path in model.folder.rglob("config.json") if "attention_probs" in path.read_text()]
-        assert json.loads(config.read_text())["attention_probs_dropout_prob"] == share
+        configs = [path.read_text() for path in model.folder.rglob("config.json")]
+        [config] = [text for text in configs if "attention_probs" in text]
+        assert json.loads(config)["attention_probs_dropout_prob"] == share
 
 
 @pytest.mark.parametrize(
