@@ -2,10 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kgkit.errors import SourceError
+import msgspec
+
+from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import lines
 
 # No character goes lost where a sentence ends: quotes and brackets that close stay with it.
@@ -14,6 +18,8 @@ _END: Final = re.compile(
     r"|(?:(?<=[。！？])|(?<=[。！？][”’」』）])|(?<=[。！？][”’」』）]{2}))(?![。！？”’」』）])"
 )
 _LINES: Final = re.compile(r"\n+")
+_LABELLED: Final = re.compile(r"\S+(?:[ \t]+\S+)*[ \t]+(?:O|[BI]-\S+)")
+_FIRST: Final = 20  # lines that are looked at for labels
 
 
 class PlainSentence(NamedTuple):
@@ -26,6 +32,36 @@ class PlainSentence(NamedTuple):
 
     text: str
     begins: bool
+
+
+def check_plain(path: Path) -> None:
+    """Make sure that the beginning of a file looks like plain text.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or is not UTF-8.
+        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003, or the first one is
+            a record of JSON.
+    """
+    first = [line for _, line in islice(lines(path), _FIRST)]
+    if first and _is_record(first[0]):
+        raise UsageError(
+            f"{path} has records of JSON, and is read as plain text: write the texts in them to a file, a "
+            "sentence a line"
+        )
+    if len(first) > 1 and all(_LABELLED.fullmatch(line.strip()) for line in first):
+        raise UsageError(
+            f"{path} has a label at the end of each line, and is read as plain text, without labels: write "
+            "its words to a file, a sentence a line"
+        )
+
+
+def _is_record(line: str) -> bool:
+    """Say whether a line is an object of JSON, or a list that begins with one."""
+    with suppress(msgspec.DecodeError):
+        decoded = msgspec.json.decode(line)
+        return isinstance(decoded[0] if isinstance(decoded, list) and decoded else decoded, dict)
+    return False
 
 
 def read_sentences(path: Path) -> Iterator[PlainSentence]:

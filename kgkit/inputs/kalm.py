@@ -27,19 +27,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import compress, islice
+from itertools import compress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.building.records import StoredRecords
 from kgkit.candidates.spelling import FUNCTION_WORDS
 from kgkit.errors import DamagedModel, UsageError
-from kgkit.evaluation.files import lines
-from kgkit.evaluation.plain_text import read_sentences
+from kgkit.evaluation.plain_text import check_plain, read_sentences
 from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold
@@ -54,8 +52,6 @@ _WORD: Final[Mapping[str, re.Pattern[str]]] = {
     "cased": re.compile(r"\S+"),
     "recipe": re.compile(r"[^\W_]+"),
 }
-_LABELLED: Final = re.compile(r"\S+(?:[ \t]+\S+)*[ \t]+(?:O|[BI]-\S+)")
-_FIRST: Final = 20  # lines that are looked at for labels
 
 
 def word_spans(text: str, style: WordStyle) -> list[tuple[int, int]]:
@@ -82,32 +78,12 @@ def read_words(path: Path, style: WordStyle) -> Iterator[list[str]]:
     """Yield the words of each sentence of a file of plain text.
 
     Raises:
-        NotThere, SourceError: as `kgkit.evaluation.plain_text.read_sentences` does.
-        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003, or the first one is
-            a record of JSON.
+        NotThere, SourceError, UsageError: as `check_plain` and `read_sentences` do.
     """
-    first = [line for _, line in islice(lines(path), _FIRST)]
-    if first and _is_record(first[0]):
-        raise UsageError(
-            f"{path} has records of JSON, and KALM reads plain text: write the texts in them to a file, a "
-            "sentence a line"
-        )
-    if len(first) > 1 and all(_LABELLED.fullmatch(line.strip()) for line in first):
-        raise UsageError(
-            f"{path} has a label at the end of each line, and KALM learns from plain text, without labels: "
-            "write its words to a file, a sentence a line"
-        )
+    check_plain(path)
     for sentence in read_sentences(path):
         if words := cut_words(sentence.text, style):
             yield words
-
-
-def _is_record(line: str) -> bool:
-    """Say whether a line is an object of JSON, or a list that begins with one."""
-    with suppress(msgspec.DecodeError):
-        decoded = msgspec.json.decode(line)
-        return isinstance(decoded[0] if isinstance(decoded, list) and decoded else decoded, dict)
-    return False
 
 
 def may_be_names(words: Sequence[str]) -> list[bool]:
@@ -254,6 +230,18 @@ class TypedVocabulary:
             (name if is_name else unknown) if number is None else number
             for number, is_name in zip(ids, names, strict=True)
         ]
+
+    def keeps_whole(self, word: str) -> bool:
+        """Say whether a word that `kgkit.text` would cut is one word here, as *Al-Ain* or *U.S.*.
+
+        It is if the vocabulary has it, but punctuation at its ends belongs to a word with types alone, since
+        texts may have been learnt from whose words touch their punctuation.
+        """
+        number = self._ids.get(word)
+        if number is None:
+            return False
+        has_types = self.members[1:, number]
+        return (word[0].isalnum() and word[-1].isalnum()) or bool(has_types.any() and not has_types.all())
 
     def read(self, paths: Iterable[Path]) -> Numbers:
         """Return (N,), the words of files of plain text, `<eos>` first and behind each sentence.

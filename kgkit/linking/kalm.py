@@ -16,6 +16,7 @@ it has none, those of `kgkit.text`.
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import groupby, pairwise
@@ -31,7 +32,6 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import (
     TypedVocabulary,
-    WordStyle,
     load_words,
     may_be_names,
     spell_word,
@@ -168,7 +168,7 @@ class KALMTagger(MentionTagger):
     def _sentences(self, documents: Sequence[Document]) -> list[list[list[TypedWord]]]:
         """Return the typed words of each sentence of each document."""
         vocabulary = self.trained.vocabulary
-        spans = [document_words(document, vocabulary.style) for document in documents]
+        spans = [document_words(document, vocabulary) for document in documents]
         sequences = [
             _sequence(vocabulary, document, parts) for document, parts in zip(documents, spans, strict=True)
         ]
@@ -290,16 +290,19 @@ def _evaluation_batches(kalm: "KALM", sequence: Numbers, length: int, rows: int)
         yield from stretches.epoch(0, range(len(stretches)))
 
 
-def document_words(document: Document, style: WordStyle) -> list[list[tuple[int, int]]]:
+def document_words(document: Document, vocabulary: TypedVocabulary) -> list[list[tuple[int, int]]]:
     """Return the spans of the words of a document, a list for each of its sentences.
 
-    The words are the document's tokens; where it has none, those of `kgkit.text`, or of recipes.
+    The words are the document's tokens. Where it has none, they are those of recipes, or what white space
+    separates: whole where the vocabulary has it, as *Al-Ain*, else the tokens of `kgkit.text`.
     """
     text = document.text
     if document.tokens is not None:
         words = list(document.tokens)
+    elif vocabulary.style == "recipe":
+        words = word_spans(text, "recipe")
     else:
-        words = word_spans(text, style) if style == "recipe" else [*token_spans(text)]
+        words = [*_whole_words(text, vocabulary)]
     if document.sentences is not None:
         begins = [start for start, _ in document.sentences]
     else:
@@ -310,6 +313,20 @@ def document_words(document: Document, style: WordStyle) -> list[list[tuple[int,
     starts = np.array([start for start, _ in words], np.int64)
     cuts = sorted({0, len(words), *np.searchsorted(starts, begins, "left").tolist()})
     return [words[first:last] for first, last in pairwise(cuts)]
+
+
+def _whole_words(text: str, vocabulary: TypedVocabulary) -> Iterator[tuple[int, int]]:
+    """Yield the spans of words: those that the vocabulary keeps whole, and the tokens of all others."""
+    tokens = token_spans(text)
+    ends = [end for _, end in tokens]
+    at = 0
+    for start, end in word_spans(text, "cased"):
+        last = bisect_right(ends, end)
+        if last - at > 1 and vocabulary.keeps_whole(text[start:end]):
+            yield start, end
+        else:
+            yield from tokens[at:last]
+        at = last
 
 
 def _sequence(

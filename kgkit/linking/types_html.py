@@ -15,8 +15,8 @@ def typed_section(
 ) -> Iterator[str]:
     """Yield the part of a page that shows *document*, in small pieces; see `kgkit.linking.html.page_head`.
 
-    A word has the colour of its likeliest type, and a line below it where that is part of a name; its
-    probabilities appear at the foot of the page when the pointer, or the focus, is on it.
+    A word has the colour of its likeliest type, which a legend names, and a line below it where that is part
+    of a name; its probabilities appear at the foot of the page when the pointer, or the focus, is on it.
 
     Args:
         document: text that was tagged.
@@ -24,8 +24,13 @@ def typed_section(
         types: K names of types.
         model: name of the tagger.
     """
-    heading = f"{document.id} · {', '.join(types)} · {model}"
-    yield f'<h2>{escape_xml(heading)}</h2>\n<div class="text">'
+    heading = f"{document.id} · {model}"
+    yield f"<h2>{escape_xml(heading)}</h2>\n"
+    hues = [_hue(number, types) for number in range(len(types))]
+    names = "".join(
+        f'<span style="--hue:{hue}">{escape_xml(name)}</span>' for hue, name in zip(hues, types, strict=True)
+    )
+    yield f'<p class="legend">{names}</p>\n<div class="text">'
     at = 0
     for word in words:
         yield escape_xml(document.text[at : word.start])
@@ -39,7 +44,7 @@ def typed_section(
 def _anchor(text: str, word: TypedWord, types: Sequence[str]) -> str:
     kind = word.likeliest()
     type_number = kind or max(range(1, len(word.probabilities)), key=word.probabilities.__getitem__)
-    hue = 360 * (type_number - 1) // len(types)
+    hue = _hue(type_number - 1, types)
     title = types[kind - 1] if kind else "no name"
     rows = "".join(
         f'<tr><td class="n">{share:.3f}</td><td>{escape_xml(name)}</td></tr>'
@@ -52,3 +57,8 @@ def _anchor(text: str, word: TypedWord, types: Sequence[str]) -> str:
         f'style="--hue:{hue};--score:{word.probabilities[type_number]:.2f}">{text}'
         f'<span class="card">{card}</span></a>'
     )
+
+
+def _hue(number: int, types: Sequence[str]) -> int:
+    """Return the hue, in degrees, of a type by its number among the types of names."""
+    return 360 * number // len(types)

@@ -170,6 +170,11 @@ def begin_maps(
         raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
     maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
     sources, builder = open_sources(training, maps, terms, kbs, home, device)
+    for kb in kbs:
+        if not kb.manifest.triples:
+            _log.warning(
+                "%s has no facts: no two of its entities are neighbours in the map of knowledge", kb.name
+            )
     config = {
         "maps": maps, "kernel": training.kernel, "alpha": training.alpha, "skip": training.skip,
         "init": training.init, "plain": training.control,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kgkit.evaluation.ner import Name, NamedDocument
-from kgkit.evaluation.plain_text import read_plain
+from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
 from kgkit.types import Document
 
@@ -13,9 +13,10 @@ def read_untagged(files: Iterable[Path], tagger: MentionTagger) -> Iterator[Docu
     """Yield the documents of files of plain text, a sentence a line, in words as *tagger* has learnt them.
 
     Raises (when the first is asked for, or later):
-        NotThere, SourceError: as `read_plain` does.
+        NotThere, SourceError, UsageError: as `check_plain` and `read_plain` do.
     """
     for path in files:
+        check_plain(path)
         for number, sentences in enumerate(read_plain(path), 1):
             bounds, at = [], 0
             for sentence in sentences:

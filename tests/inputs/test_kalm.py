@@ -209,7 +209,7 @@ def test_a_file_with_labels_is_refused(tmp_path):
 @pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.txt"])
 def test_records_of_json_are_no_plain_text(name, tmp_path):
     (tmp_path / name).write_text('{"id": "1", "text": "Paris is nice."}\n')
-    with pytest.raises(UsageError, match=f"{name} has records of JSON, and KALM reads plain text"):
+    with pytest.raises(UsageError, match=f"{name} has records of JSON, and is read as plain text"):
         next(read_words(tmp_path / name, "cased"))
     (tmp_path / name).write_text('[{"id": "1", "text": "Paris is nice."}]\n')
     with pytest.raises(UsageError, match="records of JSON"):

@@ -15,10 +15,17 @@ from kgkit.types import Document  # noqa: E402
 from tests.heads.test_kalm import MEMBERS, PRIOR, TYPES, WORDS, kalm_of  # noqa: E402
 
 
-def words_of(document, style="cased"):
-    return [
-        [document.text[start:end] for start, end in sentence] for sentence in document_words(document, style)
-    ]
+def vocabulary_of(words=(), style="cased", types=()):
+    """Return a vocabulary of words, of which some have the first of two types, and `<*>` both."""
+    words = [UNKNOWN, END, *words]
+    members = np.array([[True] * len(words), *[[word in types or word == "<*>" for word in words]] * 2])
+    members[2] = [word == "<*>" for word in words]
+    return TypedVocabulary(words, ("LOC", "PER"), members, np.ones((len(words), 3), np.float32), style)
+
+
+def words_of(document, style="cased", **vocabulary):
+    sentences = document_words(document, vocabulary_of(style=style, **vocabulary))
+    return [[document.text[start:end] for start, end in sentence] for sentence in sentences]
 
 
 def test_words_are_the_tokens_of_a_document_or_those_of_its_text():
@@ -27,6 +34,17 @@ def test_words_are_the_tokens_of_a_document_or_those_of_its_text():
     tokens = [(0, 5), (6, 9), (10, 14), (15, 22)]
     assert words_of(Document("1", text, None, tokens)) == [["Don't", "go."], ["It's", "1/2 cup"]]
     assert words_of(Document("1", "Mix 1/2 CUP.\nServe"), "recipe") == [["Mix", "1", "2", "CUP"], ["Serve"]]
+
+
+def test_words_that_the_vocabulary_has_are_not_cut():
+    text = "Al-Ain (U.S.) beat left-handed 李明 in Al-Hasa, the U.S. and U.S.A."
+    known = ["Al-Ain", "left-handed", "李明", "U.S.", "U.S.A.", "Al-Hasa,", "<*>"]
+    [sentence] = words_of(Document("1", text), words=known, types=["U.S."])
+    assert sentence[:9] == ["Al-Ain", "(", "U", ".", "S", ".", ")", "beat", "left-handed"]
+    assert sentence[9:17] == ["李明", "in", "Al", "-", "Hasa", ",", "the", "U.S."]
+    assert sentence[17:] == ["and", *"U.S.A."], "punctuation at the end of a word without types is cut off"
+    assert words_of(Document("1", "see <*> now"), words=known) == [["see", "<", "*", ">", "now"]]
+    assert words_of(Document("1", " Al-Ain\tAl-Ain\n\nAl-Ain"), words=known) == [["Al-Ain"] * 2, ["Al-Ain"]]
 
 
 def test_sentences_are_those_of_the_document_or_end_with_lines_and_stops():

@@ -34,6 +34,12 @@ def test_the_text_stands_there_as_it_is(text):
     assert text_of(section(text, *[(1.0, 0.0, 0.0)] * len(shares))) == text
 
 
+def test_a_legend_names_the_types_in_their_colours():
+    page = section("Anna", (0.1, 0.2, 0.7), types=("LOC", "<PER>"))
+    legend = [(part.text, part.get("style")) for part in page.find("p[@class='legend']")]
+    assert legend == [("LOC", "--hue:0"), ("<PER>", "--hue:180")]
+
+
 def test_a_word_has_the_colour_of_its_likeliest_type_and_a_card_of_all():
     page = section("Anna in Rome", (0.1, 0.2, 0.7), (0.99, 0.005, 0.005), (0.25, 0.75, 0.0))
     anna, rome = page.iter("a")
@@ -56,5 +62,5 @@ def test_a_word_that_is_rather_no_name_shows_its_likeliest_type_without_a_line()
 
 def test_names_of_types_and_models_are_no_markup():
     page = section("x", (0.2, 0.8), types=("<b>&",), name="<script>")
-    assert page.find("h2").text == "d · <b>& · <script>"
+    assert page.find("h2").text == "d · <script>"
     assert page.find("div/a/span/b").text == "<b>&"

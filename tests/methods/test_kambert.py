@@ -179,6 +179,15 @@ def test_a_source_that_was_changed_since_is_noticed(home, sources, settings, tmp
         open_model("stale", "predictor", home=home, device="cpu")
 
 
+def test_a_knowledge_base_without_facts_is_warned_of(home, settings, caplog, tmp_path):
+    path = tmp_path / "lonely.jsonl"
+    path.write_text('{"key": "alice", "label": "Alice"}\n')
+    kgkit.build_kb("jsonl", path, name="lonely", home=home.path)
+    kgkit.train("kambert", name="lonely", home=home, kbs=["lonely", "friends"], **settings(steps=1))
+    assert "lonely has no facts: no two of its entities are neighbours" in caplog.text
+    assert "friends has no facts" not in caplog.text
+
+
 def test_settings_that_do_not_fit_are_refused(home, settings, sources):
     plain = {"task": "classification", "data": ("x.tsv",)}
     for wrong, sentence in (

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from kgkit.errors import NotThere, SourceError
+from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
+from kgkit.training.linkers.labelled import taught_documents
+from kgkit.training.pmi.settings import PMITraining
 from kgkit.training.teaching import read_untagged, teach
 from kgkit.types import Document, Mention
 
@@ -80,3 +82,24 @@ def test_a_text_that_is_not_there_or_has_no_words_is_an_error(tmp_path):
     for name, error in (("none.txt", NotThere), ("empty.txt", SourceError)):
         with pytest.raises(error, match=name):
             list(read_untagged([tmp_path / name], Capitals("teacher")))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "Anna B-PER\nsings O\n\nBert B-PER\n",
+            "has a label at the end of each line, and is read as plain text",
+        ),
+        ('{"text": "Anna sings."}\n', "has records of JSON, and is read as plain text"),
+    ],
+)
+def test_files_with_labels_and_records_are_no_plain_text(content, message, text, tmp_path):
+    path = tmp_path / "labelled.txt"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=f"labelled.txt {message}"):
+        list(read_untagged([text, path], Capitals("teacher")))
+    with pytest.raises(UsageError, match=message):
+        list(PMITraining(data=(text, path)).sentences)
+    with pytest.raises(UsageError, match=message):
+        list(taught_documents(None, None, path))

@@ -120,7 +120,10 @@ class KALMTraining:
         if self.preset not in PRESETS:
             raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
         if self.open_names and self.style == "recipe":
-            raise UsageError("open names are words with a capital, and recipes are read in small letters")
+            raise UsageError(
+                "open names are words with a capital, and recipes are read in small letters: leave out "
+                "--open, or --style recipe"
+            )
         if self.control and self.prior_weight:
             raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
         if self.control and not self.feedback:

@@ -20,7 +20,7 @@ from kgkit.building import text_lines
 from kgkit.candidates import Generator, longest, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
-from kgkit.evaluation.plain_text import read_plain
+from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.linking.ridge import Matrix
 from kgkit.linking.scoring import Scorer, shares
@@ -307,8 +307,9 @@ def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Itera
         data: file of text, which may be compressed.
 
     Raises:
-        NotThere, SourceError: as `read_plain` does.
+        NotThere, SourceError, UsageError: as `check_plain` and `read_plain` do.
     """
+    check_plain(data)
     texts = enumerate(read_plain(data))
     while chunk := [_plain_document(number, sentences) for number, sentences in islice(texts, _AT_ONCE)]:
         documents = [

@@ -155,7 +155,7 @@ class LinkerData(NamedTuple):
         Raises:
             UsageError: if no mention has a right candidate.
         """
-        if not sum(len(part.meanings) for part in self.parts):
+        if not sum(len(part.meanings) for part in self.counted_parts()):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
         return joined([part.sums() for part in self.counted_parts()])
 

@@ -190,6 +190,8 @@ class LinkerTraining:
             raise UsageError("plain text has no gold: name the model that says what it means with --teacher")
         if not self.teacher:
             return
+        if self.teacher == AUTO:
+            raise UsageError("--teacher auto names no model: say which one the head is to learn from")
         if self.task != "text" and not self.text:
             raise UsageError(
                 f"--teacher says what plain text means, and the data of --task {self.task} have gold: name "

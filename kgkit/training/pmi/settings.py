@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Final
 
 from kgkit.evaluation.files import check_data
-from kgkit.evaluation.plain_text import PlainSentence, read_sentences
+from kgkit.evaluation.plain_text import PlainSentence, check_plain, read_sentences
 from kgkit.models.pmi import Norm, Scope
 from kgkit.ranges import check_range
 
@@ -55,5 +54,11 @@ class PMITraining:
 
     @property
     def sentences(self) -> Iterator[PlainSentence]:
-        """The sentences of all files, from the first one."""
-        return chain.from_iterable(map(read_sentences, self.data))
+        """The sentences of all files, from the first one.
+
+        Raises (when the first of a file is asked for):
+            NotThere, SourceError, UsageError: as `check_plain` and `read_sentences` do.
+        """
+        for path in self.data:
+            check_plain(path)
+            yield from read_sentences(path)

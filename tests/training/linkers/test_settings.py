@@ -222,6 +222,7 @@ def test_the_command_of_a_taught_head_names_its_teacher_and_no_task():
     ("settings", "message"),
     [
         ({"teacher": ""}, "plain text has no gold: name the model that says what it means with --teacher"),
+        ({"teacher": "auto"}, "--teacher auto names no model: say which one the head is to learn from"),
         (
             {"task": "wsd", "gold": GOLD},
             "the data of --task wsd have gold: name files of plain text with --text",
