@@ -419,5 +419,7 @@ def spread(head):
         weight += 0.05 * torch.randn(weight.shape, generator=moved, dtype=weight.dtype)
 
 
-UNREACHED = ("pooler", "decoder.bias", "cls.predictions.bias", "key.bias", "score.down.bias")
+UNREACHED = (
+    "pooler", "decoder.bias", "cls.predictions.bias", "key.bias", "score.down.bias", "pool.attend.bias",
+)  # fmt: skip
 """Weights of an encoder that no head reads, and those that move all logits of a softmax alike."""

@@ -42,10 +42,11 @@ def rerank(corpus, folder):
 
     def settings(*, first="prior", candidates="lemma", **config):
         chosen = {"encoder": str(folder), "context": 8, "length": 8, "epochs": 6, "batch": 8, "lr": 3e-3}
+        chosen |= {"lr_new": 1e-2, "bf16": False}  # what is learnt is the same on every processor
         data, gold = corpus
         return LinkerTraining(
             task="wsd", data=(data,), gold=(gold,), type="rerank", first=first, candidates=candidates,
-            rerank=RerankConfig(**{**chosen, "lr_new": 1e-2, **config}),
+            rerank=RerankConfig(**{**chosen, **config}),
         )  # fmt: skip
 
     return settings
