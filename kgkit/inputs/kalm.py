@@ -240,8 +240,11 @@ class TypedVocabulary:
         number = self._ids.get(word)
         if number is None:
             return False
+        if word[0].isalnum() and word[-1].isalnum():
+            return True
         has_types = self.members[1:, number]
-        return (word[0].isalnum() and word[-1].isalnum()) or bool(has_types.any() and not has_types.all())
+        is_open = len(has_types) > 1 and has_types.all()  # an open name is of every type
+        return bool(has_types.any()) and not is_open
 
     def read(self, paths: Iterable[Path]) -> Numbers:
         """Return (N,), the words of files of plain text, `<eos>` first and behind each sentence.

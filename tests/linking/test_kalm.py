@@ -43,6 +43,9 @@ def test_words_that_the_vocabulary_has_are_not_cut():
     assert sentence[:9] == ["Al-Ain", "(", "U", ".", "S", ".", ")", "beat", "left-handed"]
     assert sentence[9:17] == ["李明", "in", "Al", "-", "Hasa", ",", "the", "U.S."]
     assert sentence[17:] == ["and", *"U.S.A."], "punctuation at the end of a word without types is cut off"
+    members = np.array([[True, True, False], [False, False, True]])
+    single = TypedVocabulary([UNKNOWN, END, "U.S."], ("LOC",), members, np.ones((3, 2), np.float32), "cased")
+    assert single.keeps_whole("U.S.") and not single.keeps_whole("U.K."), "a vocabulary of one type"
     assert words_of(Document("1", "see <*> now"), words=known) == [["see", "<", "*", ">", "now"]]
     assert words_of(Document("1", " Al-Ain\tAl-Ain\n\nAl-Ain"), words=known) == [["Al-Ain"] * 2, ["Al-Ain"]]
 
