@@ -1,6 +1,5 @@
 """What a KnowBert is pretrained on: passages, documents with links; and what is held out of them."""
 
-import logging
 from collections.abc import Iterable, Sequence
 from itertools import chain, repeat
 from pathlib import Path
@@ -19,6 +18,7 @@ from kgkit.inputs.passages import (
 )
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
+from kgkit.methods.answering import warn_of_few
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.methods.settings import TaskTraining
 from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
@@ -35,11 +35,8 @@ if TYPE_CHECKING:
     from kgkit.inputs.knowbert import KnowBertReader
     from kgkit.inputs.texts import TextReader
 
-_log = logging.getLogger(__name__)
-
 _TEXTS_HELD_OUT: Final = 50  # one document of plain text in so many
 _PASSAGES: Final = 200  # that choose the epoch, at most
-_FEW: Final = 20  # tell little
 
 
 def passages_of(
@@ -78,11 +75,7 @@ def passages_of(
     if not learn:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
     held_out = list(single_passages(held, room))[:_PASSAGES]
-    if 0 < len(held_out) < _FEW:
-        _log.warning(
-            "%d held-out passages are few to choose an epoch by, or to be scored on: name more with --dev",
-            len(held_out),
-        )
+    warn_of_few(len(held_out), "passages")
     return HeldOut(learn, held_out)
 
 
