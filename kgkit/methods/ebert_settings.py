@@ -11,9 +11,7 @@ from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import MOST_ROUNDS
 from kgkit.ranges import check_range
 
-_OF_LINKING: Final = (
-    "max_candidates", "all_surfaces", "packed", "linked", "no_prime", "fresh_head", "rounds",
-)  # fmt: skip
+_OF_LINKING: Final = ("max_candidates", "all_surfaces", "packed", "no_prime", "fresh_head", "rounds")
 """Settings of the tasks `wsd` and `el` alone."""
 
 
@@ -32,8 +30,6 @@ class EBertTraining(TaskTraining):
             `kgkit.candidates.generator_for`.
         packed: of `wsd` and `el`: read all spans of a text that do not overlap in one sequence, and not each
             by itself.
-        linked: of `wsd` and `el`: share of the sequences that are learnt from in which some entities are
-            linked already, as later rounds of refinement read them.
         no_prime: of `wsd` and `el`: read [MASK] in the place of the mean of a span's candidates.
         fresh_head: of `wsd` and `el`: draw what stands before the decoder of the masked language model anew.
         rounds: of `wsd` and `el`: rounds of refinement in which a trained model links a text.
@@ -55,7 +51,6 @@ class EBertTraining(TaskTraining):
     max_candidates: int = 30
     all_surfaces: bool = False
     packed: bool = False
-    linked: float = field(default=0.0, metadata={"metavar": "SHARE"})
     no_prime: bool = False
     fresh_head: bool = False
     rounds: int = 3
@@ -73,7 +68,6 @@ class EBertTraining(TaskTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "rounds", most=MOST_ROUNDS)
-        check_range(self, "linked", least=0, most=1)
         if self.task in LINKING:
             self._check_linking()
         elif not self.epochs:

@@ -23,8 +23,6 @@ def settings(task="classification", **fields):
         ({"max_candidates": 5}, "max_candidates is a setting of wsd and el, not of classification"),
         ({"all_surfaces": True}, "all_surfaces is a setting of wsd and el"),
         ({"packed": True}, "packed is a setting of wsd and el"),
-        ({"linked": 0.5}, "linked is a setting of wsd and el"),
-        ({"task": "el", "linked": 1.5}, "linked is 1.5; it is from 0 to 1"),
         ({"no_prime": True}, "no_prime is a setting of wsd and el"),
         ({"fresh_head": True}, "fresh_head is a setting of wsd and el"),
         ({"rounds": 2}, "rounds is a setting of wsd and el"),

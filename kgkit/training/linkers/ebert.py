@@ -37,12 +37,11 @@ from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.kinds import EBertLinking
 from kgkit.models.manifest import Needs
-from kgkit.training.batches import Batches, Shuffled
+from kgkit.training.batches import Shuffled
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, scores_by_epoch
 from kgkit.training.knowbert.stages import linking_scores
 from kgkit.training.linkers.ebert_examples import (
-    LinkedBatches,
     MaskedExample,
     loss,
     masked_batch,
@@ -218,11 +217,8 @@ def _documents(
 
 def _batches(
     examples: Sequence[MaskedExample], reader: EBertLinkingReader, training: EBertTraining, null: bool
-) -> Batches:
+) -> Shuffled:
     lengths = [len(example.part.ids) for example in examples]
-    if training.linked:
-        shuffled = Shuffled(examples, training.batch, list, training.seed, lengths)
-        return LinkedBatches(shuffled, reader, training.linked, null=null)
     return Shuffled(
         examples, training.batch, lambda batch: masked_batch(batch, reader, null=null), training.seed, lengths
     )

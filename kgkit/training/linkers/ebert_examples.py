@@ -4,14 +4,9 @@
 
 A span teaches the entity that it means, ε if it means nothing; one whose gold is not among its candidates, or
 has no vector, teaches nothing, and stands in the text of others as it is.
-
-Departures:
-    Some sequences may have links already, as later rounds of refinement read them: `LinkedBatches`. Published
-    are sequences without links.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,9 +16,8 @@ from torch import Tensor, nn
 
 from kgkit.evaluation.calibration import Scored
 from kgkit.heads.ebert_linker import EBertLinkerInputs
-from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader, EntityLink
+from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader
 from kgkit.linking.ebert import EBertScorer
-from kgkit.training.batches import Shuffled
 from kgkit.training.linkers.labelled import LabelledDocument
 
 if TYPE_CHECKING:
@@ -41,28 +35,11 @@ class MaskedExample(NamedTuple):
         part: part of a document.
         spans: spans whose entities are masked.
         right: for each of them (C,) bool, which candidates are right; none, if it means nothing.
-        entities: spans of the part that mean an entity, with its id, none of which overlaps another.
-        links: those of them that stand in the sequence as their entities.
     """
 
     part: DocumentPart
     spans: tuple[CandidateSpan, ...]
     right: tuple[Flags, ...]
-    entities: tuple[EntityLink, ...] = ()
-    links: tuple[EntityLink, ...] = ()
-
-    def link(self, links: Sequence[EntityLink]) -> "MaskedExample":
-        """Return the example with these links; spans that overlap one are not masked, nor learnt from."""
-        kept = [
-            index
-            for index, span in enumerate(self.spans)
-            if not any(span.overlaps(linked) for linked, _ in links)
-        ]
-        return self._replace(
-            spans=tuple(self.spans[index] for index in kept),
-            right=tuple(self.right[index] for index in kept),
-            links=tuple(links),
-        )
 
 
 class MaskedBatch(NamedTuple):
@@ -94,10 +71,9 @@ def masked_examples(
     for labelled in documents:
         for part in reader.read(labelled.document):
             learnable = [span for span in part.spans if _is_learnable(labelled, span, null=null)]
-            entities = tuple(_entities(labelled, learnable))
             for spans in reader.passes(part, learnable):
                 right = tuple(labelled.right[span.mention][span.rows] for span in spans)
-                yield MaskedExample(part, spans, right, entities)
+                yield MaskedExample(part, spans, right)
 
 
 def _is_learnable(labelled: LabelledDocument, span: CandidateSpan, *, null: bool) -> bool:
@@ -107,54 +83,9 @@ def _is_learnable(labelled: LabelledDocument, span: CandidateSpan, *, null: bool
     return bool(right[span.rows].any()) or (null and means_nothing)
 
 
-def _entities(labelled: LabelledDocument, spans: Iterable[CandidateSpan]) -> Iterator[EntityLink]:
-    """Yield the spans that mean an entity, with its id; of those that overlap, the first."""
-    end = 0
-    for span in sorted(spans, key=lambda span: (span.first, -span.end)):
-        right = np.flatnonzero(labelled.right[span.mention][span.rows])
-        if len(right) and span.first >= end:
-            end = span.end
-            yield span, span.ids[right[0]]
-
-
-class LinkedBatches:
-    """Batches of sequences some of which have links already, as later rounds of refinement read them.
-
-    In each epoch it is drawn anew which these are, and which of the spans that mean an entity are linked:
-    from none to all. A sequence of which nothing would be masked keeps its masks.
-
-    Args:
-        shuffled: batches of examples, as lists.
-        reader: reader of documents.
-        share: share of the sequences that have links.
-        null: whether a span that means nothing teaches ε.
-    """
-
-    def __init__(self, shuffled: Shuffled, reader: EBertLinkingReader, share: float, *, null: bool) -> None:
-        self.shuffled, self.reader, self.share, self.null = shuffled, reader, share, null
-
-    def __len__(self) -> int:
-        return len(self.shuffled)
-
-    def epoch(self, number: int, indices: Sequence[int]) -> Iterator[MaskedBatch]:
-        """Yield the batches at *indices* of an epoch's order, which depends on seed and *number* alone."""
-        for index, examples in zip(indices, self.shuffled.epoch(number, indices), strict=True):
-            rng = np.random.default_rng([self.shuffled.seed, number, index])
-            linked = [self._with_links(example, rng) for example in examples]
-            yield masked_batch(linked, self.reader, null=self.null)
-
-    def _with_links(self, example: MaskedExample, rng: np.random.Generator) -> MaskedExample:
-        """Return an example with links, or as it is."""
-        if rng.random() >= self.share:
-            return example
-        chosen = rng.random(len(example.entities)) < rng.random()
-        linked = example.link([*compress(example.entities, chosen)])
-        return linked if linked.spans else example
-
-
 def masked_batch(examples: Sequence[MaskedExample], reader: EBertLinkingReader, *, null: bool) -> MaskedBatch:
     """Return examples as a batch."""
-    inputs = reader.batch([reader.mask(example.part, example.spans, example.links) for example in examples])
+    inputs = reader.batch([reader.mask(example.part, example.spans) for example in examples])
     right = [flags for example in examples for flags in _by_position(example)]
     gold = np.zeros((len(right), inputs.candidates.shape[1] + null), np.bool_)
     for row, flags in enumerate(right):

@@ -30,10 +30,8 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
 from kgkit.models.opening import open_model
-from kgkit.training.batches import Shuffled
 from kgkit.training.linkers.ebert import begin_ebert_linker
 from kgkit.training.linkers.ebert_examples import (
-    LinkedBatches,
     loss,
     masked_batch,
     masked_examples,
@@ -304,47 +302,6 @@ def test_a_span_whose_gold_is_no_candidate_teaches_nothing(start, places, files,
     value, count = loss(begun.linker.eval(), batch)
     likely = torch.log_softmax(begun.linker(batch.inputs), -1)[batch.gold]
     assert (float(value.detach()), count) == (pytest.approx(-float(likely.detach().mean()), abs=1e-5), 3.0)
-
-
-def test_sequences_have_links_as_later_rounds_read_them(start, places, files):
-    begun = start(packed=True)
-    examples = list(masked_examples(labelled(places, files), begun.reader, null=True))
-    example = next(each for each in examples if len(each.entities) > 1 and len(each.spans) > 2)
-    [first, *_] = example.entities
-    assert first[1] == first[0].ids[int(example.right[0].argmax())]
-    linked = example.link([first])
-    assert linked.links == (first,)
-    assert [span for span in example.spans if not span.overlaps(first[0])] == [*linked.spans]
-    sequence = begun.reader.mask(linked.part, linked.spans, linked.links).sequence
-    assert (first[1],) in sequence.entities
-
-    shuffled = Shuffled(examples, 4, list, 0)
-    without, every = (
-        [*LinkedBatches(shuffled, begun.reader, share, null=True).epoch(0, range(3))] for share in (0, 1)
-    )
-    plain = Shuffled(examples, 4, lambda batch: masked_batch(batch, begun.reader, null=True), 0)
-    for batch, expected in zip(without, plain.epoch(0, range(3)), strict=True):
-        assert torch.equal(batch.inputs.masks, expected.inputs.masks)
-        assert torch.equal(batch.gold, expected.gold)
-    assert sum(len(batch.gold) for batch in without) > sum(len(batch.gold) for batch in every) > 0
-    assert all(batch.gold.any(1).all() for batch in every)
-
-
-def test_links_of_sequences_depend_on_seed_and_epoch_alone(start, places, files):
-    begun = start(packed=True)
-    examples = list(masked_examples(labelled(places, files), begun.reader, null=True))
-    batches = LinkedBatches(Shuffled(examples, 4, list, 0), begun.reader, 1.0, null=True)
-    first, again, later = ([*batches.epoch(number, range(3))] for number in (0, 0, 1))
-    [alone] = batches.epoch(0, [1])
-    for batch, same in zip([*first, first[1]], [*again, alone], strict=True):
-        assert torch.equal(batch.inputs.text.ids, same.inputs.text.ids)
-    shapes = [[batch.inputs.masks.tolist() for batch in each] for each in (first, later)]
-    assert shapes[0] != shapes[1]
-
-
-def test_a_training_with_links_is_one(copied, encoder, files):
-    train(copied, "linked", encoder, files, packed=True, linked=0.5, epochs=6)
-    assert results_of(copied, "linked")["f1"] > 0.5
 
 
 def test_ablations_read_what_they_say(start):
