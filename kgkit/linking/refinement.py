@@ -15,15 +15,12 @@ Departures:
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import numpy as np
 
 from kgkit.inputs.ebert_linking import CandidateSpan, EntityLink
 from kgkit.linking.scoring import Scores
-
-ROUNDS: Final = 3
-"""J, as published."""
+from kgkit.models.kinds import ROUNDS
 
 
 class Refinement:

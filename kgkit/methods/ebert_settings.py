@@ -8,7 +8,7 @@ from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.kinds import MOST_ROUNDS
+from kgkit.models.kinds import MOST_ROUNDS, ROUNDS
 from kgkit.ranges import check_range
 
 _OF_LINKING: Final = ("max_candidates", "all_surfaces", "packed", "no_prime", "fresh_head", "rounds")
@@ -32,7 +32,8 @@ class EBertTraining(TaskTraining):
             by itself.
         no_prime: of `wsd` and `el`: read [MASK] in the place of the mean of a span's candidates.
         fresh_head: of `wsd` and `el`: draw what stands before the decoder of the masked language model anew.
-        rounds: of `wsd` and `el`: rounds of refinement in which a trained model links a text.
+        rounds: of `wsd` and `el`: rounds of refinement in which a trained model links a text; unless given,
+            three, as published, and one if *packed*: later rounds read texts such as it has not learnt from.
         epochs: number of times that all data are read; of `wsd` and `el` 0, too, which trains nothing.
     """
 
@@ -53,7 +54,14 @@ class EBertTraining(TaskTraining):
     packed: bool = False
     no_prime: bool = False
     fresh_head: bool = False
-    rounds: int = 3
+    rounds: int | None = None
+
+    @property
+    def rounds_of_linking(self) -> int:
+        """Rounds of refinement in which the trained model links a text."""
+        if self.rounds is not None:
+            return self.rounds
+        return 1 if self.packed else ROUNDS
 
     @property
     def primes(self) -> bool:

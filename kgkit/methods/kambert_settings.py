@@ -41,7 +41,6 @@ class KamBertTraining(TaskTraining):
     """
 
     TASKS = (LANGUAGE_TASK, *TASKS)
-    BY_LENGTH = True
     ONLY_KB = False
     KNOWLEDGE = (
         "tagger", "chunker", "pmi", "correlation", "terms", "linker", "coherence", "kernel", "alpha", "skip",

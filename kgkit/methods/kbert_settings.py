@@ -29,7 +29,6 @@ class KBertTraining(TaskTraining):
     """
 
     TASKS = tuple(TASKS)
-    BY_LENGTH = True
     KNOWLEDGE = (
         "query", "linker", "coherence", "max_facts", "relations", "attributes", "soft_positions",
         "visible_matrix",

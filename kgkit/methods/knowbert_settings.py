@@ -65,6 +65,7 @@ class KnowBertTraining(TaskTraining):
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
+    BY_LENGTH = False  # its published figures are of batches that are drawn from all
     VECTORS = True
     ONLY_KB = False
     KNOWLEDGE = ("back",)

@@ -67,8 +67,8 @@ class TaskTraining:
 
     TASKS: ClassVar[tuple[str, ...]]
     """The tasks that the method can be trained for."""
-    BY_LENGTH: ClassVar[bool] = False
-    """Whether the texts of a step are of like lengths."""
+    BY_LENGTH: ClassVar[bool] = True
+    """Whether the texts of a step are of like lengths, so that little is padded."""
     VECTORS: ClassVar[bool] = False
     """Whether the method reads vectors of entities."""
     ONLY_KB: ClassVar[bool] = True

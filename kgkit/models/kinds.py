@@ -366,6 +366,9 @@ class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
+ROUNDS: Final = 3
+"""The rounds of refinement in which an E-BERT links a text, as published."""
+
 MOST_ROUNDS: Final = 1000
 """The greatest number of rounds that an E-BERT links a text in."""
 

@@ -60,7 +60,7 @@ def encoder(tmp_path_factory):
 
 def settings(encoder, files, **others):
     common = {
-        "encoder": encoder.name, "size": 16, "batch": 16, "epochs": 8, "lr": 3e-3, "lr_new": 1e-2,
+        "encoder": encoder.name, "size": 16, "batch": 16, "epochs": 16, "lr": 3e-3, "lr_new": 1e-2,
         "bf16": False, "data": (files["train"],), "dev": (files["test"],), "task": "classification",
     }  # fmt: skip
     return common | others
