@@ -1,5 +1,6 @@
 """The example: what every task is read as, whatever file it comes from and whichever model it is given to."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
@@ -14,7 +15,11 @@ Probabilities = Mapping[str, float] | tuple[float, ...]
 HELD_OUT: Final = 10
 """One example in so many is held out of training, where no other file chooses the epoch."""
 
+_FEW_HELD_OUT: Final = 20  # of fewer, chance says which epoch scores best
+
 Order = Literal["id", "position"]
+
+_log = logging.getLogger(__name__)
 
 
 class EntityMark(NamedTuple):
@@ -132,6 +137,21 @@ def merge_files(files: Sequence[Sequence[Example]]) -> list[Example]:
         for number, examples in enumerate(files, start=1)
         for example in examples
     ]
+
+
+def warn_of_few_held_out(count: int, noun: str) -> None:
+    """Log a warning where so few items are held out that chance chooses the epoch; none choose none.
+
+    Args:
+        count: number of held-out items.
+        noun: plural of what an item is, as `examples` or `passages`.
+    """
+    if 0 < count < _FEW_HELD_OUT:
+        _log.warning(
+            "%d held-out %s are few to choose an epoch by, or to be scored on: give more with --dev",
+            count,
+            noun,
+        )
 
 
 def hold_out(examples: Sequence[Example], by: Order = "position") -> tuple[list[Example], list[Example]]:

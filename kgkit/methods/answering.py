@@ -9,7 +9,7 @@ choice          each choice is read as a text of its own; the softmax is over th
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.examples import Example, Prediction, alternatives
+from kgkit.evaluation.examples import Example, Prediction, alternatives, warn_of_few_held_out
 from kgkit.evaluation.labels import gold_labels, list_labels, warn_of_labels
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.tasks import Task, find_task
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from typing import Self
 
 _log = logging.getLogger(__name__)
-
-_FEW: Final = 20  # tell little
-
-
-def warn_of_few(count: int, what: str) -> None:
-    """Warn if so few texts are held out that chance chooses the epoch; if none is, nothing chooses it.
-
-    Args:
-        count: number of the texts.
-        what: what they are, as examples or passages.
-    """
-    if 0 < count < _FEW:
-        _log.warning(
-            "%d held-out %s are few to choose an epoch by, or to be scored on: name more with --dev",
-            count,
-            what,
-        )
 
 
 class TaskData(NamedTuple):
@@ -77,7 +60,7 @@ class TaskData(NamedTuple):
         labelled, held_out = learn, task.read_labelled(training.dev, training.dev_gold)
         if not training.dev:
             learn, held_out = task.hold_out(learn)
-            warn_of_few(len(held_out), "examples")
+            warn_of_few_held_out(len(held_out), "examples")
         labels = task.labels(labelled)
         if task.answer == "labels" and not any(example.gold for example in learn):
             raise UsageError("there is nothing to learn: no example has a label")

@@ -32,8 +32,8 @@ class EBertTraining(TaskTraining):
             by itself.
         no_prime: of `wsd` and `el`: read [MASK] in the place of the mean of a span's candidates.
         fresh_head: of `wsd` and `el`: draw what stands before the decoder of the masked language model anew.
-        rounds: of `wsd` and `el`: rounds of refinement in which a trained model links a text; unless given,
-            three, as published, and one if *packed*: later rounds read texts such as it has not learnt from.
+        rounds: of `wsd` and `el`: rounds of refinement in which the trained model links a text; unless given,
+            3, as published, or 1 if *packed*.
         epochs: number of times that all data are read; of `wsd` and `el` 0, too, which trains nothing.
     """
 
@@ -57,11 +57,11 @@ class EBertTraining(TaskTraining):
     rounds: int | None = None
 
     @property
-    def rounds_of_linking(self) -> int:
+    def linking_rounds(self) -> int:
         """Rounds of refinement in which the trained model links a text."""
         if self.rounds is not None:
             return self.rounds
-        return 1 if self.packed else ROUNDS
+        return 1 if self.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
 
     @property
     def primes(self) -> bool:

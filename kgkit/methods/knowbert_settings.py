@@ -65,7 +65,7 @@ class KnowBertTraining(TaskTraining):
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
-    BY_LENGTH = False  # its published figures are of batches that are drawn from all
+    BY_LENGTH = False  # its measured figures are of batches that are drawn from all examples
     VECTORS = True
     ONLY_KB = False
     KNOWLEDGE = ("back",)

@@ -367,7 +367,7 @@ class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
 
 
 ROUNDS: Final = 3
-"""The rounds of refinement in which an E-BERT links a text, as published."""
+"""Rounds of refinement in which an E-BERT links a text, as published; a packed one in one by default."""
 
 MOST_ROUNDS: Final = 1000
 """The greatest number of rounds that an E-BERT links a text in."""

@@ -93,5 +93,6 @@ def test_no_linker_has_no_name(linker, name):
     ("fields", "rounds"),
     [({}, ROUNDS), ({"packed": True}, 1), ({"packed": True, "rounds": 3}, 3), ({"rounds": 2}, 2)],
 )
-def test_packed_spans_are_linked_in_one_round_unless_more_are_asked_for(fields, rounds):
-    assert settings("el", **fields).rounds_of_linking == rounds
+@pytest.mark.parametrize("task", ["el", "wsd"])
+def test_packed_spans_are_linked_in_one_round_unless_more_are_asked_for(task, fields, rounds):
+    assert settings(task, **fields).linking_rounds == rounds

@@ -7,6 +7,8 @@ import pytest
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.tasks import TASKS
+from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.kambert_settings import KamBertTraining
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.methods.settings import TaskTraining
@@ -178,3 +180,11 @@ def test_a_method_with_fewer_tasks_refuses_the_others():
     assert Pairs(task="pair", data=DATA, encoder="e").files == DATA
     with pytest.raises(UnknownName, match="there are: pair"):
         Pairs(task="tagging", data=DATA, encoder="e")
+
+
+@pytest.mark.parametrize(
+    ("settings", "by_length"),
+    [(KBertTraining, True), (EBertTraining, True), (KamBertTraining, True), (KnowBertTraining, False)],
+)
+def test_batches_are_of_like_lengths_but_those_of_a_knowbert(settings, by_length):
+    assert settings.BY_LENGTH is by_length

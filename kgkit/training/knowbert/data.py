@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.examples import warn_of_few_held_out
 from kgkit.evaluation.plain_text import read_plain
 from kgkit.inputs.passages import (
     MeasuredSentence,
@@ -18,7 +19,6 @@ from kgkit.inputs.passages import (
 )
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import knowledge_of
-from kgkit.methods.answering import warn_of_few
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.methods.settings import TaskTraining
 from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
@@ -75,7 +75,7 @@ def passages_of(
     if not learn:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
     held_out = list(single_passages(held, room))[:_PASSAGES]
-    warn_of_few(len(held_out), "passages")
+    warn_of_few_held_out(len(held_out), "passages")
     return HeldOut(learn, held_out)
 
 

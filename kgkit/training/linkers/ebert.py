@@ -169,7 +169,7 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
-    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=training.rounds_of_linking)
+    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=training.linking_rounds)
     return {
         "encoder": training.encoder, "size": training.size, "linking": linking,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
