@@ -27,9 +27,8 @@ from kgkit.inputs.knowledge import check_knowledge
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
 from kgkit.linking.knowbert import encoder_of, knowledge_of
 from kgkit.linking.models import linked_kb
-from kgkit.linking.refinement import Refinement
+from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
-from kgkit.models.kinds import ROUNDS
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 

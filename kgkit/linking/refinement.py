@@ -15,12 +15,15 @@ Departures:
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from kgkit.inputs.ebert_linking import CandidateSpan, EntityLink
 from kgkit.linking.scoring import Scores
-from kgkit.models.kinds import ROUNDS
+
+ROUNDS: Final = 3
+"""J, as published."""
 
 
 class Refinement:

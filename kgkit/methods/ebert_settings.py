@@ -8,7 +8,7 @@ from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.kinds import MOST_ROUNDS, ROUNDS
+from kgkit.models.kinds import MOST_ROUNDS
 from kgkit.ranges import check_range
 
 _OF_LINKING: Final = ("max_candidates", "all_surfaces", "packed", "no_prime", "fresh_head", "rounds")
@@ -55,13 +55,6 @@ class EBertTraining(TaskTraining):
     no_prime: bool = False
     fresh_head: bool = False
     rounds: int | None = None
-
-    @property
-    def linking_rounds(self) -> int:
-        """Rounds of refinement in which the trained model links a text."""
-        if self.rounds is not None:
-            return self.rounds
-        return 1 if self.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
 
     @property
     def primes(self) -> bool:

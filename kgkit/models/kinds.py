@@ -366,9 +366,6 @@ class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
-ROUNDS: Final = 3
-"""Rounds of refinement in which an E-BERT links a text, as published; a packed one in one by default."""
-
 MOST_ROUNDS: Final = 1000
 """The greatest number of rounds that an E-BERT links a text in."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from kgkit.errors import UsageError
 from kgkit.methods.ebert_settings import EBertTraining
-from kgkit.models.kinds import MOST_ROUNDS, ROUNDS
+from kgkit.models.kinds import MOST_ROUNDS
 
 FILE = (Path("data.tsv"),)
 
@@ -87,12 +87,3 @@ def test_masked_entities_are_primed_by_mapped_vectors_alone(fields, primes):
 @pytest.mark.parametrize(("linker", "name"), [("prior", "prior"), ("none", ""), ("mine", "mine")])
 def test_no_linker_has_no_name(linker, name):
     assert settings(linker=linker).linker_name == name
-
-
-@pytest.mark.parametrize(
-    ("fields", "rounds"),
-    [({}, ROUNDS), ({"packed": True}, 1), ({"packed": True, "rounds": 3}, 3), ({"rounds": 2}, 2)],
-)
-@pytest.mark.parametrize("task", ["el", "wsd"])
-def test_packed_spans_are_linked_in_one_round_unless_more_are_asked_for(task, fields, rounds):
-    assert settings(task, **fields).linking_rounds == rounds

@@ -31,6 +31,7 @@ from kgkit.linking.ebert import ENCODER, FOLDER, EBertScorer
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields
 from kgkit.linking.knowbert import knowledge_of
+from kgkit.linking.refinement import ROUNDS
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters
 from kgkit.methods.ebert_settings import EBertTraining
@@ -169,13 +170,20 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
-    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=training.linking_rounds)
+    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=linking_rounds(training))
     return {
         "encoder": training.encoder, "size": training.size, "linking": linking,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
         "trained_with": {kb.name: start.knowledge.about},
         **vectors_fields(start.linker.ebert, start.reader.vectors),
     }  # fmt: skip
+
+
+def linking_rounds(training: EBertTraining) -> int:
+    """Return the rounds of refinement in which the trained model links a text."""
+    if training.rounds is not None:
+        return training.rounds
+    return 1 if training.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
 
 
 def _counts(examples: Sequence[MaskedExample], held_out: Sequence[LabelledDocument]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,12 +26,13 @@ from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.ebert import EBertScorer
+from kgkit.linking.refinement import ROUNDS
 from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
 from kgkit.models.opening import open_model
-from kgkit.training.linkers.ebert import begin_ebert_linker
+from kgkit.training.linkers.ebert import begin_ebert_linker, linking_rounds
 from kgkit.training.linkers.ebert_examples import (
     loss,
     masked_batch,
@@ -46,6 +48,7 @@ from tests.tiny_encoder import WIDTH
 
 TEXT = "the big city grows and a company of the city eats fruit"  # of `links`
 SIZE = 22
+FILE = (Path("data"),)
 
 
 @pytest.fixture(scope="module")
@@ -463,3 +466,13 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
 def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
     with pytest.raises(UsageError, match=message):
         EBertTraining(**settings(encoder, files) | others)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rounds"),
+    [({}, ROUNDS), ({"packed": True}, 1), ({"packed": True, "rounds": 3}, 3), ({"rounds": 2}, 2)],
+)
+@pytest.mark.parametrize("task", ["el", "wsd"])
+def test_packed_spans_are_linked_in_one_round_unless_more_are_asked_for(task, fields, rounds):
+    gold = {"gold": FILE} if task == "wsd" else {}
+    assert linking_rounds(EBertTraining(task=task, data=FILE, **gold, **fields)) == rounds
