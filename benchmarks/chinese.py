@@ -11,11 +11,12 @@ passed on.
 
 import argparse
 from collections.abc import Iterable, Iterator, Set
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 from benchmarks.english import DATA, write
+from kgkit.evaluation.files import opened, written
 from kgkit.evaluation.tasks import find_task
 
 TASKS: Final = DATA / "chinese_tasks"
@@ -29,6 +30,15 @@ TEXTS: Final = 20
 def part(task: str, name: str) -> Path | None:
     """Return the file of a part of a task, if it has that part."""
     return next((TASKS / task).glob(f"{name}.*"), None)
+
+
+def first_texts(path: Path, count: int, out: Path) -> Path:
+    """Write the header and the first *count* lines of a part into a folder; return the file."""
+    first = out / f"{path.parent.name}-{path.name.partition('.')[0]}-first-{count}.tsv"
+    if not first.exists():
+        with opened(path) as lines, written(first) as file:
+            file.writelines(islice(lines, count + 1))
+    return first
 
 
 def texts(*parts: str) -> Iterator[list[str]]:

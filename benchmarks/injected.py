@@ -6,7 +6,7 @@
 HOME holds builds of `hownet` and `medical`, and the encoder that docs/kbert.md makes of TEXT_DIR/train.txt.
 It is fine-tuned with every seed, with each knowledge base and without, on the same texts, with as many steps;
 other options go to `kgkit train kbert`. Answers lie in OUT_DIR: what is there already is not done again.
-`--only VARIANT` does a part.
+`--only VARIANT` does a part; `--texts N` trains on the first N texts of a training part.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.chinese import READ_AS, part
+from benchmarks.chinese import READ_AS, first_texts, part
 from benchmarks.downstream import fine_tuned
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
@@ -87,10 +87,19 @@ class Tuning:
         encoder: a model of `kgkit train encoder`, or what else `--encoder` takes.
         words: further options of `kgkit train kbert`.
         size: word pieces of a tree.
+        texts: number of texts of a training part that are trained on, the first; None: all.
     """
 
-    def __init__(self, home: Path, out: Path, encoder: str, words: list[str], size: int = SIZE) -> None:
-        self.home, self.out, self.size = home, out, size
+    def __init__(
+        self,
+        home: Path,
+        out: Path,
+        encoder: str,
+        words: list[str],
+        size: int = SIZE,
+        texts: int | None = None,
+    ) -> None:
+        self.home, self.out, self.size, self.texts = home, out, size, texts
         self.words = ["--encoder", encoder, *words, *(() if size == SIZE else ("--size", str(size)))]
         self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
         linkers = [name for name in words if has_model(Home(home), name)]
@@ -104,11 +113,14 @@ class Tuning:
             taught, chosen_by = chosen_by, None
         assert taught is not None and asked is not None
         injected = [*VARIANTS[variant]]
-        told = repr((self.words, injected, self._build(injected), self._made)).encode()
+        limit = () if self.texts is None else (self.texts,)
+        told = repr((self.words, injected, self._build(injected), self._made, *limit)).encode()
         key = hashlib.blake2b(told, digest_size=4).hexdigest()
         name = f"{task}-{variant.replace(', ', '-').replace(' ', '-')}-{seed}-{key}"
         path = self.out / f"{name}.txt"
         if not path.exists():
+            if self.texts is not None:
+                taught = first_texts(taught, self.texts, self.out)
             training = ["kbert", "--task", READ_AS[task], *injected, "--data", str(taught)]
             training += [] if chosen_by is None else ["--dev", str(chosen_by)]
             training += ["--seed", str(seed), *self.words]
@@ -201,9 +213,11 @@ def main() -> None:
     parser.add_argument("--only", choices=VARIANTS, action="append")
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--size", type=int, default=SIZE, help="word pieces of a tree")
+    parser.add_argument("--texts", type=int, metavar="N", help="texts of a training part; by default all")
     chosen, words = parser.parse_known_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    tuning, rows = Tuning(chosen.home, chosen.out, chosen.encoder, words, chosen.size), []
+    tuning = Tuning(chosen.home, chosen.out, chosen.encoder, words, chosen.size, chosen.texts)
+    rows = []
     for task in chosen.task or READ_AS:
         variants = [one for one in variants_of(task) if one in (chosen.only or VARIANTS)]
         for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
