@@ -20,6 +20,7 @@ import logging
 import os
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +39,7 @@ NEW: Final = ".new-"
 
 COPIED: Final = ".current"
 """Where a folder goes that stands where the link should, while that takes its place."""
+_PRIVATE: Final = 0o600
 _PLATFORM: Final = sys.platform
 _PATIENCE: Final = 5.0  # seconds that one waits for a lock before saying so
 _LOCK_ATTEMPTS: Final = 20  # on a folder that is removed and made again each time
@@ -209,6 +211,7 @@ def publish_version(folder: Path, staged: Path, version: str) -> Path:
         OSError: if the disk refuses; what was current is current.
     """
     final = folder / version
+    set_usual_modes(staged)
     sync_tree(staged)
     if final.exists() and current_version(folder) == final:
         # The link never leads nowhere: to a second copy while the folders change places.
@@ -290,6 +293,28 @@ def link_file(path: Path | str, target: Path | str) -> None:
     except OSError:
         shutil.copyfile(path, target)
         sync_folder(Path(target))
+
+
+def set_usual_modes(folder: Path) -> None:
+    """Give files that only their owner may read the mode that new files have here.
+
+    Some libraries write files by way of temporary ones, and those are their owner's alone: what is published
+    could not be read by a service, or a group, that may read all else. The umask decides, as for all else.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    probe = folder / f".mode-{secrets.token_hex(4)}"
+    probe.touch(exist_ok=False)
+    try:
+        usual = stat.S_IMODE(probe.stat().st_mode)
+    finally:
+        probe.unlink()
+    for parent, _, files in os.walk(folder):
+        for path in (Path(parent, name) for name in files):
+            about = path.lstat()
+            if stat.S_ISREG(about.st_mode) and stat.S_IMODE(about.st_mode) == _PRIVATE != usual:
+                path.chmod(usual)
 
 
 def sync_tree(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """Folders with versions: which is current, what readers see while it changes, and what a failure leaves."""
 
+import os
 import threading
 
 import pytest
@@ -25,6 +26,7 @@ from kgkit.versions import (
     remove,
     replace_file,
     set_aside,
+    set_usual_modes,
     sweep,
     write_once,
 )
@@ -316,3 +318,38 @@ def test_a_file_is_linked_or_else_copied(folder, monkeypatch):
 
 def test_folders_that_do_not_exist_yet_have_free_space(folder):
     assert free_space(folder / "a" / "b" / "c") > 0
+
+
+# -- modes ------------------------------------------------------------------
+
+
+@pytest.fixture
+def umask():
+    """Let new files be read by the group, and by nobody else."""
+    before = os.umask(0o027)
+    yield
+    os.umask(before)
+
+
+def test_what_is_published_has_the_mode_of_new_files_where_a_library_left_it_to_its_owner(folder, umask):
+    staged = folder / ".new-1"
+    (staged / "weights").mkdir(parents=True)
+    private, open_to_all, script = staged / "weights" / "a", staged / "b", staged / "c"
+    for path, mode in ((private, 0o600), (open_to_all, 0o644), (script, 0o700)):
+        path.touch()
+        path.chmod(mode)
+    (staged / "link").symlink_to("weights/a")
+    version = publish_version(folder, staged, "1")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in version.rglob("*") if path.is_file()}
+    assert modes == {"a": 0o640, "b": 0o644, "c": 0o700, "link": 0o640}
+    assert names(version) == ["b", "c", "link", "weights"]
+
+
+def test_files_stay_private_where_all_new_files_are(folder):
+    before = os.umask(0o077)
+    try:
+        (folder / "a").touch()
+        set_usual_modes(folder)
+        assert (folder / "a").stat().st_mode & 0o777 == 0o600 and names(folder) == ["a"]
+    finally:
+        os.umask(before)

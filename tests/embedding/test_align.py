@@ -437,6 +437,7 @@ def test_a_map_is_kept_beside_its_vectors(space):
     found = align_words(vectors, encoder, AlignConfig(seed=3))
     (folder,) = vectors.folder.glob("align-org-bert-base-*")
     assert sorted(path.name for path in folder.iterdir()) == [ABOUT, MAP]
+    assert (folder / MAP).stat().st_mode == (folder / ABOUT).stat().st_mode  # whoever reads one reads both
     written = json.loads((folder / ABOUT).read_bytes())
     assert written["config"]["seed"] == 3
     assert written["report"]["held_out"]["accuracy"]["10"] == 1.0

@@ -44,6 +44,7 @@ from kgkit.home import KBHome
 from kgkit.types import Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.work import making
+from kgkit.versions import set_usual_modes
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -153,6 +154,7 @@ class Alignment:
                 norm=self.norm,
             )
             (staged / ABOUT).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2))
+            set_usual_modes(staged)
             _put(staged, folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
