@@ -43,7 +43,16 @@ def test_it_is_the_model_that_was_measured():
 
 def test_its_card_says_what_it_was_made_of():
     card = (SHIPPED / NAME / "README.md").read_text()
-    for told in ("SemCor", "Brown Corpus", "non-commercial", "WordNet licence", "all-MiniLM-L6-v2", "F1", "CC BY-SA", "all-mpnet-base-v2"):
+    for told in (
+        "SemCor",
+        "Brown Corpus",
+        "non-commercial",
+        "WordNet licence",
+        "all-MiniLM-L6-v2",
+        "F1",
+        "CC BY-SA",
+        "all-mpnet-base-v2",
+    ):
         assert told in card
 
 
