@@ -298,8 +298,8 @@ def link_file(path: Path | str, target: Path | str) -> None:
 def set_usual_modes(folder: Path) -> None:
     """Give files that only their owner may read the mode that new files have here.
 
-    Some libraries write files by way of temporary ones, and those are their owner's alone: what is published
-    could not be read by a service, or a group, that may read all else. The umask decides, as for all else.
+    Some libraries write by way of temporary files, which have the mode 0600: what is published could not be
+    read by a service, or a group, that may read all else. The umask decides, as for all else.
 
     Raises:
         OSError: if the disk refuses.
