@@ -23,6 +23,8 @@ from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import lines, opened, written
@@ -249,6 +251,26 @@ def score(
         log.warning("%d answers have no gold and are not scored, the first is %r", len(skipped), skipped[0])
     points = {instance: _points(keys, answers.get(instance, ())) for instance, keys in gold.items()}
     return Scores(_total(points.values()), _parts(points, pos or {}), _parts(points, groups or {}), skipped)
+
+
+def instance_columns(
+    gold: Mapping[str, Collection[str]], answers: Mapping[str, Collection[str]]
+) -> NDArray[np.float64]:
+    """Return what each gold instance earns, whether it was answered, and 1, (N, 3).
+
+    Args:
+        gold: keys that count as right, by instance id; N instances.
+        answers: a system's keys by instance id; those of instances without gold are left out.
+    """
+    points = [_points(keys, answers.get(instance, ())) for instance, keys in gold.items()]
+    columns = [(float(earned or 0), float(earned is not None), 1.0) for earned in points]
+    return np.array(columns, np.float64).reshape(-1, 3)
+
+
+def column_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return F1 (…, 1) of sums (…, 3) of `instance_columns`."""
+    f1: NDArray[np.float64] = 2 * sums[..., :1] / np.maximum(sums[..., 1:2] + sums[..., 2:3], 1)
+    return f1
 
 
 def _points(gold: Collection[str], answers: Collection[str]) -> Fraction | None:

@@ -4,7 +4,6 @@ import pytest
 
 from kgkit.commands.evaluate.el_data import GoldSets
 from kgkit.commands.evaluate.el_measures import (
-    ColumnRatio,
     ComparedSystem,
     measures_as_dict,
     versus_as_dict,
@@ -12,10 +11,11 @@ from kgkit.commands.evaluate.el_measures import (
     write_versus,
 )
 from kgkit.commands.evaluate.el_outputs import LinkOutputs
+from kgkit.commands.evaluate.versus import ColumnRatio
 from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
 from kgkit.evaluation import Labelled, write_links
 from kgkit.evaluation.el_files import plain_title
-from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts
+from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts, ratios
 
 GOLD = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
 ALL = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
@@ -84,8 +84,8 @@ def test_a_comparison_in_reverse_has_the_opposite_sign():
 
 def test_a_ratio_is_a_column_of_the_ratios():
     sums = counts(HALF).columns("weak", "inkb").sum(0)
-    assert ColumnRatio(0)(sums) == pytest.approx(2 / 3)
-    assert ColumnRatio(1)(sums) == 1
+    assert ColumnRatio(ratios, 0)(sums) == pytest.approx(2 / 3)
+    assert ColumnRatio(ratios, 1)(sums) == 1
 
 
 def test_tables_have_a_line_for_each_measure(capsys):

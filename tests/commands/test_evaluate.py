@@ -85,6 +85,44 @@ def test_answers_are_written_as_a_key_file_in_the_order_of_the_data(home, tmp_pa
     ]
 
 
+def test_another_system_is_compared_by_a_paired_test(home, tmp_path):
+    args = (*data_set(tmp_path, "one"), *data_set(tmp_path, "two"))
+    other = tmp_path / "other.key.txt"
+    # Of the first set one right answer less and one wrong answer more; of the second the model's own.
+    other.write_text(
+        "one.t1 run%2:38:00::\none.t2 bank%1:17:01::\none.t3 bank%1:17:01::\n"
+        "two.t0 dog%1:05:00::\ntwo.t1 run%2:38:00::\ntwo.t2 bank%1:17:01::\nelsewhere.t0 dog%1:05:00::\n"
+    )
+    done = run("evaluate", "wsd", *args, "--versus", other, "--home", home, "--json")
+    assert f"1 answers of {other} are to instances without gold" in done.err
+    scored = json.loads(done.out)
+    one, two = (each["versus"]["f1"] for each in scored["sets"])
+    assert (one["score"], one["versus"]) == pytest.approx((4 / 7, 2 / 7))
+    assert one["difference"] == pytest.approx(2 / 7)
+    assert one["interval"][0] <= 2 / 7 <= one["interval"][1]
+    assert 0 < one["p"] <= 1
+    assert (two["difference"], two["interval"], two["p"]) == (0, [0, 0], 1)
+    together = scored["together"]["versus"]["f1"]
+    assert (together["score"], together["versus"]) == pytest.approx((8 / 14, 6 / 14))
+
+    shown = run("evaluate", "wsd", *args, "--versus", other, "--home", home).out
+    lines = [line.split("\t") for line in shown.splitlines()]
+    table = lines[lines.index(["data", "F1 versus", "F1", "difference", "95 %", "p"]) + 1 :]
+    assert [line[0] for line in table] == ["one", "two", "together"]
+    assert table[1] == ["two", "57.14", "57.14", "0.00", "0.00 to 0.00", "1.0000"]
+
+
+def test_answers_of_other_data_are_not_compared(home, tmp_path):
+    args, other = data_set(tmp_path, "one"), tmp_path / "other.key.txt"
+    other.write_text("two.t0 dog%1:05:00::\n")
+    done = run("evaluate", "wsd", *args, "--versus", other, "--home", home)
+    assert done.code == 2
+    assert f"none of the 1 answers of {other} is to an instance of the data" in done.err
+    assert run("evaluate", "wsd", *args, "--versus", tmp_path / "none", "--home", home).code == 3
+    other.write_text("")
+    assert run("evaluate", "wsd", *args, "--versus", other, "--home", home).code == 2
+
+
 def test_compressed_files_are_read_and_named_without_their_suffixes(home, tmp_path):
     args = data_set(tmp_path, "one.two")
     for path in args[1], args[3]:

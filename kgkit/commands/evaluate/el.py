@@ -23,7 +23,6 @@ from kgkit.commands.evaluate.el_data import (
 )
 from kgkit.commands.evaluate.el_measures import (
     ComparedSystem,
-    VersusOption,
     measures_as_dict,
     versus_as_dict,
     write_measures,
@@ -37,6 +36,7 @@ from kgkit.commands.evaluate.el_outputs import (
     WriteOutcomes,
 )
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, write_scores
+from kgkit.commands.evaluate.versus import VersusOption
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import (
     AllSurfacesOption,

@@ -1,13 +1,11 @@
 """What `kgkit evaluate el` says of matchings, intervals, and of other predictions."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
-
-import typer
+from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.commands.evaluate.sets import percents, write_scores
+from kgkit.commands.evaluate.versus import VERSUS_HEADINGS, compare_systems, versus_row
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,15 +18,6 @@ if TYPE_CHECKING:
 
 MATCHING_NAMES: Final = {"strong": "strong", "weak": "weak"}
 SCOPE_NAMES: Final = {"inkb": "InKB", "nil": "with NIL"}
-
-VersusOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--versus",
-        metavar="FILE",
-        help="Predictions of another system for the same data, compared by a paired test.",
-    ),
-]
 
 
 class ComparedSystem:
@@ -115,41 +104,13 @@ def versus_as_dict(first: "DocumentCounts", second: "DocumentCounts") -> dict[st
         second: counts of the linker, of the same documents.
     """
     from kgkit.evaluation.matching import MEASURES, RATIOS, ratios
-    from kgkit.evaluation.significance import difference_interval, paired_test
 
+    indices = {name: RATIOS.index(name) for name in ("f1", "macro_f1")}
     scores: dict[str, Any] = {}
     for matching, scope in MEASURES:
-        tables = [counts.columns(matching, scope) for counts in (first, second)]
-        compared: dict[str, Any] = {}
-        intervals = difference_interval(tables[0], tables[1], ratios)
-        for name in ("f1", "macro_f1"):
-            index = RATIOS.index(name)
-            versus_score, score = (float(ratios(table.sum(0))[index]) for table in tables)
-            compared[name] = {
-                "score": score, "versus": versus_score, "difference": score - versus_score,
-                "interval": list(intervals[index]),
-                "p": paired_test(tables[0], tables[1], ColumnRatio(index)),
-            }  # fmt: skip
-        scores.setdefault(matching, {})[scope] = compared
+        versus, own = (counts.columns(matching, scope) for counts in (first, second))
+        scores.setdefault(matching, {})[scope] = compare_systems(versus, own, ratios, indices)
     return scores
-
-
-@dataclass(frozen=True)
-class ColumnRatio:
-    """A single ratio of sums of columns.
-
-    Attributes:
-        index: its number among `RATIOS`.
-    """
-
-    index: int
-
-    def __call__(self, sums: "NDArray[np.float64]") -> "NDArray[np.float64]":
-        """Return it, (…) for sums (…, 8)."""
-        from kgkit.evaluation.matching import ratios
-
-        ratio: NDArray[np.float64] = ratios(sums)[..., self.index]
-        return ratio
 
 
 def write_measures(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
@@ -176,13 +137,10 @@ def write_versus(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
     def rows(measures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         for matching, scopes in measures.items():
             for scope, compared in scopes.items():
-                score = compared["f1"]
-                shares = percents(score["versus"], score["score"], score["difference"])
-                low_high = " to ".join(percents(*score["interval"]))
-                yield MATCHING_NAMES[matching], SCOPE_NAMES[scope], *shares, low_high, f"{score['p']:.4f}"
+                yield MATCHING_NAMES[matching], SCOPE_NAMES[scope], *versus_row(compared["f1"])
 
-    headings = "F1 versus", "F1", "difference", "95 %", "p"
-    write_scores(["matching", "entities"], headings, ((name, rows(measures)) for name, measures in scores))
+    rows_of_sets = ((name, rows(measures)) for name, measures in scores)
+    write_scores(["matching", "entities"], VERSUS_HEADINGS, rows_of_sets)
 
 
 def _with_interval(score: dict[str, Any], name: str) -> tuple[str, str]:

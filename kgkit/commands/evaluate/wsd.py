@@ -14,6 +14,7 @@ from kgkit.commands.confidence import (
     report_confidence,
 )
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate.versus import VERSUS_HEADINGS, VersusOption, compare_systems, versus_row
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     CoherenceOption,
@@ -58,6 +59,7 @@ def wsd(
     device: DeviceOption = "auto",
     coherence: CoherenceOption = None,
     predictions: PredictionsOption = None,
+    versus: VersusOption = None,
     reliability: ReliabilityOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -66,19 +68,22 @@ def wsd(
     """Score a model on word sense disambiguation, with the first sense of WordNet as baseline.
 
     Reads the files of the unified framework (Raganato et al. 2017). Spans, lemmas and
-    parts of speech are those of the data; every sense of a lemma is a candidate.
+    parts of speech are those of the data; every sense of a lemma is a candidate. --versus
+    reads the answers of another system, a key file as --predictions writes it, and
+    compares by a paired test over instances.
     """
     from kgkit.catalog.runs import recorded
-    from kgkit.evaluation import write_keys
+    from kgkit.evaluation import read_gold, write_keys
     from kgkit.evaluation.files import check_gold_files
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.models.registering import trained_model_name
 
     check_gold_files(data, gold)
-    check_sets([*data, *gold], predictions)
+    check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
+    compared = None if versus is None else read_gold(versus)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
         vectors=vectors, device=device,
@@ -102,6 +107,8 @@ def wsd(
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
+        unscored = _check_compared(versus, compared, together)
+        differences = [] if compared is None else [each.compared(compared) for each in shown]
         calibration = report_confidence(recorder, record, "wsd", shown[-1].name, reliability)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(
@@ -115,15 +122,22 @@ def wsd(
                 "kb": kb_name,
                 "model": linker.model,
                 "sets": [
-                    {"name": name, "data": str(each.data), "gold": str(each.gold), **_as_dict(score, first)}
-                    for (name, score, first), each in zip(scores, sets, strict=False)
+                    {"name": name, "data": str(each.data), "gold": str(each.gold), **_as_dict(score, first),
+                     **_versus_field(differences, index)}
+                    for index, ((name, score, first), each) in enumerate(zip(scores, sets, strict=False))
                 ],
-                "together": _as_dict(*scores[-1][1:]),
+                "together": {**_as_dict(*scores[-1][1:]), **_versus_field(differences, -1)},
                 "calibration": calibration,
             }
-        )
+        )  # fmt: skip
     else:
         _write(scores, linker.model)
+        if differences:
+            write_line()
+            rows = ((each.name, [versus_row(own)]) for each, own in zip(shown, differences, strict=True))
+            write_scores([], VERSUS_HEADINGS, rows)
+    if unscored:
+        messages.write(f"{unscored:,} answers of {versus} are to instances without gold, and are not scored")
     if unknown:
         messages.write(f"the gold senses of {unknown:,} instances are not in the knowledge base")
     without_gold = len(together.pos.keys() - together.keys.keys())
@@ -170,6 +184,13 @@ class _Set:
 
         return score(self.keys, {key: answers[key] for key in self.keys if key in answers}, pos=self.pos)
 
+    def compared(self, other: Answers) -> dict[str, Any]:
+        """Return how F1 compares with that of another system's answers, for JSON."""
+        from kgkit.evaluation.wsd import column_f1, instance_columns
+
+        versus, own = (instance_columns(self.keys, answers) for answers in (other, self.answers))
+        return compare_systems(versus, own, column_f1, {"f1": 0})["f1"]
+
     def predictions(self) -> Answers:
         """Return the answers in the order of the data."""
         return {instance: self.answers[instance] for instance in self.pos if instance in self.answers}
@@ -191,6 +212,21 @@ def _together(sets: list[_Set]) -> _Set:
         union.answers |= each.answers
         union.first |= each.first
     return union
+
+
+def _check_compared(path: Path | None, answers: Answers | None, together: _Set) -> int:
+    """Return how many answers of another system are to instances without gold.
+
+    Raises:
+        UsageError: if all are: they are of other data.
+    """
+    unscored = 0 if answers is None else len(answers.keys() - together.keys.keys())
+    if answers is not None and unscored == len(answers):
+        raise UsageError(
+            f"none of the {len(answers):,} answers of {path} is to an instance of the data: the ids of both "
+            "have to be the same"
+        )
+    return unscored
 
 
 class _Ranks:
@@ -222,6 +258,10 @@ def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
         return {"overall": scores.overall.as_dict(), "by_pos": by_pos}
 
     return {**parts(score), "first_sense": parts(first)}
+
+
+def _versus_field(differences: list[dict[str, Any]], index: int) -> dict[str, Any]:
+    return {"versus": {"f1": differences[index]}} if differences else {}
 
 
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
