@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,12 +170,32 @@ def new(examples: list[Example], others: Iterable[Example]) -> NDArray[np.bool_]
     return np.array(found)
 
 
+class PartOfTest(NamedTuple):
+    """The test part of a task.
+
+    Attributes:
+        examples: N examples.
+        is_new: (N,) whether none of its texts is in the other parts, or in an example before it.
+        learnt: number of examples of the training part, or of the dev part where there is none.
+    """
+
+    examples: list[Example]
+    is_new: NDArray[np.bool_]
+    learnt: int
+
+
+def part_of_test(task: str) -> PartOfTest:
+    """Return the test part of a task."""
+    parts = {name: part(task, name) for name in ("train", "dev", "test")}
+    read = {name: find_task(READ_AS[task]).read(path) for name, path in parts.items() if path is not None}
+    examples = read.pop("test")
+    is_new = new(examples, chain.from_iterable(read.values()))
+    return PartOfTest(examples, is_new, len(read.get("train", read["dev"])))
+
+
 def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[int]) -> Iterator[list[str]]:
     """Yield a row for each variant on a task."""
-    kind, parts = READ_AS[task], {name: part(task, name) for name in ("train", "dev", "test")}
-    read = {name: find_task(kind).read(path) for name, path in parts.items() if path is not None}
-    examples = read.pop("test")
-    kept = new(examples, chain.from_iterable(read.values()))
+    examples, kept, _ = part_of_test(task)
     given = dict[str, NDArray[np.int64]]()
     for variant in variants:
         found = np.stack([counts(examples, tuning.answers(task, variant, seed)) for seed in seeds])
