@@ -56,7 +56,7 @@ coverage: $(VENV)/has-dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --cov --cov-report=term -m "not slow" $(ARGS)
 
 test-slow: $(VENV)/has-spark
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest --hypothesis-profile thorough -m "slow or hypothesis" $(ARGS)
 	$(BIN)/python -m pytest -m "not slow" tests/building/test_engines_spark.py $(ARGS)
 
 check: $(VENV)/has-dev

@@ -6,6 +6,7 @@ on_terminal(...)   a real process whose standard output and error are a terminal
 """
 
 import fcntl
+import functools
 import os
 import pty
 import re
@@ -16,13 +17,16 @@ import termios
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from typer.testing import CliRunner
+from typer import testing
 
 from kb_builders.wordnet import WordNetBuilder
 from kgkit.building.build import build_kb
 from kgkit.commands.app import app
 from tests.mini_wordnet import mini_wordnet
 from tests.toys import child_env
+
+# The tree of commands is made once, not for each command: it takes 50 ms.
+testing._get_command = functools.cache(testing._get_command)  # type: ignore[attr-defined]
 
 COMMAND: Final = (sys.executable, "-m", "kgkit.commands")
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -38,7 +42,7 @@ class Ran(NamedTuple):
 
 def run(*args: object, given: bytes = b"") -> Ran:
     """Run `kgkit ARGS` in this process, with *given* as standard input."""
-    done = CliRunner().invoke(app, [str(arg) for arg in args], input=given)
+    done = testing.CliRunner().invoke(app, [str(arg) for arg in args], input=given)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Ran(done.exit_code, done.stdout, done.stderr)

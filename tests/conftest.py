@@ -19,13 +19,16 @@ from tests.toys import build_toy
 ROOT = Path(__file__).parent.parent
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Let Ctrl-C interrupt, and no example of Hypothesis have a deadline: a busy machine fails no test.
 
-    Whoever starts the tests in the background of a script has had Ctrl-C ignored.
+    Whoever starts the tests in the background of a script has had Ctrl-C ignored. `make test-slow` asks for
+    the profile `thorough`, with four times as many examples.
     """
-    settings.register_profile("no deadline", deadline=None)
-    settings.load_profile("no deadline")
+    settings.register_profile("quick", deadline=None, max_examples=25)
+    settings.register_profile("thorough", deadline=None)
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("quick")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

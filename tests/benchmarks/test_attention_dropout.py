@@ -8,6 +8,7 @@ pytest.importorskip("transformers")
 from benchmarks import attention_dropout
 
 
+@pytest.mark.slow
 def test_both_models_are_timed_in_turn_and_the_first_round_does_not_count(monkeypatch):
     calls = []
 
@@ -26,6 +27,7 @@ def test_both_models_are_timed_in_turn_and_the_first_round_does_not_count(monkey
     assert table.rows[1][1:] == ["3.00", "1.00", "3.00"]
 
 
+@pytest.mark.slow
 def test_a_text_longer_than_the_pieces_is_read_alone():
     table = attention_dropout.measure(4, [8], 1)
     assert table.rows[0][0] == "1 × 8"

@@ -29,6 +29,7 @@ def test_every_line_is_tried_here():
     assert {*MEASURED} == {*NAMES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_line_gives_figures_on_stand_ins(name, setting, tmp_path):
     [line] = [each for each in registered_lines() if each.name == name]
@@ -70,6 +71,7 @@ def test_the_results_are_not_replaced_by_some_of_the_lines_nor_by_tiny_ones(opti
     assert "--write replaces all of the part" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_a_gpu_the_command_says_so(capsys):
     import torch
 

@@ -52,6 +52,7 @@ def in_one_process(monkeypatch):
     monkeypatch.setattr(answers, "subprocess", SimpleNamespace(run=call, PIPE=None))
 
 
+@pytest.mark.slow
 def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monkeypatch):
     arguments = ["--home", folder, "--data", folder, "--kb", "types", "--only", "awd", "--only", "kalm-both"]
     arguments = [*map(str, arguments), "--epochs", "1", "--device", "cpu", "--quiet"]
@@ -184,6 +185,7 @@ def test_the_knowledge_bases_of_the_bench_are_types_for_kalm(folder):
     assert "Zoe" in kalm_kb.words_of(Home(folder), bench.oracle())[0]["PER"]
 
 
+@pytest.mark.slow
 def test_words_that_are_left_out_are_a_table_and_a_picture(folder, in_one_process, capsys, monkeypatch):
     monkeypatch.setattr(kalm, "LEFT_OUT", (0, 40))
     arguments = ["--home", folder, "--data", folder, "--kb", "types", "--part", "left-out"]

@@ -48,6 +48,7 @@ def test_words_that_are_rather_of_some_type_are_one_food_on_a_line():
     assert [(name.start, name.end) for name in food_spans("a b\nc d", words)] == [(0, 3), (4, 5)]
 
 
+@pytest.mark.slow
 def test_models_are_trained_and_foods_are_scored(folder, capsys, monkeypatch):
     def call(command, **_):
         words = command[len(answers.COMMAND) :]

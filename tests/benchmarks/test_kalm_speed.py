@@ -63,6 +63,7 @@ def test_both_directions_are_compared_with_an_awd_lstm_of_both(data):
     assert table.rows[0][3] == "1.000" and all(float(row[2]) > 0 for row in table.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", kalm_speed.MODELS.values())
 def test_a_step_trains(data, settings, monkeypatch):
     losses, make = [], kalm_speed.loss_with_states

@@ -16,6 +16,7 @@ RECORDS = [
 TEXT = "The bank takes deposits and lends money."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["gloss", "tempered-gloss"])
 def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
     kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)

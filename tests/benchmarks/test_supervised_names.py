@@ -215,6 +215,7 @@ def test_a_tagger_learns_from_labels_once(bench, with_chain, monkeypatch):
     assert bench.scores(with_chain, 0.5) == scores
 
 
+@pytest.mark.slow
 def test_a_training_that_was_stopped_goes_on(bench, monkeypatch):
     undisturbed = bench.scores(True, 1.0)
     bench.out = bench.out / "stopped"

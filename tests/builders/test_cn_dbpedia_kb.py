@@ -207,6 +207,7 @@ def test_a_bad_line_publishes_nothing(build, dump, home):
         kgkit.open_kb("cn", home=home)
 
 
+@pytest.mark.slow
 def test_two_processes_make_what_one_makes(build, dump, home, monkeypatch):
     monkeypatch.setattr(cn_dbpedia_files, "PART", 100)
     build(dump, "one")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kgkit
@@ -162,7 +162,6 @@ JSON = st.recursive(
     triple=st.builds(Triple, TEXTS, TEXTS, TEXTS),
     plain=st.booleans(),
 )
-@settings(deadline=None, max_examples=50)
 def test_what_json_writes_is_read(tmp_path_factory, entity, alias, triple, plain):
     path = tmp_path_factory.mktemp("kb") / "kb.jsonl"
     fields = entity.to_dict()

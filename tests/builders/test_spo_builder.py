@@ -122,6 +122,7 @@ def test_a_file_becomes_a_kb_that_links_a_sentence_from_the_command_line(fruit, 
     assert '"text":"梨树","kb":"fruit","entity":"梨树"' in linked.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "triples", "subjects", "objects"),
     [("hownet/HowNet.spo", 52_576, 45_124, 1_457), ("medical/Medical.spo", 13_864, 13_553, 5)],

@@ -101,6 +101,7 @@ def test_what_it_is_stands_in_the_manifest(kb):
     )
 
 
+@pytest.mark.slow
 def test_two_sources_are_one_build(kb, source, tmp_path):
     both = [
         source / "enwiki-20261101-pages-articles-multistream.xml.bz2",
@@ -129,6 +130,7 @@ def test_a_limit_is_one_of_pages_and_leaves_out_no_link_of_theirs(tmp_path, limi
         assert len(kb.candidates("first")) == (limit > 1)
 
 
+@pytest.mark.slow
 def test_ten_thousand_redirects_in_a_circle_are_dropped(tmp_path):
     pages = [
         P("Dog", "x"),
@@ -164,6 +166,7 @@ def test_nothing_is_published_of_a_bad_dump(tmp_path, pages, said):
         kgkit.open_kb("wikipedia", home=tmp_path / "home")
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_real_one_can_be_asked(shared_data, tmp_path):
     source = (
         shared_data / "wikipedia" / "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"

@@ -39,7 +39,10 @@ ONLY_THEIRS: Mapping[str, tuple[set[tuple[str, str]], Mapping[tuple[str, str], i
 NOTHING: tuple[set[tuple[str, str]], Mapping[tuple[str, str], int]] = (set(), {})
 
 
-@pytest.fixture(scope="module", params=SAMPLES)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.slow) if name == "gensim" else name for name in SAMPLES],
+)
 def sample(request, shared_data):
     """The name of a sample, what the builder makes of it, and what the oracle counts."""
     path = shared_data / "wikipedia" / SAMPLES[request.param]

@@ -338,7 +338,7 @@ def kbs(draw):
     return old, new, draw(st.sampled_from([0.0, 1.0]))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(kbs())
 def test_adding_comes_to_the_same_as_building_all_at_once(tmp_path_factory, found):
     old, new, smoothing = found

@@ -36,6 +36,7 @@ def test_two_builds_of_one_source_are_equal_byte_for_byte(tmp_path):
     assert (first.path / "data.mdb").read_bytes() == (second.path / "data.mdb").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_hash_seed_does_not_matter(tmp_path):
     code = (
         "import sys; from pathlib import Path; from tests.toys import build_toy\n"
@@ -207,6 +208,7 @@ def test_what_a_killed_removal_left_is_swept_by_the_next_build(tmp_path):
     assert [path.name for path in built.path.parents[2].iterdir()] == ["toy"]
 
 
+@pytest.mark.slow
 def test_many_builds_of_one_kb_at_once_end_well_or_busy_and_leave_a_whole_kb(tmp_path):
     source_file(tmp_path)
     code = """if True:

@@ -151,6 +151,7 @@ def die_at_every_step(folder: str) -> None:
     print(json.dumps(die_at_every_step_of(change, base, report)))
 
 
+@pytest.mark.slow
 def test_an_edit_that_is_killed_is_published_wholly_or_not_at_all(tmp_path):
     code = "import sys; from tests.building.test_edit_failures import die_at_every_step as f; f(sys.argv[1])"
     done = run_python(code, tmp_path)

@@ -221,6 +221,7 @@ def test_names_at_the_end_of_unicode_and_beyond_the_length_of_a_key_stay_apart(t
         assert [kb.id(name) for name in names] == [*range(len(names))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"min_count": 5}, {"types": ["company", "food"]}, {"limit": 30}])
 def test_what_is_left_out_is_left_out_by_either_engine(tmp_path, options):
     builder = ToyBuilder(pages=PAGES, links=LINKS)
@@ -478,6 +479,7 @@ def test_a_disk_that_refuses_is_told_as_such(tmp_path):
     assert [file.name for file in tmp_path.iterdir() if "grouping" in file.name] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["what?", "q?mode=memory", "st*r", "**", "br[a]c", "[", "a{b,c}", "back\\slash", '50% it\'s #1; "x"'],
@@ -533,6 +535,7 @@ def stopped(tmp_path):
     return source
 
 
+@pytest.mark.slow
 def test_a_build_whose_worker_was_killed_goes_on_from_the_parts_that_are_done(tmp_path):
     source = stopped(tmp_path)
     found = build(tmp_path, Source(), source)
@@ -541,6 +544,7 @@ def test_a_build_whose_worker_was_killed_goes_on_from_the_parts_that_are_done(tm
     assert found.build == build(tmp_path, Source(), source, engine="memory", name="other").build
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_build_that_was_killed(tmp_path):
     source = folder_of(tmp_path / "s", p1=["a"], p2=["kill"])
     script = (
@@ -569,6 +573,7 @@ def test_a_build_begins_anew_when_it_is_told_to(tmp_path):
     assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
 
 
+@pytest.mark.slow
 def test_parts_of_a_source_that_has_changed_are_read_again(tmp_path):
     source = stopped(tmp_path)
     folder_of(source, p1=["A", "b", "c2"])
@@ -578,6 +583,7 @@ def test_parts_of_a_source_that_has_changed_are_read_again(tmp_path):
         assert "A" in kb and "a" not in kb
 
 
+@pytest.mark.slow
 def test_parts_that_were_read_with_other_options_do_not_count(tmp_path):
     source = stopped(tmp_path)
     build(tmp_path, Source(), source, limit=1)
@@ -587,6 +593,7 @@ def test_parts_that_were_read_with_other_options_do_not_count(tmp_path):
     assert observed(source) == ["p3.txt"]
 
 
+@pytest.mark.slow
 def test_parts_that_another_version_of_kgkit_has_read_do_not_count(tmp_path, monkeypatch):
     source = stopped(tmp_path)
     monkeypatch.setattr(run, "kgkit_version", lambda: "another")
@@ -594,6 +601,7 @@ def test_parts_that_another_version_of_kgkit_has_read_do_not_count(tmp_path, mon
     assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
 
 
+@pytest.mark.slow
 def test_parts_that_a_builder_read_before_it_was_mended_are_read_again(tmp_path, monkeypatch):
     source = stopped(tmp_path)
     module = tmp_path / "code" / "another.py"
@@ -604,6 +612,7 @@ def test_parts_that_a_builder_read_before_it_was_mended_are_read_again(tmp_path,
     assert observed(source) == ["p1.txt", "p2.txt", "p3.txt"]
 
 
+@pytest.mark.slow
 def test_it_says_that_it_goes_on(tmp_path):
     source = stopped(tmp_path)
     stages = []
@@ -637,6 +646,7 @@ def test_types_that_nothing_has_are_named(tmp_path):
         build(tmp_path, types=["nosuch"])
 
 
+@pytest.mark.slow
 def test_a_part_that_was_cut_short_is_read_again(tmp_path):
     source = stopped(tmp_path)
     cut = next(path for path in leftovers(tmp_path) if path.name == "part-00000.parquet")

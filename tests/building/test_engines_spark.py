@@ -75,6 +75,7 @@ def test_the_engine_needs_no_duckdb(tmp_path):
     assert run_python(code).stderr == ""
 
 
+@pytest.mark.slow
 def test_pyspark_is_loaded_for_its_engine_only(tmp_path):
     code = (
         "import sys; from pathlib import Path; from kgkit.building.build import build_kb\n"

@@ -152,6 +152,7 @@ def test_a_file_of_16_bit_characters_is_no_text(tmp_path):
     assert (error.line, "this is UTF-16: save the file as UTF-8" in str(error)) == (1, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", COMPRESSED)
 def test_a_line_of_50_mb_is_not_read_to_its_end(tmp_path, suffix):
     path = file(tmp_path, COMPRESSED[suffix](b"good\n" + b"x" * 50_000_000), f"file{suffix}")

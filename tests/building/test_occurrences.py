@@ -171,6 +171,7 @@ def test_surfaces_are_counted_in_the_prose_of_a_dump(kb):
     assert verify(kb.store.folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_engine_of_tables_makes_the_same_build(kb, dumped, tmp_path, workers):
     pytest.importorskip("duckdb")

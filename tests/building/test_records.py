@@ -178,7 +178,7 @@ def built(parts: Sequence[Sequence[Record]], inverses: Mapping[str, str], smooth
     return kgkit.open_kb("toy", home=folder / "home")
 
 
-@settings(max_examples=120, deadline=None, database=None)
+@settings(deadline=None, database=None)
 @given(streams(), INVERSES, st.sampled_from([0.0, 1.0]))
 def test_a_kb_answers_as_its_records_say(parts, inverses, smoothing):
     twin = Twin([*parts[0], *parts[1]], inverses, smoothing)

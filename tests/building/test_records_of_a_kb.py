@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kgkit
@@ -301,7 +301,6 @@ def expected_counts(kb: KnowledgeBase, given: Sequence[Record]) -> dict[tuple[st
 
 
 @given(records(WHOLE.map(float)), SMOOTHINGS)
-@settings(max_examples=60, deadline=None)
 def test_random_records_come_back_and_make_the_same_kb(given_records, smoothing):
     properties = KBProperties({"up": "down", "like": "like"}, smoothing, "lemma", "en")
     with (
@@ -316,8 +315,8 @@ def test_random_records_come_back_and_make_the_same_kb(given_records, smoothing)
         assert [*differences(kb, other)] == []
 
 
+@pytest.mark.slow
 @given(records(st.floats(0, 1_000_000) | st.floats(0, 1)), SMOOTHINGS)
-@settings(max_examples=40, deadline=None)
 def test_fractional_counts_come_back_nearly(given_records, smoothing):
     properties = KBProperties(smoothing=smoothing)
     with (

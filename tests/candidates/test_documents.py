@@ -152,6 +152,7 @@ def test_a_full_memory_is_emptied_and_changes_nothing(generator):
         assert len(forgetful._cutter) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [AliasGenerator, LemmaGenerator])
 def test_ever_new_words_take_no_more_memory_than_the_bound(surfaces, lexicon, kind):
     kb, config = (surfaces, AliasConfig) if kind is AliasGenerator else (lexicon, LemmaConfig)

@@ -33,7 +33,7 @@ GAPS = (" ", " ", " ", "", "  ", "\n", "\n\n", " \n \n ", "\u3000", "\x1c")
 texts = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(GAPS)), max_size=60).map(
     lambda pairs: "".join(word + gap for word, gap in pairs)
 )
-quiet = settings(deadline=None, max_examples=40)
+quiet = settings(deadline=None)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +190,7 @@ with kgkit.open_kb(name, home=home) as kb:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["He took off with the hot dogs. ", "犬犬dog. The geese saw men,\n\n"])
 def test_a_document_of_two_megabytes_takes_less_than_fifty_bytes_a_character(generators, line):
     kb = generators["lemma"].kb

@@ -222,6 +222,7 @@ def test_a_capital_where_a_sentence_begins_is_no_proper_name(kb, lexicon):
         assert generator.mentions("THE PRICE WAS HIGH")[0].candidates == first
 
 
+@pytest.mark.slow
 def test_a_long_text_is_cut_where_it_can_be_seen_whether_a_sentence_begins(kb, monkeypatch):
     generator = AliasGenerator(kb)
     monkeypatch.setattr(long_texts, "WINDOW", 512)

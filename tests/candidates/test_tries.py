@@ -75,7 +75,6 @@ def test_tries_find_what_starts_finds(pair, matches, text):
 
 
 @pytest.mark.parametrize("matches", ["longest", "all"])
-@settings(deadline=None, max_examples=300)
 @given(text=dense_texts)
 def test_tries_find_what_starts_finds_where_surfaces_overlap_everywhere(dense_pair, matches, text):
     by_starts, by_tries = generators(dense_pair, matches=matches)

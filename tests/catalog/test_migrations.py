@@ -292,6 +292,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path):
     assert (tmp_path / "catalog.db").read_text().startswith("Dear diary")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     ["user=me&password=secret", "password=other&password=secret", "sslmode=secret", "connect_timeout=secret"],

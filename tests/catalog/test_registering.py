@@ -192,6 +192,7 @@ def test_a_deleted_catalog_is_made_again_from_the_manifests(tmp_path, monkeypatc
     assert contents(home) == before
 
 
+@pytest.mark.slow
 def test_a_build_killed_before_it_was_registered_is_found_by_the_next_list(catalogued):
     done = run_python(DIES, catalogued.path)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -253,6 +254,7 @@ def test_looking_at_an_empty_folder_leaves_nothing_in_it(tmp_path):
 # -- many at once -----------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_eight_processes_register_at_once_in_an_empty_catalog_and_again_in_one_with_tables(catalogued):
     names = [f"kb{number}" for number in range(8)]
     made = {f"{name}@{build(catalogued, 2, name)}": "published" for name in names}

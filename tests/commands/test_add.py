@@ -275,6 +275,7 @@ def test_an_entity_that_says_otherwise_is_refused():
     assert published() == first
 
 
+@pytest.mark.slow
 def test_progress_moves_on_a_terminal(tmp_path):
     build()
     write("more.jsonl", MORE)
@@ -372,6 +373,7 @@ def die_at_every_step(folder: str) -> None:
     print(json.dumps(die_at_every_step_of(change, base, report)))
 
 
+@pytest.mark.slow
 def test_an_addition_that_is_killed_is_published_wholly_or_not_at_all(tmp_path):
     code = "import sys; from tests.commands.test_add import die_at_every_step as f; f(sys.argv[1])"
     done = run_python(code, tmp_path)

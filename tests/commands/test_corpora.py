@@ -597,6 +597,7 @@ def test_a_stopped_run_beside_a_finished_one_is_not_finished(tmp_path):
     assert job.is_finished and not CorpusJob(files=[], output=path).is_finished
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(home, tmp_path):
     source, plain, output = many(tmp_path / "a.jsonl", 3000), tmp_path / "plain.jsonl", tmp_path / "b.jsonl"
     assert run("link", source, "--home", home, "--model", "prior", "-o", plain).code == 0
@@ -612,6 +613,7 @@ def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(ho
     assert output.read_bytes() == plain.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signal_all", [False, True], ids=["the command", "its workers too"])
 def test_a_run_with_workers_that_is_terminated_says_how_it_goes_on_and_nothing_else(
     home, tmp_path, signal_all

@@ -167,6 +167,7 @@ def typed(path, answers):
     return {"f1": told.f1, "precision": told.precision, "recall": told.recall}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "model", "data", "more", "scored"),
     [

@@ -97,6 +97,7 @@ def test_a_name_that_cannot_be_a_folder_is_refused(builder, tmp_path):
     assert run("build-kb", builder, "--source", source, "--name", "../x", "--home", tmp_path).code == 2
 
 
+@pytest.mark.slow
 def test_progress_moves_on_a_terminal_and_leaves_only_the_result(builder, tmp_path):
     source = mini_wordnet(tmp_path / "source")
     args = ("build-kb", builder, "--source", source, "--home", tmp_path / "home")

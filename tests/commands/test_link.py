@@ -64,11 +64,13 @@ def test_no_line_of_a_table_is_wider_than_the_terminal(home, text, columns):
     assert max(map(len, lines)) <= columns
 
 
+@pytest.mark.slow
 def test_json_lines_are_to_be_had_on_a_terminal_too(home, text):
     for option in "--jsonl", "--json":
         assert linked(on_terminal("link", text, "--home", home, option).out)[0]["text"] == TEXT
 
 
+@pytest.mark.slow
 def test_a_table_is_drawn_in_a_pipe_if_it_is_asked_for(home, text):
     drawn = process("link", text, "--home", home, "--table", COLUMNS="60").out
     shown = on_terminal("link", text, "--home", home, columns=60).out
@@ -83,6 +85,7 @@ def test_the_demo_shows_tables_wherever_its_output_goes():
     assert len(lines) == 2 and all("--table" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_without_colours_if_nobody_wants_them(home, text, tmp_path):
     args = ("link", text, "--home", home, "-o", tmp_path / "out.jsonl")
     assert GREEN in on_terminal(*args, colour=True).out

@@ -120,6 +120,7 @@ def test_the_default_is_marked(home):
         assert "mini * " in shown and "other * " not in shown
 
 
+@pytest.mark.slow
 def test_the_shell_completes_names_in_the_home(home):
     for words, names in (
         ("kgkit link --kb m", ["mini"]),

@@ -122,6 +122,7 @@ def test_packing_loads_no_torch(home, tmp_path):
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.slow
 def test_a_real_process_packs_and_unpacks(home, tmp_path):
     assert process("pack", "toy", "-o", tmp_path / "a.tar", "--home", home).code == 0
     assert process("unpack", tmp_path / "a.tar", "--home", tmp_path / "other").code == 0

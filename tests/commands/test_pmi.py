@@ -102,6 +102,7 @@ def test_a_bad_command_line_is_one_line(home, tmp_path):
     assert not (tmp_path / "models" / "x").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "signal_number", "code", "kept", "what"),
     [
@@ -133,6 +134,7 @@ def test_a_stopped_training_says_how_to_go_on(tmp_path, monkeypatch, stage, sign
     assert run(*command).code == 0 and not list((tmp_path / "runs").iterdir())
 
 
+@pytest.mark.slow
 def test_reading_and_counting_load_no_torch(home, tmp_path):
     training = ["train", "pmi", "--data", home / "text.txt", "--name", "x", *FREE, "--home", tmp_path]
     reading = ["nearest", "dogs", "--pmi", "x", "--home", tmp_path]

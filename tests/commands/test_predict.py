@@ -129,6 +129,7 @@ def test_answers_are_those_of_evaluate_in_order_with_unknown_fields(method, task
     assert len({f"{line['answer']} {line.get('probabilities')}" for line in lines}) > 3  # not all are alike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "task"), MODELS)
 def test_a_model_in_python_answers_as_the_command_does(method, task, home, trained, predict):
     model, path = trained(method, task)
@@ -362,6 +363,7 @@ def test_bfloat16_is_asked_for(opinions, predict):
     assert plain["probabilities"]["0"] == pytest.approx(rounded["probabilities"]["0"], abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_the_pipe_ends_it_in_silence(opinions, home, tmp_path):
     (tmp_path / "many").write_text("the dog eats\n" * 3000)
     arguments = ("predict", "--model", opinions, "--home", home, "--device", "cpu", "--batch", 4)
@@ -372,6 +374,7 @@ def test_a_reader_that_closes_the_pipe_ends_it_in_silence(opinions, home, tmp_pa
     running.stderr.close()
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_writes_whole_files_and_says_how_much(opinions, home, tmp_path):
     path = tmp_path / "answers.jsonl"
     arguments = ("--model", opinions, "--home", home, "--device", "cpu", "-o", path)

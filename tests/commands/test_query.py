@@ -133,6 +133,7 @@ def test_candidates_of_a_kb_without_senses_have_none(toy_home):
     assert (done.code, done.err) == (2, "error: knowledge base 'toy' has no parts of speech\n")
 
 
+@pytest.mark.slow
 def test_texts_of_a_kb_are_shown_as_they_are_not_obeyed(tmp_path):
     evil = Entity(
         "k[bold]", "[red]l[/red]", "a [link=x]b[/link]\x1b[31m\tc\nd :smile:", attributes={"[i]": "[/x]"}

@@ -41,6 +41,7 @@ def shell(script, *args):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_standard_input_that_is_closed_is_empty(home):
     done = shell('"$@" <&-', "predict", "--model", "small", "--home", home, "--device", "cpu")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

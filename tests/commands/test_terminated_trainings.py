@@ -43,6 +43,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", TRAININGS)
 def test_a_terminated_training_leaves_a_checkpoint_that_the_same_command_goes_on_from(
     head, folder, monkeypatch

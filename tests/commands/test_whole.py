@@ -280,6 +280,7 @@ def test_a_closed_pipe_is_silent(home, large):
     assert (child.returncode, said) == (0, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("args", [["kb", "list"], ["show", "dog.n.01", "--json"], ["candidates", "dog"]])
 def test_a_full_disk_under_standard_output_is_one_line_and_exit_code_1(home, args):

@@ -28,6 +28,7 @@ def session(tmp_path, monkeypatch):
     session.end()
 
 
+@pytest.mark.slow
 def test_the_page_can_be_followed_from_its_first_line_to_its_last(session):
     assert "\n".join(differences(PAGE, session, compare=True)) == ""
 

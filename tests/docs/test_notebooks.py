@@ -83,6 +83,7 @@ def test_the_notebook_of_a_knowledge_base_builds_extends_and_packs_one(folder, c
     assert (folder / "engines.tar.gz").is_file()
 
 
+@pytest.mark.slow
 def test_the_notebook_of_a_head_trains_one_that_knows_names_it_never_read(folder, capsys):
     pytest.importorskip("torch")
     pytest.importorskip("accelerate")

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,18 @@ PAGES = [page for page in pages() if page not in OTHERS]
 OF_WORDNET = [
     page for page in PAGES if any("wordnet" in block.content.lower() for block in blocks(ROOT / page))
 ]
-# A tutorial of dozens of commands takes half a minute: `make test-slow` runs it.
-LONG = ("docs/your-own-kb.md",)
-MARKED = [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in OF_WORDNET]
+# Pages of many commands take five seconds and more: `make test-slow` runs them.
+LONG = {
+    "docs/cn-dbpedia.md", "docs/how-to/agents.md", "docs/how-to/gerbil.md", "docs/how-to/large-dumps.md",
+    "docs/how-to/little-memory.md", "docs/how-to/many-texts.md", "docs/how-to/new-entities.md",
+    "docs/how-to/offline.md", "docs/how-to/openrefine.md", "docs/how-to/published-figures.md",
+    "docs/sharing.md", "docs/spo.md", "docs/wikipedia.md", "docs/wikipedia2vec.md", "docs/your-own-kb.md",
+}  # fmt: skip
+
+
+def marked(chosen: list[str]) -> list[Any]:
+    """Return pages as parameters, those of `LONG` marked as slow."""
+    return [pytest.param(page, marks=[pytest.mark.slow] if page in LONG else []) for page in chosen]
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +72,14 @@ def has_wordnet(request: pytest.FixtureRequest) -> bool:
     return True
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in OF_WORDNET])
+@pytest.mark.parametrize("page", marked([page for page in PAGES if page not in OF_WORDNET]))
 def test_a_page_shows_what_comes_out(page, session):
     if "$ curl " in (ROOT / page).read_text(encoding="utf-8") and shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     assert "\n".join(differences(page, session, compare=True)) == ""
 
 
-@pytest.mark.parametrize("page", MARKED)
+@pytest.mark.parametrize("page", marked(OF_WORDNET))
 def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini, request):
     if has_wordnet(request):
         pytest.skip("it is run with the real WordNet, and its output compared")
@@ -77,7 +87,7 @@ def test_the_code_of_a_page_runs_on_a_small_wordnet(page, session, mini, request
     assert "\n".join(differences(page, session, compare=False)) == ""
 
 
-@pytest.mark.parametrize("page", MARKED)
+@pytest.mark.parametrize("page", marked(OF_WORDNET))
 def test_a_page_shows_what_comes_out_with_the_real_wordnet(page, session, wordnet_build):
     lend(wordnet_build, session.folder / "home")
     assert "\n".join(differences(page, session, compare=True)) == ""

@@ -57,6 +57,7 @@ def session(tmp_path, monkeypatch):
     session.end()
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_small_models_answer(session):
     assert "\n".join(differences(PAGE, session, compare=True)) == ""
     written = (session.folder / "opinions.jsonl").read_text().splitlines()

@@ -62,10 +62,12 @@ def site(built):
     return {path.resolve(): Page(path) for path in folder.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(built):
     assert re.findall(r"(?m)^.*\b(?:WARNING|ERROR)\b.*$", built[1]) == []
 
 
+@pytest.mark.slow
 def test_every_page_of_the_manual_is_on_the_site(built):
     folder, _ = built
     for path in DOCS.rglob("*.md"):
@@ -75,6 +77,7 @@ def test_every_page_of_the_manual_is_on_the_site(built):
             assert (folder / page).exists(), name
 
 
+@pytest.mark.slow
 def test_every_link_of_the_site_leads_to_a_page_and_an_anchor(built, site):
     dead = []
     for path, page in site.items():
@@ -92,6 +95,7 @@ def test_every_link_of_the_site_leads_to_a_page_and_an_anchor(built, site):
     assert dead == []
 
 
+@pytest.mark.slow
 def test_nothing_of_the_site_comes_from_another_host(built, site):
     outside = re.compile(r"(?:https?:)?//")
     for path, page in site.items():
@@ -101,12 +105,14 @@ def test_nothing_of_the_site_comes_from_another_host(built, site):
         assert re.findall(r"(?:@import\s+|url\()[\"']?(?:https?:)?//[^)\"']+", text) == [], path
 
 
+@pytest.mark.slow
 def test_no_page_makes_the_theme_load_a_library(built):
     """The theme loads Mermaid from another host, where a page has a diagram in it."""
     for path in built[0].rglob("*.html"):
         assert 'class="mermaid"' not in path.read_text(encoding="utf-8"), path
 
 
+@pytest.mark.slow
 def test_the_search_knows_pages_and_docstrings(built):
     index = json.loads((built[0] / "search/search_index.json").read_text(encoding="utf-8"))
     texts = {entry["location"]: entry["title"] + " " + entry["text"] for entry in index["docs"]}

@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.building import Entity
@@ -130,7 +130,6 @@ def test_a_file_of_pairs_that_is_none_is_told(tmp_path, content, line, message):
 # -- the fit ----------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 999),
     count=st.integers(1, 40),
@@ -291,7 +290,6 @@ def test_one_anchor_is_not_held_out():
     assert report.train.anchors == 1
 
 
-@settings(deadline=None)
 @given(count=st.integers(1, 300), held_out=st.floats(0, 0.99), seed=st.integers(0, 9))
 def test_the_split_parts_the_anchors_the_same_way_each_time(count, held_out, seed):
     train, others = split(every(count), held_out, seed)
@@ -316,7 +314,6 @@ def rank_of_one(query, target, gold):
     )
 
 
-@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 999), total=st.integers(1, 30), block=st.sampled_from([1, 7, 1000]))
 def test_ranks_agree_with_those_found_one_by_one(seed, total, block):
     rng = np.random.default_rng(seed)

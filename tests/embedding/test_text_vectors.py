@@ -197,6 +197,7 @@ class Stop(Exception):
     """What a test stops a job with."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 10, 30])
 @pytest.mark.parametrize("every", [0.0, 1e9], ids=["recorded each chunk", "never recorded"])
 def test_a_job_that_was_stopped_comes_to_the_same_numbers(tmp_path, encoder, monkeypatch, after, every):

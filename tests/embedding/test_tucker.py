@@ -171,6 +171,7 @@ def peak_of(work):
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_reading_triples_takes_little_more_than_they_are():
     found, peak = peak_of(lambda: stored_triples(many_facts(60_000, 3)))
     assert len(found) == 180_000

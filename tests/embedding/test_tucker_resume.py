@@ -76,6 +76,7 @@ def same(one, other):
     return all(files)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 6, 7, 20, 35])  # six steps an epoch: within one, at its end, in the last
 def test_a_run_that_is_stopped_and_goes_on_makes_what_one_in_one_go_makes(kb, undisturbed, step):
     with pytest.raises(Stopped):

@@ -13,7 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.embedding.wikipedia2vec import files as word2vec_files
@@ -98,7 +98,6 @@ def one_by_one(content):
     return [name for name, _ in pairs], [[float(field) for field in rest.split(" ")] for _, rest in pairs]
 
 
-@settings(deadline=None, max_examples=60)
 @given(data=st.data(), width=st.integers(2, 5))
 def test_text_and_binary_agree_with_a_slow_reader(tmp_path_factory, data, width):
     table = data.draw(
@@ -290,7 +289,6 @@ def counted(name, counts, first=0):
     ]
 
 
-@settings(deadline=None)
 @given(one=st.lists(st.integers(0, 4)), other=st.lists(st.integers(0, 4)))
 def test_a_model_is_read_in_the_order_of_a_sorted_list(one, other):
     found = FakeDictionary(counted("text", one), counted("title", other, len(one)))

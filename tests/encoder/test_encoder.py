@@ -379,6 +379,7 @@ def hub_cache(tmp_path, name: str, folder):
     return {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
 
 
+@pytest.mark.slow
 def test_what_the_hub_gave_before_is_found_offline_and_nothing_is_said(tmp_path, folder, monkeypatch):
     for name, value in hub_cache(tmp_path, "some/bert", folder).items():
         monkeypatch.setenv(name, value)

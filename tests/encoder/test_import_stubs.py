@@ -74,6 +74,7 @@ def assert_equal(ours, theirs):
         assert tensor.dtype == theirs[name].dtype and torch.equal(tensor, theirs[name]), name
 
 
+@pytest.mark.slow
 def test_a_process_that_only_encodes_has_equal_weights_and_imports_the_compiler_when_it_is_asked_for(
     folder, tmp_path
 ):
@@ -89,6 +90,7 @@ def test_a_process_that_only_encodes_has_equal_weights_and_imports_the_compiler_
     assert_equal(torch.load(tmp_path / "weights"), usual.model.state_dict())
 
 
+@pytest.mark.slow
 def test_a_stand_in_gives_way_when_anything_else_is_asked_of_it():
     said(BEFORE)
 

@@ -103,6 +103,7 @@ def test_files_may_be_links_to_files_as_in_the_cache_of_the_hub(folder, tmp_path
     assert load(linked).width == load(folder).width
 
 
+@pytest.mark.slow
 def test_packages_that_were_imported_before_need_not_be_imported_by_a_model():
     code = """
 import sys

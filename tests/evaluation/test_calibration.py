@@ -21,6 +21,7 @@ def planted(temperature, count=4000, seed=0):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.2, 0.4, 1.0, 3.0])
 def test_a_planted_temperature_is_found_and_calibrates(temperature):
     scored = planted(temperature)

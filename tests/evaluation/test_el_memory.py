@@ -45,6 +45,7 @@ def kilt(number):
     return json.dumps({"id": str(number), "input": marked, "output": [{"answer": "River"}]}) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [elevant, aida, kilt])
 def test_memory_does_not_grow_with_the_number_of_documents(tmp_path, write):
     peaks = []

@@ -211,6 +211,7 @@ def test_a_span_that_comes_twice_is_refused():
         score_names([], twice)
 
 
+@pytest.mark.slow
 def test_the_files_of_conll_have_the_counts_that_are_published(shared_data):
     counts = {"train": (946, 23_499), "testa": (216, 5_942), "testb": (231, 5_648)}
     for part, expected in counts.items():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kgkit.errors import NotThere, SourceError
 from kgkit.evaluation.plain_text import read_plain, read_sentences, sentence_begins
 
-SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 ENGLISH = 'He said "Go." Then (at 5 p.m.) he left! "Why?" she asked. No one knew.'
 CHINESE = "他说：“好。”我走了。真的？！是（对。）吗？"
 

@@ -150,6 +150,7 @@ COUNTS = {
 """Rows, and those with the label 1."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_files_at_hand_are_read_whole(shared_data, name):
     examples = CLASSIFICATION.read(shared_data / "chinese_tasks" / f"{name}.xz")

@@ -287,6 +287,7 @@ TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTS)
 def test_the_files_of_the_tasks_have_their_rows_and_entities(shared_data, name):
     path = shared_data / "chinese_tasks" / f"{name}.tsv.xz"

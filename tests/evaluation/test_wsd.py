@@ -492,6 +492,7 @@ def test_the_shared_test_sets_read_as_their_table_says(name, sentences, count):
     assert (perfect, perfect.f1) == (Score(Fraction(count), count, count), 1.0)
 
 
+@pytest.mark.slow
 @needs_shared
 def test_semcor_streams_in_bounded_memory():
     path = SHARED / "semcor" / "semcor.data.xml.xz"

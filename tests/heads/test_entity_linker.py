@@ -799,6 +799,7 @@ def test_naming_the_heads_loads_no_torch():
 # --- learning ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["softmax", "margin"])
 def test_a_small_problem_is_learnt(name):
     """A hidden map leads from a mention's word pieces to its entity; a third of the mentions mean NULL."""

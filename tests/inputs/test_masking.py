@@ -101,6 +101,7 @@ def test_candidates_of_others_are_of_mentions_that_hide_nothing(text):
             assert one is before.candidates[place] or set(one.ids.tolist()) <= open_ones
 
 
+@pytest.mark.slow
 def test_a_mention_that_two_knowledge_bases_know_has_one_fate_in_both(text):
     one = text.mentions["a"]
     order = np.random.default_rng(3).permutation(len(one.spans))[: len(one.spans) // 2]

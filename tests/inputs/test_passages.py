@@ -23,7 +23,7 @@ from tests.tiny_encoder import WORDS
 
 __all__ = ["encoder"]
 
-SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,7 @@ def told(folder: Path, old: Sequence[Record], new: Sequence[Record], **settings)
 # -- each kind of difference ----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("record", "what"),
     [

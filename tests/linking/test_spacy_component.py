@@ -264,6 +264,7 @@ def test_loaded_where_the_default_is_another_a_pipeline_finds_its_own(own_home, 
     assert spacy.load(tmp_path / "pipeline").get_pipe("kgkit_linker").kb == nlp.get_pipe("kgkit_linker").kb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content", ["", "[]", "{}", '{"kb": 1}', '{"configured": null, "kb": "x", "run": "y"}', "\xff"]
 )
@@ -301,6 +302,7 @@ def test_links_are_saved_with_a_document_and_its_bytes_do_not_double(home):
     assert not doc.user_data, "an extension that has a value is saved with each span"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_two_processes_give_what_one_does(home, monkeypatch, method):

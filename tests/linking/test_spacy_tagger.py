@@ -136,6 +136,7 @@ def test_a_text_longer_than_the_pipeline_takes_names_document_and_limit():
         list(tagger([TEXT]))
 
 
+@pytest.mark.slow
 def test_a_pipeline_without_models_of_torch_loads_no_torch(folder, toy_home):
     loaded = python(
         "import sys, kgkit\n"

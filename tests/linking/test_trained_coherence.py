@@ -500,6 +500,7 @@ def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_pa
         assert done.code == 2 and "add --coherence" in done.err
 
 
+@pytest.mark.slow
 def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
     home = kb.home.path.parents[1]
     common = ("train", "linker", "--task", "el", "--type", "prior", "--coherence", "--data", data)

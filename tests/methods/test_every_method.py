@@ -180,6 +180,7 @@ class TestEveryMethod:
         check_control(MODELS[name](task, True, encoder, knowledge), PLAIN[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("task", ["pair", "regression", "choice", "tagging"])
 def test_weights_that_give_no_probabilities_are_damage(name, task, encoder, knowledge):

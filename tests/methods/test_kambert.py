@@ -120,6 +120,7 @@ def test_a_map_tells_names_apart_that_were_never_read_and_no_control_can(home, s
         assert np.allclose(first, second, atol=1e-5) == alike
 
 
+@pytest.mark.slow
 def test_a_training_with_maps_that_was_stopped_ends_as_one_that_was_not(home, settings, sources, tmp_path):
     arguments = settings(epochs=1, steps=4, terms=2, kernel="3", init="random", **sources)
 

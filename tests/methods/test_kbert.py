@@ -140,6 +140,7 @@ def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [{}, {"query": "link", "linker": "prior"}], ids=["longest", "link"])
 def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, files, asked):
     home = Home(tmp_path)
@@ -164,6 +165,7 @@ def test_a_control_cannot_know(home, files):
     assert manifest.kbs == {} and manifest.config["control"]
 
 
+@pytest.mark.slow
 def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
     copied, encoder, files, tmp_path, monkeypatch
 ):
@@ -450,6 +452,7 @@ def test_an_encoder_is_one_that_was_trained_without_knowledge(copied, encoder, f
         trained(copied, "x", settings("knowing", files, "classification"))
 
 
+@pytest.mark.slow
 def test_three_classes_are_told_apart_and_of_two_that_of_the_label_1_is_scored(copied, encoder, tmp_path):
     dogs = {name: int(kind == "dog") for name, kind in zip(NAMES, KINDS, strict=True)}
     for name, labels in (("xnli", "012"), ("law_qa", "01")):

@@ -137,6 +137,7 @@ def test_a_head_that_is_larger_than_its_weights_is_damage_before_room_is_made(ki
     assert opened()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bare", "tagger", "kbert", "knowbert"])
 def test_an_encoder_that_is_larger_than_its_weights_is_refused_before_room_is_made(kind, encoder, tmp_path):
     if kind == "bare":

@@ -116,6 +116,7 @@ def test_a_program_in_the_folder_of_an_encoder_is_not_run_and_nobody_is_asked(ma
     assert answering.read() == "y\nyes\n"
 
 
+@pytest.mark.slow
 def test_the_texts_on_standard_input_are_no_answer_to_a_question(tmp_path):
     folder = tagger_folder(tmp_path / "model")
     with_a_program(folder / "head" / "encoder", tmp_path / "RAN")
@@ -174,6 +175,7 @@ def asks_transformers(call: ast.Call, own: set[str]) -> bool:
     return not (isinstance(function.value, ast.Name) and function.value.id in own)
 
 
+@pytest.mark.slow
 def test_wherever_transformers_loads_something_it_is_told_to_run_no_program():
     own, seen = own_classes(), 0
     assert {"KBert", "KnowBert", "WordTagger", "Classifier", "EntityLinker"} <= own

@@ -398,6 +398,7 @@ def stressed(*words, timeout=300):
     assert "promises broken: 0" in done.stdout
 
 
+@pytest.mark.slow
 def test_pairs_and_kills_break_no_promise():
     stressed("--pairs", "3", "--kills", "--every", "12")
 

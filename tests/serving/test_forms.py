@@ -1,7 +1,7 @@
 """Fields of queries and forms."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.serving.forms import count_field, number_field, parse_fields
@@ -68,7 +68,6 @@ def test_what_is_no_count_in_range_is_refused(text):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=50)
 def test_any_bytes_are_fields_or_a_problem(content):
     try:
         fields = parse_fields(content, "the form")

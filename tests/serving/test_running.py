@@ -174,6 +174,7 @@ def test_on_sigterm_what_is_under_way_is_answered_and_the_code_is_0(facts_home):
         assert service.child.wait(PATIENCE) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("function", "count"), [("_preload", 0), ("Supervisor._start", 1)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_service_that_is_stopped_while_it_starts_ends_soon(facts_home, function, count, number):
@@ -238,6 +239,7 @@ def test_a_build_that_is_published_is_served_by_all_workers(tmp_path):
         assert service.link("apple and pear")[0] == 200
 
 
+@pytest.mark.slow
 def test_the_token_of_the_variable_is_asked_for(facts_home):
     token = "0123456789abcdef"
     with running(facts_home, "--host", "127.0.0.1", KGKIT_TOKEN=token) as service:

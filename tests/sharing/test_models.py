@@ -154,6 +154,7 @@ def test_a_kbert_reads_the_very_build_that_it_was_trained_with(home, tmp_path):
         kgkit.pack(["opinions", "kb:words"], tmp_path / "two.tar", home=copied.path)
 
 
+@pytest.mark.slow
 def test_a_linker_that_comes_with_kgkit_links_the_same_and_is_kept_as_it_is(tmp_path):
     if find_in_package(MINILM) is None:
         pytest.skip(f"{MINILM} is not installed")

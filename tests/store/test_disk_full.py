@@ -171,6 +171,7 @@ def steps_that_fail(step: str, monkeypatch: pytest.MonkeyPatch, at: int) -> list
     return calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["fsync", "mkdir", "rename", "symlink", "replace"])
 def test_a_disk_that_fails_at_any_step_of_publishing_leaves_one_whole_kb(step, tmp_path, monkeypatch):
     at, failures = 0, 0

@@ -79,6 +79,7 @@ def flipped(folder, flips, seed, most):
     return stress_flips.Stress(folder, folder / "home", seed, most, add=True).run(flips, seed)
 
 
+@pytest.mark.slow
 def test_after_any_flip_verify_refuses_look_ups_answer_or_say_what_is_wrong_and_nothing_is_added(tmp_path):
     counts = flipped(tmp_path, 40, 2, 40)
     assert stress_flips.broken(counts) == []

@@ -16,6 +16,7 @@ def keys(kb):
     return [entity.key for entity in kb]
 
 
+@pytest.mark.slow
 def test_a_pickled_handle_opens_the_same_build_in_a_spawned_process(tmp_path):
     build_toy(tmp_path, all=entities(3))
     code = """if True:
@@ -182,6 +183,7 @@ def test_a_child_reads_on_when_its_build_is_gone_and_opens_the_new_one_by_name(r
     assert forked(code, ring) == "done\n"
 
 
+@pytest.mark.slow
 def test_a_child_that_ends_as_a_program_does_ends(ring):
     # A closing that waits for threads which the child does not have would wait for ever.
     code = """

@@ -139,6 +139,7 @@ def reports(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_the_published_kb_answers_after_a_kill_at_every_step(reports):
     size = {"now": 4, "new": 5}
     for report in reports:
@@ -148,6 +149,7 @@ def test_the_published_kb_answers_after_a_kill_at_every_step(reports):
         assert report["wrong"] == []
 
 
+@pytest.mark.slow
 def test_a_killed_build_is_published_wholly_or_not_at_all(reports):
     published = [report["current"] == "new" for report in reports]
     assert published == sorted(published)  # once there, it stays
@@ -155,6 +157,7 @@ def test_a_killed_build_is_published_wholly_or_not_at_all(reports):
     assert published[-1]
 
 
+@pytest.mark.slow
 def test_the_next_build_succeeds_after_a_kill_at_every_step(reports):
     for report in reports:
         for name, after in report["after"].items():
@@ -162,6 +165,7 @@ def test_the_next_build_succeeds_after_a_kill_at_every_step(reports):
             assert after["wrong"] == []
 
 
+@pytest.mark.slow
 def test_only_published_builds_remain_after_the_build_that_follows_a_kill(reports):
     for report in reports:
         was = report["current"]

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import DamagedKB, WriteFailed
@@ -59,7 +59,6 @@ def test_the_grams_of_a_text_are_those_of_the_definition(surface):
     assert (np.diff(grams.astype(np.int64)) > 0).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(surfaces=TEXTS)
 def test_postings_are_each_once_and_ascend(surfaces):
     postings = postings_of(surfaces).tolist()
@@ -67,7 +66,6 @@ def test_postings_are_each_once_and_ascend(surfaces):
     assert postings == sorted(expected)
 
 
-@settings(max_examples=40, deadline=None)
 @given(surfaces=TEXTS, split=st.integers(0, 12))
 def test_an_index_lists_for_each_gram_its_surfaces_however_they_came(tmp_path_factory, surfaces, split):
     folder = tmp_path_factory.mktemp("index")

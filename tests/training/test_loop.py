@@ -159,6 +159,7 @@ def undisturbed(tmp_path_factory):
     return state(model), curve(folder), trained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["loss", "progress", "evaluate", "saving"])
 @pytest.mark.parametrize("step", [1, 5, 8])
 def test_a_training_that_was_stopped_goes_on_to_the_same_weights(

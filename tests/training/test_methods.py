@@ -73,6 +73,7 @@ def test_what_is_no_such_setting_is_refused(settings, message, train):
         train(**settings)
 
 
+@pytest.mark.slow
 def test_a_control_names_what_it_leaves_out_in_one_warning(train, home, caplog):
     train(kbs="toy", query="link", linker="prior", max_facts=2)
     [warning] = [record.getMessage() for record in caplog.records if "control" in record.getMessage()]

@@ -201,6 +201,7 @@ def test_a_tagger_that_finds_nothing_says_so(encoder, files, tmp_path, caplog):
     assert "poor finds none of the names" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_tagger_is_told_of_capitals_that_the_encoder_does_not_see(encoder, tmp_path):
     files = [corpus(tmp_path / name, 20, CAPITALS) for name in ("train.txt", "dev.txt")]
     f1 = []

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kgkit.errors import UsageError
 from kgkit.trees import Branch, Flattener, Frame, Hook, Tree, cutter, visible
@@ -68,7 +68,6 @@ def test_soft_positions_stand_beside_their_tokens():
     assert numbers == tree.positions.tolist()
 
 
-@settings(max_examples=40, deadline=None)
 @given(trees())
 def test_the_squares_are_the_visible_matrix_in_the_colour_of_the_fact(tree):
     tree = flat(tree, before=("[CLS]",), after=("[SEP]",))
@@ -79,7 +78,6 @@ def test_the_squares_are_the_visible_matrix_in_the_colour_of_the_fact(tree):
         assert colour == words[deeper][3]
 
 
-@settings(max_examples=40, deadline=None)
 @given(trees())
 def test_words_of_one_row_do_not_cover_each_other(tree):
     tree = flat(tree)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.building import Alias, Entity, Triple
@@ -313,7 +313,6 @@ def slow(tree, frame, size):
     return found
 
 
-@settings(max_examples=300, deadline=None)
 @given(trees(), st.none() | st.integers(6, 20), st.booleans())
 def test_flat_trees_agree_with_the_definition(tree, size, framed):
     frame = Frame(("^",), ("|",), ("$",)) if framed else Frame()

@@ -183,6 +183,7 @@ print(build_index(matrix, Path({str(tmp_path)!r}), kind="exact").search(matrix[:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index.json", "m.npy"]
 
 
+@pytest.mark.slow
 def test_recall_is_measured_and_stored_with_the_setting_that_reaches_it(tmp_path):
     matrix = clustered()
     for kind in STORED:
@@ -225,6 +226,7 @@ def test_it_may_be_tuned_with_queries_of_ones_own(tmp_path):
         build_index(matrix, tmp_path, recall=95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STORED)
 def test_one_thread_and_one_seed_give_one_index(kind, tmp_path):
     matrix = with_holes(clustered())
@@ -266,6 +268,7 @@ def test_who_has_the_old_index_open_reads_on(tmp_path):
     assert old.search(matrix[:5], 5).rows.tolist() == before
 
 
+@pytest.mark.slow
 def test_a_build_killed_at_any_step_leaves_the_old_index_in_use(tmp_path):
     matrix = clustered(1500)
     np.save(tmp_path / "m.npy", matrix)
@@ -342,6 +345,7 @@ def test_an_index_over_other_vectors_is_refused(tmp_path):
         open_index(tmp_path, matrix[:, :8])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("kind", ["hnsw", "ivfsq8"])
 def test_an_index_is_mapped_not_copied(kind, tmp_path):

@@ -153,6 +153,7 @@ def test_a_name_that_no_folder_can_have_is_refused(kb, name):
         Work(kb, name, SETTINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["key_digests", "file_sha256", "link", "rename", "link_current"])
 def test_a_job_that_is_killed_while_it_publishes_leaves_the_old_vectors_and_can_go_on(home, step):
     made(home, -DIRECTIONS)

@@ -139,11 +139,13 @@ def check_resumption(home, training, *, share):
     return {**results[0], "steps_of_all": steps[0]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("both", [False, True])
 def test_a_training_that_was_stopped_ends_as_an_undisturbed_one(both, home):
     check_resumption(home, settings(home, bidirectional=both, prior_weight=0.5), share=0.5)
 
 
+@pytest.mark.slow
 def test_averages_and_states_of_the_published_schedule_survive_a_stop(home, monkeypatch):
     small = replace(
         PRESETS["paper"], sizes=SMALL.sizes, batch=4, length=12, epochs=4, lr=2.0
@@ -154,6 +156,7 @@ def test_averages_and_states_of_the_published_schedule_survive_a_stop(home, monk
     assert results["averaged_from_step"] == results["steps_of_all"] / 2
 
 
+@pytest.mark.slow
 def test_a_seed_decides_all_weights(home):
     for name, seed in (("zero", 0), ("again", 0), ("seven", 7)):
         train_kalm(home, name, settings(home, bidirectional=True, epochs=1, seed=seed), device="cpu")
@@ -376,6 +379,7 @@ def test_a_word_has_a_type_that_its_vocabularies_have_unless_its_context_alone_i
     assert all(all(probabilities) for probabilities in of_contexts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["both", "open"])
 def test_other_texts_their_order_and_padding_change_no_probability(name, trained):
     if name == "open" and not has_model(trained, "open"):
@@ -493,6 +497,7 @@ def train_open(home):
     train_kalm(home, "open", training, device="cpu")
 
 
+@pytest.mark.slow
 def test_open_names_are_typed_by_their_contexts(home):
     train_open(home)
     tagger = MentionTagger.open("open", home=home, device="cpu")

@@ -666,6 +666,7 @@ def test_a_task_that_there_is_not_is_told():
         KnowBertTraining(task="wds", data=(Path("x"),))
 
 
+@pytest.mark.slow
 def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
     def of(stage, **others):
         return settings(encoder, files, stage, **others)
@@ -982,6 +983,7 @@ def test_all_mentions_are_scored_together_and_the_best_links_stay(home, places, 
         assert link.nil or max(one.score for one in link.candidates) == link.score > 0
 
 
+@pytest.mark.slow
 def test_null_decides_where_links_are_scored_as_where_they_are_made(copied, places, files, tmp_path):
     written = tmp_path / "links.tsv"
     for overlaps in ("longest", "keep", "score"):

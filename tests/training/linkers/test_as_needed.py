@@ -172,6 +172,7 @@ def test_the_mean_over_published_vectors_is_that_of_all_rows(kb, corpus, folder)
 # -- what comes of it -------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
 def test_a_linker_links_the_same_once_all_texts_are_encoded(kb, corpus, folder, monkeypatch, name):
     chosen = as_needed(corpus, folder, **TYPES[name])

@@ -133,6 +133,7 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     assert len(whole_map.arrays.meanings) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model_type", ["gloss", "ridge", "head"])
 def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monkeypatch):
     small = GlossConfig(size=16, context=2)  # what the tiny encoder can read

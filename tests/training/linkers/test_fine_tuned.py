@@ -64,6 +64,7 @@ def test_a_fine_tuned_linker_links_what_it_was_taught_and_has_its_encoders_with_
     assert not list((kb.home.path.parents[1] / "runs").iterdir())
 
 
+@pytest.mark.slow
 def test_two_trainings_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corpus):
     def weights(where):
         parts = ("head/model.safetensors", "encoder/model.safetensors", "texts/model.safetensors")
@@ -288,6 +289,7 @@ def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, 
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_portable_head_wants_vectors_of_its_encoder(kb, corpus, tmp_path):
     from tests.tiny_encoder import tiny_encoder
 

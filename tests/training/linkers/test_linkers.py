@@ -375,6 +375,7 @@ def test_a_trained_head_links_what_it_was_taught(kb, corpus):
     assert not list((kb.home.path.parents[1] / "runs").iterdir())
 
 
+@pytest.mark.slow
 def test_two_heads_of_one_seed_are_equal_and_so_is_one_that_was_stopped(kb, corpus, monkeypatch):
     weights = read_weights
     once = weights(train_linker(kb, "m", head_training(corpus), device="cpu"))

@@ -159,6 +159,7 @@ def test_a_head_learns_what_its_teacher_says(kb, plain, oracle):
     assert all(link.score < 0.95 for link in (barking.links[0], eating.links[-1]))  # no surer than taught
 
 
+@pytest.mark.slow
 def test_two_trainings_by_a_teacher_are_equal(kb, plain, oracle):
     weights = [
         (train_linker(kb, name, taught(plain), device="cpu") / "head" / "model.safetensors").read_bytes()
@@ -202,6 +203,7 @@ def mixed(labelled, plain, **settings):
     return taught(plain, **{"task": "el", "data": (labelled,), "text": (plain,), **settings})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("portable", ["kb", "data"])
 def test_a_head_learns_from_gold_and_from_its_teacher(portable, kb, labelled, plain, oracle):
     head = HeadConfig(portable=portable, width=16, epochs=30, batch=16, lr=1e-2)
