@@ -14,7 +14,7 @@ import kgkit
 from kgkit.errors import ClosedKB, UsageError
 from kgkit.kb import similar
 from kgkit.kb.similar import proposed_surfaces, similar_surfaces
-from kgkit.store.trigrams import TrigramIndex, TrigramWriter
+from kgkit.store.trigrams import SHORT, TrigramIndex, TrigramWriter, grams_of
 from tests.cli_helpers import run
 from tests.old_format import publish_as_format_2
 from tests.small_kb import lexicon_kb, surfaces_kb
@@ -58,19 +58,23 @@ def test_the_most_similar_surfaces_are_those_of_a_comparison_with_all(phrases, d
 
 
 def check_most_similar(index, surfaces, name):
-    """Compare the five that are found with the five best of all: at 0.5 and above they are as similar.
-
-    One without a gram in common is not proposed, so below that others may be found, which are less similar.
-    """
-    expected = sorted((similarity_by_definition(name, surface) for surface in surfaces), reverse=True)[:5]
+    """Compare what is found with the five best of all surfaces that have a gram of the name."""
+    grams = {*grams_of(name.encode(), bigrams=len(name) <= SHORT + 2).tolist()}
+    comparable = [
+        surface
+        for surface in surfaces
+        if not grams.isdisjoint(grams_of(surface.encode(), bigrams=len(surface) <= SHORT).tolist())
+    ]
+    expected = sorted((similarity_by_definition(name, surface) for surface in comparable), reverse=True)[:5]
     results = [each.similarity for each in similar_surfaces(index, name, 5)]
-    alike = sum(similarity >= 0.5 for similarity in expected)
-    assert results[:alike] == pytest.approx(expected[:alike], abs=1e-5)
-    assert all(own <= best + 1e-5 for own, best in zip(results, expected, strict=False))
+    assert results == pytest.approx(expected, abs=1e-5)
+    return [surface for surface in surfaces if surface not in comparable]
 
 
 def test_a_surface_without_a_gram_in_common_is_not_proposed(phrases):
-    check_most_similar(*phrases, "aew")
+    index, surfaces = phrases
+    strangers = check_most_similar(index, surfaces, "aew")
+    assert strangers and {*strangers}.isdisjoint(proposed_surfaces(index, "aew"))
 
 
 @pytest.mark.parametrize(
