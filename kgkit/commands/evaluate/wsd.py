@@ -137,7 +137,7 @@ def wsd(
             rows = ((each.name, [versus_row(own)]) for each, own in zip(shown, differences, strict=True))
             write_scores([], VERSUS_HEADINGS, rows)
     if unscored:
-        messages.write(f"{unscored:,} answers of {versus} are to instances without gold, and are not scored")
+        messages.write(f"answers of {versus} to instances without gold, which are not scored: {unscored:,}")
     if unknown:
         messages.write(f"the gold senses of {unknown:,} instances are not in the knowledge base")
     without_gold = len(together.pos.keys() - together.keys.keys())
