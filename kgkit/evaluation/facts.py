@@ -12,7 +12,8 @@ by the rank that it gives to each. The facts and templates read here are those o
     templates    {"relation": "P937", "template": "[X] used to work in [Y] .", …}
 
 A relation of Google-RE is read as the last part of its name, `place_of_birth`, and needs no template of the
-user's: `GOOGLE_RE` has those of LAMA. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`,
+user's: `GOOGLE_RE` has those of LAMA. The relation of a sentence of SQuAD is its `sub_label` ("Squad" in the
+file of LAMA), or `SQUAD` where it has none. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`,
 `.gz`).
 """
 
@@ -40,6 +41,13 @@ GOOGLE_RE: Final[Mapping[str, str]] = {
 MASK: Final = "[MASK]"
 """What stands for the object in sentences that come masked, whatever piece the model has for it."""
 
+SQUAD: Final = "Squad"
+"""The relation of a masked sentence that names none, as LAMA's file of SQuAD has it."""
+
+_FORMS: Final = (
+    "expected subject, relation and object; sub_label, predicate_id and obj_label (T-REx); sub_label, pred "
+    f"and obj_label (Google-RE); or masked_sentences with a {MASK}, and obj_label (SQuAD); none of them empty"
+)
 _SLOTS: Final[dict[str, Hidden]] = {"[X]": "subject", "[Y]": "object"}
 _SLOT: Final = re.compile(r"(\[[XY]\])")
 
@@ -147,7 +155,7 @@ class _Template(msgspec.Struct, frozen=True):
 
 
 def read_facts(path: Path) -> Iterator[Fact]:
-    """Yield the facts of a file, of either form.
+    """Yield the facts of a file, whose lines are of any of these forms.
 
     Raises (when the first is asked for, or later):
         NotThere: if there is no such file.
@@ -161,10 +169,7 @@ def read_facts(path: Path) -> Iterator[Fact]:
             raise SourceError(f"not a fact: {error}", path=path, line=number, text=line) from None
         fact = _fact(record)
         if fact is None:
-            raise SourceError(
-                "expected subject, relation and object, or sub_label, predicate_id and obj_label, none empty",
-                path=path, line=number, text=line,
-            )  # fmt: skip
+            raise SourceError(_FORMS, path=path, line=number, text=line)
         yield fact
     if not number:
         raise SourceError("no fact in it", path=path)
@@ -179,10 +184,11 @@ def _fact(record: _Fact) -> Fact | None:
         Fact(record.sub_label, relation, record.obj_label, key),
     )
     fact = next((fact for fact in forms if all(part.strip() for part in fact[:3])), None)
-    if fact is not None or relation or not (record.sub_label.strip() and record.obj_label.strip()):
+    if fact is not None or relation or not record.obj_label.strip():
         return fact
     sentence = next((text for text in record.masked_sentences if MASK in text), "")
-    return Fact("", record.sub_label, record.obj_label, "", sentence) if sentence else None
+    relation = record.sub_label if record.sub_label.strip() else SQUAD
+    return Fact("", relation, record.obj_label, "", sentence) if sentence else None
 
 
 def read_templates(path: Path) -> dict[str, str]:

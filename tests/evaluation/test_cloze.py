@@ -42,6 +42,7 @@ def test_the_forms_of_lama_are_read(tmp_path):
          "sub": "/m/0", "masked_sentences": ["She was born in [MASK] ."]},
         {"predicate_id": "P19", "sub_label": "Ada", "obj_label": "London", "sub_uri": "Q7259"},
         {"sub_label": "Squad", "obj_label": "gold", "id": "1_0", "masked_sentences": ["The [MASK] color"]},
+        {"masked_sentences": ["The Normans came from [MASK] ."], "obj_label": "France"},
         {"subject": "Ada", "relation": "P19", "object": "London", "subject_key": "Ada_Lovelace"},
     ]  # fmt: skip
     path = tmp_path / "x"
@@ -50,11 +51,13 @@ def test_the_forms_of_lama_are_read(tmp_path):
         Fact("Ada", "place_of_birth", "London", "/m/0"),
         Fact("Ada", "P19", "London", "Q7259"),
         Fact("", "Squad", "gold", "", "The [MASK] color"),
+        Fact("", "Squad", "France", "", "The Normans came from [MASK] ."),
         Fact("Ada", "P19", "London", "Ada_Lovelace"),
     ]
     path.write_text(json.dumps({"sub_label": "Squad", "obj_label": "gold", "masked_sentences": ["no"]}))
-    with pytest.raises(SourceError, match="x:1: expected subject, relation and object"):
+    with pytest.raises(SourceError, match="x:1: expected subject, relation and object") as refused:
         list(read_facts(path))
+    assert all(form in str(refused.value) for form in ("predicate_id", "Google-RE", "masked_sentences"))
 
 
 def test_google_re_has_its_templates():
