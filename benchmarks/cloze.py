@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 from benchmarks.answers import ask_once
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
+from kgkit.evaluation.facts import GOOGLE_RE
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
 from kgkit.vectors import find_vectors
 
-GOOGLE_RE: Final = ("place_of_birth", "place_of_death", "date_of_birth")
 INJECTED: Final[Mapping[str, Sequence[str]]] = {
     "replace": ("--inject", "replace"),
     "concat": ("--inject", "concat"),

@@ -19,6 +19,7 @@ from benchmarks import lama_kb
 from kb_builders.type_vocabulary_names import name_words
 from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo
 from kgkit.building.records import StoredRecords
+from kgkit.evaluation.facts import fact_of
 from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
@@ -85,10 +86,10 @@ def lama_names(lama: Path) -> Iterator[tuple[str, str]]:
     """Yield the names of T-REx and Google-RE with their types."""
     objects = {relation: kind for kind, relations in OBJECTS.items() for relation in relations.split()}
     for record in lama_kb.records(lama):
-        relation = lama_kb.relation_of(record)
-        if kind := SUBJECTS.get(lama_kb.TYPES.get(relation, "")):
-            yield record["sub_label"], kind
-        if kind := objects.get(relation):
+        fact = fact_of(record)
+        if kind := SUBJECTS.get(lama_kb.TYPES.get(fact.relation, "")):
+            yield fact.subject, kind
+        if kind := objects.get(fact.relation):
             yield from ((name, kind) for name in lama_kb.objects_of(record))
 
 

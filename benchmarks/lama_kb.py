@@ -35,13 +35,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.jsonl_source import run_writer, source_parser, write_lines
+from kgkit.evaluation.facts import MASK, Fact, fact_of
 
 HIDDEN: Final = "…"
 """What stands in a sentence where an object did."""
 
 MOST_SENTENCES: Final = 5
 SHORT: Final = 4  # letters; what is shorter is hidden as a whole word only
-MASK: Final = "[MASK]"
 HEAD: Final = {
     "name": "LAMA's subjects",
     "licence": "CC BY-NC 4.0 (LAMA), not to be passed on; sentences of Wikipedia are CC BY-SA",
@@ -88,16 +88,6 @@ def records(folder: Path) -> Iterator[dict[str, Any]]:
                 yield from map(json.loads, lines)
 
 
-def relation_of(record: Mapping[str, Any]) -> str:
-    """Return the relation of a fact, as `kgkit.evaluation.facts` names it."""
-    return str(record.get("predicate_id") or record["pred"].rpartition("/")[2])
-
-
-def key_of(record: Mapping[str, Any]) -> str:
-    """Return the key of the subject of a fact."""
-    return str(record.get("sub_uri") or record.get("sub_w") or record["sub"])
-
-
 def evidence(record: Mapping[str, Any]) -> list[str]:
     """Return the sentences of a fact, masked, each once."""
     if "pred" in record:
@@ -116,11 +106,12 @@ def subjects(facts: Iterable[Mapping[str, Any]]) -> dict[str, Subject]:
     """Return what is said of each subject, by its key."""
     subjects_by_key: dict[str, Subject] = defaultdict(Subject)
     for record in facts:
-        subject, relation = subjects_by_key[key_of(record)], relation_of(record)
-        subject.labels[record["sub_label"]] += 1
+        fact = fact_of(record)
+        subject = subjects_by_key[fact.subject_key]
+        subject.labels[fact.subject] += 1
         surfaces = (part.get("sub_surface") for part in record.get("evidences", ()))
         subject.surfaces.update(surface for surface in surfaces if surface and surface.strip())
-        subject.sentences[relation] += evidence(record)
+        subject.sentences[fact.relation] += evidence(record)
         subject.objects |= objects_of(record)
     return dict(subjects_by_key)
 
@@ -158,10 +149,9 @@ def entity_line(key: str, subject: Subject, relations: Sequence[str]) -> dict[st
     }
 
 
-def fact_line(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+def fact_line(fact: Fact, key: str) -> dict[str, Any]:
     """Return the line of a fact, as `kgkit evaluate cloze` reads it."""
-    names = {"subject": record["sub_label"], "relation": relation_of(record), "object": record["obj_label"]}
-    return {**names, "subject_key": key}
+    return {"subject": fact.subject, "relation": fact.relation, "object": fact.object, "subject_key": key}
 
 
 def write(folder: Path, out: Path, *, strict: bool = False) -> dict[str, int]:
@@ -176,8 +166,8 @@ def write(folder: Path, out: Path, *, strict: bool = False) -> dict[str, int]:
     every = subjects(facts)
     entities: dict[str, dict[str, Any]] = {}
     fact_lines = []
-    for record in facts:
-        key, relation = key_of(record), relation_of(record)
+    for fact in map(fact_of, facts):
+        key, relation = fact.subject_key, fact.relation
         subject = every[key]
         relations = [*subject.sentences]
         if strict:
@@ -187,7 +177,7 @@ def write(folder: Path, out: Path, *, strict: bool = False) -> dict[str, int]:
                 continue
         if key not in entities:
             entities[key] = entity_line(key, subject, relations)
-        fact_lines.append(fact_line(record, key))
+        fact_lines.append(fact_line(fact, key))
     aliases = [
         {"alias": name, "key": key, "count": count}
         for key in entities

@@ -21,11 +21,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.files import lines
 
 Hidden = Literal["subject", "object"]
@@ -173,6 +173,21 @@ def read_facts(path: Path) -> Iterator[Fact]:
         yield fact
     if not number:
         raise SourceError("no fact in it", path=path)
+
+
+def fact_of(record: Mapping[str, Any]) -> Fact:
+    """Return the fact of a line that has been decoded, of any of the forms.
+
+    Raises:
+        UsageError: if it is no fact.
+    """
+    try:
+        fact = _fact(msgspec.convert(record, _Fact))
+    except msgspec.ValidationError as error:
+        raise UsageError(f"not a fact: {error}: {abbreviate(repr(record))}") from None
+    if fact is None:
+        raise UsageError(f"{_FORMS}: {abbreviate(repr(record))}")
+    return fact
 
 
 def _fact(record: _Fact) -> Fact | None:

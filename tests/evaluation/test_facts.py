@@ -13,6 +13,7 @@ from kgkit.evaluation.facts import (
     Fact,
     RecallScore,
     cloze_questions,
+    fact_of,
     read_facts,
     read_templates,
     score_recall,
@@ -39,6 +40,16 @@ def test_facts_are_read_in_either_form(path):
     plain = {"subject": "Italy", "relation": "P36", "object": "Rome", "sub_label": "ignored"}
     path.write_text(lines_of(lama, plain))
     assert list(read_facts(path)) == [Fact("Ada", "P19", "London"), Fact("Italy", "P36", "Rome")]
+
+
+def test_a_decoded_line_is_the_fact_that_its_file_would_give(path):
+    record = {"sub_label": "Ada", "pred": "/people/place_of_birth", "obj_label": "London", "sub_w": None}
+    path.write_text(lines_of(record))
+    assert [fact_of(record)] == list(read_facts(path)) == [Fact("Ada", "place_of_birth", "London")]
+    with pytest.raises(UsageError, match=r"expected subject, relation and object.*'Ada'"):
+        fact_of({"sub_label": "Ada"})
+    with pytest.raises(UsageError, match=r"not a fact: .*\$\.subject"):
+        fact_of({"subject": 1})
 
 
 def test_templates_are_read_in_the_order_of_the_file(path):
