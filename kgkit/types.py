@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 NO_SENSE: Final = 0xFFFFFFFF
 """The sense of a candidate that has none."""
 
+LEAST_PRIOR: Final = 1e-6
+"""The least prior of which a logarithm is taken: a prior of 0 makes a candidate unlikely, not impossible."""
+
 CANDIDATE: Final = np.dtype([("entity", "<u4"), ("sense", "<u4"), ("prior", "<f4")])
 """One candidate, as the store has it and as `Candidates` gives it."""
 

@@ -14,6 +14,10 @@ these again, until all parts fit; no cut goes through a mention, nor through a w
 
 Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
 and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
+
+Departures:
+    p(a), of which the score takes the logarithm, is 1e-6 (`LEAST_PRIOR`) at least: of a prior of 0 the paper
+    says nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,16 +33,13 @@ from kgkit.inputs.entity_sequences import EntitySequence, Piece, build_sequence,
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.inputs.pieces import Numbers, WordPieces
 from kgkit.inputs.texts import TextReader
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert_linker import EBertLinkerInputs
 
 ADDED: Final = 3
 """Pieces that a span with a masked entity has beside its own: [E-MASK], slash, star."""
-
-LEAST_PRIOR: Final = 1e-6
-"""The least p(a) of which log p(a) is taken: a prior of 0 makes a candidate unlikely, not impossible."""
 
 
 class CandidateSpan(NamedTuple):
@@ -49,7 +50,7 @@ class CandidateSpan(NamedTuple):
         mention: index of the mention in its document.
         rows: (C,) indices of the candidates that have vectors, among all that the mention has.
         ids: their C ids in the knowledge base.
-        log_priors: (C,) float32, log p(a) of each.
+        log_priors: (C,) float32, log p(a) of each, p(a) being `LEAST_PRIOR` at least.
     """
 
     first: int

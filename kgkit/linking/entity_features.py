@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, tokens
-from kgkit.types import NO_CANDIDATES, Document, Mention
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Mention
 
 Matrix = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -63,7 +63,6 @@ DOCUMENT: Final = ("other words", "all others", "others", "in sentence", "descri
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _SHORT: Final = 3  # letters of a word of a description that says nothing: in, the, und
 _LONGEST_ACRONYM: Final = 6
-_TINY: Final = 1e-6
 _MAX_ENTITIES: Final = 100_000
 _MAX_COMPARED: Final = 500_000
 _SHOWN: Final = 12  # attributes that an error names
@@ -150,7 +149,7 @@ class EntityFeatures:
             count = max(1, len(other_words))
             rows.append(
                 (
-                    float(np.log(max(prior, _TINY))),
+                    float(np.log(max(prior, LEAST_PRIOR))),
                     prior,
                     1 / (1 + rank),
                     *entity.popularity,

@@ -29,11 +29,11 @@ import numpy as np
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts
-from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.models.folder import TEMPERED_GLOSS
 from kgkit.ranges import check_range
-from kgkit.types import NO_CANDIDATES, Candidates, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class GlossScorer(Scorer):
             )
         context = (fit - fit.max()) / self.config.temperature
         exponent = evenness(context) ** self.config.tempering if self.config.tempering else 1
-        prior = np.maximum(shares(candidates.priors), TINY) ** np.float32(exponent)
+        prior = np.maximum(shares(candidates.priors), LEAST_PRIOR) ** np.float32(exponent)
         score = shares(prior * np.exp(context)) * np.float32(1 - candidates.null)
         return score, prior, context
 

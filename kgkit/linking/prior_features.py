@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-Matrix = NDArray[np.float32]
+from kgkit.types import LEAST_PRIOR
 
-_TINY: Final = 1e-6  # a prior of 0 makes a candidate unlikely, not impossible
+Matrix = NDArray[np.float32]
 
 FEATURES: Final = (
     "count",  # log(1 + n), n being the mentions of this meaning in training
@@ -46,7 +46,7 @@ def candidate_features(counts: Matrix, likeness: Matrix, sizes: NDArray[np.int64
 
 def prior_features(priors: Matrix, sizes: NDArray[np.int64]) -> Matrix:
     """Return (R, 4), the features `OF_PRIORS`, by priors (R,), or by anything in proportion to them."""
-    return np.stack(_of_shares(np.maximum(priors, _TINY), sizes), axis=1).astype(np.float32)
+    return np.stack(_of_shares(np.maximum(priors, LEAST_PRIOR), sizes), axis=1).astype(np.float32)
 
 
 def _of_shares(weights: Matrix, sizes: NDArray[np.int64]) -> "tuple[NDArray[np.floating], ...]":

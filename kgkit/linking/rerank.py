@@ -29,10 +29,10 @@ from kgkit.errors import StaleModel
 from kgkit.home import Home
 from kgkit.inputs.reranking import CandidateSequence, MentionContext, RerankingReader
 from kgkit.linking.models import find_scorer, kb_of
-from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, logarithms, shares
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.models.folder import BUILT_IN, manifest_digest
 from kgkit.models.manifest import checking_settings, damaged
-from kgkit.types import NO_CANDIDATES, Candidates, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -236,7 +236,7 @@ def _best_of(
         return None
     # Where scores are equal ids decide, so that the order of the candidates does not.
     rows = np.lexsort((candidates.senses, candidates.ids, -scores))[:best]
-    first = np.log(np.maximum(shares(scores[rows]), TINY))
+    first = np.log(np.maximum(shares(scores[rows]), LEAST_PRIOR))
     return BestCandidates(rows, reader.sequence(context, candidates.ids[rows].tolist(), first))
 
 

@@ -40,13 +40,13 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.gloss import GlossConfig, evenness, prepare_candidates, warn_of_missing
 from kgkit.linking.models import kb_of
 from kgkit.linking.neighbour_texts import own_texts, with_neighbours
-from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores, shares
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores, shares
 from kgkit.models.arrays import read_array
 from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
-from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class RidgeScorer(Scorer):
         """Return the scores of a mention's candidates; α log p of the prior is one part, all else context."""
         terms = self.terms(query, candidates)
         total = terms @ self.weights
-        prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), TINY))
+        prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
         if terms.shape[1] == len(YIELDING_START):
             prior = prior + self.weights[4] * terms[:, 4]
         return ScoreParts(
@@ -298,7 +298,7 @@ class RidgeScorer(Scorer):
         has_text = np.linalg.norm(own, axis=1) > 0
         fit = unit(own) @ unit(read_of(query, arrays.mean)[None, : own.shape[1]])[0]  # cos(v₁, g)
         fit[~has_text] = fit[has_text].mean() if has_text.any() else 0  # as `gloss` has it
-        prior = np.log(np.maximum(shares(candidates.priors), TINY))
+        prior = np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
         gloss = prior + fit / _TAU
         own_meanings = meanings(candidates)
         index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)

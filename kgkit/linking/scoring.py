@@ -1,7 +1,7 @@
 """What scores the candidates of mentions: the seam between a linker and its models."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,6 @@ from numpy.typing import NDArray
 from kgkit.types import NO_CANDIDATES, Document
 
 Scores = NDArray[np.float32]
-
-TINY: Final = 1e-6
-"""The least prior that a score is computed with: one of 0 makes a candidate unlikely, not impossible."""
 
 
 class ScoreParts(NamedTuple):

@@ -28,10 +28,10 @@ import numpy as np
 
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers, relative
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
-from kgkit.linking.scoring import TINY, ScoreParts, Scorer, Scores
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores
 from kgkit.models.arrays import read_archive
 from kgkit.models.manifest import Temperature, checking_settings
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -221,5 +221,5 @@ def probabilities(scores: Scores, sizes: Numbers, temperature: float = 1.0, *, n
 def _logarithms(scores: Sequence[Scores]) -> Matrix:
     """Return (R, 2): the logarithms of scores, and those less the mention's best."""
     sizes = np.array([len(score) for score in scores], np.int64)
-    logarithms = np.log(np.maximum(np.concatenate([np.empty(0, np.float32), *scores]), TINY))[:, None]
+    logarithms = np.log(np.maximum(np.concatenate([np.empty(0, np.float32), *scores]), LEAST_PRIOR))[:, None]
     return np.concatenate([logarithms, relative(logarithms, sizes)], axis=1)

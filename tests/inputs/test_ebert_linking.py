@@ -8,10 +8,10 @@ pytest.importorskip("transformers")
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.ebert_linking import LEAST_PRIOR, EBertLinkingReader
+from kgkit.inputs.ebert_linking import EBertLinkingReader
 from kgkit.inputs.entity_sequences import ENTITY
 from kgkit.inputs.entity_vectors import StoredEntityVectors
-from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
+from kgkit.types import CANDIDATE, LEAST_PRIOR, NO_SENSE, Candidates, Document, Mention
 from tests.ebert_linking_toys import masked_lm
 from tests.tiny_encoder import tiny_encoder
 

@@ -42,7 +42,7 @@ from kgkit.linking.rerank import (
     reader_of,
     score_sequences,
 )
-from kgkit.linking.scoring import TINY, Scores
+from kgkit.linking.scoring import Scores
 from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import BUILT_IN, SHIPPED, find_model_folder
 from kgkit.models.manifest import ModelManifest, Needs, read_header
@@ -55,7 +55,7 @@ from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.ridge import measured
 from kgkit.training.linkers.settings import LinkerTraining, sources_of
 from kgkit.training.loop import train
-from kgkit.types import Progress
+from kgkit.types import LEAST_PRIOR, Progress
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
@@ -300,7 +300,10 @@ def scored_examples(reranker: Reranker, reader: RerankingReader, examples: Seque
     read = [example.best.sequence for example in examples if example.best is not None]
     scores = iter(score_sequences(reranker, reader, read))
     return [
-        (np.log(np.maximum(example.first, TINY)) if example.best is None else next(scores), example.right)
+        (
+            np.log(np.maximum(example.first, LEAST_PRIOR)) if example.best is None else next(scores),
+            example.right,
+        )
         for example in examples
     ]
 
