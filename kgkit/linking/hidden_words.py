@@ -120,7 +120,7 @@ def perplexity(
 
 
 class HiddenPieces(NamedTuple):
-    """What a model says of the word pieces that are hidden in texts.
+    """Predictions for the masked pieces of texts.
 
     Attributes:
         logits: (N, V).
@@ -138,7 +138,7 @@ class HiddenPieces(NamedTuple):
 def predict_hidden(
     knowbert: "KnowBert", reader: KnowBertReader, masked: Sequence[MaskedText]
 ) -> HiddenPieces:
-    """Return what a KnowBert says of the hidden pieces of texts that are read at once."""
+    """Return predictions of a KnowBert for the masked pieces of texts that are read at once."""
     item = masked_batch(masked, reader, [None for _ in masked]).to(next(knowbert.parameters()).device)
     hidden = item.labels != NOTHING
     output = knowbert(item.batch.knowledge, positions=hidden, **item.batch.inputs)

@@ -61,7 +61,7 @@ class ClozeModel(ABC):
 
     @abstractmethod
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-        """Return what the model says of the hidden names of questions, read at once."""
+        """Return predictions for the masked pieces of the names that questions hide, read at once."""
 
     def hidden_pieces(self, question: ClozeQuestion) -> Numbers:
         """Return the word pieces of the name that a question hides."""
@@ -70,7 +70,7 @@ class ClozeModel(ABC):
         return pieces.ids[begin:end]
 
     def no_pieces(self, counts: list[int]) -> HiddenPieces:
-        """Return what the model says where no hidden name fits into a text; *counts* are zeros."""
+        """Return predictions where no hidden name fits into a text: none; *counts* are zeros."""
         none = torch.zeros(0, len(self.pieces))
         return HiddenPieces(none, torch.zeros(0, dtype=torch.int64), counts)
 
@@ -97,7 +97,7 @@ class KnowBertClozeModel(ClozeModel):
         self.knowbert, self.reader = knowbert, reader
 
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-        """Return what the model says of the hidden names of questions, read at once."""
+        """Return predictions for the masked pieces of the names that questions hide, read at once."""
         texts = self.reader((question.text,) for question in questions)
         counts, names = hide_names(self.tokens, questions, texts, self.mask)
         masked = [name.text for name in names if name is not None]
@@ -160,7 +160,7 @@ def hide_names(
 
 
 def _predict(model: ClozeModel, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-    """Return what a model says of the hidden names of questions.
+    """Return predictions for the masked pieces of the names that questions hide.
 
     Raises:
         DamagedModel: if logits are no numbers: none would be above that of the answer, which was the first.

@@ -45,7 +45,7 @@ class EBertClozeModel(ClozeModel):
 
     @torch.inference_mode()
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-        """Return what the model says of the hidden names of questions, read at once."""
+        """Return predictions for the masked pieces of the names that questions hide, read at once."""
         counts, sequences, targets = list[int](), list[EntitySequence](), list[Numbers]()
         for question in questions:
             sequence = self.reader.read([self._linked(question)])

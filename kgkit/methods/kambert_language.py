@@ -73,7 +73,7 @@ def masked_maps(
 
 
 def hidden_logits(kambert: "KamBert", batch: MaskedMaps) -> tuple[Tensor, Tensor]:
-    """Return what a KAM-BERT says of hidden pieces, (n, V) float32, and the pieces that are there, (n,)."""
+    """Return predictions for masked pieces, (n, V) float32 logits, and the pieces that are there, (n,)."""
     hidden = batch.labels != NOTHING
     output = kambert(batch.inputs, positions=hidden)
     return logits_of(output).float(), batch.labels[hidden]
@@ -106,7 +106,7 @@ class KamBertClozeModel(ClozeModel, OpenModel):
 
     @torch.inference_mode()
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-        """Return what the model says of the hidden names of questions, read at once."""
+        """Return predictions for the masked pieces of the names that questions hide, read at once."""
         annotated = self._annotate(_blanked(question) for question in questions)
         texts = self.reader((question.text,) for question in questions)
         counts, names = hide_names(self.tokens, questions, texts, self.mask)

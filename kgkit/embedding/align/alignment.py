@@ -9,9 +9,13 @@ it then does to entities, which lie in the space of F: W F(entity) can stand whe
     T   numbers of a target row
 
 The map lies beside the vectors it maps, in `align-TARGET/`: `map.safetensors` with `weight` (T, S), and
-`align.json`. A target whose name cannot name a folder has a digest of it behind what can. Departures: none
-in the default; `ridge` and `rescale` are ours, and so are the words of vectors that keep none: see
-`kgkit.embedding.align.texts`.
+`align.json`. A target whose name cannot name a folder has a digest of it behind what can.
+
+Departures:
+    By default words meet in lower case where the encoder has lower case only (`fold`), and directions in
+    which the rows F(x) are smaller than float32 resolves beside the largest are left out of the fit: W maps
+    them to zero. `ridge` and `rescale` are ours, and so are the words of vectors that keep none: see
+    `kgkit.embedding.align.texts`.
 """
 
 import hashlib
@@ -240,7 +244,7 @@ def align_words(
         config: settings.
         pairs: a file of anchors, word and piece, instead of the words that both share.
         kb: knowledge base of the vectors, whose labels the map is checked on.
-        progress: callback that is told (steps done, of how many).
+        progress: callback with the number of steps that are done, of how many.
 
     Raises:
         NotThere: if the vectors keep no words.
@@ -274,7 +278,7 @@ def align_entities(
         config: settings.
         pairs: a file of anchors instead, with what gives the row of a name in each, such as
             `kb.store.id_of`. A name whose row is behind the end of a matrix is unknown to it.
-        progress: callback that is told (steps done, of how many).
+        progress: callback with the number of steps that are done, of how many.
 
     Raises:
         UsageError: if they share no entity that has a vector in both.
@@ -321,7 +325,7 @@ def fit_alignment(
         target_rows: rows that *anchors* pair with *rows*.
         anchors: pairs of rows.
         config: settings.
-        progress: callback that is told (steps done, of how many).
+        progress: callback with the number of steps that are done, of how many.
         labelled: entities and the target rows of their labels, see `labelled_entities`.
 
     Raises:

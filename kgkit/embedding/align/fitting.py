@@ -131,7 +131,7 @@ def fit_map(
         target: (V, T) float32.
         anchors: pairs of rows that belong together; those with a row of zeros are left out.
         config: settings.
-        progress: callback that is told (steps done, of how many).
+        progress: callback with the number of steps that are done, of how many.
 
     Raises:
         UsageError: if there is no anchor.

@@ -67,7 +67,8 @@ def align_encoder(
         pairs: a file of anchors, text and piece, instead of the pieces that are whole words.
         kb: knowledge base of the vectors, whose labels the map is checked on.
         device: torch device that words are encoded on.
-        progress: callback that is told (words encoded, of how many), then (steps done, of how many).
+        progress: callback with the number of words that are encoded, of how many, then with that of
+            steps that are done.
 
     Raises:
         UsageError: if vectors of texts were made by another encoder of that name, or by one of another width;
