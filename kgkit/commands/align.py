@@ -8,7 +8,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
-from kgkit.commands.output import Column, write_json, write_line, write_table
+from kgkit.commands.output import Column, write_json, write_table
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def align(
     from kgkit.home import Home
 
     if (encoder is None) == (to is None):
-        raise UsageError("into which space? --encoder ENCODER or --to KB/NAME, one of them")
+        raise UsageError(
+            "give exactly one of --encoder ENCODER and --to KB/NAME, the space that vectors are mapped into"
+        )
     config = AlignConfig(held_out=held_out, ridge=ridge, rescale=rescale, seed=seed)
     messages = Messages(quiet=quiet, bars=not as_json)
     began = time.monotonic()
@@ -102,8 +104,6 @@ def align(
         write_json(_as_dict(alignment))
         return
     write_table(_columns(config.neighbours), _rows(report, "target" if encoder is None else "word pieces"))
-    if report.held_out is None:
-        write_line("held out\t0")
 
 
 def _to_encoder(
@@ -177,9 +177,14 @@ def _accuracies(neighbours: tuple[int, ...]) -> list[str]:
 
 def _rows(report: "Report", target: str) -> list[tuple[str, ...]]:
     checks = {"fitted on": report.train, "held out": report.held_out, "labels": report.labels}
-    rows = [_row(label, check) for label, check in checks.items() if check is not None]
+    blank = [""] * (len(report.train.accuracy) + 2)
+    rows = []
+    for label, check in checks.items():
+        if check is not None:
+            rows.append(_row(label, check))
+        elif label == "held out":
+            rows.append((label, "0", *blank))
     norms = {"entities": report.entities, target: report.target}
-    blank = [""] * (len(rows[0]) - 2)
     return rows + [(label, *blank, _number(each)) for label, each in norms.items()]
 
 

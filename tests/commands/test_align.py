@@ -85,6 +85,13 @@ def test_json_says_it_all(home):
     assert said["train"]["accuracy"]["5"] == 1.0
 
 
+def test_without_held_out_pairs_the_table_has_a_row_that_counts_none(home):
+    done = run("align", "pets", "--encoder", "bert", "--held-out", "0", "--home", home)
+    heading, fitted, held_out, entities, pieces = [line.split("\t") for line in done.out.splitlines()]
+    assert fitted[:2] == ["fitted on", "60"] and held_out == ["held out", "0", "", "", "", "", ""]
+    assert {len(row) for row in (heading, entities, pieces)} == {7}
+
+
 def test_rescaled_vectors_have_the_norm_of_word_pieces(home):
     done = run("align", "pets", "--encoder", "bert", "--rescale", "--home", home)
     *_, entities, pieces = [line.split("\t") for line in done.out.splitlines()]
@@ -117,8 +124,8 @@ def test_vectors_are_mapped_to_vectors(home, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["pets"], 2, "into which space"),
-        (["pets", "--encoder", "bert", "--to", "a/b"], 2, "one of them"),
+        (["pets"], 2, "give exactly one of --encoder ENCODER and --to KB/NAME"),
+        (["pets", "--encoder", "bert", "--to", "a/b"], 2, "give exactly one of --encoder"),
         (["pets", "--encoder", "bert", "--held-out", "1"], 2, "held_out"),
         (["pets/none", "--encoder", "bert"], 3, "has no vectors 'none'"),
         (["nokb", "--encoder", "bert"], 3, "nokb"),

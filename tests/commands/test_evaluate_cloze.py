@@ -232,8 +232,8 @@ def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "what is to answer? --model NAME, a trained model, or --encoder NAME, one of them"),
-        (("--model", "m", "--encoder", "e"), "what is to answer?"),
+        ((), "give exactly one of --model NAME, a trained model, and --encoder NAME"),
+        (("--model", "m", "--encoder", "e"), "give exactly one of --model NAME"),
         (("--model", "m", "--inject", "concat", "--kb", "k"), "name --encoder NAME and --kb KB too"),
         (("--encoder", "e", "--no-align"), "--no-align and --random-vectors change what --inject reads"),
         (

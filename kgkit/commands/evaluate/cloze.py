@@ -221,7 +221,8 @@ def _read_questions(
         facts += kb_facts
         if nameless:
             messages.write(
-                f"{nameless:,} facts of {facts_kb} are left out: an entity has no label, or both have one"
+                f"{nameless:,} facts of {facts_kb} are left out: an entity has no label, or subject and "
+                "object have the same label"
             )
     questions = cloze_questions(facts, {**GOOGLE_RE, **own})
     if not questions.instances:

@@ -51,7 +51,7 @@ class ClozeChoice:
         """
         if (self.model is None) == (self.encoder is None):
             raise UsageError(
-                "what is to answer? --model NAME, a trained model, or --encoder NAME, one of them"
+                "give exactly one of --model NAME, a trained model, and --encoder NAME, what is asked"
             )
         if self.inject and not (self.encoder and self.kb):
             raise UsageError("--inject reads vectors of entities: name --encoder NAME and --kb KB too")

@@ -1145,7 +1145,7 @@ def test_facts_of_entities_without_a_label_are_left_out(home, copied, tmp_path):
         "--home", copied.path, "--json", "--facts", "some",
     )  # fmt: skip
     assert done.code == 0 and json.loads(done.out)["instances"] == 2
-    assert "3 facts of some are left out: an entity has no label, or both have one" in done.err
+    assert "3 facts of some are left out: an entity has no label, or subject and object have" in done.err
 
 
 def test_the_command_asks_for_facts(home, tmp_path):
