@@ -121,3 +121,29 @@ class RandomEntityVectors(StoredEntityVectors):
             drawn = np.random.default_rng((self.seed, key)).standard_normal(self.width)
             rows[row] = drawn * (self.norm / np.linalg.norm(drawn))
         return rows
+
+
+def choose_entity_vectors(
+    vectors: "Vectors",
+    *,
+    width: int,
+    weight: Matrix | None = None,
+    norm: float = 0.0,
+    random_norm: float = 0.0,
+    random_seed: int = 0,
+) -> StoredEntityVectors:
+    """Return vectors of entities as a head reads them: random, rescaled, or as they are stored.
+
+    Args:
+        vectors: vectors of one knowledge base, mapped into memory.
+        width: E, the width of random vectors.
+        weight: (E, S) float32, W; None: they are not mapped.
+        norm: length of W v, where all mapped vectors have one; 0: they are not rescaled.
+        random_norm: length of random vectors that are read instead; 0: those of the entities are read.
+        random_seed: seed of the random vectors.
+    """
+    if random_norm:
+        return RandomEntityVectors(vectors, width=width, norm=random_norm, seed=random_seed)
+    if norm and weight is not None:
+        return RescaledEntityVectors(vectors, weight, norm)
+    return StoredEntityVectors(vectors)

@@ -18,7 +18,7 @@ from kgkit.errors import UsageError, abbreviate
 from kgkit.home import Home
 from kgkit.inputs.ebert import EBertReader, Injection, LinkedText, linked_text
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import StoredEntityVectors, choose_entity_vectors
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.linker import Linker
 from kgkit.models.encoders import load_encoder
@@ -28,6 +28,8 @@ from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from transformers import PreTrainedModel
 
     from kgkit.heads.ebert import EBert
     from kgkit.vectors import Vectors
@@ -198,6 +200,7 @@ def begin_head(
     encoder: Encoder,
     vectors: "Vectors | None",
     *,
+    around: "PreTrainedModel | None" = None,
     alignment: Alignment | None = None,
     align: bool = True,
     random_seed: int | None = None,
@@ -207,6 +210,8 @@ def begin_head(
     Args:
         encoder: encoder, as its map was fitted to: it has not been trained since.
         vectors: vectors of entities; None: a control.
+        around: model of transformers that stands on the encoder, as `BertForMaskedLM`, which the head is put
+            around; None: the encoder itself.
         alignment: map of them; None: the one that was fitted to the encoder.
         align: whether vectors are mapped; else they are read as they are stored.
         random_seed: seed of random vectors that are read instead, as long as word pieces are on average;
@@ -220,24 +225,23 @@ def begin_head(
 
     from kgkit.heads.ebert import EBert, EBertConfig, embedding_width
 
-    model = encoder.model
+    model = encoder.model if around is None else around
     if vectors is None:
         return EBert(model), None
     width = embedding_width(model)
+    weight, norm, random_norm = None, 0.0, 0.0
     if random_seed is not None:
-        norm = float(np.linalg.norm(encoder.word_pieces()[1], axis=1).mean())
-        random = RandomEntityVectors(vectors, width=width, norm=norm, seed=random_seed)
-        return EBert(model, EBertConfig(stored=width, width=width, aligned=False)), random
-    stored = StoredEntityVectors(vectors)
-    if not align:
-        return EBert(model, EBertConfig(stored=stored.width, width=width, aligned=False)), stored
-    alignment = alignment or Alignment.load(vectors, encoder)
-    weight = np.array(alignment.weight, np.float32)
-    if weight.shape != (width, stored.width):
-        raise UsageError(
-            f"the map has the shape {weight.shape}; from {vectors.name} among the word pieces of "
-            f"{encoder.name} it has {(width, stored.width)}"
-        )
-    if alignment.norm is not None:
-        stored = RescaledEntityVectors(vectors, weight, alignment.norm)
-    return EBert(model, EBertConfig(stored=stored.width, width=width), torch.from_numpy(weight)), stored
+        random_norm = float(np.linalg.norm(encoder.word_pieces()[1], axis=1).mean())
+    elif align:
+        alignment = alignment or Alignment.load(vectors, encoder)
+        weight, norm = np.array(alignment.weight, np.float32), alignment.norm or 0.0
+        if weight.shape != (width, vectors.width):
+            raise UsageError(
+                f"the map has the shape {weight.shape}; from {vectors.name} among the word pieces of "
+                f"{encoder.name} it has {(width, vectors.width)}"
+            )
+    chosen = choose_entity_vectors(
+        vectors, width=width, weight=weight, norm=norm, random_norm=random_norm, random_seed=random_seed or 0
+    )
+    config = EBertConfig(stored=chosen.width, width=width, aligned=weight is not None)
+    return EBert(model, config, None if weight is None else torch.from_numpy(weight)), chosen

@@ -3,7 +3,12 @@
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import (
+    RandomEntityVectors,
+    RescaledEntityVectors,
+    StoredEntityVectors,
+    choose_entity_vectors,
+)
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert
@@ -37,12 +42,14 @@ def vectors_of(manifest: "EBertManifest", knowledge: "Knowledge", ebert: "EBert"
         ebert: its head.
     """
     [vectors] = knowledge.vectors
-    if manifest.random_norm:
-        width, norm = ebert.config.stored, manifest.random_norm
-        return RandomEntityVectors(vectors, width=width, norm=norm, seed=manifest.random_seed)
-    if manifest.norm and ebert.weight is not None:
-        return RescaledEntityVectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
-    return StoredEntityVectors(vectors)
+    return choose_entity_vectors(
+        vectors,
+        width=ebert.config.width,
+        weight=None if ebert.weight is None else ebert.weight.cpu().numpy(),
+        norm=manifest.norm,
+        random_norm=manifest.random_norm,
+        random_seed=manifest.random_seed,
+    )
 
 
 def vectors_names(manifest: "EBertManifest") -> list[str]:

@@ -115,7 +115,6 @@ def injected_cloze_model(
         UsageError: if it was fitted to another encoder; if vectors without a map have another width.
     """
     model, encoder, size = masked_lm
-    head, stored = begin_head(encoder, vectors, align=align, random_seed=random_seed)
-    ebert = EBert(model, head.config, head.weight).to(model.device).eval()
+    ebert, stored = begin_head(encoder, vectors, around=model, align=align, random_seed=random_seed)
     reader = EBertReader(encoder, stored, size=size, inject=inject)
-    return EBertClozeModel(encoder, ebert, reader, entities)
+    return EBertClozeModel(encoder, ebert.to(model.device).eval(), reader, entities)

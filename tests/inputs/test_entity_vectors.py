@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import (
+    RandomEntityVectors,
+    RescaledEntityVectors,
+    StoredEntityVectors,
+    choose_entity_vectors,
+)
 
 ROWS = np.array([[3, 4], [0, 0], [-1, 2], [0, 5], [6, -8]], np.float32)
 NONE = 1
@@ -146,3 +151,19 @@ def test_a_random_vector_belongs_to_the_key_and_not_to_the_id():
 
 def test_what_a_vector_says_changes_no_random_one():
     assert np.array_equal(random_vectors(Rows(ROWS * 2)).gather([0, 4]), random_vectors().gather([0, 4]))
+
+
+# -- chosen -----------------------------------------------------------------
+
+
+def test_vectors_are_random_or_rescaled_where_a_length_says_so_and_else_as_they_are_stored():
+    weight = np.eye(2, dtype=np.float32)
+    random = choose_entity_vectors(Rows(), width=3, random_norm=2.0, random_seed=5)
+    assert isinstance(random, RandomEntityVectors) and (random.width, random.norm, random.seed) == (3, 2.0, 5)
+    rescaled = choose_entity_vectors(Rows(), width=3, weight=weight, norm=7.0)
+    assert isinstance(rescaled, RescaledEntityVectors) and (rescaled.width, rescaled.norm) == (2, 7.0)
+    for stored in (
+        choose_entity_vectors(Rows(), width=3, weight=weight),
+        choose_entity_vectors(Rows(), width=2),
+    ):
+        assert type(stored) is StoredEntityVectors and stored.width == 2

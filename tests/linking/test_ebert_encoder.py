@@ -12,7 +12,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UsageError
 from kgkit.inputs.ebert import EntitySpan, LinkedText
 from kgkit.kb import open_kb
-from kgkit.linking.ebert_encoder import EBertEncoder
+from kgkit.linking.ebert_encoder import EBertEncoder, begin_head
 from kgkit.types import Document, Mention
 from tests.ebert_toys import RECORDS, save_map
 from tests.small_kb import build
@@ -123,3 +123,18 @@ def test_what_is_no_id_of_an_entity_is_refused(ebert, entity):
 def test_settings_that_make_no_sense_are_refused(home, encoder, settings, message):
     with pytest.raises(UsageError, match=message):
         EBertEncoder.open(encoder, kb="names", home=home, linker=None, **settings)
+
+
+def test_a_head_begins_around_the_model_that_stands_on_the_encoder(home, encoder):
+    class Outer:
+        """A model around an encoder, with its table of word pieces."""
+
+        forward = encoder.model.forward
+        get_input_embeddings = encoder.model.get_input_embeddings
+
+    with open_kb("names", home) as kb:
+        bare, own = begin_head(encoder, kb.vectors("text"))
+        around, vectors = begin_head(encoder, kb.vectors("text"), around=Outer())
+        assert isinstance(around.__dict__["model"], Outer) and around.config == bare.config
+        np.testing.assert_array_equal(around.weight, bare.weight)
+        np.testing.assert_array_equal(vectors.gather([0, 1]), own.gather([0, 1]))

@@ -21,7 +21,6 @@ import torch
 
 from kgkit.candidates import generator_for
 from kgkit.errors import UsageError
-from kgkit.heads.ebert import EBert
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
 from kgkit.home import Home
 from kgkit.inputs.ebert_linking import EBertLinkingReader
@@ -94,14 +93,13 @@ def begin_ebert_linker(
     knowledge = knowledge_of(chosen.kb, chosen.vectors)
     masked_lm = stack.enter_context(open_masked_lm(training.encoder, home, device))
     encoder = masked_lm.encoder
-    bare, vectors = begin_head(
-        encoder, knowledge.vectors[0], align=not training.no_align,
+    ebert, vectors = begin_head(
+        encoder, knowledge.vectors[0], around=masked_lm.model, align=not training.no_align,
         random_seed=training.seed if training.random_vectors else None,
     )  # fmt: skip
     assert vectors is not None
-    ebert = EBert(masked_lm.model, bare.config, bare.weight)
     drawn = torch.Generator().manual_seed(training.seed)
-    config = EBertLinkerConfig(width=bare.config.width, null=training.task == "el")
+    config = EBertLinkerConfig(width=ebert.config.width, null=training.task == "el")
     linker = EBertLinker(ebert, config, drawn).to(encoder.device)
     if training.fresh_head:
         linker.draw_transform(training.seed)
