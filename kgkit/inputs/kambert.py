@@ -13,7 +13,7 @@ import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.ebert import EntitySpan
+from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.maps import (
     MapName,
     PhraseSpan,

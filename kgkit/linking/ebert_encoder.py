@@ -16,8 +16,9 @@ from kgkit.embedding.align import Alignment
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError, abbreviate
 from kgkit.home import Home
-from kgkit.inputs.ebert import EBertReader, Injection, LinkedText, linked_text
+from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
+from kgkit.inputs.entity_spans import LinkedText, linked_text
 from kgkit.inputs.entity_vectors import StoredEntityVectors, choose_entity_vectors
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.linker import Linker
@@ -145,7 +146,7 @@ class EBertEncoder(OpenModel):
 
         Args:
             texts: strings, which are linked; documents with candidates of mentions, or with links;
-                `kgkit.inputs.ebert.LinkedText`, which names entities by their ids.
+                `kgkit.inputs.entity_spans.LinkedText`, which names entities by their ids.
 
         Raises:
             UsageError: if *texts* is one text, or has something else among them.

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads.ebert import EBert
-from kgkit.inputs.ebert import EBertReader, EntitySpan, Injection, LinkedText
+from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.hidden_words import HiddenPieces, logits_of

@@ -25,8 +25,9 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
-from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import EntitySequence
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
 from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head

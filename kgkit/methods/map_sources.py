@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from kgkit.errors import MissingExtra, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
-from kgkit.inputs.ebert import linked_text
+from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, MapBuilder
 from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
 from kgkit.inputs.parses import ParsedSentences

@@ -15,8 +15,9 @@ from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.heads import EBert, EBertConfig
-from kgkit.inputs.ebert import EBertReader, EntitySpan, LinkedText, linked_text
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import ENTITY, build_sequence, collate_sequences
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
 from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
 from kgkit.kb import open_kb
 from kgkit.types import CANDIDATE, Alias, Candidates, Document, Entity, Link, LinkedDocument, Mention

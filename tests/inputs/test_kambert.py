@@ -15,7 +15,7 @@ import torch
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.ebert import EntitySpan
+from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder, WordTextReader
 from kgkit.inputs.maps import PhraseSpan
 from kgkit.text import fold, token_spans

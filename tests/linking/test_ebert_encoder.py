@@ -10,7 +10,7 @@ import kgkit
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UsageError
-from kgkit.inputs.ebert import EntitySpan, LinkedText
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.kb import open_kb
 from kgkit.linking.ebert_encoder import EBertEncoder, begin_head
 from kgkit.types import Document, Mention
