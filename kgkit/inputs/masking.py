@@ -17,7 +17,7 @@ Departures:
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,3 +201,27 @@ def _strangers(rows: NDArray[np.void], generator: np.random.Generator) -> Candid
     priors = generator.random(count)
     candidates["prior"] = priors / priors.sum()
     return Candidates(candidates[np.argsort(-candidates["prior"], kind="stable")])
+
+
+# -- predictions ------------------------------------------------------------
+
+
+class HiddenPieces(NamedTuple):
+    """Predictions for the masked pieces of texts.
+
+    Attributes:
+        logits: (N, V), of N masked pieces, each over a vocabulary of V.
+        gold: (N,) int64, the pieces that are there.
+        counts: hidden pieces of each text; 0 where the name that is asked for does not fit into what the
+            model reads.
+    """
+
+    logits: "Tensor"
+    gold: "Tensor"
+    counts: list[int]
+
+
+def logits_of(output: Any) -> "Tensor":
+    """Return (N, V), what a masked language model of transformers predicts for the hidden positions."""
+    logits: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
+    return logits

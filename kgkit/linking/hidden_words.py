@@ -7,7 +7,7 @@ Departures:
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from kgkit.errors import UsageError
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
-from kgkit.inputs.masking import NOTHING, MaskedText, Masking, pad_labels
+from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, Masking, logits_of, pad_labels
 from kgkit.inputs.passages import Passage
 from kgkit.linking.word_models import perplexity_of
 from kgkit.types import Progress
@@ -68,12 +68,6 @@ def masked_batch(
     return LanguageBatch(batch, labels, classes)
 
 
-def logits_of(output: Any) -> Tensor:
-    """Return (N, V), what a masked language model of transformers predicts for the hidden positions."""
-    logits: Tensor = output.prediction_logits if "prediction_logits" in output else output.logits
-    return logits
-
-
 def perplexity(
     knowbert: "KnowBert",
     reader: KnowBertReader,
@@ -117,21 +111,6 @@ def perplexity(
         if progress is not None:
             progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(perplexity_of(surprise / count), correct / count, count)
-
-
-class HiddenPieces(NamedTuple):
-    """Predictions for the masked pieces of texts.
-
-    Attributes:
-        logits: (N, V).
-        gold: (N,) int64, the pieces that are there.
-        counts: hidden pieces of each text; 0 where the name that is asked for does not fit into what the
-            model reads.
-    """
-
-    logits: Tensor
-    gold: Tensor
-    counts: list[int]
 
 
 @torch.inference_mode()

@@ -19,10 +19,10 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.inputs.knowbert import KnowBertReader
-from kgkit.inputs.masking import NOTHING, MaskedText, hide
+from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, hide
 from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
 from kgkit.inputs.texts import TokenizedText
-from kgkit.linking.hidden_words import HiddenPieces, predict_hidden
+from kgkit.linking.hidden_words import predict_hidden
 from kgkit.models.manifest import broken_weights
 from kgkit.types import Progress
 

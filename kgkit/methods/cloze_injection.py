@@ -20,9 +20,9 @@ from kgkit.heads.ebert import EBert
 from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
+from kgkit.inputs.masking import HiddenPieces, logits_of
 from kgkit.inputs.pieces import Numbers
 from kgkit.linking.ebert_encoder import begin_head
-from kgkit.linking.hidden_words import HiddenPieces, logits_of
 from kgkit.methods.cloze import ClozeModel
 from kgkit.methods.cloze_opening import MaskedLanguageModel
 

@@ -18,8 +18,7 @@ from kgkit.encoder import Encoder
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads.folder import ENCODER
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MappedText
-from kgkit.inputs.masking import NOTHING, MaskedText, pad_labels
-from kgkit.linking.hidden_words import HiddenPieces, logits_of
+from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, logits_of, pad_labels
 from kgkit.methods.cloze import ClozeModel, hide_names
 from kgkit.methods.kambert import FOLDER, Annotate, open_maps
 from kgkit.methods.links import check_linker

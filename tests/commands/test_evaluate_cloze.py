@@ -12,7 +12,7 @@ import torch
 from kgkit.evaluation.cloze import NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion, cloze_questions
 from kgkit.inputs.entity_sequences import build_sequence
-from kgkit.linking.hidden_words import logits_of
+from kgkit.inputs.masking import logits_of
 from kgkit.methods.cloze import cloze_guesses, name_guesses, recall_ranks
 from kgkit.methods.cloze_injection import injected_cloze_model
 from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model, subject_entities

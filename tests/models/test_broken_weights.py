@@ -13,9 +13,9 @@ from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel  # noqa: E402
 from kgkit.evaluation.cloze import NameQuestion  # noqa: E402
 from kgkit.evaluation.facts import ClozeQuestion  # noqa: E402
+from kgkit.inputs.masking import HiddenPieces  # noqa: E402
 from kgkit.inputs.pieces import PieceTokenizer  # noqa: E402
 from kgkit.linking import Linker, Scorer  # noqa: E402
-from kgkit.linking.hidden_words import HiddenPieces  # noqa: E402
 from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.methods.cloze import ClozeModel, cloze_guesses, name_guesses, recall_ranks  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402

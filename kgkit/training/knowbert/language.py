@@ -21,9 +21,9 @@ from torch.nn import functional
 
 from kgkit.evaluation.calibration import Scored
 from kgkit.inputs.knowbert import KnowBertReader
-from kgkit.inputs.masking import NOTHING, Masking
+from kgkit.inputs.masking import NOTHING, Masking, logits_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking.hidden_words import LanguageBatch, logits_of, masked_batch
+from kgkit.linking.hidden_words import LanguageBatch, masked_batch
 from kgkit.training.knowbert.linking_batches import LinkingBatch, LinkingExample, linking_batch
 
 if TYPE_CHECKING:
