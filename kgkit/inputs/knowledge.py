@@ -4,7 +4,8 @@ R  entities    D  numbers of an entity's vector
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,9 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.candidates import Generator
-from kgkit.errors import StaleModel, UsageError
-from kgkit.kb import KnowledgeBase
+from kgkit.candidates import Generator, generator_for
+from kgkit.errors import KgkitError, NotThere, StaleModel, StaleVectors, UsageError
+from kgkit.home import Home
+from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.kb.nearest import ancestry
 from kgkit.types import Ids
 from kgkit.vectors.scan import unit
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from kgkit.vectors.layout import VectorsManifest
 
 Matrix = NDArray[np.float32]
+
+MOST_CANDIDATES: Final = 30
+"""Candidates of a mention at most, as published for KnowBert."""
 
 _OF_THE_RUN: Final = frozenset(["encoder", "device", "dtype", "batch_tokens", "chunk"])
 """Settings that say on which device and in which chunks an encoder made vectors; its fingerprint says which
@@ -81,6 +86,33 @@ class Knowledge:
             table = np.eye(count + 1, dtype=np.float32)[:, 1:] * np.float32(np.sqrt(count))
             parts.append(table[classes])
         return np.concatenate(parts, axis=1)
+
+
+def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:
+    """Return a knowledge base as heads read it, with its own generator and the vectors of these names."""
+    generator = generator_for(kb, max_candidates=MOST_CANDIDATES, overlaps=True)
+    return Knowledge(generator, tuple(kb.vectors(name) for name in vectors))
+
+
+def open_knowledge(
+    name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
+) -> Knowledge:
+    """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""
+    knowledge, problem = None, None
+    kb = stack.enter_context(open_kb(name, home.path))
+    try:
+        knowledge = knowledge_of(kb, vectors)
+    except (NotThere, StaleVectors) as error:  # of this build: there may be those of the model's
+        problem = error
+    if knowledge is not None and knowledge.continues(trained_with):
+        return knowledge
+    for build in sorted({*map(_build, trained_with)}):
+        with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
+            return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
+    if knowledge is None:
+        assert problem is not None
+        raise problem
+    return knowledge
 
 
 def check_knowledge(

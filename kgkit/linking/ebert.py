@@ -23,12 +23,12 @@ from kgkit.inputs.ebert_linking import (
     EBertLinkingReader,
     EntityLink,
 )
-from kgkit.inputs.knowledge import check_knowledge
+from kgkit.inputs.knowledge import check_knowledge, knowledge_of
 from kgkit.linking.ebert_vectors import vectors_names, vectors_of
-from kgkit.linking.knowbert import encoder_of, knowledge_of
 from kgkit.linking.models import linked_kb
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
+from kgkit.models.encoders import encoder_inside
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
@@ -96,7 +96,7 @@ class EBertScorer(Scorer):
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=opening.device)
         stored = vectors_of(manifest, knowledge, linker.ebert)
-        encoder = encoder_of(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
+        encoder = encoder_inside(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
         packed, prime = manifest.linking.packed, manifest.linking.prime
         with checking_settings(folder):
             reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=packed, prime=prime)

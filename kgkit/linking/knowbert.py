@@ -7,7 +7,7 @@ models/NAME/
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -16,15 +16,14 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from kgkit.candidates import generator_for
-from kgkit.errors import KgkitError, NotThere, StaleVectors
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
-from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.knowledge import Knowledge, knowledge_of, open_knowledge
 from kgkit.inputs.texts import TokenizedText
-from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.kb import KnowledgeBase
 from kgkit.linking.models import linked_kb
 from kgkit.linking.scoring import Scorer, Scores
+from kgkit.models.encoders import encoder_inside
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
 from kgkit.models.manifest import damaged
@@ -36,10 +35,8 @@ if TYPE_CHECKING:
     from typing import Self
 
     from torch import Tensor
-    from transformers import PreTrainedModel
 
     from kgkit.encoder import Encoder
-    from kgkit.heads.ebert import EBert
     from kgkit.heads.knowbert import KnowBert
 
 FOLDER: Final = "knowbert"
@@ -47,9 +44,6 @@ FOLDER: Final = "knowbert"
 
 CLASSIFIER: Final = "classifier"
 """The folder, beside it, of what was put on top for a task."""
-
-CANDIDATES: Final = 30
-"""Of a mention, as published."""
 
 _AT_ONCE: Final = 32  # texts
 
@@ -157,7 +151,7 @@ class TrainedKnowBert(OpenModel):
                 else open_knowledge(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
-            encoder = encoder_of(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
+            encoder = encoder_inside(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
             trained = cls(knowbert, encoder, knowledge, manifest, folder)
             trained.reader.check(knowbert.trained_with)
             trained._resources = stack.pop_all()
@@ -295,40 +289,3 @@ def open_embedder(folder: Path, manifest: KnowBertManifest, opening: Opening) ->
 def open_language_model(folder: Path, manifest: KnowBertManifest, opening: Opening) -> TrainedKnowBert:
     """Open a KnowBert that guesses hidden words, inside the class of transformers that does."""
     return TrainedKnowBert.open_folder(folder, manifest, opening.home, around=None, device=opening.device)
-
-
-def knowledge_of(kb: KnowledgeBase, vectors: Sequence[str]) -> Knowledge:
-    """Return a knowledge base as KnowBert reads it, with its own generator of candidates."""
-    generator = generator_for(kb, max_candidates=CANDIDATES, overlaps=True)
-    return Knowledge(generator, tuple(kb.vectors(name) for name in vectors))
-
-
-def open_knowledge(
-    name: str, vectors: Sequence[str], trained_with: Mapping[str, str], home: Home, stack: ExitStack
-) -> Knowledge:
-    """Open a knowledge base: as it is now, if that only adds to what the model knows, else as it was then."""
-    knowledge, problem = None, None
-    kb = stack.enter_context(open_kb(name, home.path))
-    try:
-        knowledge = knowledge_of(kb, vectors)
-    except (NotThere, StaleVectors) as error:  # of this build: there may be those of the model's
-        problem = error
-    if knowledge is not None and knowledge.continues(trained_with):
-        return knowledge
-    builds = {source.partition("@")[2].rpartition("/")[0] for source in trained_with}
-    for build in sorted(builds):
-        with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
-            return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
-    if knowledge is None:
-        assert problem is not None
-        raise problem
-    return knowledge
-
-
-def encoder_of(head: "KnowBert | EBert", name: str, folder: Path) -> "Encoder":
-    """Return the encoder inside a head, with the tokenizer in *folder*."""
-    from kgkit.encoder import Encoder
-    from kgkit.encoder.loading import load_tokenizer
-
-    model: PreTrainedModel = head.model.base_model  # type: ignore[assignment]  # as a module of torch
-    return Encoder(name, folder, model, load_tokenizer(folder))

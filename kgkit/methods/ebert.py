@@ -28,11 +28,10 @@ from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
-from kgkit.inputs.knowledge import Knowledge, check_knowledge
+from kgkit.inputs.knowledge import Knowledge, check_knowledge, knowledge_of, open_knowledge
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
-from kgkit.linking.knowbert import knowledge_of, open_knowledge
 from kgkit.linking.linker import Linker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (

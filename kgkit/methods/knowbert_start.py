@@ -11,9 +11,9 @@ import msgspec
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
-from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.knowledge import Knowledge, knowledge_of
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.knowbert import FOLDER, TrainedKnowBert, knowledge_of
+from kgkit.linking.knowbert import FOLDER, TrainedKnowBert
 from kgkit.methods.knowbert_settings import EXAMPLE_TASKS, LINKING, KnowBertTraining, linker_config
 from kgkit.methods.settings import ChosenKB, check_knowledge
 from kgkit.models.folder import find_model_folder

@@ -1,7 +1,10 @@
-"""The encoder that a name stands for: that of a trained model, or one that `Encoder.load` finds."""
+"""The encoder that a name stands for: that of a trained model, or one that `Encoder.load` finds.
+
+And the one inside a head that has been opened.
+"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
@@ -12,6 +15,7 @@ from kgkit.versions import find_content, read_current
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
+    from kgkit.heads.folder import EncoderHead
 
 
 def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
@@ -60,3 +64,12 @@ def _encoder_in(folder: Path) -> str:
             f"the model {header.name} is {kind.called(header)}, and has no encoder of its own{advice}"
         )
     return str(path)
+
+
+def encoder_inside(head: "EncoderHead", name: str, folder: Path) -> "Encoder":
+    """Return the encoder inside a head, with the tokenizer in *folder*."""
+    from kgkit.encoder import Encoder
+    from kgkit.encoder.loading import load_tokenizer
+
+    model: Any = head.model.base_model
+    return Encoder(name, folder, model, load_tokenizer(folder))

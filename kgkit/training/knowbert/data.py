@@ -10,6 +10,7 @@ import numpy as np
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import warn_of_few_held_out
 from kgkit.evaluation.plain_text import read_plain
+from kgkit.inputs.knowledge import knowledge_of
 from kgkit.inputs.passages import (
     MeasuredSentence,
     Passage,
@@ -18,7 +19,6 @@ from kgkit.inputs.passages import (
     single_passages,
 )
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision
 from kgkit.methods.settings import TaskTraining
 from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth

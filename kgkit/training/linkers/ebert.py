@@ -24,12 +24,11 @@ from kgkit.errors import UsageError
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
 from kgkit.home import Home
 from kgkit.inputs.ebert_linking import EBertLinkingReader
-from kgkit.inputs.knowledge import Knowledge
+from kgkit.inputs.knowledge import Knowledge, knowledge_of
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.ebert import ENCODER, FOLDER, EBertScorer
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields
-from kgkit.linking.knowbert import knowledge_of
 from kgkit.linking.refinement import ROUNDS
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters

@@ -18,10 +18,10 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.facts import ClozeQuestion, score_recall
 from kgkit.heads import EntityLinkerConfig, KARConfig, KnowBert
 from kgkit.inputs import KnowBertReader, Knowledge
+from kgkit.inputs.knowledge import knowledge_of
 from kgkit.inputs.masking import NOTHING, hide, masking_of
 from kgkit.inputs.passages import Passage
 from kgkit.linking.hidden_words import LanguageBatch, masked_batch, perplexity
-from kgkit.linking.knowbert import knowledge_of
 from kgkit.methods.cloze import KnowBertClozeModel, recall_ranks
 from kgkit.training.knowbert.language import Mixture, language_batch, loss_of, score_examples
 from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
