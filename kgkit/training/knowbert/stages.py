@@ -16,6 +16,7 @@ from kgkit.training.data import hold_out_each_tenth
 from kgkit.training.job import scores_by_epoch
 from kgkit.training.knowbert import data
 from kgkit.training.linkers.ridge import measured as calibrated
+from kgkit.training.passages import passages_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
             model.knowbert.kars[kb].silence()
     model.knowbert.unfreeze()
     paired = hasattr(getattr(around, "cls", None), "seq_relationship")
-    passages = data.passages_of(training, model.reader, paired=paired, progress=progress)
+    passages = passages_of(training, model.reader, paired=paired, progress=progress)
     null = frozenset(kb for kb, kar in model.knowbert.kars.items() if kar.linker.config.null)
     links = {
         kb: hold_out_each_tenth(data.supervised(files, model.handle(kb), progress))

@@ -30,7 +30,7 @@ from kgkit.methods.kambert_language import MaskedMaps, hidden_logits, masked_map
 from kgkit.methods.kambert_settings import KamBertTraining
 from kgkit.training.config import TrainingConfig
 from kgkit.training.job import Outcome, Plan, fit, scores_by_epoch
-from kgkit.training.knowbert.data import passages_of
+from kgkit.training.passages import passages_of
 from kgkit.training.tasks import about_data, manifest_fields
 from kgkit.types import Progress
 
