@@ -232,10 +232,10 @@ def _texts_rows(kb: "KnowledgeBase", vectors: "Vectors", encoder: "Encoder") -> 
     import numpy as np
 
     from kgkit.embedding.align import align_texts
-    from kgkit.embedding.align.anchors import unsplit_words
+    from kgkit.embedding.align.anchors import vocabulary_words
     from kgkit.embedding.align.fitting import AlignConfig
 
-    words = sorted(unsplit_words(encoder.word_pieces()[0]))
+    words = sorted(vocabulary_words(encoder.word_pieces()[0]))
     order = np.random.default_rng(0).permutation(len(words))
     variants: dict[str, dict[str, Any]] = {
         "pairs shuffled": {}, f"ridge {RIDGE:g}": {"ridge": RIDGE}, "rescaled": {"rescale": True},

@@ -21,8 +21,8 @@ import torch
 
 from benchmarks.knowbert import Made
 from benchmarks.report import Table, Target
-from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.encoder import Encoder
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.heads import EBert, EBertConfig
 from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import EntitySequence
@@ -80,7 +80,7 @@ class Measured(NamedTuple):
 def drawn_texts(encoder: Encoder, entities: int, texts: int, words: int) -> list[LinkedText]:
     """Return texts of words of the vocabulary, the same however many of them, evenly spread, are entities."""
     pieces, _ = encoder.word_pieces()
-    vocabulary = sorted(word for word in unsplit_words(pieces) if word.isascii() and word.isalpha())
+    vocabulary = sorted(word for word in vocabulary_words(pieces) if word.isascii() and word.isalpha())
     drawn = np.random.default_rng(0)
     lines = [drawn.choice(vocabulary, words).tolist() for _ in range(texts)]
     mentions = np.linspace(0, words, entities, endpoint=False).astype(np.int64).tolist()

@@ -30,8 +30,8 @@ import kgkit
 from benchmarks.aida_kb import records
 from benchmarks.harness import REPOSITORY
 from benchmarks.wikipedia_dump import Page, head, xml
-from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.embedding.text import encoder_of
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.home import Home
 from kgkit.models.encoders import load_encoder
 from kgkit.vectors.scan import unit
@@ -92,7 +92,7 @@ def write_smoothed(path: Path, home: Path, kb_name: str, vectors_name: str, enco
         ]
         rows = smooth(np.stack([vectors.gather(entity) for entity in ids]), links)
         pieces, _ = load_encoder(encoder_name, Home(home)).word_pieces()
-        words = sorted(unsplit_words(pieces))
+        words = sorted(vocabulary_words(pieces))
         encoded = np.concatenate([part for part, _ in encoder_of(vectors).encode_chunks(words)])
     write_word2vec(path, [*(f"ENTITY/{key}" for key in keys), *words], np.concatenate([rows, unit(encoded)]))
 

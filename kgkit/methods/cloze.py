@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from kgkit.embedding.align.anchors import unsplit_words
 from kgkit.encoder import Encoder
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import UsageError
 from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion
@@ -57,7 +57,7 @@ class ClozeModel(ABC):
         self.name, self.encoder, self.mask = name, encoder, int(encoder.tokenizer.mask_token_id)
         self.tokens = tokens
         self.pieces, _ = encoder.word_pieces()
-        self.words = {row: word for word, row in unsplit_words(self.pieces).items()}
+        self.words = {row: word for word, row in vocabulary_words(self.pieces).items()}
 
     @abstractmethod
     def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:

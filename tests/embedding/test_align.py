@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kgkit.building import Entity
 from kgkit.embedding.align import fitting
 from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entities, align_words, fingerprint_of
-from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, unsplit_words
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words
 from kgkit.embedding.align.fitting import (
     AlignConfig,
     Check,
@@ -26,6 +26,7 @@ from kgkit.embedding.align.fitting import (
     split,
 )
 from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig, read_wikipedia2vec
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import DamagedVectors, KBBusy, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
 from kgkit.vectors import Work
@@ -55,21 +56,21 @@ def planted(seed, count, source, target, noise=0.0, total=None):
 
 def test_whole_words_are_those_that_no_other_piece_precedes():
     pieces = ["[PAD]", "[unused0]", "dog", "##s", "[", "##", "苹", "[CLS]", "cat", "dog"]
-    assert unsplit_words(pieces) == {"dog": 2, "[": 4, "苹": 6, "cat": 8}
+    assert vocabulary_words(pieces) == {"dog": 2, "[": 4, "苹": 6, "cat": 8}
 
 
 def test_of_roberta_s_pieces_those_that_begin_a_word_are_whole():
-    assert unsplit_words(["<s>", "Ġdog", "dog", "Ġ", "ĠcafÃ©", "ĠCat"]) == {"dog": 1, "Cat": 5}
+    assert vocabulary_words(["<s>", "Ġdog", "dog", "Ġ", "ĠcafÃ©", "ĠCat"]) == {"dog": 1, "Cat": 5}
 
 
 def test_of_sentencepieces_those_that_begin_a_word_are_whole():
-    assert unsplit_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
+    assert vocabulary_words(["<unk>", "▁dog", "s", "▁", "▁苹果"]) == {"dog": 1, "苹果": 4}
 
 
 def test_a_word_piece_that_begins_with_a_maltese_letter_is_a_word_among_others():
     pieces = ["[CLS]", "the", "##s", "Malta", "Ġorna", "ra"]
-    assert unsplit_words(pieces) == {"the": 1, "Malta": 3, "Ġorna": 4, "ra": 5}
-    assert unsplit_words(["Ġdog", "##", "####", "s"]) == {"dog": 0}  # GPT-2 has such pieces too
+    assert vocabulary_words(pieces) == {"the": 1, "Malta": 3, "Ġorna": 4, "ra": 5}
+    assert vocabulary_words(["Ġdog", "##", "####", "s"]) == {"dog": 0}  # GPT-2 has such pieces too
 
 
 def test_shared_words_meet_in_their_spelling():

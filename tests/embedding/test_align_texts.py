@@ -11,10 +11,11 @@ pytest.importorskip("transformers")
 
 from kgkit.building import Entity
 from kgkit.embedding.align import AlignConfig, Alignment, align_encoder, texts
-from kgkit.embedding.align.anchors import Anchors, unsplit_words
+from kgkit.embedding.align.anchors import Anchors
 from kgkit.embedding.align.fitting import solve
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError, WriteFailed
 from kgkit.vectors import Vectors, Work
 from kgkit.vectors.layout import MANIFEST
@@ -63,7 +64,7 @@ def with_config(vectors, **changes):
 def test_the_map_is_that_of_the_words_as_the_vectors_encoder_encodes_them(vectors, folders, target):
     source = Encoder.load(str(folders[0]), device="cpu", dtype="float32")
     pieces, rows = target.word_pieces()
-    words = unsplit_words(pieces)
+    words = vocabulary_words(pieces)
     assert sorted(words) == sorted(WORDS)  # no special piece, no ##s
     count = len(words)
     anchors = Anchors(np.arange(count), np.array([*words.values()]))
@@ -197,7 +198,7 @@ def test_an_encoder_of_another_width_is_refused(kb, vectors, target):
 def test_a_rescaled_map_gives_entities_the_mean_norm_of_words(vectors, target):
     alignment = align_encoder(vectors, target, AlignConfig(rescale=True))
     pieces, rows = target.word_pieces()
-    mean = np.linalg.norm(rows[[*unsplit_words(pieces).values()]], axis=1).mean()
+    mean = np.linalg.norm(rows[[*vocabulary_words(pieces).values()]], axis=1).mean()
     mapped = np.linalg.norm(Alignment.load(vectors, target).apply(vectors.gather(range(4))), axis=1)
     np.testing.assert_allclose(mapped, [mean, mean, mean, 0], rtol=1e-5)
     assert alignment.report.entities.mean == pytest.approx(mean)

@@ -30,7 +30,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words, unsplit_words
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words
 from kgkit.embedding.align.fitting import (
     AlignConfig,
     Report,
@@ -43,6 +43,7 @@ from kgkit.embedding.align.fitting import (
     without_zeros,
 )
 from kgkit.embedding.wikipedia2vec import read_words
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
 from kgkit.types import Progress
@@ -258,7 +259,7 @@ def align_words(
         anchors = shared_words(words, pieces, config.fold)
     else:
         row_of = {word: row for row, word in reversed([*enumerate(words)])}
-        anchors = read_pairs(pairs, row_of.get, unsplit_words(pieces).get)
+        anchors = read_pairs(pairs, row_of.get, vocabulary_words(pieces).get)
     labelled = None if kb is None else labelled_entities(kb, vectors, pieces, config)
     return fit_alignment(vectors, rows, encoder, target, anchors, config, progress, labelled=labelled)
 

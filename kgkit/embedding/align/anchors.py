@@ -3,18 +3,15 @@
 A   anchors
 """
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import NotThere, SourceError
-
-_CONTINUED = re.compile("##[A-Za-z]")  # GPT-2 has pieces like `##` and `####`, with no letter behind them
-_SPECIAL = re.compile(r"\[[^\[\]]+\]|<[^<>]+>")  # [CLS], [unused7], <mask>
 
 
 class Anchors(NamedTuple):
@@ -29,33 +26,6 @@ class Anchors(NamedTuple):
     target: NDArray[np.int64]
 
 
-def unsplit_words(pieces: Sequence[str]) -> dict[str, int]:
-    """Return word -> row, for the pieces of a tokenizer that are whole words.
-
-    Left out: pieces that continue a word (`##s`), those that only a model
-    writes (`[CLS]`, `<s>`), and, where words begin with `Ġ` as in GPT-2's and
-    RoBERTa's vocabularies, those beyond ASCII, which are bytes there. Where
-    pieces continue words, `Ġ` is a letter, as in Maltese.
-    """
-    continued = any(map(_CONTINUED.match, pieces))
-    for mark in () if continued else ("Ġ", "▁"):
-        if any(piece.startswith(mark) and len(piece) > 1 for piece in pieces):
-            beginnings = ((piece[1:], row) for row, piece in enumerate(pieces) if piece.startswith(mark))
-            return _first((word, row) for word, row in beginnings if word and (mark == "▁" or word.isascii()))
-    return _first(
-        (piece, row)
-        for row, piece in enumerate(pieces)
-        if piece and not piece.startswith("##") and not _SPECIAL.fullmatch(piece)
-    )
-
-
-def _first(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    firsts: dict[str, int] = {}
-    for word, row in pairs:
-        firsts.setdefault(word, row)
-    return firsts
-
-
 def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None = None) -> Anchors:
     """Return the words that a word table and a tokenizer's pieces share.
 
@@ -65,7 +35,7 @@ def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None
         fold: whether a word which the pieces have in lower case only may stand for that, where the table
             has no such word: the first that does. None: if no piece has an upper-case letter.
     """
-    words_of_target = unsplit_words(target)
+    words_of_target = vocabulary_words(target)
     if fold is None:
         fold = not any(word != word.lower() for word in words_of_target)
     rows: dict[int, int] = {}

@@ -29,10 +29,11 @@ from kgkit.embedding.align.alignment import (
     fit_alignment,
     labelled_entities,
 )
-from kgkit.embedding.align.anchors import Anchors, read_pairs, unsplit_words
+from kgkit.embedding.align.anchors import Anchors, read_pairs
 from kgkit.embedding.align.fitting import AlignConfig, Rows
 from kgkit.embedding.entity_text import Template
 from kgkit.embedding.text import encoder_of, is_of_texts, text_settings
+from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import UsageError, WriteFailed
 from kgkit.home import Home
 from kgkit.types import Entity, Progress
@@ -82,7 +83,7 @@ def align_encoder(
         return align_words(vectors, encoder, config, pairs=pairs, kb=kb, progress=progress)
     config, about = config or AlignConfig(), text_settings(vectors)
     pieces, target = encoder.word_pieces()
-    piece_of = unsplit_words(pieces)
+    piece_of = vocabulary_words(pieces)
     numbers = {word: number for number, word in enumerate(sorted(piece_of))}
     if pairs is None:
         of_piece = sorted((row, numbers[word]) for word, row in piece_of.items())
