@@ -8,7 +8,7 @@ one that reads vectors of entities in the place of names. `ClozeModel` is what t
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -18,16 +18,11 @@ from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import UsageError
 from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion
-from kgkit.inputs.knowbert import KnowBertReader
-from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, hide
+from kgkit.inputs.masking import HiddenPieces, MaskedText, hide
 from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
 from kgkit.inputs.texts import TokenizedText
-from kgkit.linking.hidden_words import predict_hidden
 from kgkit.models.manifest import broken_weights
 from kgkit.types import Progress
-
-if TYPE_CHECKING:
-    from kgkit.heads.knowbert import KnowBert
 
 LIKELIEST = 10
 """Words that are kept of each guess."""
@@ -78,36 +73,6 @@ class ClozeModel(ABC):
         """Return the word piece that a question's name is; None if it is not a single whole word."""
         pieces = self.hidden_pieces(question)
         return int(pieces[0]) if len(pieces) == 1 and int(pieces[0]) in self.words else None
-
-
-class KnowBertClozeModel(ClozeModel):
-    """A KnowBert, or a plain masked language model, which is one without knowledge bases.
-
-    What knowledge bases say of a mention with a hidden piece is hidden too: [MASK] is its candidate.
-
-    Args:
-        name: name in messages.
-        encoder: encoder whose tokenizer cuts the questions.
-        knowbert: KnowBert around a masked language model, in evaluation mode.
-        reader: reader of the questions.
-    """
-
-    def __init__(self, name: str, encoder: Encoder, knowbert: "KnowBert", reader: KnowBertReader) -> None:
-        super().__init__(name, encoder, reader.tokens)
-        self.knowbert, self.reader = knowbert, reader
-
-    def predict(self, questions: Sequence[ClozeQuestion]) -> HiddenPieces:
-        """Return predictions for the masked pieces of the names that questions hide, read at once."""
-        texts = self.reader((question.text,) for question in questions)
-        counts, names = hide_names(self.tokens, questions, texts, self.mask)
-        masked = [name.text for name in names if name is not None]
-        if not masked:
-            return self.no_pieces(counts)
-        for name in names:
-            if name is not None:
-                name.text.labels[name.others] = NOTHING
-        logits, gold, _ = predict_hidden(self.knowbert, self.reader, masked)
-        return HiddenPieces(logits, gold, counts)
 
 
 def name_positions(pieces: WordPieces, question: ClozeQuestion) -> tuple[Numbers, Numbers]:

@@ -20,7 +20,8 @@ from kgkit.home import Home
 from kgkit.inputs.knowbert import SIZE, KnowBertReader
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import TrainedKnowBert
-from kgkit.methods.cloze import ClozeModel, KnowBertClozeModel
+from kgkit.methods.cloze import ClozeModel
+from kgkit.methods.cloze_knowbert import KnowBertClozeModel
 from kgkit.methods.knowbert_start import is_language_model
 from kgkit.models.folder import has_model
 from kgkit.models.opening import OpenModel, open_model

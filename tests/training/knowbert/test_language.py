@@ -22,7 +22,8 @@ from kgkit.inputs.knowledge import knowledge_of
 from kgkit.inputs.masking import NOTHING, hide, masking_of
 from kgkit.inputs.passages import Passage
 from kgkit.linking.hidden_words import LanguageBatch, masked_batch, perplexity
-from kgkit.methods.cloze import KnowBertClozeModel, recall_ranks
+from kgkit.methods.cloze import recall_ranks
+from kgkit.methods.cloze_knowbert import KnowBertClozeModel
 from kgkit.training.knowbert.language import Mixture, language_batch, loss_of, score_examples
 from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
 from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
