@@ -20,6 +20,9 @@ from typing import Any, Final, Literal
 from kgkit.errors import SourceError, UsageError
 
 CONFIG: Final = "config.json"
+ENCODER: Final = "encoder"
+"""The folder of an encoder inside of that of a head, or of a trained model, which has it with it."""
+
 WEIGHTS: Final = ("model.safetensors", "model.safetensors.index.json")
 OLD_WEIGHTS: Final = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
+from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.loading import pretrained, quiet
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-ENCODER: Final = "encoder"
 
 _LONGEST_CONFIG: Final = 64_000_000  # bytes: more than a label for each word of a vocabulary takes
 

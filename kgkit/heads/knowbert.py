@@ -30,10 +30,10 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
 from kgkit.heads.folder import (
-    ENCODER,
     EncoderHead,
     card_of,
     check_shapes,

@@ -35,10 +35,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder.device import pick_device
+from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.folder import (
-    ENCODER,
     SavedHead,
     card_of,
     check_shapes,

@@ -31,9 +31,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder import Encoder
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.folder import (
-    ENCODER,
     WEIGHTS,
     SavedHead,
     card_of,

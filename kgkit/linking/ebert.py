@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kgkit.encoder.folder import ENCODER
 from kgkit.inputs.ebert_linking import (
     ADDED,
     CandidateSpan,
@@ -29,6 +30,7 @@ from kgkit.linking.models import linked_kb
 from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.encoders import encoder_inside
+from kgkit.models.kinds import EBERT
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
@@ -39,11 +41,8 @@ if TYPE_CHECKING:
     from kgkit.models.kinds import EBertManifest
     from kgkit.models.opening import Opening
 
-FOLDER: Final = "ebert"
+FOLDER: Final = EBERT.name
 """The folder of the model, in that of all that belongs to it."""
-
-ENCODER: Final = "encoder"
-"""The folder, in that, of the masked language model and its tokenizer."""
 
 _AT_ONCE: Final = 32  # sequences
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec import structs
 
+from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
@@ -57,9 +58,9 @@ KIND: Final = "head"
 HEAD: Final = "head"
 """The folder of the first head, in that of a model; see `head_folders` for the others."""
 SCALE: Final = "scale.npy"
-ENCODER: Final = "encoder"
 TEXTS: Final = "texts"
-"""The folders, in that of a model of the type `full`, of the encoders of documents and of entities' texts."""
+"""The folder, in that of a model of the type `full`, of the encoder of entities' texts; that of documents is
+in `ENCODER`."""
 
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
 _HEADS: Final = 10_000  # more than any model has

@@ -138,7 +138,7 @@ class TrainedKnowBert(OpenModel):
         settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
-        from kgkit.heads.folder import ENCODER
+        from kgkit.encoder.folder import ENCODER
         from kgkit.heads.knowbert import KnowBert
 
         knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template
+from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.pauses import pause
 from kgkit.errors import StaleModel
 from kgkit.home import Home
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "rerank"
 HEAD: Final = "rerank"
-ENCODER: Final = "encoder"
-"""The folders, in that of a model, of the head and of its encoder."""
+"""The folder of the head, in that of a model; its encoder lies beside it, in `ENCODER`."""
 
 MAX_BEST: Final = 100
 """The most candidates that are read together: attention goes over the square of their texts."""

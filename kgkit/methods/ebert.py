@@ -30,6 +30,7 @@ from kgkit.inputs.entity_sequences import EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
 from kgkit.inputs.knowledge import Knowledge, check_knowledge, knowledge_of, open_knowledge
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.ebert import FOLDER
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
 from kgkit.linking.linker import Linker
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert
     from kgkit.models.opening import Opening
 
-FOLDER: Final = "ebert"
 MARKERS: Final = ("#", "$")
 """What stands around the first name of a text, and around the second."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import torch
 
 from kgkit.encoder import Encoder
+from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.classifier import Classifier
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from kgkit.heads.folder import EncoderHead
-
-ENCODER = "encoder"
 
 HeadType = TypeVar("HeadType", bound="EncoderHead")
 

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from kgkit.encoder import Encoder
+from kgkit.encoder.folder import ENCODER
 from kgkit.evaluation.facts import ClozeQuestion
-from kgkit.heads.folder import ENCODER
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MappedText
 from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, logits_of, pad_labels
 from kgkit.methods.cloze import ClozeModel, hide_names

@@ -85,7 +85,7 @@ def _hidden(knowbert: "KnowBert", inputs: KnowBertBatch) -> "Tensor":
 
 def save_knowbert(knowbert: "KnowBert", encoder: "Encoder", folder: Path, about: str) -> None:
     """Write a KnowBert with its tokenizer into the folder of a model."""
-    from kgkit.heads.folder import ENCODER
+    from kgkit.encoder.folder import ENCODER
 
     knowbert.save_pretrained(folder / FOLDER, about=about)
     encoder.tokenizer.save_pretrained(folder / FOLDER / ENCODER)

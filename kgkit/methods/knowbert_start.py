@@ -106,7 +106,7 @@ def begin_knowbert(
 
 def _continue(home: Home, training: KnowBertTraining, device: str, stack: ExitStack) -> KnowBertStart:
     """Return the model that it begins as."""
-    from kgkit.heads.folder import ENCODER
+    from kgkit.encoder.folder import ENCODER
     from kgkit.heads.knowbert import KnowBert
 
     def open_start(folder: Path) -> TrainedKnowBert:

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import torch
 
 from kgkit.candidates import generator_for
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
 from kgkit.home import Home
 from kgkit.inputs.ebert_linking import EBertLinkingReader
 from kgkit.inputs.knowledge import Knowledge, knowledge_of
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.ebert import ENCODER, FOLDER, EBertScorer
+from kgkit.linking.ebert import FOLDER, EBertScorer
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.linking.ebert_vectors import vectors_fields
 from kgkit.linking.refinement import ROUNDS

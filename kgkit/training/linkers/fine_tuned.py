@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 from kgkit.embedding.entity_text import Template
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.heads.entity_linker import EntityLinker
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_layout
-from kgkit.linking.head import ENCODER, TEXTS, HeadScorer
+from kgkit.linking.head import TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig

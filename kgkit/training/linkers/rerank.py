@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from kgkit.candidates import generator_for
 from kgkit.catalog.runs import sha256_of
 from kgkit.embedding.text import TextConfig
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.heads.reranker import Reranker, RerankerConfig, RerankerInputs
@@ -32,7 +33,6 @@ from kgkit.home import Home
 from kgkit.inputs.reranking import RerankingReader
 from kgkit.linking.models import find_scorer
 from kgkit.linking.rerank import (
-    ENCODER,
     HEAD,
     MAX_BEST,
     BestCandidates,

@@ -12,11 +12,12 @@ import numpy as np
 
 from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
+from kgkit.encoder.folder import ENCODER
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
 from kgkit.linking.gloss import GlossScorer, gloss_config
-from kgkit.linking.head import ENCODER, SCALE, TEXTS, head_folders
+from kgkit.linking.head import SCALE, TEXTS, head_folders
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE

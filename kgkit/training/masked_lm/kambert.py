@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.encoder.attention import set_attention_dropout
+from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.attention_mixing import KamBertConfig
-from kgkit.heads.folder import ENCODER
 from kgkit.heads.kambert import KamBert
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader
 from kgkit.inputs.masking import Masking, masking_of
