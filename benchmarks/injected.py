@@ -32,7 +32,8 @@ from kgkit.evaluation.labels import gold_labels
 from kgkit.evaluation.ner import chunks
 from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
-from kgkit.inputs.trees import SIZE, TreeReader
+from kgkit.inputs.texts import SIZE
+from kgkit.inputs.trees import TreeReader
 from kgkit.kb import open_kb
 from kgkit.methods.encoders import encoder_at
 from kgkit.models.folder import find_trained, has_model

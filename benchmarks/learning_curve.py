@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.injected import VARIANTS, Tuning, counts, part_of_test
 from benchmarks.report import Table
 from benchmarks.significance import NOTES, chance, f1_of, spread
-from kgkit.inputs.trees import SIZE
+from kgkit.inputs.texts import SIZE
 
 COLUMNS = "texts", "epochs", "control", "seeds", "K-BERT", "seeds", "difference", "p"
 

@@ -19,15 +19,12 @@ from kgkit.inputs.entity_sequences import ENTITY, EntitySequence, collate_sequen
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, check_spans
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.inputs.pieces import Numbers, WordPieces
-from kgkit.inputs.texts import TextReader, fit_pieces
+from kgkit.inputs.texts import SIZE, TextReader, fit_pieces
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBertInputs
 
 Injection = Literal["concat", "replace"]
-
-SIZE: Final = 128
-"""Pieces of a sequence, entities and special pieces included, unless another number is asked for."""
 
 
 class EBertReader(TextReader):

@@ -29,16 +29,13 @@ from kgkit.inputs.maps import (
 )
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.texts import TextReader, TokenizedText
+from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, token_spans
 from kgkit.types import NO_CANDIDATES
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBertInputs
-
-SIZE: Final = 128
-"""Word pieces of a text, special ones included, unless another number is asked for."""
 
 WORDS: Final = "words"
 """The name that the words of a text have among its mentions."""

@@ -8,7 +8,7 @@ millions of entities needs no more of the device than a small one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from kgkit.encoder import Encoder
 from kgkit.inputs.knowledge import Knowledge, check_knowledge
 from kgkit.inputs.linking import text_linker_inputs
 from kgkit.inputs.mentions import find_mentions, join_spans, parts_around_cuts, spans_within
-from kgkit.inputs.texts import TextReader, TokenizedText
+from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
 from kgkit.inputs.windows import windows
 from kgkit.types import Document
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from kgkit.heads.entity_linker import LinkerInputs
-
-SIZE: Final = 128
-"""Word pieces of a text, special ones included, as most are in the paper."""
 
 
 class KnowBertBatch(NamedTuple):

@@ -10,7 +10,7 @@ Which special pieces these are, and what stands between two texts, the tokenizer
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,10 @@ from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SIZE: Final = 128
+"""Pieces of a text, special ones and what is put in included, unless another number is asked for; KnowBert's
+paper has as many for most tasks."""
 
 _log = logging.getLogger(__name__)
 

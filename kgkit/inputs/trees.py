@@ -11,15 +11,12 @@ import numpy as np
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.pieces import WordPieces
-from kgkit.inputs.texts import TextReader
+from kgkit.inputs.texts import SIZE, TextReader
 from kgkit.trees import Flattener, FlatTree, Frame, TreeBuilder
 from kgkit.types import Document, LinkedDocument
 
 if TYPE_CHECKING:
     from kgkit.heads.kbert import KBertInputs
-
-SIZE: Final = 128
-"""Word pieces of a tree, facts and special pieces included, unless another number is asked for."""
 
 _MAX_CACHED: Final = 100_000  # tokens
 

@@ -20,6 +20,7 @@ from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import LinkedText, linked_text
 from kgkit.inputs.entity_vectors import StoredEntityVectors, choose_entity_vectors
+from kgkit.inputs.texts import SIZE
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.linker import Linker
 from kgkit.models.encoders import load_encoder
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 _AT_ONCE: Final = 32  # texts
-_LONGEST: Final = 128  # pieces of a text, unless another number is asked for
 
 Readable = str | Document | LinkedDocument | LinkedText
 """A text, which is linked; or a text with mentions and candidates, with links, or with spans of entities."""
@@ -134,7 +134,7 @@ class EBertEncoder(OpenModel):
             handle = kb if isinstance(kb, KnowledgeBase) else stack.enter_context(open_kb(kb, where.path))
             stored = handle.vectors(text_vectors(handle, vectors))
             ebert, entities = begin_head(loaded, stored, alignment=alignment)
-            length = min(_LONGEST, loaded.window) if size is None else size
+            length = min(SIZE, loaded.window) if size is None else size
             reader = EBertReader(loaded, entities, size=length, inject=inject)
             opened = None if linker is None else Linker.open(handle, model=linker, device=device)
             opened_encoder = cls(ebert.to(loaded.device), loaded, reader, handle, opened)

@@ -17,7 +17,8 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.facts import Fact
 from kgkit.heads.knowbert import KnowBert
 from kgkit.home import Home
-from kgkit.inputs.knowbert import SIZE, KnowBertReader
+from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.texts import SIZE
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.knowbert import TrainedKnowBert
 from kgkit.methods.cloze import ClozeModel
