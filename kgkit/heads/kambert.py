@@ -30,6 +30,7 @@ Departures:
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -89,6 +90,9 @@ class KamBertInputs(NamedTuple):
 class KamBert(EncoderHead):
     """An encoder whose attention is mixed with maps of what is known of a text.
 
+    A control (`plain`) takes any encoder: nothing is mixed. Its attention is `eager`, as that of the kernels
+    3 and none, where the encoder's can be set to it; with the kernel 1 it is the encoder's own.
+
     Args:
         model: encoder, or a model of transformers around it (`BertForMaskedLM`, …); its function of attention
             is set.
@@ -124,7 +128,7 @@ class KamBert(EncoderHead):
                 f"{type(model).__name__} has {own.layers} of {own.heads}"
             )
         self._has_whole_attention = model.config.model_type in _WITH_WHOLE_ATTENTION
-        if config.kernel != "1" and not self._has_whole_attention:
+        if config.kernel != "1" and not config.plain and not self._has_whole_attention:
             raise UsageError(
                 f"{type(model).__name__} cannot mix attention heads: the kernel {config.kernel} takes "
                 f"encoders of the types {', '.join(sorted(_WITH_WHOLE_ATTENTION))}; the kernel 1 takes "
@@ -132,8 +136,9 @@ class KamBert(EncoderHead):
             )
         self.mixing = AttentionMixing(config, generator) if mixing is None else mixing
         if config.plain:
-            if config.kernel != "1":
-                set_attention(model, "eager")  # as what it is compared with
+            if config.kernel != "1":  # as what it is compared with
+                with suppress(UsageError):  # where its attention cannot be set, its own
+                    set_attention(model, "eager")
             return
         register_attention(ATTENTION, mixed_attention, whole_mask)
         set_attention(model, ATTENTION)

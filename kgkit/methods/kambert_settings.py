@@ -33,7 +33,8 @@ class KamBertTraining(TaskTraining):
         linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
         coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         kernel: how maps and attention are mixed: by a convolution of 3 × 3, by a weight of each head and map,
-            or by the mean of all.
+            or by the mean of all. Of a control it decides which function computes attention: `eager`, or
+            with the kernel 1 the encoder's own.
         alpha: share of what is mixed in the logits of attention, from 0 to 1.
         skip: whether the logits of a layer are added to those of the next; not with the kernel 1.
         other_maps: read the maps of another text, of like length, in the place of a text's own: a control.
@@ -43,8 +44,8 @@ class KamBertTraining(TaskTraining):
     TASKS = (LANGUAGE_TASK, *TASKS)
     ONLY_KB = False
     KNOWLEDGE = (
-        "tagger", "chunker", "pmi", "correlation", "terms", "linker", "coherence", "kernel", "alpha", "skip",
-        "init", "other_maps",
+        "tagger", "chunker", "pmi", "correlation", "terms", "linker", "coherence", "alpha", "skip", "init",
+        "other_maps",
     )  # fmt: skip
     LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
 

@@ -18,6 +18,8 @@ from kgkit.heads.attention_mixing import AttentionMixing
 
 WIDTH, HEADS = 16, 2
 MAPS = ("entity", "correlation")
+DISTILBERT = {"dim": WIDTH, "n_layers": 2, "n_heads": HEADS, "hidden_dim": 24}
+MODERNBERT = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
 
 
 def bert(kind="Bert", layers=2, **settings):
@@ -245,6 +247,26 @@ def test_a_control_is_the_encoder_bit_for_bit_and_has_nothing_of_its_own():
     assert torch.equal(head(inputs).last_hidden_state, plain(model, inputs))
 
 
+@pytest.mark.parametrize(("kind", "settings"), [("DistilBert", DISTILBERT), ("ModernBert", MODERNBERT)])
+@pytest.mark.parametrize(("kernel", "attention"), [("3", "eager"), ("none", "eager"), ("1", "sdpa")])
+def test_a_control_takes_encoders_whose_heads_cannot_be_mixed(kind, settings, kernel, attention):
+    model, inputs = bert(kind, **settings), texts(padding=2, auxiliary=0)._replace(types=None)
+    assert attention_of(model) == "sdpa"
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel=kernel, plain=True))
+    assert attention_of(model) == attention and not [*head.mixing.parameters()]
+    expected = model(input_ids=inputs.ids, attention_mask=inputs.real.long()).last_hidden_state
+    assert torch.equal(head(inputs).last_hidden_state, expected)
+
+
+def test_a_control_keeps_an_attention_that_cannot_be_set(monkeypatch):
+    model = bert()
+    monkeypatch.setattr(type(model), "_can_set_attn_implementation", lambda *_: False)
+    KamBert(model, KamBertConfig.of(model, plain=True))
+    assert attention_of(model) == "sdpa"
+    with pytest.raises(UsageError, match="computes attention in a way that cannot be changed"):
+        KamBert(model, KamBertConfig.of(model))
+
+
 def test_an_encoder_that_is_called_by_itself_reads_without_maps():
     model, inputs = bert(), texts(padding=2)
     expected = plain(copy.deepcopy(model), inputs)
@@ -268,8 +290,7 @@ def test_a_masked_language_model_is_read_as_well():
 
 
 def test_the_kernel_of_one_weight_serves_an_encoder_with_rotary_positions():
-    settings = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
-    model = bert("ModernBert", **settings)
+    model = bert("ModernBert", **MODERNBERT)
     inputs = texts(padding=2, auxiliary=0)._replace(types=None)
     expected = model(input_ids=inputs.ids, attention_mask=inputs.real.long()).last_hidden_state
     untrained = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel="1")).double()
@@ -285,7 +306,7 @@ def test_the_kernel_of_one_weight_serves_an_encoder_with_rotary_positions():
     with pytest.raises(
         UsageError, match="ModernBertModel cannot mix attention heads: the kernel 3 takes enc"
     ):
-        head_of(bert("ModernBert", **settings))
+        head_of(bert("ModernBert", **MODERNBERT))
 
 
 @pytest.mark.parametrize("auxiliary", [0, 3])

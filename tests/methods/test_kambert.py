@@ -15,11 +15,13 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import torch
+import transformers
 from safetensors.torch import load_file
 
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.encoder import Encoder
+from kgkit.encoder.attention import attention_of
 from kgkit.errors import DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.examples import EntityMark, Example
 from kgkit.evaluation.facts import ClozeQuestion
@@ -157,6 +159,26 @@ def test_each_source_that_is_named_is_a_map(home, sources):
         assert model.method.maps_of([Example("2", ("a dog and name0",))])[0] is maps
         [answer] = model(["a dog and name0"])
     assert len(answer.answer) == 4
+
+
+@pytest.mark.parametrize(("kernel", "attention"), [("3", "eager"), ("1", "sdpa")])
+def test_the_kernel_decides_which_attention_a_control_of_any_encoder_computes(
+    home, settings, folder, tmp_path, caplog, kernel, attention
+):
+    """The heads of a DistilBERT cannot be mixed: a control mixes none."""
+    copied = shutil.copytree(folder / "encoder", tmp_path / "distilbert")
+    config = transformers.DistilBertConfig(
+        vocab_size=len(Encoder.load(str(copied), device="cpu").tokenizer), dim=WIDTH, n_layers=1, n_heads=2,
+        hidden_dim=8, max_position_embeddings=24,
+    )  # fmt: skip
+    transformers.DistilBertModel(config).save_pretrained(copied)
+    arguments = settings(steps=1, control=True, kernel=kernel, encoder=str(copied))
+    kgkit.train("kambert", name=f"distilled{kernel}", home=home, **arguments)
+    assert "kernel" not in caplog.text  # which has an effect
+    with open_model(f"distilled{kernel}", "predictor", home=home, device="cpu") as model:
+        assert attention_of(model.method.encoder.model) == attention
+        [answer] = model(["the dog barks"])
+    assert len(answer.answer) == 3
 
 
 def test_links_of_the_data_are_not_read_and_that_is_told_once(home, caplog):
