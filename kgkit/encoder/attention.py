@@ -157,13 +157,18 @@ def set_attention_dropout(module: "nn.Module", share: float) -> None:
         for model in models:
             if model in inner:
                 continue
-            name = next((name for name in _DROPOUTS if hasattr(model.config, name)), None)
+            name = _dropout_of(model)
             if name is None:
                 raise UsageError(f"{type(model).__name__} has no dropout of attention that can be set")
             _give_own_config(model)
             for path, attribute in _copies_of(model, name):
                 setattr(model.get_submodule(path), attribute, share)
             setattr(model.config, name, share)
+
+
+def _dropout_of(model: "PreTrainedModel") -> str | None:
+    """Return what the config of a model calls the dropout of attention; None if it has none."""
+    return next((name for name in _DROPOUTS if hasattr(model.config, name)), None)
 
 
 def _copies_of(model: "PreTrainedModel", name: str) -> list[tuple[str, str]]:
@@ -205,7 +210,8 @@ def visibility_mask(
     """
     name = attention_of(model)
     if name == FLEX:
-        if model.training and getattr(model.config, "attention_probs_dropout_prob", False):
+        dropout = _dropout_of(model)
+        if model.training and dropout is not None and getattr(model.config, dropout):
             raise UsageError(
                 "FlexAttention has no dropout: train with sdpa (kgkit.encoder.attention.set_attention), or "
                 "without dropout of attention"

@@ -188,6 +188,39 @@ def test_a_matrix_reaches_every_function_that_takes_one():
         visibility_mask(model, lambda: matrix, rule, (1, 5))
 
 
+@pytest.mark.parametrize(
+    ("name", "shape", "dropout"),
+    [
+        ("Bert", {"num_hidden_layers": 1}, "attention_probs_dropout_prob"),
+        ("DistilBert", {"n_layers": 1}, "attention_dropout"),
+        ("ModernBert", {"num_hidden_layers": 1, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+                        "cls_token_id": 1, "sep_token_id": 2}, "attention_dropout"),
+    ],
+)  # fmt: skip
+def test_flexattention_is_refused_where_a_model_trains_with_dropout_of_attention(name, shape, dropout):
+    pytest.importorskip("torch.nn.attention.flex_attention")
+    settings = getattr(transformers, f"{name}Config")(
+        vocab_size=WORDS, hidden_size=8, num_attention_heads=2, intermediate_size=8, **shape
+    )
+    setattr(settings, dropout, 0.3)
+    model = getattr(transformers, f"{name}Model")(settings).train()
+    model.config._attn_implementation = "flex_attention"
+
+    def rule(row, head, query, key):
+        return query == key
+
+    def mask():
+        return visibility_mask(model, lambda: pytest.fail("a matrix was made"), rule, (1, 5))
+
+    with pytest.raises(UsageError, match="FlexAttention has no dropout: train with sdpa"):
+        mask()
+    setattr(model.config, dropout, 0.0)
+    assert mask() is not None
+    setattr(model.config, dropout, 0.3)
+    model.eval()
+    assert mask() is not None
+
+
 def test_a_mask_is_of_the_type_of_what_it_is_added_to():
     matrix = torch.tensor([[[True, False]]])
     mask = additive_mask(matrix, torch.float64)
