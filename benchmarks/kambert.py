@@ -2,7 +2,7 @@
 
     python -m benchmarks.kambert cost [--device cuda] [--rounds 5] [--layers 12] [--width 768]
     python -m benchmarks.kambert tasks cola|rte|sts --home HOME --out OUT_DIR --tagger NAME --chunker NAME \
-        --pmi NAME [--row NAME …] [--seed 0 …] [--alpha X …] [other options of `kgkit train kambert`]
+        --pmi NAME [--row NAME … | --alpha X …] [--seed 0 …] [other options of `kgkit train kambert`]
 
 The second trains each row with every seed, asks GLUE's dev part once, and writes scores with paired tests
 against the first row. `--alpha` trains the row `KAM-BERT` with each α instead. Answers lie in OUT_DIR: what
@@ -184,8 +184,8 @@ def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-def main() -> None:
-    """Measure, and write the table to the standard output."""
+def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options, and what `tasks` passes on to `kgkit train kambert`; None: those of the process."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kambert")
     commands = parser.add_subparsers(dest="command", required=True)
     of_cost, of_tasks = commands.add_parser("cost"), commands.add_parser("tasks")
@@ -200,10 +200,19 @@ def main() -> None:
     of_tasks.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
     for option in ("--tagger", "--chunker", "--pmi"):
         of_tasks.add_argument(option, required=True)
-    of_tasks.add_argument("--row", action="append")
+    rows = of_tasks.add_mutually_exclusive_group()
+    rows.add_argument("--row", action="append", choices=[*rows_of("", "", "")])
+    rows.add_argument("--alpha", action="append")
     of_tasks.add_argument("--seed", type=int, action="append")
-    of_tasks.add_argument("--alpha", action="append")
-    chosen, words = parser.parse_known_args()
+    chosen, words = parser.parse_known_args(arguments)
+    if words and chosen.command == "cost":
+        of_cost.error(f"unrecognized arguments: {' '.join(words)}")
+    return chosen, words
+
+
+def main() -> None:
+    """Measure, and write the table to the standard output."""
+    chosen, words = parse()
     if chosen.command == "cost":
         config = BertConfig(
             num_hidden_layers=chosen.layers, hidden_size=chosen.width, num_attention_heads=chosen.width // 64,

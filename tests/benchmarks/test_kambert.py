@@ -93,6 +93,28 @@ def test_each_row_is_trained_with_each_seed_once(tmp_path, monkeypatch):
     assert len(trained) == 8
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("cost --round 1 --colour red", "unrecognized arguments: --colour red"),
+        ("TASKS --row nothing", "invalid choice: 'nothing' (choose from"),
+        ("TASKS --row plain --alpha 0.5", "argument --alpha: not allowed with argument --row"),
+    ],
+)
+def test_options_that_are_misspelt_or_exclude_each_other_are_refused(words, sentence, capsys):
+    tasks = "tasks cola --home h --out o --tagger t --chunker c --pmi p"
+    with pytest.raises(SystemExit):
+        kambert.parse(words.replace("TASKS", tasks).split())
+    assert sentence in capsys.readouterr().err
+
+
+def test_options_of_trainings_are_passed_on():
+    tasks = "tasks cola --home h --out o --tagger t --chunker c --pmi p"
+    chosen, words = kambert.parse([*tasks.split(), "--row", "kernel 1", "--row", "plain", "--epochs", "4"])
+    assert chosen.row == ["kernel 1", "plain"] and words == ["--epochs", "4"]
+    assert kambert.parse([*tasks.split(), "--alpha", "0.5"])[0].alpha == ["0.5"]
+
+
 def test_correlations_are_those_of_scipy_and_of_the_task():
     drawn = np.random.default_rng(0)
     gold, answers = drawn.random(30), drawn.random((2, 30))
