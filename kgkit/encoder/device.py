@@ -1,5 +1,7 @@
 """Where tensors are computed: the device that a name means here, and whether in bfloat16."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from kgkit.errors import UsageError
@@ -32,6 +34,19 @@ def pick_device(name: str) -> "torch.device":
     elif device.type not in ("cpu", "mps"):
         raise UsageError(f"device is {name!r}; it is auto, cpu, cuda, cuda:0, …")
     return device
+
+
+@contextmanager
+def seeded_cpu(seed: int) -> Iterator[None]:
+    """Let torch draw on the CPU from *seed* in the `with` block; its random state is restored after it.
+
+    Random states of other devices stay as they are; `torch.manual_seed` would set them too.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        yield
 
 
 def has_bf16(device: "torch.device") -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.building import text_lines
+from kgkit.encoder.device import seeded_cpu
 from kgkit.encoder.loading import quiet
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.ranges import check_range
@@ -57,7 +58,7 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
         WriteFailed: if the disk refuses.
     """
     try:
-        import torch
+        import torch  # noqa: F401  # what is needed later is missed here
         from transformers import BertConfig, BertModel
     except ImportError as error:
         raise MissingExtra(error.name or "transformers", "models") from error
@@ -68,8 +69,7 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
         max_position_embeddings=shape.positions, pad_token_id=pieces["[PAD]"],
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    with quiet(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with quiet(), seeded_cpu(seed):
         BertModel(config).save_pretrained(folder)
     _write_tokenizer(folder, pieces, shape)
     return folder

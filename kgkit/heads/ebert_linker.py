@@ -83,6 +83,8 @@ class EBertLinkerInputs(NamedTuple):
 class EBertLinker(nn.Module):
     """A masked language model that predicts entities.
 
+    One call at a time: what a call reads at is kept on the head until it ends, not in the call.
+
     Args:
         ebert: E-BERT around a masked language model of transformers; its table of word pieces is frozen.
         config: settings.
@@ -107,10 +109,8 @@ class EBertLinker(nn.Module):
         self.ebert, self.config = ebert, config
         self._call: _Call | None = None
         base: Any = ebert.model.base_model
-        self._hooks = [
-            base.register_forward_hook(self._select_masks),
-            decoder.register_forward_pre_hook(self._stop_before_decoder),
-        ]
+        base.register_forward_hook(self._select_masks)
+        decoder.register_forward_pre_hook(self._stop_before_decoder)
         table: Any = ebert.model.get_input_embeddings()
         table.weight.requires_grad_(False)
         if config.null:
@@ -194,24 +194,25 @@ class EBertLinker(nn.Module):
     def draw_transform(self, seed: int) -> None:
         """Draw what stands between encoder and decoder anew, as BERT draws its layers: an ablation.
 
+        The draw is on the CPU, so that it is the same on each device.
+
         Args:
             seed: seed of the draw; the random states of torch stay as they are.
         """
         model: Any = self.ebert.model
         kept = {id(part) for part in (*model.base_model.modules(), *model.get_output_embeddings().modules())}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            for part in model.modules():
-                own = [*part.parameters(recurse=False)]
-                if id(part) in kept:
-                    continue
-                for parameter in own:
-                    if parameter.ndim > 1:
-                        parameter.normal_(std=NULL_RANGE)
-                    else:
-                        parameter.zero_()
-                if isinstance(part, nn.LayerNorm):
-                    part.weight.fill_(1.0)
+        generator = torch.Generator().manual_seed(seed)
+        for part in model.modules():
+            if id(part) in kept:
+                continue
+            for parameter in part.parameters(recurse=False):
+                if parameter.ndim > 1:
+                    drawn = torch.empty(parameter.shape, dtype=parameter.dtype)
+                    parameter.copy_(drawn.normal_(std=NULL_RANGE, generator=generator))
+                else:
+                    parameter.zero_()
+            if isinstance(part, nn.LayerNorm):
+                part.weight.fill_(1.0)
 
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the E-BERT, its masked language model and ε into *folder*, which is made.

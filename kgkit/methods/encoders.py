@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import torch
-
 from kgkit.encoder import Encoder
+from kgkit.encoder.device import seeded_cpu
 from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
@@ -80,15 +79,18 @@ def _hidden(head: "EncoderHead", inputs: Any) -> "Tensor":
 def add_pieces(encoder: Encoder, pieces: Sequence[str], seed: int) -> None:
     """Add special pieces to a tokenizer, and rows to the table of its encoder, which *seed* draws.
 
-    Other random numbers stay as they are: a control, which has drawn fewer before, gets the same rows.
+    Rows are drawn on the CPU, so that they are the same on each device. Other random numbers stay as they
+    are: a control, which has drawn fewer before, gets the same rows.
     """
     if not pieces:
         return
     encoder.tokenizer.add_tokens(list(pieces), special_tokens=True)
     around: Any = encoder.model
-    with quiet(), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    device = around.device
+    around.to("cpu")
+    with quiet(), seeded_cpu(seed):
         around.resize_token_embeddings(len(encoder.tokenizer))
+    around.to(device)
 
 
 def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
