@@ -6,8 +6,8 @@ Departures:
     Perplexity hides more than the training does: see `Masking` (`mentions`).
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -97,19 +97,35 @@ def perplexity(
     """
     if not passages:
         raise UsageError("there are no passages to guess words of")
+
+    def predict() -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield logits and gold of each batch."""
+        for begin in range(0, len(passages), size):
+            part = passages[begin : begin + size]
+            masked = [
+                masking(text, np.random.default_rng([seed, index]))
+                for index, text in enumerate(reader(passage.texts for passage in part), begin)
+            ]
+            yield predict_hidden(knowbert, reader, masked)[:2]
+            if progress is not None:
+                progress("scoring", min(begin + size, len(passages)), len(passages))
+
+    return perplexity_of_batches(predict())
+
+
+@torch.inference_mode()
+def perplexity_of_batches(predicted: Iterable[tuple[Tensor, Tensor]]) -> Perplexity:
+    """Return how well the hidden words of batches are guessed.
+
+    Args:
+        predicted: of each batch the logits, (N, V), and the pieces that are there, (N,) int64; taken without
+            gradients, batch by batch. There is a hidden piece in one of them.
+    """
     surprise, correct, count = 0.0, 0, 0
-    for begin in range(0, len(passages), size):
-        part = passages[begin : begin + size]
-        masked = [
-            masking(text, np.random.default_rng([seed, index]))
-            for index, text in enumerate(reader(passage.texts for passage in part), begin)
-        ]
-        logits, gold, _ = predict_hidden(knowbert, reader, masked)
+    for logits, gold in predicted:
         surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
         correct += int((logits.argmax(-1) == gold).sum())
         count += len(gold)
-        if progress is not None:
-            progress("scoring", min(begin + size, len(passages)), len(passages))
     return Perplexity(perplexity_of(surprise / count), correct / count, count)
 
 

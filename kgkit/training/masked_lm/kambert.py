@@ -14,7 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from kgkit.encoder.attention import set_attention_dropout
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.attention_mixing import KamBertConfig
@@ -22,16 +21,15 @@ from kgkit.heads.kambert import KamBert
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader
 from kgkit.inputs.masking import Masking, masking_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking.word_models import perplexity_of
+from kgkit.linking.hidden_words import perplexity_of_batches
 from kgkit.methods.cloze_opening import open_masked_lm
 from kgkit.methods.contract import Resources
 from kgkit.methods.kambert import FOLDER, Annotate, begin_maps
 from kgkit.methods.kambert_language import MaskedMaps, hidden_logits, masked_maps
 from kgkit.methods.kambert_settings import KamBertTraining
-from kgkit.training.config import TrainingConfig
-from kgkit.training.job import Outcome, Plan, fit, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, scores_by_epoch
 from kgkit.training.passages import passages_of
-from kgkit.training.tasks import about_data, manifest_fields
+from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -117,28 +115,18 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
         passages.held_out, reader, beginning.sources, masking_of(encoder, "mask"), **settings
     )
 
-    @torch.inference_mode()
     def evaluate(_: Any) -> dict[str, float]:
-        surprise, correct, count = 0.0, 0, 0
-        for index in range(len(strict)):
-            part = passages.held_out[index * training.batch : (index + 1) * training.batch]
-            logits, gold = hidden_logits(kambert, strict.batch(part, (0, index)).to(encoder.device))
-            surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
-            correct, count = correct + int((logits.argmax(-1) == gold).sum()), count + len(gold)
-        perplexity = perplexity_of(surprise / count)
-        return {"gain": -perplexity, "perplexity": perplexity, "accuracy": correct / count}
+        size = training.batch
+        parts = (passages.held_out[index * size : (index + 1) * size] for index in range(len(strict)))
+        batches = (strict.batch(part, (0, index)) for index, part in enumerate(parts))
+        score = perplexity_of_batches(hidden_logits(kambert, batch.to(encoder.device)) for batch in batches)
+        return {"gain": -score.perplexity, "perplexity": score.perplexity, "accuracy": score.accuracy}
 
     def train(work: Path) -> Outcome:
-        if training.attention_dropout is not None:
-            set_attention_dropout(kambert, training.attention_dropout)
-        config = TrainingConfig(
-            epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device,
-            seed=training.seed,
-        )  # fmt: skip
         groups = [{"params": [*kambert.mixing.parameters()], "lr": training.lr_new, "weight_decay": 0.0}]
-        trained = fit(
-            kambert, learnt, _loss, [torch.optim.AdamW(groups, fused=True)], config, work,
-            evaluate=evaluate if passages.held_out else None, progress=progress,
+        trained = fit_method(
+            kambert, learnt, _loss, groups, training, work,
+            device=device, evaluate=evaluate if passages.held_out else None, progress=progress,
         )  # fmt: skip
         counts = {"passages": len(passages.learn), "held_out": len(passages.held_out)}
         scores = scores_by_epoch(trained)
