@@ -24,12 +24,11 @@ from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
 from kgkit.methods.contract import Beginning, Reading, Resources, group_parameters
 from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
-from kgkit.methods.kambert_settings import LINKS, KamBertTraining
+from kgkit.methods.kambert_settings import LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import linker_sha256_of
 from kgkit.methods.map_sources import (
     check_sources,
-    is_file_of_trees,
     map_names,
     open_sources,
     source_identities,

@@ -7,12 +7,19 @@ from typing import ClassVar, Final, Literal
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
+from kgkit.home import Home
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.folder import has_model
 from kgkit.models.kambert import LANGUAGE_TASK
 from kgkit.ranges import check_range
 
 LINKS: Final = "links"
 """The tagger that takes the links of the linker for names."""
+
+
+def is_file_of_trees(chunker: str, home: Home) -> bool:
+    """Return whether the source of phrases is a file, and no model of *home* has this name."""
+    return bool(chunker) and not has_model(home, chunker) and Path(chunker).is_file()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +70,10 @@ class KamBertTraining(TaskTraining):
     init: Literal["identity", "random"] = "identity"
     other_maps: bool = False
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """All files that are read, a file of trees among them."""
-        chunker = Path(self.chunker)
-        return (*super().files, chunker) if self.chunker and chunker.is_file() else super().files
+    def files_in(self, home: Home) -> tuple[Path, ...]:
+        """Return all files that are read, a file of trees among them; a control reads no trees."""
+        has_trees = not self.control and is_file_of_trees(self.chunker, home)
+        return (*self.files, Path(self.chunker)) if has_trees else self.files
 
     @property
     def auxiliary(self) -> int:

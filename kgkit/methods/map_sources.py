@@ -14,9 +14,8 @@ from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
 from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
-from kgkit.methods.kambert_settings import LINKS, KamBertTraining
+from kgkit.methods.kambert_settings import LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
-from kgkit.models.folder import has_model
 from kgkit.models.kambert import KamBertManifest
 from kgkit.models.opening import open_model
 from kgkit.types import Document, LinkedDocument, Mention
@@ -214,11 +213,6 @@ def source_identities(
     return {name: _identity(name, home) for name, is_used in used if is_used}
 
 
-def is_file_of_trees(chunker: str, home: Home) -> bool:
-    """Return whether the source of phrases is a file, and no model of *home* has this name."""
-    return bool(chunker) and not has_model(home, chunker) and Path(chunker).is_file()
-
-
 def _identity(name: str, home: Home) -> str:
     """Return what identifies a tagger, a PMI table, a spaCy pipeline or a file of trees."""
     if is_file_of_trees(name, home):
@@ -234,6 +228,11 @@ def check_sources(manifest: KamBertManifest, home: Home) -> None:
     """
     now = source_identities(manifest, manifest.maps, manifest.terms, home)
     for name, identity in manifest.sources.items():
+        if identity == _TREES and not Path(name).is_file():
+            raise StaleModel(
+                f"the model {manifest.name} reads phrases from the file of trees {name}, which is gone: "
+                "restore that file"
+            )
         if now.get(name) != identity:
             raise StaleModel(
                 f"the model {manifest.name} reads maps made by {name}, which has been trained again since, "

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple, get_type_hints
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
+from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.methods.setting_types import convert_setting
 from kgkit.ranges import check_range
@@ -98,8 +99,12 @@ class TaskTraining:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files that are read."""
+        """All files that the settings name as files."""
         return (*self.data, *self.gold, *self.dev, *self.dev_gold)
+
+    def files_in(self, home: Home) -> tuple[Path, ...]:
+        """Return all files that are read: `files`, and those whose names could be a model's of *home*."""
+        return self.files
 
     @property
     def without_effect(self) -> list[str]:

@@ -100,15 +100,18 @@ def train_method(
         beginning: Beginning = begin(training, data, resources)
         # Before the first step: does it fit?
         manifest: ModelManifest = make_manifest(kind, name, **_fields(training, beginning))
-        return _plan(training, data, beginning, device, progress)._replace(needs=manifest.needs)
+        return _plan(training, data, beginning, resources, progress)._replace(needs=manifest.needs)
 
-    return run_job(
-        kind, home, name, training, prepare, files=training.files, command=command, seed=training.seed
-    )
+    files = training.files_in(home)
+    return run_job(kind, home, name, training, prepare, files=files, command=command, seed=training.seed)
 
 
 def _plan(
-    training: TaskTraining, data: "TaskData", beginning: "Beginning", device: str, progress: Progress | None
+    training: TaskTraining,
+    data: "TaskData",
+    beginning: "Beginning",
+    resources: "Resources",
+    progress: Progress | None,
 ) -> Plan:
     """Return how a method is trained and saved."""
     from kgkit.methods.answering import answers_of, batch_of, length_of, loss_of
@@ -127,13 +130,13 @@ def _plan(
         )  # fmt: skip
         trained = fit_method(
             method.model, batches, loss_of(method.model.classifier), method.groups(training), training, work,
-            device=device, evaluate=evaluate if data.held_out else None, progress=progress,
+            device=resources.device, evaluate=evaluate if data.held_out else None, progress=progress,
         )  # fmt: skip
         counts = {"examples": len(learn), "held_out": len(data.held_out), "labels": list(data.labels)}
         return Outcome({**scores_by_epoch(trained), **counts, "seconds": trained.seconds}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        method.save(folder, about=about_data(training))
+        method.save(folder, about=about_data(training, resources.home))
         return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
@@ -170,9 +173,9 @@ def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
     return {**manifest_fields(training), **beginning.manifest}
 
 
-def about_data(training: TaskTraining) -> str:
+def about_data(training: TaskTraining, home: Home) -> str:
     """Return what the card of a model says of its data."""
-    files = ", ".join(f"`{path.name}`" for path in training.files)
+    files = ", ".join(f"`{path.name}`" for path in training.files_in(home))
     if not files:
         return f"For the task {training.task}, as it begins: it was not trained."
     return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."

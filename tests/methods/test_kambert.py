@@ -279,16 +279,26 @@ def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp
     with pytest.raises(SourceError, match="expected trees in brackets"):
         open_model("trees", "predictor", home=home, device="cpu")
     trees.unlink()
-    with pytest.raises(StaleModel, match=r"maps made by .*trees\.mrg, which has been trained again since"):
+    with pytest.raises(StaleModel, match=r"file of trees .*/trees\.mrg, which is gone: restore that file$"):
         open_model("trees", "predictor", home=home, device="cpu")
 
 
-def test_a_model_of_that_name_goes_before_a_file(home, settings, sources, tmp_path, monkeypatch):
+def test_a_model_of_that_name_goes_before_a_file(home, settings, folder, tmp_path, monkeypatch):
     tagger_folder(home.models / "chunks")
     (tmp_path / "chunks").write_text("no tree\n")
     monkeypatch.chdir(tmp_path)
     model = kgkit.train("kambert", name="by_name", home=home, **settings(steps=1, chunker="chunks"))
     assert model.manifest.chunker == "chunks" and model.manifest.needs.models == ("chunks",)
+    assert set(model.manifest.data) == {str(folder / "train.tsv"), str(folder / "test.tsv")}
+    assert "`train.tsv`, `test.tsv`. " in (model.folder / "kambert" / "README.md").read_text()
+
+
+def test_a_control_reads_no_file_of_trees(home, settings, folder, tmp_path, monkeypatch):
+    (tmp_path / "trees.mrg").write_text("no tree\n")
+    monkeypatch.chdir(tmp_path)
+    arguments = settings(steps=1, chunker="trees.mrg", control=True)
+    model = kgkit.train("kambert", name="treeless", home=home, **arguments)
+    assert set(model.manifest.data) == {str(folder / "train.tsv"), str(folder / "test.tsv")}
 
 
 def test_auxiliary_words_go_without_their_map(home, settings, sources):

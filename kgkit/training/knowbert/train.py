@@ -59,7 +59,7 @@ def plan_stage(training: KnowBertTraining, resources: "Resources", progress: Pro
         return Outcome({**results, "seconds": trained.seconds}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        save_knowbert(start.knowbert, start.encoder, folder, about_data(training))
+        save_knowbert(start.knowbert, start.encoder, folder, about_data(training, home))
         language_model = training.task == "mlm" or start.language_model
         return {**manifest_fields(training), **start.manifest(training), "language_model": language_model}
 

@@ -156,7 +156,7 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
         return Outcome({**scores, **_counts(examples, held_out)}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        start.linker.save_pretrained(folder / FOLDER, about=about_data(training))
+        start.linker.save_pretrained(folder / FOLDER, about=about_data(training, home))
         start.masked_lm.encoder.save_tokenizer(folder / FOLDER / ENCODER)
         return {**manifest_fields(training), **fields}
 

@@ -135,7 +135,7 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
         return Outcome({**scores, **counts, "seconds": trained.seconds}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        kambert.save_pretrained(folder / FOLDER, about=about_data(training))
+        kambert.save_pretrained(folder / FOLDER, about=about_data(training, home))
         encoder.save_tokenizer(folder / FOLDER / ENCODER)
         return {**manifest_fields(training), **beginning.fields}
 
