@@ -5,14 +5,15 @@
         --pmi NAME [--row NAME … | --alpha X …] [--seed 0 …] [other options of `kgkit train kambert`]
 
 The second trains each row with every seed, asks GLUE's dev part once, and writes scores with paired tests
-against the first row. `--alpha` trains the row `KAM-BERT` with each α instead. Answers lie in OUT_DIR: what
-is there already is not done again. HOME has the tagger, the chunker and the PMI table, and for the row
-`with WordNet` the knowledge base `wordnet` and the linker `wsd-minilm`.
+against the first row. `--alpha` trains the rows `plain`, and `KAM-BERT` with each α, instead; `--svg` draws
+their scores over α. Answers lie in OUT_DIR: what is there already is not done again. HOME has the tagger, the
+chunker and the PMI table, and for the row `with WordNet` the knowledge base `wordnet` and the linker
+`wsd-minilm`.
 """
 
 import argparse
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,10 +28,12 @@ from benchmarks.report import Table, Target
 from kgkit.encoder.attention import set_attention
 from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
 from kgkit.inputs.maps import MAPS
+from kgkit.methods.kambert_settings import KamBertTraining
 
 GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
 SIZES: Final = (73, 128)
 TEXTS: Final = 8
+ALPHA: Final = "α = "
 EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT, kernel 3", "KAM-BERT, kernel 3, 8 terms"
 NONE, KERNEL_ONE = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
 
@@ -184,6 +187,42 @@ def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
+def alpha_rows(rows: Mapping[str, list[str]], alphas: Sequence[str]) -> dict[str, list[str]]:
+    """Return the options of the control, and of KAM-BERT with each α; its default is the row `KAM-BERT`."""
+    chosen = {"plain": rows["plain"]}
+    for alpha in alphas:
+        words = [] if float(alpha) == KamBertTraining.alpha else ["--alpha", alpha]
+        chosen[f"{ALPHA}{float(alpha):g}"] = [*rows["KAM-BERT"], *words]
+    return chosen
+
+
+def draw_alphas(table: Table, path: Path) -> None:
+    """Draw scores over α: their means, a dot for each seed, and the mean of the control as a line.
+
+    Args:
+        table: table of `score_table` with the rows of `alpha_rows`.
+        path: SVG or another format of matplotlib.
+    """
+    from matplotlib.figure import Figure
+
+    scores = {row[0]: [float(score) for score in row[3].split(", ")] for row in table.rows}
+    points = sorted(
+        (float(name.removeprefix(ALPHA)), own) for name, own in scores.items() if name.startswith(ALPHA)
+    )
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.plot([alpha for alpha, _ in points], [statistics.mean(own) for _, own in points], label="KAM-BERT")
+    for alpha, own in points:
+        axes.scatter([alpha] * len(own), own, s=12, color="C0", alpha=0.6)
+    axes.axhline(statistics.mean(scores["plain"]), color="C1", linestyle="--", label="plain encoder")
+    axes.set_xticks([alpha for alpha, _ in points], [f"{alpha:g}" for alpha, _ in points])
+    axes.set_xlabel("α")
+    axes.set_ylabel(f"{table.columns[1]}, × 100")
+    axes.legend(fontsize=8, frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
 def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, list[str]]:
     """Return the options, and what `tasks` passes on to `kgkit train kambert`; None: those of the process."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kambert")
@@ -203,10 +242,13 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     rows = of_tasks.add_mutually_exclusive_group()
     rows.add_argument("--row", action="append", choices=[*rows_of("", "", "")])
     rows.add_argument("--alpha", action="append")
+    of_tasks.add_argument("--svg", type=Path, metavar="FILE", help="with --alpha: a picture of the scores")
     of_tasks.add_argument("--seed", type=int, action="append")
     chosen, words = parser.parse_known_args(arguments)
     if words and chosen.command == "cost":
         of_cost.error(f"unrecognized arguments: {' '.join(words)}")
+    if chosen.command == "tasks" and chosen.svg and not chosen.alpha:
+        of_tasks.error("--svg draws scores over α: name some with --alpha")
     return chosen, words
 
 
@@ -228,10 +270,13 @@ def main() -> None:
     every = rows_of(chosen.tagger, chosen.chunker, chosen.pmi)
     rows = {name: every[name] for name in chosen.row or every}
     if chosen.alpha:
-        rows = {f"α = {alpha}": [*every["KAM-BERT"], "--alpha", alpha] for alpha in chosen.alpha}
+        rows = alpha_rows(every, chosen.alpha)
     trainings = Trainings(chosen.home, chosen.out, "kambert", SETS[chosen.set], words)
     seeds, title = chosen.seed or [0, 1, 2], f"KAM-BERT: {chosen.set}"
-    print(score_table(trainings, rows, seeds, title, TASK_NOTES).markdown())
+    table = score_table(trainings, rows, seeds, title, TASK_NOTES)
+    print(table.markdown())
+    if chosen.svg:
+        draw_alphas(table, chosen.svg)
 
 
 if __name__ == "__main__":

@@ -142,3 +142,28 @@ def test_a_paired_test_agrees_with_all_ways_to_exchange_answers():
     exact = np.mean(np.array(differences) >= observed - 1e-12)
     assert chance_of_score(gold, first, second, matthews, 4_000) == pytest.approx(exact, abs=0.03)
     assert chance_of_score(gold, first, first, matthews, 100) == 1
+
+
+def test_alphas_stand_beside_the_control_and_the_default_is_the_usual_row():
+    every = kambert.rows_of("names", "chunks", "english")
+    rows = kambert.alpha_rows(every, ["0", ".2", "0.40"])
+    assert rows["plain"] == every["plain"] and rows["α = 0.2"] == every["KAM-BERT"]
+    assert rows["α = 0"] == [*every["KAM-BERT"], "--alpha", "0"] and [*rows][-1] == "α = 0.4"
+
+
+def test_scores_over_alpha_are_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [["plain", "26.0", "", "25.00, 27.00"], ["α = 0.4", "29", "0.1", "28.00, 30.00"]]
+    table = kambert.Table(
+        title="t", notes="", columns=("model", "matthews", "p", "seeds"),
+        rows=[*rows, ["α = 0", "20", "", "20.00"]],
+    )  # fmt: skip
+    kambert.draw_alphas(table, tmp_path / "alpha.svg")
+    assert "<svg" in (tmp_path / "alpha.svg").read_text()
+
+
+def test_a_picture_without_alphas_is_refused(capsys):
+    options = ["--tagger", "t", "--chunker", "c", "--pmi", "p", "--home", "h", "--out", "o", "--svg", "x.svg"]
+    with pytest.raises(SystemExit):
+        kambert.parse(["tasks", "cola", *options])
+    assert "name some with --alpha" in capsys.readouterr().err
