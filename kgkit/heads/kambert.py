@@ -143,7 +143,7 @@ class KamBert(EncoderHead):
         register_attention(ATTENTION, mixed_attention, whole_mask)
         set_attention(model, ATTENTION)
         model.base_model.register_forward_hook(self._select_positions, with_kwargs=True)
-        for layer in layers_of(model)[1:]:
+        for layer in layers_of(model).layers:
             layer.register_forward_pre_hook(self._append_auxiliary, with_kwargs=True)
             layer.register_forward_hook(self._trim_auxiliary, with_kwargs=True)
 

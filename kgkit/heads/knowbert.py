@@ -228,13 +228,11 @@ class KnowBert(EncoderHead):
         Raises:
             UsageError: if it is there already, if the encoder has no such layer, or another width.
         """
-        layers = layers_of(self.model)
+        embeddings, layers = layers_of(self.model)
         if name in self._names:
             raise UsageError(f"the knowledge base {name} is in this model already")
-        if config.layer >= len(layers):
-            raise UsageError(
-                f"{name} is to stand behind layer {config.layer}; the encoder has {len(layers) - 1}"
-            )
+        if config.layer > len(layers):
+            raise UsageError(f"{name} is to stand behind layer {config.layer}; the encoder has {len(layers)}")
         if config.linker.hidden != self.model.config.hidden_size:
             raise UsageError(
                 f"the linker of {name} reads vectors of width {config.linker.hidden}, the encoder has "
@@ -242,7 +240,8 @@ class KnowBert(EncoderHead):
             )
         self._names.append(name)
         self._kars.append(KAR(config, generator).to(self.model.device).train(self.training))
-        self._hooks.append(layers[config.layer].register_forward_hook(partial(self._recontextualize, name)))
+        behind = [embeddings, *layers][config.layer]  # 0: the embeddings
+        self._hooks.append(behind.register_forward_hook(partial(self._recontextualize, name)))
 
     def detach(self) -> None:
         """Take its hooks off the model, which then has nothing to do with this any more."""

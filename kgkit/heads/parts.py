@@ -64,7 +64,19 @@ def draw_weights(module: nn.Module, generator: torch.Generator | None) -> None:
             part.weight.zero_()
 
 
-def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
+class EncoderLayers(NamedTuple):
+    """What an encoder computes a text by, from the bottom up.
+
+    Attributes:
+        embeddings: module of the embeddings.
+        layers: its layers.
+    """
+
+    embeddings: nn.Module
+    layers: list[nn.Module]
+
+
+def layers_of(model: "PreTrainedModel") -> EncoderLayers:
     """Return the embeddings of an encoder, and its layers.
 
     Raises:
@@ -75,7 +87,7 @@ def layers_of(model: "PreTrainedModel") -> list[nn.Module]:
     embeddings = getattr(encoder, "embeddings", None)
     if not stacks or embeddings is None:
         raise UsageError(f"{type(model).__name__} has no {depth} layers of its own to stand between")
-    return [embeddings, *stacks[0]]
+    return EncoderLayers(embeddings, [*stacks[0]])
 
 
 class TransformerBlock(nn.Module):
