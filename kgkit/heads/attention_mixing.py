@@ -151,7 +151,7 @@ class AttentionMixing(nn.Module):
 
 
 class MixingCall:
-    """What the layers of an encoder are told of a batch, and what one leaves for the next.
+    """What the layers of an encoder read of a batch, and what each leaves for the next.
 
     Attributes:
         mixing: what is learnt, of the head that was called.
@@ -159,10 +159,11 @@ class MixingCall:
         real: (B, M) bool, whether there is a token.
         auxiliary: (B, T, H), auxiliary words as a layer's input; None if there are none.
         length: N.
-        weights: whether the weights of attention are asked for.
+        weights: whether the weights of attention are an output.
         layer: number of the layer that computes next: layers compute in their order.
         results: R of the layer before.
         positions: (B, N) bool, the word pieces whose vectors are wanted; None: all.
+        pairs: (B, 1, M, M) bool, cells of two real tokens; None: all are.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class MixingCall:
             self.pairs = real[:, None, :, None] & real[:, None, None, :]
 
     def mask(self, plain_mask: Tensor) -> Tensor:
-        """Return the mask of a layer: the one that it was given, or one of auxiliary words too."""
+        """Return the mask of a layer: *plain_mask*, or one of auxiliary words too where there are some."""
         if self.auxiliary is None:
             return plain_mask
         hidden = ~self.real[:, None, None, :]  # (B, 1, 1, M)

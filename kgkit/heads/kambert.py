@@ -21,6 +21,7 @@ Kernels:
     none   K is the mean of all m + k maps, for every head
 
 Departures:
+    The kernel 1 is kgkit's own; the paper has the other two.
     The weights of kernels begin as the identity: R is S, but for rounding, until something is learnt. So the
     first step has the attention of the checkpoint. `init="random"` draws them, and γ begins as 1.
     γ is learnt, one for each layer but the first; published is the sum.
@@ -88,7 +89,7 @@ class KamBertInputs(NamedTuple):
 
 
 class KamBert(EncoderHead):
-    """An encoder whose attention is mixed with maps of what is known of a text.
+    """An encoder whose attention is mixed with maps of knowledge about a text.
 
     A control (`plain`) takes any encoder: nothing is mixed. Its attention is `eager`, as that of the kernels
     3 and none, where the encoder's can be set to it; with the kernel 1 it is the encoder's own.
@@ -180,7 +181,7 @@ class KamBert(EncoderHead):
         return dense.view(count, maps, size, size)
 
     def _begin_call(self, inputs: KamBertInputs, weights: bool) -> MixingCall:
-        """Return what the layers are told of a batch."""
+        """Return what the layers read of a batch."""
         config = self.model.config
         if self.training and any(
             getattr(part, "gradient_checkpointing", False) for part in self.model.modules()
@@ -228,7 +229,7 @@ class KamBert(EncoderHead):
         return output[:, : call.length]
 
     def _select_positions(self, _: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
-        """Leave the vectors of those word pieces that were asked for: a hook of torch."""
+        """Keep the vectors of the chosen word pieces alone: a hook of torch."""
         call = kwargs.get(CALL)
         if call is None or call.mixing is not self.mixing or call.positions is None:
             return output

@@ -125,7 +125,7 @@ class MapBuilder:
 
         Args:
             texts: one text, or two.
-            hidden: numbers of words that are to be guessed: nothing that tells of them is in a map.
+            hidden: numbers of words that are to be predicted: no map depends on them.
         """
         spans = [token_spans(text.text) for text in texts]
         words = [
@@ -224,7 +224,7 @@ class WordTextReader(TextReader):
 
 
 class KamBertReader(WordTextReader):
-    """Gives a KAM-BERT texts to read.
+    """Reads texts for a KAM-BERT, with their maps.
 
     Args:
         encoder: encoder whose tokenizer cuts them.

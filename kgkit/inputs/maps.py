@@ -1,9 +1,9 @@
-"""Maps of a text: which of its words belong together, by what is known of them. Bai et al. (2022), KAM-BERT.
+"""Maps of a text: which of its words belong together. Bai et al. (2022), KAM-BERT.
 
     W  words of a text    P  its word pieces    C  blocks of a map    S  spans
 
     entity        1 between the words of one name                               equation (5)
-    phrase        1 between the words of one chunk; 1/l of a phrase of level l  equation (6)
+    phrase        1/l between the words of a phrase of level l; 1 of a chunk    equation (6)
     correlation   the positive PMI of two words                                 equation (7)
     knowledge     1 between the words of two entities that are neighbours in a knowledge base   equation (8)
 
@@ -13,6 +13,11 @@ pieces of a word what the word has. Special pieces have nothing. Where blocks ov
 holds.
 
 What names, chunks and entities a text has is decided elsewhere: functions take finished spans and links.
+
+Departures:
+    The paper draws phrases of higher levels fainter and gives no figure: 1/l is how equation (6) is read
+    here. Of nested phrases the lowest has the cell.
+    The diagonal of `correlation` is zero, though a table may have a PMI of a word with itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,9 +176,9 @@ def word_ranges(words: Sequence[tuple[int, int]], spans: Iterable[tuple[int, int
         spans: spans in code points, end exclusive.
     """
     bounds = np.array(words, np.int64).reshape(-1, 2)
-    asked = np.array([*spans], np.int64).reshape(-1, 2)
-    firsts = np.searchsorted(bounds[:, 1], asked[:, 0], "right")
-    ends = np.searchsorted(bounds[:, 0], asked[:, 1], "left")
+    covered = np.array([*spans], np.int64).reshape(-1, 2)
+    firsts = np.searchsorted(bounds[:, 1], covered[:, 0], "right")
+    ends = np.searchsorted(bounds[:, 0], covered[:, 1], "left")
     return np.stack([firsts, np.maximum(firsts, ends)], 1).astype(np.int64)
 
 
@@ -188,7 +193,7 @@ def entity_map(size: int, names: Iterable[tuple[int, int]]) -> WordMap:
 
 
 def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
-    """Return the map of phrases: 1/l between the words of a phrase of level l, equation (6).
+    """Return the map of phrases: 1/l between the words of a phrase of level l, as equation (6) is read here.
 
     Two words have the value of the lowest phrase that both are in.
 

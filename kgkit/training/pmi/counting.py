@@ -26,8 +26,8 @@ from kgkit.evaluation.files import written
 from kgkit.evaluation.plain_text import PlainSentence
 from kgkit.pmi import text_words
 
-Tell = Callable[[int], object]
-"""Is told how many sentences have been read."""
+Report = Callable[[int], object]
+"""Callback with the number of sentences that have been read."""
 
 UNKNOWN: Final = -1
 """The number of a word that is not counted."""
@@ -95,7 +95,7 @@ class CountRuns:
 
 
 def count_words(
-    sentences: Iterable[PlainSentence], runs: CountRuns, *, distinct: int, tell: Tell
+    sentences: Iterable[PlainSentence], runs: CountRuns, *, distinct: int, report: Report
 ) -> list[Path]:
     """Count the words of sentences, those behind the last run.
 
@@ -103,7 +103,7 @@ def count_words(
         sentences: all sentences of the texts.
         runs: runs that are added to, with words as keys.
         distinct: number of distinct words after which a run is written.
-        tell: function that is told how many sentences have been read.
+        report: callback with the number of sentences that have been read.
 
     Returns:
         The files of all runs.
@@ -118,7 +118,7 @@ def count_words(
         counts.clear()
 
     number = runs.end.sentences
-    for number, sentence in _remaining(sentences, runs.end, tell):
+    for number, sentence in _remaining(sentences, runs.end, report):
         counts.update(text_words(sentence.text))
         if len(counts) >= distinct:
             write(number, complete=False)
@@ -135,7 +135,7 @@ def count_pairs(
     window: int,
     across: bool,
     positions: int,
-    tell: Tell,
+    report: Report,
 ) -> list[Path]:
     """Count the pairs of words of sentences, those behind the last run.
 
@@ -150,7 +150,7 @@ def count_pairs(
         window: largest distance of two words.
         across: whether a window goes on behind the end of a sentence.
         positions: number of words after which a run is written.
-        tell: function that is told how many sentences have been read.
+        report: callback with the number of sentences that have been read.
 
     Returns:
         The files of all runs.
@@ -168,7 +168,7 @@ def count_pairs(
         carried = len(tail)
 
     number = runs.end.sentences
-    for number, sentence in _remaining(sentences, runs.end, tell):
+    for number, sentence in _remaining(sentences, runs.end, report):
         if sentence.begins or not across:
             stretch.extend(gap)
         stretch.extend(numbers.get(word, UNKNOWN) for word in text_words(sentence.text))
@@ -180,7 +180,7 @@ def count_pairs(
 
 
 def _remaining(
-    sentences: Iterable[PlainSentence], end: RunEnd, tell: Tell
+    sentences: Iterable[PlainSentence], end: RunEnd, report: Report
 ) -> Iterator[tuple[int, PlainSentence]]:
     """Yield the sentences behind the end of a run, each with its number, from 1."""
     if end.complete:
@@ -188,7 +188,7 @@ def _remaining(
     for number, sentence in enumerate(islice(sentences, end.sentences, None), end.sentences + 1):
         yield number, sentence
         if not number % _EVERY:
-            tell(number)
+            report(number)
 
 
 def _pair_keys(stretch: NDArray[np.int64], window: int, carried: int, words: int) -> NDArray[np.int64]:

@@ -125,7 +125,7 @@ def _train(
     from kgkit.training.pmi.counting import CountRuns, count_pairs, count_words
     from kgkit.training.pmi.values import count_vocabulary, write_pair_values
 
-    def tell(stage: str, number: int) -> None:
+    def report(stage: str, number: int) -> None:
         if progress is not None:
             progress(stage, number, 0)
 
@@ -134,7 +134,7 @@ def _train(
         training.sentences,
         runs,
         distinct=memory // _WORD_BYTES,
-        tell=partial(tell, "counting words, sentences"),
+        report=partial(report, "counting words, sentences"),
     )
     with DuckDBSession(work, files, memory=memory, threads=workers) as session:
         vocabulary = count_vocabulary(session, training)
@@ -142,9 +142,9 @@ def _train(
         training.sentences, {word: number for number, word in enumerate(vocabulary.counts)},
         CountRuns(work, "pairs", pa.int64()), window=training.window, across=training.scope == "document",
         positions=max(1, memory // (_KEY_BYTES * training.window)),
-        tell=partial(tell, "counting pairs, sentences"),
+        report=partial(report, "counting pairs, sentences"),
     )  # fmt: skip
-    tell("adding up runs", len(files))
+    report("adding up runs", len(files))
     with DuckDBSession(work, files, memory=memory, threads=workers) as session:
         table = write_pair_values(session, len(vocabulary.counts), training, work)
     results = {

@@ -140,7 +140,7 @@ def test_a_window_ends_with_the_document_or_the_sentence():
 
     def pairs(tmp, **how):
         [file] = count_pairs(
-            sentences, numbers, CountRuns(tmp, "pairs", pa.int64()), positions=100, tell=print, **how
+            sentences, numbers, CountRuns(tmp, "pairs", pa.int64()), positions=100, report=print, **how
         )
         return {"abcde"[key // 5] + "abcde"[key % 5] for key in parquet.read_table(file)["key"].to_pylist()}
 
@@ -175,9 +175,9 @@ def test_counts_are_the_same_however_often_runs_are_written_and_trainings_stoppe
         words = CountRuns(tmp_path / folder, "words", pa.string())
         pairs = CountRuns(tmp_path / folder, "pairs", pa.int64())
         return (
-            lambda texts: count_words(texts, words, distinct=room, tell=len),
+            lambda texts: count_words(texts, words, distinct=room, report=len),
             lambda texts: count_pairs(
-                texts, numbers, pairs, window=window, across=across, positions=room, tell=len
+                texts, numbers, pairs, window=window, across=across, positions=room, report=len
             ),
         )
 
