@@ -39,6 +39,7 @@ from kgkit.evaluation.significance import Interval, bootstrap_intervals, differe
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.text import fold
+from kgkit.types import Link
 
 DATA: Final = REPOSITORY.parent / "shared" / "data" / "aida"
 SETS: Final = ("testa", "testb")
@@ -67,6 +68,24 @@ Names are found by a tagger. Strong match, micro and macro F1; a link on a menti
 KB is wrong. A score is the tagger's times the linker's; links below the threshold are none, and the threshold
 is the best of fifty on testa.
 """
+
+
+ERRORS: Final = """
+Where the errors are, on testb, at that threshold: what became of the gold mentions that have an entity, and
+below them the links that are wrong.
+"""
+
+KINDS: Final = (
+    "right", "another candidate, or a score below the threshold", "no right candidate", "other boundaries",
+    "not found", "links to a wrong entity", "links on what means nothing", "links elsewhere",
+)  # fmt: skip
+
+
+class LinkedGold(NamedTuple):
+    """A document: its gold mentions, and the links of a model."""
+
+    gold: list[Labelled]
+    links: list[Link]
 
 
 class Answered(NamedTuple):
@@ -305,35 +324,71 @@ def mean_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores
 
 
-def linked_sets(linker: Linker) -> dict[str, list[tuple[list[Labelled], list[tuple[Labelled, float]]]]]:
-    """Link the texts of both sets, and return for each document its gold mentions, and links with scores."""
+def linked_sets(linker: Linker) -> dict[str, list[LinkedGold]]:
+    """Link the texts of both sets, and return for each document its gold mentions and its links."""
     sets = {}
     for split in SETS:
         documents = [*read_gold_documents(DATA / f"aida_{split}.jsonl.xz")]
         texts = [structs.replace(gold.document, mentions=None) for gold in documents]
         sets[split] = [
-            (
-                gold.gold,
-                [(Labelled(link.start, link.end, link.entity), link.score) for link in linked.links],
-            )
+            LinkedGold(gold.gold, [*linked.links])
             for gold, linked in zip(documents, linker(texts), strict=True)
         ]
     return sets
 
 
-def score_at(
-    documents: list[tuple[list[Labelled], list[tuple[Labelled, float]]]], threshold: float, page: Pages
-) -> LinkScore:
+def score_at(documents: list[LinkedGold], threshold: float, page: Pages) -> LinkScore:
     """Return the score of the links that score *threshold* at least; the others are NIL."""
     score = LinkScore()
     for gold, links in documents:
-        kept = [link if value >= threshold else structs.replace(link, entity=None) for link, value in links]
+        kept = [
+            Labelled(link.start, link.end, link.entity if link.score >= threshold else None) for link in links
+        ]
         score += score_document(gold, kept, page)
     return score
 
 
-def end_to_end_row(linker: Linker, page: Pages) -> list[str]:
-    """Return the row of a model that links what the tagger finds; its threshold is the best on testa."""
+def count_errors(documents: list[LinkedGold], threshold: float, page: Pages) -> dict[str, int]:
+    """Return how many mentions and links are of each of `KINDS`, at a threshold."""
+    counts = dict.fromkeys(KINDS, 0)
+    for gold, links in documents:
+        by_span = {(link.start, link.end): link for link in links}
+        for mention in gold:
+            if mention.entity is None:
+                continue
+            link = by_span.get((mention.start, mention.end))
+            if link is None:
+                overlaps = any(other.start < mention.end and mention.start < other.end for other in links)
+                kind = "other boundaries" if overlaps else "not found"
+            elif link.score >= threshold and _is_page(link.entity, mention.entity, page):
+                kind = "right"
+            elif any(_is_page(candidate.entity, mention.entity, page) for candidate in link.candidates):
+                kind = "another candidate, or a score below the threshold"
+            else:
+                kind = "no right candidate"
+            counts[kind] += 1
+        meant = {(mention.start, mention.end): mention.entity for mention in gold}
+        for link in links:
+            if link.entity is None or link.score < threshold:
+                continue
+            if (link.start, link.end) not in meant:
+                counts["links elsewhere"] += 1
+            elif (entity := meant[link.start, link.end]) is None:
+                counts["links on what means nothing"] += 1
+            else:
+                counts["links to a wrong entity"] += not _is_page(link.entity, entity, page)
+    return counts
+
+
+def _is_page(entity: str | None, gold: str, page: Pages) -> bool:
+    return entity is not None and page(entity) == page(gold)
+
+
+def end_to_end_row(linker: Linker, page: Pages) -> tuple[list[str], dict[str, int]]:
+    """Return the row of a model that links what the tagger finds, and its errors on testb by kind.
+
+    The threshold is the best on testa.
+    """
     sets = linked_sets(linker)
     tried = [2 * step / STEPS for step in range(STEPS // 2)]
     threshold = max(tried, key=lambda one: score_at(sets["testa"], one, page).f1)
@@ -341,14 +396,14 @@ def end_to_end_row(linker: Linker, page: Pages) -> list[str]:
     for split in SETS:
         score = score_at(sets[split], threshold, page)
         cells.append(f"{100 * score.f1:.1f} / {100 * score.macro_f1:.1f}")
-    return [linker.model, *cells]
+    return [linker.model, *cells], count_errors(sets["testb"], threshold, page)
 
 
 def print_end_to_end(chosen: argparse.Namespace) -> None:
-    """Write the table of models that link the mentions of a tagger."""
+    """Write the tables of models that link the mentions of a tagger: scores, and errors by kind."""
     with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
         page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
-        rows = [
+        measured = [
             end_to_end_row(
                 Linker.open(kb, model=model, mentions=chosen.tagger, coherence=chosen.coherence), page
             )
@@ -356,7 +411,11 @@ def print_end_to_end(chosen: argparse.Namespace) -> None:
         ]
     title = f"AIDA, end to end, candidates of {chosen.kb}"
     columns = ("model", "threshold", "testa, micro / macro F1", "testb, micro / macro F1")
+    rows = [row for row, _ in measured]
     print(Table(title=title, notes=END_TO_END, columns=columns, rows=rows).markdown())
+    kinds = [[kind, *(f"{errors[kind]:,}" for _, errors in measured)] for kind in KINDS]
+    models = ("kind", *(row[0] for row in rows))
+    print(Table(title=f"{title}, errors", notes=ERRORS, columns=models, rows=kinds).markdown())
 
 
 def main() -> None:

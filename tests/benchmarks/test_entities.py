@@ -4,17 +4,22 @@ import numpy as np
 import pytest
 
 from benchmarks.entities import (
+    KINDS,
     Answered,
+    LinkedGold,
     accuracy_and_f1,
     best_threshold,
     columns_at,
+    count_errors,
     mean_f1,
     paired_rows,
     row,
     seeds_of,
     with_interval,
 )
+from kgkit.evaluation.el_files import Labelled
 from kgkit.evaluation.significance import Interval
+from kgkit.types import Link, LinkCandidate
 
 CORRECT, WRONG = Answered(0.9, True, True, True), Answered(0.8, False, True, False)
 NIL_LINKED, NO_CANDIDATE = Answered(0.3, False, False, False), Answered(0.0, False, True, False)
@@ -78,3 +83,23 @@ def test_seeds_are_compared_with_those_of_another_model_and_with_a_model_without
     assert rows["testb", "bad"][:2] == ["0.00", "50.00"]
     assert float(rows["testa", "bad"][3]) < 0.001
     assert rows["testb", "same"] == ["50.00", "50.00", "0.00 [0.0, 0.0]", "1.0000"]
+
+
+def _link(start, end, entity, score, *others):
+    candidates = [LinkCandidate(name, 0.5, score) for name in (entity, *others) if name]
+    return Link(start, end, "", "kb", entity, None, "", score, entity is None, candidates)
+
+
+def test_errors_are_counted_by_kind():
+    gold = [
+        Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, "C"), Labelled(9, 11, "D"),
+        Labelled(12, 16, "E"), Labelled(20, 22, "F"), Labelled(30, 32, None), Labelled(40, 42, "A"),
+    ]  # fmt: skip
+    links = [
+        _link(0, 2, "A-redirect", 0.9), _link(3, 5, "X", 0.9, "B"), _link(6, 8, "X", 0.9),
+        _link(9, 11, "D", 0.1), _link(13, 15, "E", 0.9), _link(30, 32, "Y", 0.9), _link(50, 52, "Z", 0.1),
+        _link(40, 42, None, 0.9),
+    ]  # fmt: skip
+    counts = count_errors([LinkedGold(gold, links)], 0.5, lambda name: name.removesuffix("-redirect"))
+    assert [*counts] == [*KINDS] and [*counts.values()] == [1, 2, 2, 1, 1, 2, 1, 1]
+    assert sum([*counts.values()][:5]) == sum(mention.entity is not None for mention in gold)
