@@ -5,6 +5,7 @@
     python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
                                         [--versus NAME]
     python -m benchmarks.entities end-to-end --home HOME --kb aida --tagger conll --model prior --model NAME
+                                             [--versus NAME]
 
 The first writes the three sets with the published candidates of each mention (PPRforNED), for `kgkit train
 linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second writes
@@ -19,7 +20,7 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -75,10 +76,18 @@ Where the errors are, on testb, at that threshold: what became of the gold menti
 below them the links that are wrong.
 """
 
-KINDS: Final = (
-    "right", "another candidate, or a score below the threshold", "no right candidate", "other boundaries",
-    "not found", "links to a wrong entity", "links on what means nothing", "links elsewhere",
-)  # fmt: skip
+KINDS: Final = {
+    "right": "right",
+    "wrong_choice": "another candidate, or a score below the threshold",
+    "no_candidate": "no right candidate",
+    "misplaced": "other boundaries",
+    "missed": "not found",
+    "link_wrong": "links to a wrong entity",
+    "link_on_nil": "links on what means nothing",
+    "link_misplaced": "links that overlap a mention",
+    "link_nowhere": "links elsewhere",
+}
+"""Labels of the counts of `LinkScore`."""
 
 
 class LinkedGold(NamedTuple):
@@ -288,31 +297,31 @@ def seeds_of(models: Sequence[str]) -> dict[str, list[str]]:
     return groups
 
 
-def paired_rows(answers: dict[str, dict[str, list[list[Answered]]]], versus: str) -> list[list[str]]:
+def paired_rows(columns: Mapping[str, Mapping[str, NDArray[np.float64]]], versus: str) -> list[list[str]]:
     """Return, for each group of seeds and each set, a row of how it compares with the group *versus*.
 
     Args:
-        answers: by model, by set, by document.
+        columns: by model and by set, (D, 3 or more): of each document correct links, links, and mentions with
+            an entity.
         versus: name of the group that the others are compared with.
     """
-    thresholds = {model: best_threshold(sets["testa"]) for model, sets in answers.items()}
-    columns = {
-        (group, split): np.stack([columns_at(answers[model][split], thresholds[model]) for model in models])
-        for group, models in seeds_of([*answers]).items()
+    groups = {
+        (group, split): np.stack([columns[model][split][:, :3] for model in models])
+        for group, models in seeds_of([*columns]).items()
         for split in SETS
-    }  # (S, D, 4)
+    }  # (S, D, 3)
     rows = []
-    for (group, split), second in columns.items():
-        first = columns[versus, split]
+    for (group, split), second in groups.items():
+        first = groups[versus, split]
         if group == versus:
             continue
         if 1 in (len(first), len(second)):
             seeds = max(len(first), len(second))
             first, second = (np.broadcast_to(side, (seeds, *side.shape[1:])) for side in (first, second))
-        difference = [(f1_of(side[..., :3].sum(1)).mean()) for side in (second, first)]
-        wide = [np.concatenate([*side[..., :3]], -1) for side in (first, second)]  # (D, 3 S)
+        difference = [(f1_of(side.sum(1)).mean()) for side in (second, first)]
+        wide = [np.concatenate([*side], -1) for side in (first, second)]  # (D, 3 S)
         [interval] = difference_interval(wide[0], wide[1], mean_f1)
-        p = paired_test(first[..., :3], second[..., :3], f1_of)
+        p = paired_test(first, second, f1_of)
         gap = with_interval(difference[0] - difference[1], interval)
         rows.append([split, group, versus, *(f"{100 * mean:.2f}" for mean in difference), gap, f"{p:.4f}"])
     return rows
@@ -337,85 +346,68 @@ def linked_sets(linker: Linker) -> dict[str, list[LinkedGold]]:
     return sets
 
 
-def score_at(documents: list[LinkedGold], threshold: float, page: Pages) -> LinkScore:
-    """Return the score of the links that score *threshold* at least; the others are NIL."""
-    score = LinkScore()
+def scores_at(documents: list[LinkedGold], threshold: float, page: Pages) -> list[LinkScore]:
+    """Return the score of each document's links that score *threshold* at least; the others are NIL."""
+    scores = []
     for gold, links in documents:
         kept = [
-            Labelled(link.start, link.end, link.entity if link.score >= threshold else None) for link in links
-        ]
-        score += score_document(gold, kept, page)
-    return score
+            Labelled(
+                link.start, link.end, link.entity if link.score >= threshold else None,
+                tuple(candidate.entity for candidate in link.candidates),
+            )
+            for link in links
+        ]  # fmt: skip
+        scores.append(score_document(gold, kept, page))
+    return scores
 
 
-def count_errors(documents: list[LinkedGold], threshold: float, page: Pages) -> dict[str, int]:
-    """Return how many mentions and links are of each of `KINDS`, at a threshold."""
-    counts = dict.fromkeys(KINDS, 0)
-    for gold, links in documents:
-        by_span = {(link.start, link.end): link for link in links}
-        for mention in gold:
-            if mention.entity is None:
-                continue
-            link = by_span.get((mention.start, mention.end))
-            if link is None:
-                overlaps = any(other.start < mention.end and mention.start < other.end for other in links)
-                kind = "other boundaries" if overlaps else "not found"
-            elif link.score >= threshold and _is_page(link.entity, mention.entity, page):
-                kind = "right"
-            elif any(_is_page(candidate.entity, mention.entity, page) for candidate in link.candidates):
-                kind = "another candidate, or a score below the threshold"
-            else:
-                kind = "no right candidate"
-            counts[kind] += 1
-        meant = {(mention.start, mention.end): mention.entity for mention in gold}
-        for link in links:
-            if link.entity is None or link.score < threshold:
-                continue
-            if (link.start, link.end) not in meant:
-                counts["links elsewhere"] += 1
-            elif (entity := meant[link.start, link.end]) is None:
-                counts["links on what means nothing"] += 1
-            else:
-                counts["links to a wrong entity"] += not _is_page(link.entity, entity, page)
-    return counts
+def whole(scores: Iterable[LinkScore]) -> LinkScore:
+    """Return the score of all documents."""
+    return sum(scores, LinkScore())
 
 
-def _is_page(entity: str | None, gold: str, page: Pages) -> bool:
-    return entity is not None and page(entity) == page(gold)
-
-
-def end_to_end_row(linker: Linker, page: Pages) -> tuple[list[str], dict[str, int]]:
-    """Return the row of a model that links what the tagger finds, and its errors on testb by kind.
-
-    The threshold is the best on testa.
-    """
+def end_to_end_scores(linker: Linker, page: Pages) -> tuple[float, dict[str, list[LinkScore]]]:
+    """Link what the tagger finds, and return a threshold, the best on testa, and scores by set and document."""
     sets = linked_sets(linker)
     tried = [2 * step / STEPS for step in range(STEPS // 2)]
-    threshold = max(tried, key=lambda one: score_at(sets["testa"], one, page).f1)
-    cells = [f"{threshold:.2f}"]
-    for split in SETS:
-        score = score_at(sets[split], threshold, page)
-        cells.append(f"{100 * score.f1:.1f} / {100 * score.macro_f1:.1f}")
-    return [linker.model, *cells], count_errors(sets["testb"], threshold, page)
+    threshold = max(tried, key=lambda value: whole(scores_at(sets["testa"], value, page)).f1)
+    return threshold, {split: scores_at(sets[split], threshold, page) for split in SETS}
 
 
 def print_end_to_end(chosen: argparse.Namespace) -> None:
-    """Write the tables of models that link the mentions of a tagger: scores, and errors by kind."""
+    """Write the tables of models that link the mentions of a tagger: scores, errors by kind, comparisons."""
+    rows, errors, columns = [], {}, {}
     with kgkit.open_kb(chosen.kb, home=chosen.home) as kb:
         page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
-        measured = [
-            end_to_end_row(
-                Linker.open(kb, model=model, mentions=chosen.tagger, coherence=chosen.coherence), page
-            )
-            for model in chosen.model
-        ]
+        for model in chosen.model:
+            linker = Linker.open(kb, model=model, mentions=chosen.tagger, coherence=chosen.coherence)
+            threshold, scores = end_to_end_scores(linker, page)
+            total = {split: whole(scores[split]) for split in SETS}
+            cells = [f"{100 * total[split].f1:.1f} / {100 * total[split].macro_f1:.1f}" for split in SETS]
+            rows.append([linker.model, f"{threshold:.2f}", *cells])
+            errors[linker.model] = total["testb"]
+            columns[model] = {split: columns_of(scores[split]) for split in SETS}
     title = f"AIDA, end to end, candidates of {chosen.kb}"
-    columns = ("model", "threshold", "testa, micro / macro F1", "testb, micro / macro F1")
-    rows = [row for row, _ in measured]
-    print(Table(title=title, notes=END_TO_END, columns=columns, rows=rows).markdown())
-    kinds = [[kind, *(f"{errors[kind]:,}" for _, errors in measured)] for kind in KINDS]
-    models = ("kind", *(row[0] for row in rows))
-    print(Table(title=f"{title}, errors", notes=ERRORS, columns=models, rows=kinds).markdown())
+    heads = ("model", "threshold", "testa, micro / macro F1", "testb, micro / macro F1")
+    print(Table(title=title, notes=END_TO_END, columns=heads, rows=rows).markdown())
+    kinds = [
+        [label, *(f"{getattr(score, kind):,}" for score in errors.values())] for kind, label in KINDS.items()
+    ]
+    print(Table(title=f"{title}, errors", notes=ERRORS, columns=("kind", *errors), rows=kinds).markdown())
+    if chosen.versus:
+        print_paired(title, columns, chosen.versus)
+
+
+def columns_of(scores: list[LinkScore]) -> NDArray[np.float64]:
+    """Return (D, 3): of each document correct links, links, and mentions with an entity."""
+    return np.array([[score.right, score.links, score.mentions] for score in scores], float)
+
+
+def print_paired(title: str, columns: dict[str, dict[str, NDArray[np.float64]]], versus: str) -> None:
+    """Write the table of models beside those of the name *versus*."""
+    names = ("set", "model", "versus", "F1", "F1 versus", "difference", "p")
+    rows = paired_rows(columns, versus)
+    print(Table(title=f"{title}, paired", notes=PAIRED, columns=names, rows=rows).markdown())
 
 
 def main() -> None:
@@ -430,10 +422,10 @@ def main() -> None:
         parsed.add_argument("--kb", default="aida")
         parsed.add_argument("--model", action="append", required=True)
         parsed.add_argument("--coherence", choices=["graph"])
+        parsed.add_argument(
+            "--versus", metavar="NAME", help="model, without the number of a seed, to compare with"
+        )
     end_to_end.add_argument("--tagger", required=True, help="whose names are linked")
-    table.add_argument(
-        "--versus", metavar="NAME", help="model, without the number of a seed, to compare with"
-    )
     table.add_argument("--given", type=Path, metavar="OUT_DIR", help="with the published candidates")
     chosen = parser.parse_args()
     if chosen.verb == "documents":
@@ -464,9 +456,11 @@ def main() -> None:
     title = f"AIDA, spans given, candidates {'given' if chosen.given else f'of {chosen.kb}'}"
     print(Table(title=title, notes=NOTES, columns=(*columns, "threshold", "CPU s"), rows=rows).markdown())
     if chosen.versus:
-        paired = ("set", "model", "versus", "F1", "F1 versus", "difference", "p")
-        compared = paired_rows(answers, chosen.versus)
-        print(Table(title=f"{title}, paired", notes=PAIRED, columns=paired, rows=compared).markdown())
+        columns_by_set = {
+            model: {split: columns_at(sets[split], best_threshold(sets["testa"])) for split in SETS}
+            for model, sets in answers.items()
+        }
+        print_paired(title, columns_by_set, chosen.versus)
 
 
 if __name__ == "__main__":

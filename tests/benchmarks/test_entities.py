@@ -10,10 +10,11 @@ from benchmarks.entities import (
     accuracy_and_f1,
     best_threshold,
     columns_at,
-    count_errors,
+    columns_of,
     mean_f1,
     paired_rows,
     row,
+    scores_at,
     seeds_of,
     with_interval,
 )
@@ -69,15 +70,15 @@ def test_the_mean_f1_of_seeds_is_of_columns_side_by_side():
 
 
 def test_seeds_are_compared_with_those_of_another_model_and_with_a_model_without():
-    good, bad = [[CORRECT]] * 30, [[WRONG]] * 30
-    answers = {
+    good, bad = columns_at([[CORRECT]] * 30, 0.0), columns_at([[WRONG]] * 30, 0.0)
+    columns = {
         "bad": {"testa": bad, "testb": bad},
         "good-0": {"testa": good, "testb": good},
         "good-1": {"testa": good, "testb": bad},
         "same-0": {"testa": good, "testb": good},
         "same-1": {"testa": good, "testb": bad},
     }
-    rows = {(split, group): cells for split, group, _, *cells in paired_rows(answers, "good")}
+    rows = {(split, group): cells for split, group, _, *cells in paired_rows(columns, "good")}
     assert list(rows) == [("testa", "bad"), ("testb", "bad"), ("testa", "same"), ("testb", "same")]
     assert rows["testa", "bad"][:3] == ["0.00", "100.00", "-100.00 [-100.0, -81.0]"]
     assert rows["testb", "bad"][:2] == ["0.00", "50.00"]
@@ -90,16 +91,13 @@ def _link(start, end, entity, score, *others):
     return Link(start, end, "", "kb", entity, None, "", score, entity is None, candidates)
 
 
-def test_errors_are_counted_by_kind():
-    gold = [
-        Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, "C"), Labelled(9, 11, "D"),
-        Labelled(12, 16, "E"), Labelled(20, 22, "F"), Labelled(30, 32, None), Labelled(40, 42, "A"),
-    ]  # fmt: skip
+def test_links_below_the_threshold_are_nil_and_their_candidates_count():
+    gold = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, "C"), Labelled(9, 11, "D")]
     links = [
         _link(0, 2, "A-redirect", 0.9), _link(3, 5, "X", 0.9, "B"), _link(6, 8, "X", 0.9),
-        _link(9, 11, "D", 0.1), _link(13, 15, "E", 0.9), _link(30, 32, "Y", 0.9), _link(50, 52, "Z", 0.1),
-        _link(40, 42, None, 0.9),
+        _link(9, 11, "D", 0.1), _link(30, 32, "Y", 0.9),
     ]  # fmt: skip
-    counts = count_errors([LinkedGold(gold, links)], 0.5, lambda name: name.removesuffix("-redirect"))
-    assert [*counts] == [*KINDS] and [*counts.values()] == [1, 2, 2, 1, 1, 2, 1, 1]
-    assert sum([*counts.values()][:5]) == sum(mention.entity is not None for mention in gold)
+    [score] = scores_at([LinkedGold(gold, links)], 0.5, lambda name: name.removesuffix("-redirect"))
+    kinds = {kind: getattr(score, kind) for kind in KINDS if getattr(score, kind)}
+    assert kinds == {"right": 1, "wrong_choice": 2, "no_candidate": 1, "link_wrong": 2, "link_nowhere": 1}
+    assert columns_of([score]).tolist() == [[1, 4, 4]]
