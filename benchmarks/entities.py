@@ -367,7 +367,7 @@ def whole(scores: Iterable[LinkScore]) -> LinkScore:
 
 
 def end_to_end_scores(linker: Linker, page: Pages) -> tuple[float, dict[str, list[LinkScore]]]:
-    """Link what the tagger finds, and return a threshold, the best on testa, and scores by set and document."""
+    """Link what the tagger finds, and return the best threshold on testa, and scores by set and document."""
     sets = linked_sets(linker)
     tried = [2 * step / STEPS for step in range(STEPS // 2)]
     threshold = max(tried, key=lambda value: whole(scores_at(sets["testa"], value, page)).f1)
