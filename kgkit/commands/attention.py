@@ -76,6 +76,11 @@ def attention(
         write_json({"texts": texts, **_as_dict(shown)})
     elif svg is None:
         columns = [Column(heading="map"), *(Column(heading=name, align="right") for name in ("cells", "of"))]
+        if not shown.maps:
+            raise UsageError(
+                f"{model} reads no maps: it is a control, or no source of a map was named; --svg and --json "
+                "show its attention"
+            )
         every = f"{shown.words**2:,}"
         write_table(columns, [[name, f"{count:,}", every] for name, count in shown.cells.items()])
 

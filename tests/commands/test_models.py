@@ -200,6 +200,23 @@ def test_prune_names_every_model_that_needs_what_it_removes(home):
     assert pruned.err == f"warning: the model facts needs words@{kb.build}: train it again\n"
 
 
+def test_a_build_that_goes_with_an_addition_is_missed_by_the_models_that_need_it(home):
+    with build(home, RECORDS, name="words") as kb:
+        needs = {"words": kb.build}
+    publish(home, kbert(kbs=needs))
+    for number, expected in enumerate(
+        [[], [f"warning: the model facts needs words@{kb.build}: train it again"], []]
+    ):
+        source = home / f"more{number}.jsonl"
+        source.write_text(json.dumps({"key": f"cat{number}", "label": "cat"}))
+        added = run("kb", "add", "words", source, "--home", home)
+        assert added.code == 0, added.err
+        assert [line for line in added.err.splitlines() if line.startswith("warning")] == expected
+    edits = home / "edits.jsonl"
+    edits.write_text('{"key": "cat0", "label": "Cat"}')
+    assert "warning" not in run("kb", "edit", "words", edits, "--home", home).err
+
+
 def test_help_of_every_model_option_names_the_list():
     scored = "wsd el ner ppl cloze wic relation typing classification tagging ranking"
     commands = ["link", "tag", *(f"evaluate {task}" for task in scored.split())]

@@ -115,6 +115,8 @@ def test_a_map_tells_names_apart_that_were_never_read_and_no_control_can(home, s
         "kambert", name="control", home=home, kbs=["friends"], **settings(steps=2, control=True)
     ).manifest
     assert (control.maps, control.needs.kbs, control.linker) == ((), {}, "")
+    shown = run("attention", "a dog", "--model", "control", "--device", "cpu", "--home", home.path)
+    assert shown.code and "control reads no maps" in shown.err and not shown.out
     texts = ["name30 is the dog or the tree", "name31 is the dog or the tree"]  # [UNK] is the dog …
     for name, alike in (("knows", False), ("control", True)):
         with open_model(name, "predictor", home=home, device="cpu") as model:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from kgkit.commands.kb.lost_builds import lost_builds_warned
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import plain, write_json, write_line
@@ -181,7 +182,11 @@ def build_kb(
         return
     for sentence in sentences[:1]:
         messages.write(sentence)
-    with messages.progress(f"building {name or builder}") as show:
+    where = Home.find(home)
+    with (
+        lost_builds_warned(where, name or builder, messages),
+        messages.progress(f"building {name or builder}") as show,
+    ):
 
         def tell(stage: str, read: int, _: int) -> None:
             if stage.startswith(GOING_ON):
@@ -189,7 +194,6 @@ def build_kb(
             else:
                 show(f"{stage} {read:,} records" if read else stage, read)
 
-        where = Home.find(home)
         before = where.kb(name or builder).published()
         additions = _additions(where.kb(name or builder), before)
         built = build(

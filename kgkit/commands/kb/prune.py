@@ -1,19 +1,13 @@
 """`kgkit kb prune`: remove the builds that a newer one has replaced."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from kgkit.commands.kb.lost_builds import warn_of_lost_builds
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import write_json, write_line
-from kgkit.errors import KgkitError
-
-if TYPE_CHECKING:
-    from kgkit.home import Home
 
 
 def prune(
@@ -43,8 +37,7 @@ def prune(
     removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
-    for model, build in _models_without_build(where, removed):
-        Messages(quiet=quiet).write(f"warning: the model {model} needs {build}: train it again")
+    warn_of_lost_builds(where, removed, Messages(quiet=quiet))
     if as_json:
         write_json(removed)
     else:
@@ -52,16 +45,3 @@ def prune(
             write_line(build)
     if not removed and unfinished.isdisjoint(names):
         Messages(quiet=quiet).write("nothing to remove")
-
-
-def _models_without_build(home: "Home", removed: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the models that need a build that was removed, and which."""
-    from kgkit.models.folder import find_model_folder, model_names
-    from kgkit.models.manifest import read_header
-    from kgkit.models.needs import lost_builds
-    from kgkit.versions import read_current
-
-    for name in model_names(home):
-        with suppress(KgkitError):  # who opens it says what is wrong
-            needs = read_current(partial(find_model_folder, name, home), read_header).needs
-            yield from ((name, build) for build in lost_builds(needs, home, removed))
