@@ -57,7 +57,10 @@ class OtherTexts:
             DamagedModel: if they cannot be read.
         """
         try:
-            return cls(msgspec.json.decode((folder / FILE).read_bytes(), type=list[Texts]))
+            texts = msgspec.json.decode((folder / FILE).read_bytes(), type=list[Texts])
+            if not all(texts):
+                raise UsageError("an example in it has no text")
+            return cls(texts)
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError, UsageError) as error:
             raise damaged(folder, f"{FILE} cannot be read: {error}") from error
 

@@ -156,6 +156,22 @@ def test_with_a_ridge_the_fit_is_that_of_the_normal_equations():
     np.testing.assert_allclose(weight, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e19])
+def test_numbers_that_cannot_be_squared_are_refused(number):
+    rows = np.eye(4, dtype=np.float32)
+    wrong = rows.copy()
+    wrong[2, 1] = number
+    for source, target in ((wrong, rows), (rows, wrong)):
+        with pytest.raises(UsageError, match="not finite, or too large to be squared: make them anew"):
+            fit_map(source, target, every(4), AlignConfig(held_out=0))
+
+
+@pytest.mark.parametrize("settings", [{"ridge": np.inf}, {"ridge": 1e308}, {"seed": -1}])
+def test_settings_of_a_map_out_of_range_are_refused(settings):
+    with pytest.raises(UsageError, match=f"{next(iter(settings))} is "):
+        AlignConfig(**settings)
+
+
 def test_a_ridge_does_not_change_the_rank_that_is_told():
     rows, mapped, _ = planted(6, 10, 20, 3)
     assert fit_map(rows, mapped, every(10), AlignConfig(ridge=0.1)).report.rank == 10

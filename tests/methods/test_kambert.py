@@ -321,9 +321,10 @@ def test_a_control_reads_the_maps_of_another_text(home, settings):
     assert again != example.texts and maps.size == 7 and maps.maps["knowledge"].nonzero() == 2
     folder = find_trained(home, "others")
     content = (folder / "other_texts.json").read_text()
-    (folder / "other_texts.json").write_text(content.replace("[", "{", 1))
-    with pytest.raises(DamagedModel, match=r"other_texts\.json cannot be read"):
-        OtherTexts.open(folder)
+    for damaged in (content.replace("[", "{", 1), '[[], ["x"], ["y"]]'):
+        (folder / "other_texts.json").write_text(damaged)
+        with pytest.raises(DamagedModel, match=r"other_texts\.json cannot be read"):
+            OtherTexts.open(folder)
     with pytest.raises(UsageError, match="maps of other texts need two texts at least"):
         OtherTexts([("a dog",), ("a dog",)])
 
@@ -665,3 +666,6 @@ def test_a_model_without_weights_of_its_own_is_not_trained(home, masked_lm, plai
     arguments = {"task": "mlm", "data": plain_text, "encoder": str(masked_lm), "size": 16, "device": "cpu"}
     with pytest.raises(UsageError, match="the kernel none has no weights to train"):
         kgkit.train("kambert", name="x", home=home, kernel="none", skip=False, **arguments)
+    for others in ({"kernel": "1"}, {"alpha": 0.0, "skip": False}):
+        with pytest.raises(UsageError, match="has no weights to train as it is set"):
+            kgkit.train("kambert", name="x", home=home, **others, **arguments)

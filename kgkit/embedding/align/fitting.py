@@ -27,6 +27,8 @@ Rows = NDArray[np.float32]
 Wide = NDArray[np.float64]
 
 _BLOCK = 4096  # anchors, or rows of the target, that are taken at once
+_LARGEST = 1e18  # its square is a number in float32
+_MOST_RIDGE = 1e6
 _RESOLUTION = float(np.finfo(np.float32).eps)
 _ENOUGH = 10  # anchors for each number of a vector, beyond which more of them would not raise the rank
 _WILD = 1.5  # an error on held-out anchors beyond which a map is said to fit noise
@@ -48,7 +50,8 @@ class AlignConfig:
 
     def __post_init__(self) -> None:
         check_range(self, "held_out", least=0, below=1)
-        check_range(self, "ridge", least=0)
+        check_range(self, "seed", least=0)
+        check_range(self, "ridge", least=0, most=_MOST_RIDGE)
         check_range(self, "most_checked", least=1)
         if not self.neighbours or min(self.neighbours) < 1:
             raise UsageError(f"neighbours is {self.neighbours}; they are numbers from 1")
@@ -143,9 +146,9 @@ def fit_map(
     train, held_out = split(anchors, config.held_out, config.seed)
     tell = progress or (lambda stage, step, total: None)
     tell("fitting", 0, 4)
+    weight, rank = solve(source, target, train, config.ridge)
     target_norms = norms_of(target, anchors.target)
     norm = target_norms.mean if config.rescale else None
-    weight, rank = solve(source, target, train, config.ridge)
     tell("fitting", 1, 4)
     on_train = check(weight, source, target, train, config, norm)
     tell("fitting", 2, 4)
@@ -203,12 +206,20 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
 
     Directions in which the rows are smaller than float32 resolves beside the largest are left out: encoders
     have numbers that are the same for all texts but for rounding, and W would fit that to the target.
+
+    Raises:
+        UsageError: if a number is not finite, or its square is none in float32.
     """
     width = source.shape[1]
     triangle: Wide = np.zeros((0, width + target.shape[1]))
     for begin in range(0, len(anchors.source), _BLOCK):
         rows = slice(begin, begin + _BLOCK)
         both = np.hstack([source[anchors.source[rows]], target[anchors.target[rows]]]).astype(np.float64)
+        if not (np.abs(both) < _LARGEST).all():
+            raise UsageError(
+                "vectors have numbers that are not finite, or too large to be squared: make them anew "
+                "(`kgkit embed`, or the encoder)"
+            )
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
     factor, right = triangle[:width, :width], triangle[:width, width:]
     singular = np.linalg.svd(factor, compute_uv=False)

@@ -142,6 +142,13 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
     return Plan((encoder.fingerprint, beginning.identity), train, needs=beginning.fields["needs"])
 
 
+def _learns(config: KamBertConfig) -> bool:
+    """Return whether the logits of attention depend on a weight that is learnt."""
+    if config.kernel == "1":
+        return config.alpha > 0 and bool(config.maps)
+    return (config.has_skip and config.layers > 1) or (config.alpha > 0 and config.kernel == "3")
+
+
 def _begin_head(
     masked_lm: "MaskedLanguageModel", beginning: "MapsBeginning", training: KamBertTraining
 ) -> KamBert:
@@ -153,10 +160,10 @@ def _begin_head(
     model = masked_lm.model
     drawn = torch.Generator().manual_seed(training.seed)
     kambert = KamBert(model, KamBertConfig.of(model, **beginning.config), generator=drawn)
-    if not any(True for _ in kambert.mixing.parameters()):
+    if not _learns(kambert.config):
         raise UsageError(
             f"the kernel {training.kernel} has no weights to train as it is set: choose another kernel, or "
-            "skip connections"
+            "skip connections, an α above 0, or for the kernel 1 a source of a map"
         )
     for parameter in model.parameters():
         parameter.requires_grad_(False)
