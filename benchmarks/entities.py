@@ -350,14 +350,14 @@ def scores_at(documents: list[LinkedGold], threshold: float, page: Pages) -> lis
     """Return the score of each document's links that score *threshold* at least; the others are NIL."""
     scores = []
     for gold, links in documents:
-        kept = [
+        answers = [
             Labelled(
                 link.start, link.end, link.entity if link.score >= threshold else None,
                 tuple(candidate.entity for candidate in link.candidates),
             )
             for link in links
         ]  # fmt: skip
-        scores.append(score_document(gold, kept, page))
+        scores.append(score_document(gold, answers, page))
     return scores
 
 

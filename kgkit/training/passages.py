@@ -44,16 +44,16 @@ def passages_of(
     tokens, room = reader.tokens, reader.room(1)
     longest = reader.room(2) // 2 if paired else room
     learnt: list[list[MeasuredSentence]] = []
-    held: list[list[MeasuredSentence]] = []
+    held_out_texts: list[list[MeasuredSentence]] = []
     documents = count_items(
         chain.from_iterable(map(read_plain, training.data)), "reading documents", progress
     )
     for number, document in enumerate(documents):
         is_held_out = not training.dev and number % _TEXTS_HELD_OUT == _TEXTS_HELD_OUT - 1
-        into, most = (held, room) if is_held_out else (learnt, longest)
+        into, most = (held_out_texts, room) if is_held_out else (learnt, longest)
         into += measure_sentences([document], tokens, most)
     for document in chain.from_iterable(map(read_plain, training.dev)):
-        held += measure_sentences([document], tokens, room)
+        held_out_texts += measure_sentences([document], tokens, room)
     if paired:
         drawn = np.random.default_rng(training.seed)
         learn = list(passage_pairs(learnt, tokens, reader.room(2), drawn))
@@ -61,6 +61,6 @@ def passages_of(
         learn = list(single_passages(learnt, room))
     if not learn:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
-    held_out = list(single_passages(held, room))[:_PASSAGES]
+    held_out = list(single_passages(held_out_texts, room))[:_PASSAGES]
     warn_of_few_held_out(len(held_out), "passages")
     return HeldOut(learn, held_out)
