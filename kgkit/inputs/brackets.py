@@ -10,6 +10,8 @@ _BRACKETS: Final = re.compile(r"\(|\)|[^\s()]+")
 _EMPTY: Final = "-NONE-"
 """The tag of what the Penn Treebank has in a tree, and not in the text."""
 
+_MAX_DEPTH: Final = 1_000
+
 
 class BracketedSentence(NamedTuple):
     """A sentence with its phrases: the words of a tree, and what is in brackets."""
@@ -28,7 +30,7 @@ def read_brackets(tree: str) -> BracketedSentence:
         tree: one tree, as the Penn Treebank or any parser has it; traces (`-NONE-`) are left out.
 
     Raises:
-        UsageError: if brackets do not match.
+        UsageError: if brackets do not match, or more than 1,000 of them are in each other.
     """
     words, phrases = list[str](), list[PhraseSpan]()
     stack: list[_OpenBracket] = []
@@ -36,6 +38,10 @@ def read_brackets(tree: str) -> BracketedSentence:
     for part in _BRACKETS.findall(tree):
         if part == "(":
             stack.append(_OpenBracket(len(words)))
+            if len(stack) > _MAX_DEPTH:
+                raise UsageError(
+                    f"a tree has more than {_MAX_DEPTH:,} brackets in each other, which no sentence's has"
+                )
         elif not stack:
             raise UsageError(f"a tree has {part!r} outside of its brackets: {tree.strip()[:60]!r}")
         elif part == ")":

@@ -15,6 +15,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.maps import (
+    MAPS,
     MapName,
     PhraseSpan,
     WordAssociations,
@@ -29,8 +30,9 @@ from kgkit.inputs.maps import (
 )
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
+from kgkit.inputs.texts import SIZE, TextPieces, TextReader, TokenizedText
 from kgkit.kb import KnowledgeBase
+from kgkit.ranges import check_range
 from kgkit.text import fold, token_spans
 from kgkit.types import NO_CANDIDATES
 
@@ -98,7 +100,8 @@ class MapBuilder:
         auxiliary: number of auxiliary words of a text, or of a pair.
 
     Raises:
-        UsageError: if a map lacks what it is made from.
+        UsageError: if there is no such map, or one comes twice or lacks what it is made from; if *auxiliary*
+            is below 0.
 
     Examples:
         >>> builder = MapBuilder(["entity"])
@@ -115,69 +118,121 @@ class MapBuilder:
         auxiliary: int = 0,
     ) -> None:
         self.maps, self.table, self.kbs, self.auxiliary = tuple(maps), table, dict(kbs or {}), auxiliary
+        check_range(self, "auxiliary", least=0)
+        if wrong := [name for name in self.maps if name not in MAPS or self.maps.count(name) > 1]:
+            raise UsageError(f"the map {wrong[0]!r}: name each of {', '.join(MAPS)} once, or not")
         if table is None and ("correlation" in self.maps or auxiliary):
             raise UsageError("correlations and auxiliary words come from a PMI table: name one")
         if "knowledge" in self.maps and not self.kbs:
             raise UsageError("the map of a knowledge base needs one: name it")
 
-    def __call__(self, texts: Sequence[AnnotatedText], hidden: Sequence[int] = ()) -> TextMaps:
+    def __call__(
+        self, texts: Sequence[AnnotatedText], hidden: Sequence[int] = (), read: Sequence[int] | None = None
+    ) -> TextMaps:
         """Return the maps of a text, or of a pair.
 
         Args:
             texts: one text, or two.
             hidden: numbers of words that are to be predicted: no map depends on them.
+            read: number of words of each text, from its first on, that have cells, and by which auxiliary
+                words are chosen; None: all of them.
+
+        Raises:
+            UsageError: if a span, or one of these numbers, goes beyond a text.
         """
-        spans = [token_spans(text.text) for text in texts]
+        parts = _texts_in_words(texts, read)
+        size = parts[-1].shift + len(parts[-1].words) if parts else 0
+        visible = np.array([part.shift + word for part in parts for word in range(part.read)], np.int64)
+        if not all(0 <= word < size for word in hidden):
+            raise UsageError(f"the words {list(hidden)} are hidden, and the text has {size} words, from 0 on")
+        visible = np.setdiff1d(visible, np.array([*hidden], np.int64))
         words = [
-            fold(text.text[start:end]) for text, own in zip(texts, spans, strict=True) for start, end in own
+            fold(part.text.text[slice(*part.words[word - part.shift])])
+            for part in parts
+            for word in visible[(visible >= part.shift) & (visible < part.shift + part.read)].tolist()
         ]
-        for number in hidden:
-            words[number] = ""
-        auxiliary = (
-            [] if self.table is None else auxiliary_words([*filter(None, words)], self.table, self.auxiliary)
-        )
-        shifts = np.cumsum([0, *map(len, spans)]).tolist()  # of the words of each text
-        parts = [*zip(texts, spans, shifts, strict=False)]
+        auxiliary = [] if self.table is None else auxiliary_words(words, self.table, self.auxiliary)
         maps = dict[MapName, WordMap]()
         for name in self.maps:
             if name == "correlation":
                 assert self.table is not None  # checked when it was made
-                maps[name] = correlation_map(words, self.table, auxiliary)
+                where = np.append(visible, size + np.arange(len(auxiliary)))
+                correlations = correlation_map(words, self.table, auxiliary)
+                maps[name] = correlations.spread(where, where + 1, size + len(auxiliary))
             else:
-                maps[name] = self._map_of_spans(name, parts, len(words)).without(hidden)
-        return TextMaps(maps, len(words), tuple(auxiliary))
+                maps[name] = self._map_of_spans(name, parts, size).without(hidden)
+        return TextMaps(maps, size, tuple(auxiliary))
 
-    def _map_of_spans(
-        self,
-        name: MapName,
-        parts: Sequence[tuple[AnnotatedText, Sequence[tuple[int, int]], int]],
-        size: int,
-    ) -> WordMap:
-        """Return a map that is made of the spans of texts, with the words of each and where these begin."""
+    def _map_of_spans(self, name: MapName, parts: "Sequence[_TextInWords]", size: int) -> WordMap:
+        """Return a map that is made of the spans of texts."""
         if name == "entity":
-            names = [word_ranges(words, text.names) + shift for text, words, shift in parts]
-            return entity_map(size, map(tuple, np.concatenate(names).tolist()))
+            return entity_map(size, [words for part in parts for words in part.ranges(part.text.names)])
         if name == "phrase":
             phrases = [
                 PhraseSpan(first, end, phrase.level)
-                for text, words, shift in parts
+                for part in parts
                 for phrase, (first, end) in zip(
-                    text.phrases,
-                    (word_ranges(words, [phrase[:2] for phrase in text.phrases]) + shift).tolist(),
-                    strict=True,
+                    part.text.phrases, part.ranges(phrase[:2] for phrase in part.text.phrases), strict=True
                 )
             ]
             return phrase_map(size, phrases)
         maps = []
         for kb_name, kb in self.kbs.items():
-            links = [text.links.get(kb_name, ()) for text, _, _ in parts]
+            links = [part.text.links.get(kb_name, ()) for part in parts]
             ranges = [
-                word_ranges(words, [link[:2] for link in own]) + shift
-                for own, (_, words, shift) in zip(links, parts, strict=True)
+                words
+                for own, part in zip(links, parts, strict=True)
+                for words in part.ranges(link[:2] for link in own)
             ]
             entities = [link.entity for own in links for link in own]
-            maps.append(knowledge_map(size, np.concatenate(ranges).tolist(), entities, kb))
+            maps.append(knowledge_map(size, ranges, entities, kb))
         return join_maps(maps)
+
+
+class _TextInWords(NamedTuple):
+    """A text of those that maps are made of.
+
+    Attributes:
+        text: the text.
+        words: spans of its words, in code points.
+        shift: words of the texts before it.
+        read: number of its words, from the first on, that have cells.
+    """
+
+    text: AnnotatedText
+    words: Sequence[tuple[int, int]]
+    shift: int
+    read: int
+
+    def ranges(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the words of each span that are read, counted over all texts; an empty range: none."""
+        ranges = np.minimum(word_ranges(self.words, spans), self.read) + self.shift
+        return [(first, end) for first, end in ranges.tolist()]
+
+
+def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[int] | None) -> list[_TextInWords]:
+    """Return texts with their words, and how many of them are read; None: all.
+
+    Raises:
+        UsageError: if a span goes beyond its text, or more words are to be read than there are.
+    """
+    parts, shift = list[_TextInWords](), 0
+    for index, text in enumerate(texts):
+        words = token_spans(text.text)
+        count = len(words) if read is None else read[index]
+        if not 0 <= count <= len(words):
+            raise UsageError(f"{count} words of a text are to be read, and it has {len(words)}")
+        links = ((f"link to {kb}", own) for kb, own in text.links.items())
+        for what, spans in (("name", text.names), ("phrase", text.phrases), *links):
+            for start, end, *_ in spans:
+                if not 0 <= start <= end <= len(text.text):
+                    raise UsageError(
+                        f"the span of a {what} is {start} to {end}, and its text has {len(text.text)} "
+                        "characters: give code points, the start first"
+                    )
+        parts.append(_TextInWords(text, words, shift, count))
+        shift += len(words)
+    return parts
 
 
 class WordTextReader(TextReader):
@@ -207,10 +262,7 @@ class WordTextReader(TextReader):
             text, parts = self.tokenize(example)
             spans, indices, shift = [np.zeros((0, 2), np.int64)], [np.zeros(0, np.int64)], 0
             for words, part in zip(map(token_spans, example), parts, strict=True):
-                ranges = np.minimum(
-                    np.array([part.pieces.within(*word) for word in words], np.int64).reshape(-1, 2),
-                    part.length,
-                )
+                ranges = _pieces_read(words, part)
                 own = np.flatnonzero(ranges[:, 0] < ranges[:, 1])
                 spans.append(ranges[own] + part.begin)
                 indices.append(own + shift)
@@ -222,6 +274,18 @@ class WordTextReader(TextReader):
             )  # fmt: skip
             yield text._replace(mentions={WORDS: mentions})
 
+    def words_read(self, texts: Sequence[str]) -> list[int]:
+        """Return how many words of a text, or of each of a pair, are read: up to the last with a piece."""
+        _, parts = self.tokenize(texts)
+        ranges = [_pieces_read(token_spans(text), part) for text, part in zip(texts, parts, strict=True)]
+        return [int(np.flatnonzero(own[:, 0] < own[:, 1]).max(initial=-1)) + 1 for own in ranges]
+
+
+def _pieces_read(words: Sequence[tuple[int, int]], part: TextPieces) -> Numbers:
+    """Return (W, 2) the pieces of the words of a text that are read, ends exclusive."""
+    ranges = np.array([part.pieces.within(*word) for word in words], np.int64).reshape(-1, 2)
+    return np.minimum(ranges, part.length)
+
 
 class KamBertReader(WordTextReader):
     """Reads texts for a KAM-BERT, with their maps.
@@ -229,7 +293,11 @@ class KamBertReader(WordTextReader):
     Args:
         encoder: encoder whose tokenizer cuts them.
         builder: what makes their maps; one without maps and auxiliary words for a control.
-        size: number of word pieces of a text, special ones included; auxiliary words are not counted.
+        size: number of word pieces of a text, special ones included; auxiliary words are not counted, and
+            have as many pieces at most: words for which there is no room are left out.
+
+    Raises:
+        UsageError: if there are more auxiliary words than *size*; as `TextReader` does.
 
     Examples:
         >>> reader = KamBertReader(encoder, MapBuilder(["entity"]))
@@ -240,6 +308,11 @@ class KamBertReader(WordTextReader):
 
     def __init__(self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE) -> None:
         super().__init__(encoder, size=size)
+        if builder.auxiliary > size:
+            raise UsageError(
+                f"{builder.auxiliary} auxiliary words beside texts of {size} word pieces: "
+                f"choose at most {size}"
+            )
         self.builder = builder
         self._pieces: dict[str, tuple[int, ...]] = {}  # of auxiliary words
 
@@ -249,8 +322,9 @@ class KamBertReader(WordTextReader):
         Raises:
             UsageError: if there are more texts than two, or none.
         """
-        [text] = self([tuple(text.text for text in texts)])
-        return MappedText(text, self.builder(texts))
+        own = tuple(text.text for text in texts)
+        [text] = self([own])
+        return MappedText(text, self.builder(texts, read=self.words_read(own)))
 
     def batch(self, texts: Sequence[MappedText]) -> "KamBertInputs":
         """Return texts padded to the longest, with the cells of their maps."""
@@ -260,7 +334,7 @@ class KamBertReader(WordTextReader):
 
         inputs = self.pad([text.text for text in texts])
         length = inputs["input_ids"].shape[1]  # N
-        pieces = [[self._word_pieces(word) for word in text.maps.auxiliary] for text in texts]
+        pieces = [self._auxiliary_pieces(text.maps.auxiliary) for text in texts]
         counts = [sum(map(len, own)) for own in pieces]
         # An empty place between a text and its auxiliary words: no kernel joins the last of the one and the
         # first of the others, whatever padding stands between them.
@@ -287,11 +361,16 @@ class KamBertReader(WordTextReader):
             inputs.get("token_type_ids"),
         )
 
-    def _word_pieces(self, word: str) -> tuple[int, ...]:
-        """Return the word pieces of an auxiliary word."""
-        if word not in self._pieces:
-            self._pieces[word] = tuple(self.tokens(word).ids.tolist())
-        return self._pieces[word]
+    def _auxiliary_pieces(self, words: Iterable[str]) -> list[tuple[int, ...]]:
+        """Return the word pieces of auxiliary words; of those for which there is no room, none."""
+        pieces, room = list[tuple[int, ...]](), self.size
+        for word in words:
+            if word not in self._pieces:
+                self._pieces[word] = self.tokens.inside(word)
+            own = self._pieces[word] if len(self._pieces[word]) <= room else ()
+            pieces.append(own)
+            room -= len(own)
+        return pieces
 
 
 def _piece_ranges(text: MappedText, lengths: Sequence[int], first: int) -> tuple[Numbers, Numbers]:

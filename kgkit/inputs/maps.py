@@ -21,6 +21,7 @@ Departures:
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -35,6 +36,8 @@ MAPS: Final[tuple[MapName, ...]] = get_args(MapName)
 """The names of the maps, in the order in which a model has them."""
 
 Values = NDArray[np.float32]
+
+_MOST_CELLS: Final = 4_000_000  # of blocks that may overlap
 
 
 class WordAssociations(Protocol):
@@ -145,6 +148,8 @@ class WordMap(NamedTuple):
         first_rows, end_rows, first_columns, end_columns = self.blocks.T
         widths = end_columns - first_columns
         counts = (end_rows - first_rows) * widths  # (C,)
+        if counts.sum() > max(_MOST_CELLS, 4 * len(counts)):
+            return self._without_overlap().cells()
         block = np.repeat(np.arange(len(counts)), counts)
         offsets = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = first_rows[block] + offsets // widths[block]
@@ -155,6 +160,18 @@ class WordMap(NamedTuple):
         cells = cells[order]
         last_of_cell = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
         return MapCells(rows[last_of_cell], columns[last_of_cell], values[last_of_cell])
+
+    def _without_overlap(self) -> "WordMap":
+        """Return the same map in blocks that do not overlap: however many cells its own have in common."""
+        edges = np.unique(self.blocks)
+        grid = np.zeros((len(edges), len(edges)), np.float32)  # of the cells between edges
+        corners = np.searchsorted(edges, self.blocks)
+        for index in np.argsort(self.values, kind="stable").tolist():
+            first_row, end_row, first_column, end_column = corners[index].tolist()
+            grid[first_row:end_row, first_column:end_column] = self.values[index]
+        rows, columns = np.nonzero(grid)
+        blocks = np.stack([edges[rows], edges[rows + 1], edges[columns], edges[columns + 1]], 1)
+        return WordMap(self.size, blocks, grid[rows, columns])
 
     def nonzero(self) -> int:
         """Return how many cells are not zero."""
@@ -204,11 +221,13 @@ def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
     Raises:
         UsageError: if a level is below 1.
     """
-    chosen = [phrase for phrase in phrases if phrase.first < phrase.end]
-    if wrong := next((phrase for phrase in chosen if phrase.level < 1), None):
-        raise UsageError(f"a phrase has the level {wrong.level}; the lowest is 1")
-    blocks = ((phrase.first, phrase.end) * 2 for phrase in chosen)
-    return WordMap.of(size, blocks, (1 / phrase.level for phrase in chosen))
+    levels = dict[tuple[int, int], int]()  # the lowest of each span
+    for first, end, level in phrases:
+        if first < end:
+            levels[first, end] = min(level, levels.get((first, end), level))
+    if levels and (lowest := min(levels.values())) < 1:
+        raise UsageError(f"a phrase has the level {lowest}; the lowest is 1")
+    return WordMap.of(size, (span * 2 for span in levels), (1 / level for level in levels.values()))
 
 
 def correlation_map(words: Sequence[str], table: WordAssociations, others: Sequence[str] = ()) -> WordMap:
@@ -253,13 +272,17 @@ def knowledge_map(
         entities: entity of each, as ids of *kb*.
         kb: knowledge base; a fact in either direction makes two entities neighbours.
     """
-    ids = np.array([*entities], np.int64)
-    blocks = set[tuple[int, int, int, int]]()
+    words: dict[int, list[tuple[int, int]]] = {}  # of each entity
     for (first, end), entity in zip(ranges, entities, strict=True):
-        for index in np.flatnonzero(np.isin(ids, kb.neighbors(int(entity)))).tolist():
-            other = ranges[index]
-            if first < end and other[0] < other[1] and ids[index] != entity:
-                blocks |= {(first, end, *other), (*other, first, end)}
+        if first < end:
+            words.setdefault(int(entity), []).append((first, end))
+    ids = np.array([*words], np.int64)
+    blocks = set[tuple[int, int, int, int]]()
+    for entity, own in words.items():
+        for neighbor in ids[np.isin(ids, kb.neighbors(entity))].tolist():
+            if neighbor != entity:
+                for span, other in product(own, words[neighbor]):
+                    blocks |= {(*span, *other), (*other, *span)}
     return WordMap.of(size, sorted(blocks), [1.0] * len(blocks))
 
 

@@ -92,6 +92,15 @@ class PieceTokenizer:
         offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
         return WordPieces(np.array(encoding.ids, np.int64), offsets[:, 0], offsets[:, 1])
 
+    def inside(self, word: str) -> tuple[int, ...]:
+        """Return the ids of a word inside a text, behind white space.
+
+        Tokenizers of bytes, as RoBERTa's, have other pieces for a word that a text begins with.
+        """
+        pieces = self(f" {word}")
+        first, end = pieces.within(1, 1 + len(word))
+        return tuple(pieces.ids[first:end].tolist())
+
 
 def _lower(letter: str) -> str:
     lowered = letter.lower()

@@ -24,7 +24,7 @@ from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
 from kgkit.methods.contract import Beginning, Reading, Resources, group_parameters
 from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
-from kgkit.methods.kambert_settings import LINKS, KamBertTraining, is_file_of_trees
+from kgkit.methods.kambert_settings import DEFAULT_LINKER, LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import linker_sha256_of
 from kgkit.methods.map_sources import (
@@ -36,7 +36,7 @@ from kgkit.methods.map_sources import (
 from kgkit.methods.other_texts import OtherTexts, count_words
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.folder import BUILT_IN, name_in_home
+from kgkit.models.folder import BUILT_IN, lasting_name, name_in_home
 from kgkit.models.kambert import KAMBERT, KamBertManifest
 from kgkit.models.manifest import Needs, checking_settings
 
@@ -107,7 +107,8 @@ class KamBertMethod(EncoderMethod):
         chosen = {texts: texts if self._others is None else self._others(texts) for texts in new}
         annotated = iter(self._annotate(text for texts in chosen.values() for text in texts))
         for texts, mapped in chosen.items():
-            maps = self.reader.builder([next(annotated) for _ in mapped])
+            own = [next(annotated) for _ in mapped]
+            maps = self.reader.builder(own, read=self.reader.words_read(mapped))
             if self._others is not None:
                 maps = maps.fitted(count_words(texts))
             self._maps[texts] = maps
@@ -163,11 +164,15 @@ def begin_maps(
         UnknownName: if there is no such source.
     """
     kbs = [] if training.control else kbs
-    if is_file_of_trees(training.chunker, home):
-        training = replace(training, chunker=str(Path(training.chunker).absolute()))
-    if training.tagger == LINKS and not (kbs or training.control):
-        raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
+    if not (kbs or training.control):
+        _check_without_kb(training)
+    training = _with_lasting_names(training, home)
     maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
+    if training.other_maps and not (maps or terms or training.control):
+        raise UsageError(
+            "there are no maps, so none of another text: name what they are made from, as --tagger, or leave "
+            "out --other-maps"
+        )
     sources, builder = open_sources(training, maps, terms, kbs, home, device)
     for kb in kbs:
         if not kb.manifest.triples:
@@ -186,7 +191,7 @@ def begin_maps(
         "encoder": training.encoder, "size": training.size, "maps": maps,
         "needs": Needs(
             kbs=builds, exact=True,
-            linker="" if linker in BUILT_IN else name_in_home(home, linker) or linker,
+            linker="" if linker in BUILT_IN else linker,
             models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
         ),
         "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
@@ -194,6 +199,32 @@ def begin_maps(
         "sources": identities,
     }  # fmt: skip
     return MapsBeginning(config, sources, builder, (builds, linker_sha256, identities), fields)
+
+
+def _check_without_kb(training: KamBertTraining) -> None:
+    """Make sure that nothing is asked of a linker, as there is no knowledge base.
+
+    Raises:
+        UsageError: if something is.
+    """
+    if training.tagger == LINKS:
+        raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
+    if training.linker != DEFAULT_LINKER or training.coherence:
+        what = training.linker if training.linker != DEFAULT_LINKER else f"coherence {training.coherence}"
+        raise UsageError(
+            f"the linker ({what}) has nothing to link to: name a knowledge base with --kb, or leave it out"
+        )
+
+
+def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTraining:
+    """Return the settings with sources that are found from any directory."""
+    chunker = training.chunker
+    if is_file_of_trees(chunker, home):
+        chunker = str(Path(chunker).absolute())
+    tagger, pmi, linker = (
+        lasting_name(home, name) for name in (training.tagger, training.pmi, training.linker)
+    )
+    return replace(training, tagger=tagger, chunker=lasting_name(home, chunker), pmi=pmi, linker=linker)
 
 
 def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resources) -> Beginning:

@@ -66,7 +66,8 @@ def masked_maps(
         words = text.mentions[WORDS]
         positions = np.flatnonzero(labels != NOTHING)
         firsts, ends = np.searchsorted(positions, words.spans.T)
-        mapped.append(MappedText(text, reader.builder(own, words.indices[firsts < ends].tolist())))
+        read = reader.words_read([part.text for part in own])
+        mapped.append(MappedText(text, reader.builder(own, words.indices[firsts < ends].tolist(), read)))
     inputs = reader.batch(mapped)
     return MaskedMaps(inputs, pad_labels(masked, inputs.ids.shape[1]))
 

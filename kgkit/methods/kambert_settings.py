@@ -16,6 +16,8 @@ from kgkit.ranges import check_range
 LINKS: Final = "links"
 """The tagger that takes the links of the linker for names."""
 
+DEFAULT_LINKER: Final = "prior"
+
 
 def is_file_of_trees(chunker: str, home: Home) -> bool:
     """Return whether the source of phrases is a file, and no model of *home* has this name."""
@@ -62,7 +64,7 @@ class KamBertTraining(TaskTraining):
     pmi: str = field(default="", metadata={"metavar": "NAME"})
     correlation: bool = field(default=True, metadata={"option": " /--no-correlation"})
     terms: int | None = None
-    linker: str = field(default="prior", metadata={"metavar": "MODEL"})
+    linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
     coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     kernel: Literal["3", "1", "none"] = "3"
     alpha: float = 0.2
@@ -86,6 +88,16 @@ class KamBertTraining(TaskTraining):
         if not self.pmi and (self.terms or not self.correlation):
             what = f"{self.terms} auxiliary words" if self.terms else "what has no map of correlations"
             raise UsageError(f"{what}: auxiliary words come from a PMI table; name one with --pmi")
+        if self.pmi and not self.correlation and not self.auxiliary:
+            raise UsageError(
+                f"nothing is read from the PMI table {self.pmi}: ask for auxiliary words (--terms) or the "
+                "map of correlations, or leave it out"
+            )
+        if self.auxiliary > self.size:
+            raise UsageError(
+                f"{self.auxiliary} auxiliary words beside texts of {self.size} word pieces: "
+                f"--terms is at most {self.size}"
+            )
         if self.task == LANGUAGE_TASK:
             for gold in (self.gold, self.dev_gold):
                 refuse_gold_files(self.task, gold)

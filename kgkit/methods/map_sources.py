@@ -1,18 +1,28 @@
 """The sources of the maps of texts, opened by name: taggers, chunkers, linkers, PMI tables and KBs."""
 
+import hashlib
 import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kgkit.errors import MissingExtra, StaleModel, UnknownName, UsageError
+from kgkit.errors import (
+    KgkitError,
+    MissingExtra,
+    NotThere,
+    SourceError,
+    StaleModel,
+    UnknownName,
+    UsageError,
+)
 from kgkit.home import Home
 from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, MapBuilder
 from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
 from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.mention_tagger import SPACY
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.kambert_settings import LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
@@ -24,7 +34,9 @@ SpanKind = Literal["names", "chunks"]
 
 _SPACY: Final = "spacy"
 _TREES: Final = "trees"
-"""What a file of trees is identified by: trees of more texts may be added to it."""
+"""What the identity of a file of trees begins with."""
+
+_CHUNK: Final = 1 << 20  # bytes that are read at once
 
 
 class MapSources:
@@ -122,7 +134,7 @@ def open_sources(
     if "entity" in maps and settings.tagger != LINKS:
         names = open_span_finder(settings.tagger, "names", home, device)
     if "phrase" in maps and is_file_of_trees(settings.chunker, home):
-        chunks = ParsedSentences.read(Path(settings.chunker))
+        chunks = _read_trees(settings)
     elif "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
     if kbs:
@@ -134,13 +146,29 @@ def open_sources(
     return sources, MapBuilder(maps, table, {kb.name: kb for kb in kbs}, terms)
 
 
+def _read_trees(settings: KamBertTraining | KamBertManifest) -> ParsedSentences:
+    """Return the sentences of a file of trees.
+
+    Raises:
+        SourceError: if it cannot be read. Of what a manifest names no line is shown: a stranger's model may
+            name any file.
+    """
+    try:
+        return ParsedSentences.read(Path(settings.chunker))
+    except SourceError as error:
+        if isinstance(settings, KamBertTraining):
+            raise
+        raise SourceError(error.message, path=error.path, line=error.line) from None
+
+
 def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> FindMentions:
     """Return a function that finds names, or chunks, by a trained tagger or a spaCy pipeline.
 
     Each text is read once, however often it comes.
 
     Args:
-        name: name of a tagger, or of its folder; else of a spaCy pipeline that is installed as a package.
+        name: name of a tagger, or of its folder; else of a spaCy pipeline that is installed as a package,
+            with or without `spacy:` before it.
         kind: what is asked of a pipeline: its named entities, or its noun chunks.
         home: home of the taggers.
         device: torch device of a tagger.
@@ -154,11 +182,24 @@ def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> Find
         tagger: Callable[[Iterable[Document]], Iterable[Any]] = open_model(
             name, "tagger", home=home, device=device
         )
-    except UnknownName:
-        if not _is_pipeline(name):
-            raise
-        tagger = _spacy_finder(name, kind)
+    except (UnknownName, NotThere) as error:
+        pipeline = name.removeprefix(SPACY)
+        if not _is_pipeline(pipeline):
+            raise _unknown_source(name, kind, error) from None
+        tagger = _spacy_finder(pipeline, kind)
     return link_once(tagger, device)
+
+
+def _unknown_source(name: str, kind: SpanKind, error: KgkitError) -> KgkitError:
+    """Return the error of a name that no source of a map has."""
+    if name.startswith(SPACY):
+        return NotThere(
+            f"no spaCy pipeline {name.removeprefix(SPACY)!r} is installed as a package: a model is opened "
+            "with the version that it was trained with, which a folder does not have"
+        )
+    if kind == "chunks" and isinstance(error, UnknownName):
+        return UnknownName("tagger, spaCy pipeline or file of trees", name, error.names)
+    return error
 
 
 def _is_pipeline(name: str) -> bool:
@@ -205,36 +246,79 @@ def source_identities(
     settings: KamBertTraining | KamBertManifest, maps: Sequence[MapName], terms: int, home: Home
 ) -> dict[str, str]:
     """Return what identifies the taggers, chunkers and tables of a model, by their names."""
+    return {name: _identity(name, home) for name in _used_sources(settings, maps, terms)}
+
+
+def _used_sources(
+    settings: KamBertTraining | KamBertManifest, maps: Sequence[MapName], terms: int
+) -> dict[str, None]:
+    """Return the names of the taggers, chunkers and tables that maps are made from, each once."""
     used = (
         (settings.tagger, "entity" in maps and settings.tagger != LINKS),
         (settings.chunker, "phrase" in maps),
         (settings.pmi, "correlation" in maps or terms > 0),
     )
-    return {name: _identity(name, home) for name, is_used in used if is_used}
+    return {name: None for name, is_used in used if is_used}
 
 
-def _identity(name: str, home: Home) -> str:
-    """Return what identifies a tagger, a PMI table, a spaCy pipeline or a file of trees."""
+def _identity(name: str, home: Home, before: str = "") -> str:
+    """Return what identifies a tagger, a PMI table, a spaCy pipeline or a file of trees.
+
+    Args:
+        name: name of the source.
+        home: home of the models.
+        before: what identified it when a model was trained with it: a file of trees may have grown.
+    """
     if is_file_of_trees(name, home):
-        return _TREES
-    return linker_sha256_of(home, name) or f"{name} {_pipeline_version(name) or ''}".rstrip()
+        return _trees_identity(Path(name), before)
+    version = _pipeline_version(name.removeprefix(SPACY))
+    return linker_sha256_of(home, name) or f"{name} {version or ''}".rstrip()
+
+
+def _trees_identity(path: Path, before: str) -> str:
+    """Return `trees SIZE SHA256`, of the first SIZE bytes: trees may be put behind those that were there.
+
+    Raises:
+        SourceError: if the file cannot be read.
+    """
+    try:
+        kind, size, _ = before.split(" ")
+        length = int(size) if kind == _TREES else 0
+    except ValueError:
+        length = 0
+    length = length if length > 0 else path.stat().st_size
+    digest, remaining = hashlib.sha256(), length
+    try:
+        with path.open("rb") as file:
+            while remaining > 0 and (chunk := file.read(min(_CHUNK, remaining))):
+                digest.update(chunk)
+                remaining -= len(chunk)
+    except OSError as error:
+        raise SourceError(f"cannot be read: {error.strerror}", path=path) from error
+    return f"{_TREES} {length} {digest.hexdigest()}"
 
 
 def check_sources(manifest: KamBertManifest, home: Home) -> None:
-    """Make sure that the sources of a model's maps are those that it was trained with.
+    """Make sure that the sources of a model's maps are those that it was trained with, before any is read.
 
     Raises:
         StaleModel: if one was trained again, is of another version, or is gone.
     """
-    now = source_identities(manifest, manifest.maps, manifest.terms, home)
-    for name, identity in manifest.sources.items():
-        if identity == _TREES and not Path(name).is_file():
+    for name in _used_sources(manifest, manifest.maps, manifest.terms):
+        before = manifest.sources.get(name, "")
+        if before.startswith(_TREES) and not Path(name).is_file():
             raise StaleModel(
                 f"the model {manifest.name} reads phrases from the file of trees {name}, which is gone: "
                 "restore that file"
             )
-        if now.get(name) != identity:
+        if before and _identity(name, home, before) == before:
+            continue
+        if is_file_of_trees(name, home):
             raise StaleModel(
-                f"the model {manifest.name} reads maps made by {name}, which has been trained again since, "
-                "is of another version, or is gone: train it again too"
+                f"the model {manifest.name} reads phrases from the file of trees {name}, which does not "
+                "begin with the trees that it had: restore them, and put others behind; or train it again"
             )
+        raise StaleModel(
+            f"the model {manifest.name} reads maps made by {name}, which has been trained again since, is of "
+            "another version, or is gone: train it again too"
+        )

@@ -179,6 +179,21 @@ def name_in_home(home: Home, model: str) -> str | None:
     return name if has_model(home, name) else None
 
 
+def lasting_name(home: Home, model: str) -> str:
+    """Return what finds a model from any directory: its name in *home*, or else the absolute path of it.
+
+    Args:
+        home: home of the models.
+        model: name or path of a model; what is no path of any is returned as it is.
+    """
+    path = Path(model)
+    try:
+        is_path = find_content(path, MANIFEST) is not None
+    except (OSError, ValueError):  # what cannot be a path
+        return model
+    return (name_in_home(home, str(path.absolute())) or str(path.absolute())) if is_path else model
+
+
 def _names(folder: Path) -> list[str]:
     """Return the names of the models in *folder*."""
     names = (path.name for path in folder.iterdir()) if folder.is_dir() else ()

@@ -24,7 +24,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         pmi: PMI table; empty: there are neither correlations nor auxiliary words.
         terms: number of auxiliary words of a text.
         sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
-            manifests, or the version of a spaCy pipeline; of a file of trees nothing, as it may grow.
+            manifests, the version of a spaCy pipeline, or size and SHA-256 of a file of trees as it was.
         other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
         specials: pieces that were added for the task.
     """

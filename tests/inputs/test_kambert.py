@@ -195,3 +195,90 @@ def test_more_texts_than_two_or_none_are_refused(encoder, texts):
     reader = KamBertReader(encoder, MapBuilder(()), size=16)
     with pytest.raises(UsageError, match=f"a text or a pair of texts is read, not {len(texts)} texts"):
         reader.read([AnnotatedText(text) for text in texts])
+
+
+# -- long texts, many auxiliary words ---------------------------------------
+
+
+class CountingTable:
+    """A table that notes how many words it is asked for."""
+
+    def __init__(self, auxiliary=()):
+        self.auxiliary, self.sizes = auxiliary, []
+
+    def values(self, words, others=None):
+        self.sizes.append(len(words))
+        return PMI.values(words, others)
+
+    def strongest(self, words, k=10):
+        self.sizes.append(len([*words]))
+        return [(word, 1.0) for word in self.auxiliary][:k] or PMI.strongest(words, k)
+
+
+def test_maps_are_made_of_the_words_that_are_read(encoder):
+    table = CountingTable()
+    reader = KamBertReader(encoder, MapBuilder(MAPS, table, auxiliary=2), size=8)
+    read, more = "the dog barks . ", "cat eats fruit . " * 5_000
+    names = [(0, 7), (8, 23), (30, 40)]
+    text = reader.read([AnnotatedText(read + more, names=names, phrases=[PhraseSpan(0, 80_000, 2)])])
+    assert reader.words_read([read + more]) == [6] and table.sizes == [6, 8]
+    inputs = reader.batch([text])
+    alone = reader.batch(
+        [reader.read([AnnotatedText("the dog barks . cat eats", names=[(0, 7), (8, 23)],
+                                    phrases=[PhraseSpan(0, 24, 2)])])]
+    )  # fmt: skip
+    assert text.maps.size == 4 + 4 * 5_000
+    for field, other in zip(inputs, alone, strict=True):
+        assert torch.equal(field, other)
+    assert reader.words_read(["the dog", "barks " * 9]) == [2, 3]
+
+
+def test_a_pair_of_long_texts_keeps_the_words_of_both(encoder):
+    reader = KamBertReader(encoder, MapBuilder(MAPS, PMI), size=9)
+    first, second = "dog cat " * 2_000, "barks eats fruit " * 2_000
+    text = reader.read([AnnotatedText(first, names=[(0, 7)]), AnnotatedText(second, names=[(0, 10)])])
+    short = reader.read([
+        AnnotatedText("dog cat dog", names=[(0, 7)]), AnnotatedText("barks eats fruit", names=[(0, 10)])
+    ])  # fmt: skip
+    for field, other in zip(reader.batch([text]), reader.batch([short]), strict=True):
+        assert torch.equal(field, other)
+
+
+def test_auxiliary_words_have_no_more_pieces_than_texts(encoder):
+    with pytest.raises(UsageError, match="9 auxiliary words beside texts of 8 word pieces: choose at most 8"):
+        KamBertReader(encoder, MapBuilder((), PMI, auxiliary=9), size=8)
+    table = CountingTable(("bone", "s" * 5_000, "dogsss", "milk", "cat", "tree", "fruit", "eats"))
+    reader = KamBertReader(encoder, MapBuilder(("correlation",), table, auxiliary=8), size=8)
+    assert reader.tokens.inside("dogsss").__len__() == 4
+    text = reader.read([AnnotatedText("the dog")])
+    inputs = reader.batch([text])
+    tokens = encoder.tokenizer.convert_ids_to_tokens(inputs.auxiliary[0][1:])
+    assert tokens == ["bone", "[UNK]", "dog", "##s", "##s", "##s", "mi", "##lk"]
+
+
+@pytest.mark.parametrize(
+    ("maps", "auxiliary", "wrong"),
+    [
+        (["names"], 0, "the map 'names': name each of entity, phrase, correlation, knowledge once, or not"),
+        (["entity", "entity"], 0, "the map 'entity': name each"),
+        (["entity"], -1, "auxiliary is -1; it is 0 or more"),
+    ],
+)
+def test_maps_that_there_are_not_are_refused(maps, auxiliary, wrong):
+    with pytest.raises(UsageError, match=wrong):
+        MapBuilder(maps, PMI, auxiliary=auxiliary)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "wrong"),
+    [
+        (AnnotatedText("a dog", names=[(2, 9)]), {}, "the span of a name is 2 to 9, and its text has 5 char"),
+        (AnnotatedText("a dog", phrases=[PhraseSpan(4, 2)]), {}, "the span of a phrase is 4 to 2"),
+        (AnnotatedText("a dog", links={"pets": [EntitySpan(-1, 2, 0)]}), {}, "a link to pets is -1 to 2"),
+        (AnnotatedText("a dog"), {"hidden": [2]}, r"the words \[2\] are hidden, and the text has 2 words"),
+        (AnnotatedText("a dog"), {"read": [3]}, "3 words of a text are to be read, and it has 2"),
+    ],
+)
+def test_what_goes_beyond_a_text_is_refused(text, arguments, wrong):
+    with pytest.raises(UsageError, match=wrong):
+        MapBuilder(MAPS, PMI)([text], **arguments)

@@ -9,6 +9,7 @@ import pytest
 
 from kgkit.building import Alias, Entity, Triple
 from kgkit.errors import UsageError
+from kgkit.inputs import maps
 from kgkit.inputs.brackets import read_brackets
 from kgkit.inputs.maps import (
     PhraseSpan,
@@ -112,6 +113,21 @@ def test_of_blocks_that_overlap_the_greatest_value_holds_and_each_cell_comes_onc
         WordMap.of(3, [(0, 1, 0, 1)], [1.0, 1.0])
 
 
+def test_blocks_with_many_cells_in_common_take_no_more_than_the_cells(monkeypatch):
+    drawn = np.random.default_rng(1)
+    for _ in range(50):
+        corners = np.sort(drawn.integers(0, 9, (6, 2, 2)), 2).reshape(6, 4)
+        overlapping = WordMap.of(9, corners.tolist(), drawn.integers(1, 5, 6) / 4)
+        with monkeypatch.context() as patch:
+            patch.setattr(maps, "_MOST_CELLS", 0)
+            disjoint = overlapping.cells()
+        for expected, cells in zip(overlapping.cells(), disjoint, strict=True):
+            np.testing.assert_array_equal(expected, cells)
+    nested = phrase_map(2_000, [PhraseSpan(0, end, end) for end in range(1, 2_001)])
+    assert nested.nonzero() == 4_000_000 and nested.cells().values[-1] == np.float32(1 / 2_000)
+    assert len(phrase_map(4, [PhraseSpan(0, 4, level) for level in range(1, 100)]).blocks) == 1
+
+
 def test_word_pieces_have_what_their_words_have():
     # [CLS] 0  words: 1-2, none, 3, 4-6  [SEP] 7
     begins, ends = np.array([1, 3, 3, 4]), np.array([3, 3, 4, 7])
@@ -180,3 +196,9 @@ def test_the_phrases_of_a_treebank_nest_and_its_words_are_those_of_the_tagged_te
             assert phrase.level >= max(below, default=0) + 1
         dense = phrase_map(len(words), phrases).dense()
         assert (dense > 0).all() and np.array_equal(dense, dense.T)  # the root has every word
+
+
+def test_a_tree_that_is_deeper_than_any_sentence_s_is_refused():
+    assert read_brackets("(" * 1_000 + "X a" + ")" * 1_000).words == ["a"]
+    with pytest.raises(UsageError, match="a tree has more than 1,000 brackets in each other"):
+        read_brackets("(" * 240_000 + "X a" + ")" * 240_000)

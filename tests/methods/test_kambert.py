@@ -1,5 +1,6 @@
 """A KAM-BERT from files to answers: what its maps tell it, their sources, and `kgkit attention`."""
 
+import hashlib
 import json
 import shutil
 import sys
@@ -222,14 +223,25 @@ def test_settings_that_do_not_fit_are_refused(home, settings, sources):
         ({"terms": -1}, "terms is -1; it is 0 or more"),
         ({"linker": ""}, "no linker finds the entities of texts: name one"),
         ({"kernel": "5"}, "kernel is '5'; it is '3', '1' or 'none'"),
+        ({"pmi": "x", "terms": 99, "size": 64}, "99 auxiliary words beside texts of 64 word pieces: --terms"),
+        ({"pmi": "x", "terms": 0, "correlation": False}, "nothing is read from the PMI table x"),
     ):
         with pytest.raises(UsageError, match=sentence):
             KamBertTraining(**plain, **wrong)
     assert KamBertTraining(**plain).auxiliary == 0 and KamBertTraining(**plain, pmi="x").auxiliary == 8
     with pytest.raises(UsageError, match="links takes the links of a linker: name a knowledge base"):
         kgkit.train("kambert", name="x", home=home, **settings(tagger="links"))
-    with pytest.raises(UnknownName, match="nobody"):
+    with pytest.raises(UnknownName, match="no tagger, spaCy pipeline or file of trees named 'nobody'"):
         kgkit.train("kambert", name="x", home=home, **settings(chunker="nobody"))
+    with pytest.raises(UnknownName, match="no tagger named 'nobody'"):
+        kgkit.train("kambert", name="x", home=home, **settings(tagger="nobody"))
+    with pytest.raises(NotThere, match="no spaCy pipeline 'nobody' is installed as a package"):
+        kgkit.train("kambert", name="x", home=home, **settings(chunker="spacy:nobody"))
+    for useless in ({"linker": "gloss"}, {"coherence": "graph"}):
+        with pytest.raises(UsageError, match="has nothing to link to: name a knowledge base with --kb"):
+            kgkit.train("kambert", name="x", home=home, **settings(**useless))
+    with pytest.raises(UsageError, match="there are no maps, so none of another text"):
+        kgkit.train("kambert", name="x", home=home, **settings(other_maps=True))
     with pytest.raises(UsageError, match="finds no mentions in plain text"):
         kgkit.train("kambert", name="x", home=home, **settings(tagger=sources["pmi"]))
     with pytest.raises(UsageError, match="knows is a KAM-BERT, and no encoder: begin as"):
@@ -277,12 +289,46 @@ def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp
     assert maps[0][0].tolist() == pytest.approx([1, 1, 1 / 3, 1 / 3, 1 / 3])
     assert maps[0][2].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 2, 1 / 2])
     assert maps[1][1].tolist() == pytest.approx([1 / 3, 1 / 2, 1 / 2]) and not maps[2].any()
-    trees.write_text("no tree\n")
-    with pytest.raises(SourceError, match="expected trees in brackets"):
+    before = trees.read_text()
+    trees.write_text(f"{before}no tree\n")
+    with pytest.raises(SourceError, match="expected trees in brackets") as broken:
         open_model("trees", "predictor", home=home, device="cpu")
+    assert "no tree" not in str(broken.value)
+    trees.write_text(f"secret\n{before}")
+    with pytest.raises(StaleModel, match="which does not begin with the trees that it had") as caught:
+        open_model("trees", "predictor", home=home, device="cpu")
+    assert "secret" not in str(caught.value)
     trees.unlink()
     with pytest.raises(StaleModel, match=r"file of trees .*/trees\.mrg, which is gone: restore that file$"):
         open_model("trees", "predictor", home=home, device="cpu")
+
+
+def test_a_source_that_the_manifest_does_not_identify_is_not_read(home, settings, tmp_path):
+    """A model from a stranger may name any file."""
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NP (DT a) (NN dog)))\n")
+    kgkit.train("kambert", name="before", home=home, **settings(steps=1, chunker=str(trees)))
+    secret = tmp_path / "secret"
+    secret.write_text("(S (NP (DT my) (NN password)))\n")
+    path = find_trained(home, "before") / "model.json"
+    manifest = json.loads(path.read_text())
+    for sources in ({}, {str(secret): "trees"}, {str(secret): "trees 1 x"}, {str(secret): "trees -1 x"},
+                    {str(secret): f"trees 0 {hashlib.sha256().hexdigest()}"},
+                    {str(secret): next(iter(manifest["sources"].values()))}):  # fmt: skip
+        path.write_text(json.dumps(manifest | {"chunker": str(secret), "sources": sources}))
+        with pytest.raises(StaleModel, match=r"the file of trees .*/secret, which does not begin with"):
+            open_model("before", "predictor", home=home, device="cpu")
+
+
+def test_sources_are_found_from_another_directory(settings, tmp_path, monkeypatch):
+    home = Home(tmp_path / "home")
+    table, tagger = pmi_folder(tmp_path / "table", PAIRS), tagger_folder(tmp_path / "tagger")
+    monkeypatch.chdir(tmp_path)
+    model = kgkit.train("kambert", name="near", home=home, **settings(steps=1, pmi="table", tagger="tagger"))
+    assert (model.manifest.pmi, model.manifest.tagger) == (str(table), str(tagger))
+    monkeypatch.chdir("/")
+    with open_model("near", "predictor", home=home, device="cpu") as opened:
+        assert opened.method.reader.builder.maps == ("entity", "correlation")
 
 
 def test_a_model_of_that_name_goes_before_a_file(home, settings, folder, tmp_path, monkeypatch):
