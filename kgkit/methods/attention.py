@@ -18,6 +18,7 @@ from kgkit.inputs.kambert import MappedText
 from kgkit.inputs.maps import nonzero_cells
 from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.predicting import Predictor
+from kgkit.models.manifest import broken_weights
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBertInputs
@@ -37,6 +38,8 @@ class TextAttention(NamedTuple):
         words: number of words.
         plain: weights of attention of the plain encoder, (N, N); None if there was none.
         mixed: weights of attention of the KAM-BERT, (M, M); rows are what attends.
+        auxiliary: number of pieces of auxiliary words, the last of *pieces*.
+        layer, head: number of the layer, and of the head, from 1; 0: the mean of all.
     """
 
     pieces: list[str]
@@ -45,6 +48,9 @@ class TextAttention(NamedTuple):
     words: int
     plain: Matrix | None
     mixed: Matrix
+    auxiliary: int = 0
+    layer: int = 0
+    head: int = 0
 
 
 def text_attention(
@@ -67,6 +73,7 @@ def text_attention(
     Raises:
         UsageError: if the model mixes no maps, there is no such layer or head, or the plain encoder has other
             word pieces.
+        DamagedModel: if the attention is not finite.
     """
     method: Any = predictor.method
     if not isinstance(method, KamBertMethod):
@@ -91,13 +98,20 @@ def text_attention(
     tokenizer: Any = method.encoder.tokenizer
     pieces = tokenizer.convert_ids_to_tokens(inputs.ids[0].tolist())
     auxiliary = tokenizer.convert_ids_to_tokens(inputs.auxiliary[0].tolist())
+    mixed = _chosen(output.attentions, layer, head)
+    finite = all(bool(torch.isfinite(weights).all()) for weights in output.attentions)
+    if not (finite and np.isfinite(dense).all()):
+        raise broken_weights(predictor.manifest.name, "pays attention that is not finite")
     return TextAttention(
         [*pieces, *[_NOTHING][: len(auxiliary)], *auxiliary[1:]],
         dict(zip(kambert.config.maps, dense, strict=True)),
         nonzero_cells(text.maps.maps, text.maps.size),
         text.maps.size,
         None if expected is None else _chosen(expected, layer, head),
-        _chosen(output.attentions, layer, head),
+        mixed,
+        len(auxiliary[1:]),
+        layer or kambert.config.layers,
+        head,
     )
 
 

@@ -111,6 +111,19 @@ class PMITable:
         self._check_offsets("starts", self._starts, len(self._columns))
         self._numbers: dict[str, int | None] = {}
         self._check_numbers(words, pairs)
+        self._check_words()
+
+    def _check_words(self) -> None:
+        """Make sure that words are UTF-8 and ascend, which their search needs, and that counts are some."""
+        start, before = 0, b""
+        for number, end in enumerate(map(int, self._ends)):
+            word = self._text[start:end].tobytes()
+            if number and word <= before:
+                raise self._damaged(f"the word of number {number} is not behind the one before it")
+            self._decoded(word, number)
+            start, before = end, word
+        if (self._counts < 0).any():
+            raise self._damaged("counts.npy has counts below 0")
 
     def _check_numbers(self, words: int | None, pairs: int | None) -> None:
         """Make sure that there are so many words and pairs, of two values each; of a word with itself one."""
@@ -263,8 +276,11 @@ class PMITable:
         return self._text[start : self._ends[number]].tobytes()
 
     def _word(self, number: int) -> str:
+        return self._decoded(self._bytes(number), number)
+
+    def _decoded(self, word: bytes, number: int) -> str:
         try:
-            return self._bytes(number).decode("utf-8", "surrogatepass")
+            return word.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             raise self._damaged(f"the word of number {number} is not UTF-8") from error
 

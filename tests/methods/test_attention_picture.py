@@ -80,8 +80,21 @@ def test_panels_stand_side_by_side_within_the_width():
 
 def test_a_title_is_drawn_above_and_moves_the_panels_down():
     titled, plain = drawn(title="Dogs & cats"), drawn()
-    assert titled.find(f"{SVG}text").text == "Dogs & cats" and plain.find(f"{SVG}text") is None
+    lines = [text.text for text in plain.findall(f"{SVG}text")]
+    assert lines == ["mean of all heads", "a row attends to the columns; the darker, the more"]
+    assert [text.text for text in titled.findall(f"{SVG}text")] == ["Dogs & cats", *lines]
     assert float(titled.get("height")) == float(plain.get("height")) + 24
+
+
+def test_auxiliary_words_are_grey_and_the_caption_has_layer_and_head():
+    attention = TextAttention(PIECES, {}, {}, 1, None, MIXED, auxiliary=1, layer=4, head=2)
+    root = ElementTree.fromstring(attention_picture(attention))
+    captions = [text.text for text in root.findall(f"{SVG}text")]
+    assert captions[0] == "layer 4, head 2" and captions[2] == "grey: auxiliary words, which the text lacks"
+    assert max(float(text.get("y")) for text in root.findall(f"{SVG}text")) < float(root.get("height"))
+    [panel] = panels(root).values()
+    inks = {text.text: text.get("fill") for text in [*panel.iter(f"{SVG}text")][1:]}
+    assert inks == {"[CLS]": None, "dog": None, "barks": "#767676"}
 
 
 @pytest.mark.parametrize("piece", ["<b>", '"', "a&b", "\x00", "\ud800", "∅", "犬"])

@@ -32,6 +32,7 @@ from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder
 from kgkit.inputs.maps import PhraseSpan
 from kgkit.inputs.masking import hide
 from kgkit.methods import map_sources
+from kgkit.methods.attention import text_attention
 from kgkit.methods.cloze_opening import open_cloze_model, open_masked_lm, plain_cloze_model
 from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.kambert_language import masked_maps
@@ -367,7 +368,7 @@ def test_a_control_reads_the_maps_of_another_text(home, settings):
     assert again != example.texts and maps.size == 7 and maps.maps["knowledge"].nonzero() == 2
     folder = find_trained(home, "others")
     content = (folder / "other_texts.json").read_text()
-    for damaged in (content.replace("[", "{", 1), '[[], ["x"], ["y"]]'):
+    for damaged in (content.replace("[", "{", 1), '[[], ["x"], ["y"]]', '[["a", "b", "c"], ["x"]]'):
         (folder / "other_texts.json").write_text(damaged)
         with pytest.raises(DamagedModel, match=r"other_texts\.json cannot be read"):
             OtherTexts.open(folder)
@@ -515,6 +516,16 @@ def test_maps_lack_nothing_that_they_are_made_from():
 
 
 # -- `kgkit attention` ------------------------------------------------------
+
+
+def test_attention_that_is_not_finite_is_damage(home):
+    with open_model("knows", "predictor", home=home, device="cpu") as opened:
+        shown = text_attention(opened, ["the name0 and the dog"])
+        layers = opened.method.model.head.config.layers
+        assert (shown.layer, shown.head, shown.auxiliary) == (layers, 0, 0)
+        next(opened.method.model.head.mixing.parameters()).data.fill_(float("nan"))
+        with pytest.raises(DamagedModel, match="knows pays attention that is not finite"):
+            text_attention(opened, ["the name0 and the dog"])
 
 
 def test_attention_tells_how_many_cells_of_a_map_are_not_zero(home):

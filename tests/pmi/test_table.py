@@ -159,10 +159,19 @@ def test_a_manifest_of_other_numbers_than_its_arrays_is_damage(numbers, message,
         kgkit.open_model(folder, home=tmp_path)
 
 
-def test_words_that_are_no_text_are_refused_when_they_are_shown():
-    table = table_of(TABLE, changed={"words": list(b"andbarksdogna" + b"\xff\xffvethe" + "苹".encode())})
+def test_words_that_are_no_text_are_refused():
     with pytest.raises(DamagedModel, match="the word of number 3 is not UTF-8"):
-        table.strongest(["dog"])
+        table_of(TABLE, changed={"words": list(b"andbarksdogna" + b"\xff\xffvethe" + "苹".encode())})
+
+
+def test_words_that_do_not_ascend_and_counts_below_zero_are_refused():
+    """A word behind a greater one would not be there for a search that halves."""
+    for words in ("andbarksdognaïveth苹", "anddogbarksnaïvethe苹"):
+        ends = [3, 6, 11, 17, 20, 23] if words.startswith("anddog") else [3, 8, 11, 17, 17, 22]
+        with pytest.raises(DamagedModel, match=r"the word of number \d is not behind the one before it"):
+            table_of(TABLE, changed={"words": list(words.encode()), "ends": ends})
+    with pytest.raises(DamagedModel, match=r"counts\.npy has counts below 0"):
+        table_of(TABLE, changed={"counts": [1, 1, 1, -1, 1, 1]})
 
 
 def test_a_text_is_not_taken_for_the_words_of_its_letters():
