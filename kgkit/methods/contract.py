@@ -162,11 +162,14 @@ class Beginning(NamedTuple):
         identity: everything beside settings and data that decides what is learnt, as the fingerprint of the
             encoder and the builds of knowledge bases; its `repr` is digested.
         manifest: fields of the manifest that the method knows.
+        count_knowledge: function from what a text is read as (`Reading.content`) to how much knowledge it
+            has: a number of entities, facts or cells; None: there is none to read, as in a control.
     """
 
     method: Method
     identity: object
     manifest: dict[str, Any]
+    count_knowledge: Callable[[Any], int] | None = None
 
 
 def first_pieces(

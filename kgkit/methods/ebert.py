@@ -210,7 +210,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
     decides = ("alignment", "norm", "trained_with", "linker_sha256")
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
-    return Beginning(method, identity, fields)
+    return Beginning(method, identity, fields, None if kb is None else lambda text: len(text.entities))
 
 
 def _fields(

@@ -259,7 +259,14 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     )
     method.model.to(encoder.device)
     fields = {**beginning.fields, "specials": specials, "other_maps": others is not None}
-    return Beginning(method, (encoder.fingerprint, beginning.identity), fields)
+    has_maps = bool(beginning.builder.maps or beginning.builder.auxiliary)
+    count = _count_cells if has_maps else None
+    return Beginning(method, (encoder.fingerprint, beginning.identity), fields, count)
+
+
+def _count_cells(text: MappedText) -> int:
+    """Return how many blocks of cells and auxiliary words a text has."""
+    return sum(len(part.blocks) for part in text.maps.maps.values()) + len(text.maps.auxiliary)
 
 
 # -- trained models ---------------------------------------------------------

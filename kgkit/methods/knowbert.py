@@ -119,7 +119,13 @@ def begin_task(training: KnowBertTraining, data: TaskData, resources: Resources)
     )
     kbs_after = {name: msgspec.structs.replace(about, joint=True) for name, about in start.kbs.items()}
     fields = {**start.manifest(training), "kbs": kbs_after, "specials": specials}
-    return Beginning(method, start.identity(home, training), fields)
+    count = _count_mentions if start.kbs else None
+    return Beginning(method, start.identity(home, training), fields, count)
+
+
+def _count_mentions(text: TokenizedText) -> int:
+    """Return how many mentions with candidates a text has."""
+    return sum(len(mentions.spans) for mentions in text.mentions.values())
 
 
 def open_predictor(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> Predictor:

@@ -7,11 +7,12 @@ Where the texts of a batch are of like lengths, a step weighs as much whatever t
 a short text counts for more than one of a long text.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -31,8 +32,13 @@ from kgkit.types import Progress
 if TYPE_CHECKING:
     from torch import nn
 
+    from kgkit.evaluation.examples import Example
     from kgkit.methods.answering import TaskData
     from kgkit.methods.contract import Beginning, Resources
+
+_log = logging.getLogger(__name__)
+
+_FIRST: Final = 100  # examples that are looked at for knowledge
 
 
 class PlanTask(Protocol):
@@ -124,6 +130,7 @@ def _plan(
         return data.task.score(data.held_out, answers, data.labels)
 
     def train(work: Path) -> Outcome:
+        _warn_of_no_knowledge(beginning, learn)
         batches = Shuffled(
             learn, training.batch, lambda examples: batch_of(method, examples), training.seed,
             lengths=lengths if training.BY_LENGTH else None,  # the same with knowledge and without
@@ -140,6 +147,22 @@ def _plan(
         return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
+
+
+def _warn_of_no_knowledge(beginning: "Beginning", examples: Sequence["Example"]) -> None:
+    """Log that a model reads no knowledge of its first examples, so that it learns as its control does."""
+    from kgkit.evaluation.examples import alternatives
+
+    if (count := beginning.count_knowledge) is None:
+        return
+    first = examples[:_FIRST]
+    texts = [part for own in first for part in (alternatives(own) if own.choices else [own])]
+    if not any(count(reading.content) for reading in beginning.method.read(texts)):
+        _log.warning(
+            "no example (of the first %d) is read with knowledge: it has no entity or fact of what was named, "
+            "and the model learns what its control does",
+            len(first),
+        )
 
 
 def fit_method(

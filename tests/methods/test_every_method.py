@@ -307,7 +307,13 @@ def home(tmp_path_factory):
     home = Home(tmp_path_factory.mktemp("home"))
     build(
         home.path,
-        [Entity("dog", "dog"), Entity("cat", "cat"), Alias("dog", "dog"), Triple("dog", "is", "cat")],
+        [
+            Entity("dog", "dog"),
+            Entity("cat", "cat"),
+            Alias("dog", "dog"),
+            Alias("cat", "cat"),
+            Triple("dog", "is", "cat"),
+        ],
         name="pets",
     ).close()
     return home
@@ -347,6 +353,20 @@ def test_what_is_trained_answers_as_it_did_when_it_is_opened(home, settings, nam
         scores = predictor.task.score(data.held_out, answers, predictor.labels)
     assert scores == pytest.approx({metric: results[metric] for metric in scores})
     assert find_trained(home, model.manifest.name) == model.folder
+
+
+@pytest.mark.parametrize("name", ["kambert", "kbert"])
+def test_a_training_without_knowledge_in_its_texts_is_warned_of(home, settings, name, tmp_path, caplog):
+    arguments = settings("tagging", epochs=1, steps=1)
+    for word, is_warned_of in (("tree", True), ("dog", False)):
+        path = tmp_path / f"{word}.jsonl"
+        path.write_text(json.dumps({"tokens": ["cat", word], "tags": ["O", "B-X"]}) + "\n")
+        caplog.clear()
+        kgkit.train(name, name="few", home=home, kbs=["pets"], **arguments | {"data": path, "control": False})
+        warning = "no example (of the first 1) is read with knowledge: it has no entity or fact"
+        assert (warning in caplog.text) is is_warned_of
+    kgkit.train(name, name="few", home=home, **arguments)
+    assert "with knowledge" not in caplog.text
 
 
 def plain_settings(arguments):
