@@ -93,7 +93,8 @@ def _list_words(text: str, name: str, k: int, home: Path | None, *, as_json: boo
         write_table(columns, [(f"{value:.4f}", plain(word)) for word, value in strongest])
     unknown = [word for word in dict.fromkeys(words) if word not in table]
     if not strongest:
-        Messages(quiet=quiet).write(f"no word goes with {text!r} in {name}")
+        lacking = f", which does not have: {', '.join(unknown)}" if unknown else ""
+        Messages(quiet=quiet).write(f"no word goes with {text!r} in {name}{lacking}")
     elif unknown:
         Messages(quiet=quiet).write(f"{name} does not have: {', '.join(unknown)}")
 

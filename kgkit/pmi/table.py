@@ -13,7 +13,8 @@ P pairs, each of which stands in both of its directions:
     columns.npy  int32    (P,) number of the second word, ascending within a first word
     values.npy   float32  (P,) value of the pair
 
-All of it is mapped into memory, and read where somebody asks for it.
+All of it is mapped into memory. The words are looked at when it is opened, the pairs where somebody asks for
+them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

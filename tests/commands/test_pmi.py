@@ -54,7 +54,7 @@ def test_several_words_have_the_words_that_go_best_with_all_of_them(home):
 
 def test_a_word_that_goes_with_nothing_has_an_empty_list(home):
     done = nearest(home, "cat")
-    assert done.out == "" and "no word goes with 'cat' in mine" in done.err
+    assert done.out == "" and "no word goes with 'cat' in mine, which does not have: cat" in done.err
     assert nearest(home, "cat", "--json").out == "[]\n"
 
 
