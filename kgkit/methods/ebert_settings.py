@@ -22,12 +22,12 @@ class EBertTraining(TaskTraining):
     Attributes:
         inject: where an entity stands: before its mention, with a slash between, or in its place.
         linker: model whose links are read, where examples have none; none: only links that examples have.
-        coherence: whether links are to agree within a text, see `Linker`.
+        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         no_align: read vectors as they are stored, without the map that `kgkit align` has fitted.
         random_vectors: read random vectors, as long as those of word pieces, in the place of the entities'.
         max_candidates: of `wsd` and `el`: greatest number of candidates of a mention; 0: all.
-        all_surfaces: of `el`: whether mentions are all that the knowledge base has a surface of, see
-            `kgkit.candidates.generator_for`.
+        all_surfaces: of `el`: take all that the knowledge base has a surface of for a mention, common words
+            too.
         packed: of `wsd` and `el`: read all spans of a text that do not overlap in one sequence, and not each
             by itself.
         no_prime: of `wsd` and `el`: read [MASK] in the place of the mean of a span's candidates.

@@ -62,13 +62,25 @@ class KamBertTraining(TaskTraining):
     tagger: str = field(default="", metadata={"metavar": "NAME"})
     chunker: str = field(default="", metadata={"metavar": "NAME"})
     pmi: str = field(default="", metadata={"metavar": "NAME"})
-    correlation: bool = field(default=True, metadata={"option": " /--no-correlation"})
+    correlation: bool = field(
+        default=True,
+        metadata={
+            "option": " /--no-correlation",
+            "help": "Make no map of correlations: the PMI table is for auxiliary words alone.",
+        },
+    )
     terms: int | None = None
     linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
     coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     kernel: Literal["3", "1", "none"] = "3"
     alpha: float = 0.2
-    skip: bool = field(default=True, metadata={"option": " /--no-skip"})
+    skip: bool = field(
+        default=True,
+        metadata={
+            "option": " /--no-skip",
+            "help": "Do not add the logits of a layer to those of the next layer.",
+        },
+    )
     init: Literal["identity", "random"] = "identity"
     other_maps: bool = False
 

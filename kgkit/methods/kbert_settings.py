@@ -43,8 +43,20 @@ class KBertTraining(TaskTraining):
     max_facts: int = 2
     relations: bool | None = None
     attributes: bool = False
-    soft_positions: bool = field(default=True, metadata={"option": " /--no-soft-position"})
-    visible_matrix: bool = field(default=True, metadata={"option": " /--no-visible-matrix"})
+    soft_positions: bool = field(
+        default=True,
+        metadata={
+            "option": " /--no-soft-position",
+            "help": "Ablation: no soft positions, tokens stand one behind the other.",
+        },
+    )
+    visible_matrix: bool = field(
+        default=True,
+        metadata={
+            "option": " /--no-visible-matrix",
+            "help": "Ablation: no visible matrix, all tokens see what is injected.",
+        },
+    )
 
     @property
     def injects_relations(self) -> bool:

@@ -159,8 +159,8 @@ def _warn_of_no_knowledge(beginning: "Beginning", examples: Sequence["Example"])
     texts = [part for own in first for part in (alternatives(own) if own.choices else [own])]
     if not any(count(reading.content) for reading in beginning.method.read(texts)):
         _log.warning(
-            "no example (of the first %d) is read with knowledge: it has no entity or fact of what was named, "
-            "and the model learns what its control does",
+            "no example (of the first %d) is read with knowledge: it has no entity or fact of what was "
+            "named, and the model learns what its control does",
             len(first),
         )
 

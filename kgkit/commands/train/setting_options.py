@@ -4,6 +4,7 @@ Each field of the dataclass is an option: its name, its type and its default are
 the section "Attributes" of the docstring says, and its metadata say what else is not as usual:
 
     option    what the option is called, where it is not the field's name
+    help      help of the option, where it turns off what the attribute is about
     metavar   what stands for its value in the help
     parse     function from the text of an option to a value, of a type that no option has otherwise
     replaces  another setting, whose option is left out where this one is given
@@ -126,7 +127,7 @@ def attribute_helps(settings: type) -> dict[str, str]:
             for name in match[1].split(", "):
                 is_value = match[2].startswith("`") or re.split(r"\W", text)[0] in _values(hints.get(name))
                 helps[name] = text if is_value else f"{text[:1].upper()}{text[1:]}"
-    return helps
+    return helps | {own.name: own.metadata["help"] for own in fields(settings) if "help" in own.metadata}
 
 
 def _values(hint: Any) -> set[Any]:

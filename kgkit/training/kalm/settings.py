@@ -102,7 +102,9 @@ class KALMTraining:
     min_count: int = 1
     open_names: bool = field(default=False, metadata={"option": "--open"})
     bidirectional: bool = False
-    feedback: bool = field(default=True, metadata={"option": " /--no-feedback"})
+    feedback: bool = field(
+        default=True, metadata={"option": " /--no-feedback", "help": "Do not read types with the words."}
+    )
     control: bool = False
     prior_weight: float = 0.0
     preset: Literal["cpu", "paper"] = "cpu"
