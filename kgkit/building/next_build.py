@@ -12,6 +12,7 @@ from kgkit.building.sources import name_source
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.kb.nearest import ancestry
 from kgkit.store import Manifest, Staging, StoreEditor, find_build
 from kgkit.store.damage import report_damage
 from kgkit.store.manifest import read_manifest
@@ -68,6 +69,8 @@ def publish_change(
         if not store.has_changed:
             return None
         tables = store.finish()
-    manifest = msgspec.structs.replace(manifest, tables=tables, base=base.build, build="")
+    manifest = msgspec.structs.replace(
+        manifest, tables=tables, base=base.build, bases=tuple(ancestry(base)), build=""
+    )
     published = staging.publish(stamp(manifest, staging.folder))
     return Built(*published, read_manifest(published.folder), {}, {})  # read while nobody else can sweep it

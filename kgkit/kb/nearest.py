@@ -128,12 +128,15 @@ class Near:
 
 
 def ancestry(kb: _KB) -> list[str]:
-    """Return the BUILD and those that it extends, as far as they are on disk: their ids are its own."""
-    builds, base = [kb.build], kb.manifest.base
-    while base and base not in builds:
-        builds.append(base)
+    """Return the BUILD and those that it extends, the latest first: their ids are its own.
+
+    Builds of older versions name the one before them alone: of these as far as they are on disk.
+    """
+    builds, manifest = [kb.build], kb.manifest
+    while not manifest.bases and manifest.base and manifest.base not in builds:
+        builds.append(manifest.base)
         try:
-            base = read_manifest(kb.home.builds / base).base
+            manifest = read_manifest(kb.home.builds / manifest.base)
         except (StoreError, NotThere):
-            break
-    return builds
+            return builds
+    return [*builds, *manifest.bases]

@@ -190,7 +190,7 @@ def begin_maps(
     fields = {
         "encoder": training.encoder, "size": training.size, "maps": maps,
         "needs": Needs(
-            kbs=builds, exact=True,
+            kbs=builds,
             linker="" if linker in BUILT_IN else linker,
             models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
         ),
@@ -291,7 +291,7 @@ def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening:
 
     Raises:
         NotThere: if a knowledge base is gone.
-        StaleModel: if a build that it was trained with is gone, or a tagger, linker or table is another.
+        StaleModel: as `open_build` does, or if a tagger, linker or table is another.
         DamagedModel: if its settings make no sense.
     """
     home = opening.home

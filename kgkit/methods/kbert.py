@@ -133,7 +133,7 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
     linker_sha256 = linker_sha256_of(home, training.linker) if kbs else ""
     linker = training.linker if kbs and training.linker not in BUILT_IN else ""
     fields = {
-        "encoder": training.encoder, "needs": Needs(kbs=builds, exact=True, linker=linker),
+        "encoder": training.encoder, "needs": Needs(kbs=builds, linker=linker),
         "size": training.size, "query": training.query, "linker": training.linker,
         "linker_sha256": linker_sha256, "coherence": training.coherence, "max_facts": training.max_facts,
         "relations": training.injects_relations, "attributes": training.attributes,

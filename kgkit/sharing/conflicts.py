@@ -161,7 +161,7 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
         if not isinstance(vectors, VectorsManifest):
             continue
         if (build := builds.get(item.kb)) is not None:
-            served, entities = [build.build, build.base], build.entities
+            served, entities = [build.build, build.base, *build.bases], build.entities
         else:
             with open_kb(item.kb, home.path) as handle:
                 served, entities = [*ancestry(handle)], len(handle)

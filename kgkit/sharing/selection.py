@@ -214,8 +214,7 @@ class _Plan:
     def _build(self, name: str) -> Content:
         """Return the build of a knowledge base that is requested, or that serves all its users.
 
-        It is unpacked without the builds that it was made from: it serves what was made for it, and for the
-        build that it extends.
+        It is unpacked without the builds that it was made from, and serves what was made for these.
         """
         kb, users = self.home.kb(name), {} if self.alone else self.users.get(name, {})
         requested = self.builds.get(name)
@@ -226,7 +225,8 @@ class _Plan:
                 continue
             folder = kb.builds / build
             manifest = read_build(folder)
-            if all(user == build or (user == manifest.base and not exact) for user, exact in users.items()):
+            served = {manifest.base, *manifest.bases}
+            if all(user == build or (user in served and not exact) for user, exact in users.items()):
                 files = _files("kb", folder, manifest.files, manifest.sha256)
                 item = PackItem(
                     kind="kb", name=name, version=build, files=files, requested=bool(requested),

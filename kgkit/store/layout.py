@@ -155,6 +155,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         added: sources that were added to the first of these bases since, in order.
         retired: number of entities that were retired; their ids stay taken.
         edited: files of changes that were applied to the first of these bases since, in order.
+        bases: all builds that it extends, *base* first; of builds of older versions empty.
     """
 
     format: int
@@ -183,6 +184,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     added: tuple[SourceInfo, ...] = ()
     retired: int = 0
     edited: tuple[SourceInfo, ...] = ()
+    bases: tuple[str, ...] = ()
 
     @property
     def id_count(self) -> int:
@@ -224,7 +226,7 @@ def build_name(manifest: Manifest) -> str:
             edited=tuple(map(_lasting, manifest.edited)),
         )
     )
-    del content["options"]
+    del content["options"], content["bases"]
     # Fields younger than the first builds.
     for name in ("added", "url_pattern", "identifiers", "retired", "edited"):
         if not content[name]:

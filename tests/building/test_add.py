@@ -1,5 +1,6 @@
 """Adding to a published KB: what it comes to, that ids stay, and that nothing is lost when it fails."""
 
+import json
 import pickle
 
 import lmdb
@@ -15,6 +16,7 @@ from kgkit.building.add import add_to_kb
 from kgkit.errors import DamagedKB, KBBusy, NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, differences
+from kgkit.kb.nearest import ancestry
 from kgkit.store import Staging, StoreEditor, StoreReader, verify
 from kgkit.text import fold
 from tests.small_kb import Given, build
@@ -117,6 +119,37 @@ def test_the_build_is_sound_and_says_what_it_extends(tmp_path):
     assert built.manifest.counts.relations == {"is_a": 2, "near": 2, "sells": 2, "grows_on": 1}
     assert built.manifest.counts.redirects == 2
     assert built.manifest.counts.forms == 2
+
+
+def test_a_build_names_all_that_it_extends_though_they_are_gone(tmp_path):
+    base(tmp_path)
+    with opened(tmp_path) as kb:
+        builds = [kb.build]
+    for number in range(4):
+        built = add(tmp_path, [Entity(f"new{number}", "new")], name=f"{number}.txt")
+        builds.insert(0, built.build)
+        assert built.manifest.bases == tuple(builds[1:])
+    assert not (built.path.parent / builds[-1]).exists(), "two builds stay"
+    with opened(tmp_path) as kb:
+        assert ancestry(kb) == builds
+
+
+def test_of_builds_of_older_versions_those_on_disk_are_known(tmp_path):
+    base(tmp_path)
+    for number in range(3):
+        built = add(tmp_path, [Entity(f"new{number}", "new")], name=f"{number}.txt")
+    with opened(tmp_path) as kb:
+        builds = ancestry(kb)
+    for folder in (built.path, built.path.parent / builds[1]):
+        manifest = json.loads((folder / "manifest.json").read_text())
+        del manifest["bases"]
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    with opened(tmp_path) as kb:
+        assert ancestry(kb) == builds[:3]
+    newer = add(tmp_path, [Entity("last", "last")], name="last.txt")
+    assert newer.manifest.bases == tuple(builds[:3])
+    with opened(tmp_path) as kb:
+        assert ancestry(kb) == [newer.build, *builds[:3]]
 
 
 def test_texts_are_linked_to_what_was_added_at_once(tmp_path):

@@ -13,6 +13,7 @@ pytest.importorskip("accelerate")
 import torch
 from safetensors.torch import load_file
 
+import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.catalog import Catalog
 from kgkit.catalog.runs import sha256_of
@@ -353,6 +354,23 @@ def test_a_model_reads_the_facts_that_it_was_trained_with(copied, files):
     assert "control" not in pruned.err
     with pytest.raises(StaleModel, match=r"reads facts of kinds@\w+, which is gone; here is kinds@"):
         open_model("classification", "predictor", home=copied, device="cpu")
+
+
+def test_a_name_that_is_added_is_read_without_training(copied, files, tmp_path):
+    """The model has never read the name; what it is, only the fact that came says."""
+    with open_model("tagging", "predictor", home=copied, device="cpu") as model:
+        assert [answer.answer for answer in model([["the", "rex", "eats"]])] == [("O", "O", "O")]
+    for number, kind in enumerate(["tree", "tree", "tree", "dog"]):  # more additions than builds that stay
+        name = "rex" if kind == "dog" else f"oak{number}"
+        path = tmp_path / f"{name}.jsonl"
+        lines = {"key": name, "label": name}, {"subject": name, "relation": "is", "object": kind}
+        path.write_text("\n".join(map(json.dumps, lines)))
+        kgkit.add_to_kb("kinds", str(path), builder="jsonl", home=copied.path)
+    with open_model("tagging", "predictor", home=copied, device="cpu") as model:
+        answers = [answer.answer for answer in model([["the", "rex", "eats"], ["the", "oak0", "eats"]])]
+    assert answers == [("O", "B-DOG", "O"), ("O", "O", "O")]
+    pruned = run("kb", "prune", "kinds", "--home", copied.path)
+    assert "warning" not in pruned.err
 
 
 def pretend_linker(home, name, monkeypatch):

@@ -142,9 +142,22 @@ def test_the_answers_of_a_kbert_are_the_same_and_its_linker_comes_with_it(home, 
     assert answers[0] == answers[1]
 
 
-def test_a_kbert_reads_the_very_build_that_it_was_trained_with(home, tmp_path):
+def test_a_kbert_is_packed_with_what_was_added_to_its_knowledge_base(home, tmp_path):
     copied = Home(tmp_path / "copied")
     shutil.copytree(home.path, copied.path, symlinks=True)
+    (tmp_path / "more.jsonl").write_text('{"key": "cow", "label": "cow"}\n')
+    kgkit.add_to_kb("words", str(tmp_path / "more.jsonl"), builder="jsonl", home=copied.path)
+    packed = kgkit.pack(["opinions", "kb:words"], tmp_path / "pack.tar", home=copied.path)
+    assert packed.items[0].version == copied.kb("words").published() and not packed.items[0].exact
+
+
+def test_a_model_that_reads_its_very_build_is_packed_with_that(home, tmp_path):
+    """As K-BERTs did that older versions have trained."""
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    path = find_trained(copied, "opinions") / "model.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"needs": manifest["needs"] | {"exact": True}}))
     (tmp_path / "more.jsonl").write_text('{"key": "cow", "label": "cow"}\n')
     first = copied.kb("words").published()
     kgkit.add_to_kb("words", str(tmp_path / "more.jsonl"), builder="jsonl", home=copied.path)
