@@ -154,6 +154,7 @@ def pretrained(
     Raises:
         UnknownName: if transformers has no such class of models.
         UsageError: if the model needs a program of its own.
+        SourceError: if its config asks for too much, or a weight is not finite.
         Exception: whatever the reader of the weights raises: safetensors, pickle and torch have their own.
     """
     kind_of_model = _model_class(kind)
@@ -167,7 +168,29 @@ def pretrained(
             output_loading_info=True,
             **(settings or {}),
         )
+    _check_finite(folder, model)
     return model, frozenset(report["missing_keys"])
+
+
+def _check_finite(folder: Path, model: "PreTrainedModel") -> None:
+    """Make sure that all weights of a model are finite: attention reads NaN as 0, and answers look plausible.
+
+    A sum is not finite where one of its numbers is not, and costs as much as reading them: 15 ms for the
+    23 million of all-MiniLM-L6-v2, a tenth of what a test of each number does.
+
+    Raises:
+        SourceError: if one is not.
+    """
+    for name, tensor in model.state_dict().items():
+        if not tensor.is_floating_point() or tensor.sum().isfinite():
+            continue
+        wrong = int((~tensor.isfinite()).sum())  # none, where a sum of large numbers overflows
+        if wrong:
+            raise SourceError(
+                f"{wrong:,} of the {tensor.numel():,} numbers of the parameter {name!r} are not finite: the "
+                "weights are damaged, or of a training that diverged; get the model again",
+                path=next(iter(weight_files(folder)), folder),
+            )
 
 
 def _check_size(folder: Path, kind: Any) -> None:

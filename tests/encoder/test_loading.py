@@ -8,6 +8,9 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import torch
+from safetensors.torch import load_file, save_file
+
 from kgkit.encoder import Encoder
 from kgkit.encoder import folder as files
 from kgkit.encoder.folder import fingerprint
@@ -47,6 +50,42 @@ def test_numbers_of_a_config_that_no_model_can_have_are_refused(folder, act, nam
     with_settings(folder, **{name: number})
     with pytest.raises(SourceError, match=rf"config\.json: .*{expected}"):
         act(folder)
+
+
+QUERY = "encoder.layer.0.attention.self.query.weight"
+
+
+def with_weights(folder, name, change):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    change(weights[name])
+    save_file(weights, path, metadata={"format": "pt"})
+
+
+@pytest.mark.parametrize("act", [load, lambda f: load_as(f, "AutoModelForMaskedLM", "cpu")])
+@pytest.mark.parametrize(
+    "name", [QUERY, "embeddings.word_embeddings.weight", "encoder.layer.1.output.dense.bias"]
+)
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_a_weight_that_is_not_finite_is_refused(folder, act, name, number):
+    with_weights(folder, name, lambda weight: weight.view(-1)[-1:].fill_(number))
+    with pytest.raises(
+        SourceError, match=rf"safetensors: 1 of the .* parameter '(bert\.)?{name}' are not finite"
+    ):
+        act(folder)
+
+
+def test_infinities_of_both_signs_are_refused_too(folder):
+    with_weights(folder, QUERY, lambda weight: weight[0, :2].copy_(torch.tensor([torch.inf, -torch.inf])))
+    with pytest.raises(
+        SourceError, match=f"2 of the 256 numbers of the parameter '{QUERY}' .* get the model again"
+    ):
+        load(folder)
+
+
+def test_weights_whose_sum_overflows_are_no_damage(folder):
+    with_weights(folder, QUERY, lambda weight: weight.fill_(3e38))
+    assert load(folder).model.encoder.layer[0].attention.self.query.weight.min() == torch.tensor(3e38)
 
 
 def test_word_pieces_that_the_model_has_no_embeddings_for_are_refused(folder):

@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("safetensors")
 
+from safetensors.torch import load_file, save_file  # noqa: E402
+
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.encoder.folder import sentence_settings, weight_files  # noqa: E402
 from kgkit.errors import DamagedModel, KgkitError, SourceError  # noqa: E402
@@ -134,6 +136,24 @@ def test_a_head_that_is_larger_than_its_weights_is_damage_before_room_is_made(ki
             with pytest.raises(DamagedModel, match=r"cannot be loaded|is no configuration"):
                 opened()
     write(path, whole)
+    assert opened()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_weight_that_is_not_finite_is_damage_in_a_head_and_in_its_encoder(kind, number, encoder, tmp_path):
+    opened = saved(kind, encoder, tmp_path / "head")
+    paths = sorted((tmp_path / "head").rglob("model.safetensors"))
+    assert len(paths) == (1 if kind in ("classifier", "linker") else 2)
+    for path in paths:
+        whole = load_file(path)
+        for name in list(whole)[:3]:  # of an encoder without weights of its own there is none
+            wrong = whole[name].clone()
+            wrong.view(-1)[-1] = number
+            save_file({**whole, name: wrong}, path, metadata={"format": "pt"})
+            with pytest.raises((DamagedModel, SourceError), match=rf"{name}\b.* not finite"):
+                opened()
+        save_file(whole, path, metadata={"format": "pt"})
     assert opened()
 
 
