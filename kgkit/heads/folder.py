@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
+_FLOATING: Final = ("F", "BF")
+"""How safetensors' names of floating point types begin: F32, F16, BF16, …"""
+
+_TYPES: Final = {
+    "BOOL": torch.bool, "C64": torch.complex64, "I8": torch.int8, "I16": torch.int16, "I32": torch.int32,
+    "I64": torch.int64, "U8": torch.uint8,
+}  # fmt: skip
+"""Other types that weights may have in a file, by safetensors' names."""
+
 _LONGEST_CONFIG: Final = 64_000_000  # bytes: more than a label for each word of a vocabulary takes
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
@@ -216,7 +225,8 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
 def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Sequence[int]]]) -> None:
     """Make sure that the weights in *folder* are what its settings ask for, before room is made for them.
 
-    Settings of a few bytes may ask for terabytes.
+    Settings of a few bytes may ask for terabytes. Weights of floating point numbers are such in the file too,
+    whatever their precision: torch would convert others, and drop the half of a complex number.
 
     Args:
         folder: folder of the head.
@@ -231,15 +241,18 @@ def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Seque
     refused = f"the head in {folder} cannot be loaded"
     try:
         with torch.device("meta"):
-            expected = {
-                name: list(tensor.shape if isinstance(tensor, Tensor) else tensor)
-                for name, tensor in weights().items()
-            }
+            made = dict(weights())
+        expected = {
+            name: list(tensor.shape if isinstance(tensor, Tensor) else tensor)
+            for name, tensor in made.items()
+        }
     except (RuntimeError, TypeError, ValueError, OverflowError, UsageError) as error:
         raise DamagedModel(f"{refused}: {CONFIG} asks for what nobody can make: {error}") from error
     try:
         with safe_open(folder / WEIGHTS, "pt") as file:
-            actual = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            actual = {name: list(part.get_shape()) for name, part in slices.items()}
+            types = {name: str(part.get_dtype()) for name, part in slices.items()}
     except (OSError, SafetensorError, RuntimeError) as error:
         raise DamagedModel(f"{refused}: {error}") from error
     for name in sorted({*expected, *actual}):
@@ -247,6 +260,13 @@ def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Seque
             expected_shape, actual_shape = (str(shapes.get(name, "none")) for shapes in (expected, actual))
             raise DamagedModel(
                 f"{refused}: {CONFIG} asks for {name} {expected_shape}, {WEIGHTS} has {actual_shape}"
+            )
+        weight = made[name]
+        is_floating = weight.is_floating_point() if isinstance(weight, Tensor) else True
+        if is_floating and not types[name].startswith(_FLOATING):
+            raise DamagedModel(
+                f"{refused}: its weights are {_TYPES.get(types[name], types[name])}, as {name} in {WEIGHTS}; "
+                "expected floating point numbers: get the model again, or train it again"
             )
 
 
@@ -295,9 +315,7 @@ def load_head(
     with reading_weights(folder) as weights:
         precisions = {weight.dtype for weight in weights.values()}
         if len(precisions) == 1:
-            if not (precision := precisions.pop()).is_floating_point:
-                raise DamagedModel(f"the head in {folder} cannot be loaded: its weights are {precision}")
-            module.to(precision)
+            module.to(precisions.pop())
         module.load_state_dict(weights)
     return module.to(where).eval()
 

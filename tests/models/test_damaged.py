@@ -157,6 +157,21 @@ def test_a_weight_that_is_not_finite_is_damage_in_a_head_and_in_its_encoder(kind
     assert opened()
 
 
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.int64, torch.bool, torch.uint8])
+@pytest.mark.parametrize("kind", [kind for kind in HEADS if kind != "kbert"])  # it has no weights of its own
+def test_weights_that_are_no_floating_point_numbers_are_damage(kind, dtype, encoder, tmp_path):
+    opened = saved(kind, encoder, tmp_path / "head")
+    path = tmp_path / "head" / "model.safetensors"
+    whole = load_file(path)
+    for name in whole:
+        save_file({**whole, name: whole[name].to(dtype)}, path)
+        with pytest.raises(DamagedModel, match=rf"its weights are {dtype}, as {name} in .* train it again"):
+            opened()
+    for precision in (torch.float16, torch.bfloat16, torch.float64):
+        save_file({name: weight.to(precision) for name, weight in whole.items()}, path)
+        assert opened()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["bare", "tagger", "kbert", "knowbert"])
 def test_an_encoder_that_is_larger_than_its_weights_is_refused_before_room_is_made(kind, encoder, tmp_path):
