@@ -135,12 +135,26 @@ class EBert(EncoderHead):
             UsageError: if shapes differ, or a row is none of the vectors.
         """
         self._check(inputs)
-        arguments = {"attention_mask": inputs.real.long(), **model_inputs}
+        arguments: dict[str, Any] = {"attention_mask": inputs.real.long(), **model_inputs}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
         if not len(inputs.vectors):
             return self.model(input_ids=inputs.ids, **arguments)
-        return self.model(inputs_embeds=self.embed(inputs), **arguments)
+        return self.model(inputs_embeds=self.embed(inputs), **{**self._positions(inputs), **arguments})
+
+    def _positions(self, inputs: EBertInputs) -> dict[str, Tensor]:
+        """Return the argument that has the positions of a model like RoBERTa; nothing for others.
+
+        Such a model counts from behind the id of its padding piece, and passes over each such piece, one that
+        a text has as well. From input embeddings it cannot: all texts of a batch would have other positions
+        than alone.
+        """
+        table = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
+        padding = getattr(table, "padding_idx", None)
+        if padding is None or "position_ids" not in inspect.signature(self.model.forward).parameters:
+            return {}
+        counted = (inputs.ids != padding) | (inputs.rows >= 0)  # (B, T)
+        return {"position_ids": counted.long().cumsum(1) * counted + padding}
 
     def embed(self, inputs: EBertInputs) -> Tensor:
         """Return the input embeddings of sequences, (B, T, E): of word pieces, and of entities as mapped."""

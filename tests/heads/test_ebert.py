@@ -95,6 +95,29 @@ def test_other_encoders_read_entities_too(kind):
     assert not torch.allclose(hidden[1], words[1])
 
 
+@pytest.mark.parametrize("kind", ["Roberta", "XLMRoberta", "Camembert", "MPNet"])
+def test_a_padding_piece_that_a_text_has_moves_no_position_beside_entities(kind):
+    """These pass over such pieces where they count positions; an entity stands on one, and is counted."""
+    model = bert(kind, pad_token_id=1)
+    read = inputs([[-1] * 7, [-1] * 7, [-1, 0, -1, -1, -1, -1, -1]])._replace(types=None)
+    read.ids[0, 2] = read.ids[2, 1] = read.ids[2, 4] = 1
+    read.ids[1, 5:] = 1
+    read.real[1, 5:] = False  # a shorter text
+    word = read._replace(ids=read.ids.clone(), rows=torch.full_like(read.rows, -1), vectors=read.vectors[:0])
+    word.ids[2, 1] = 8
+    ebert = EBert(model, EBertConfig(stored=WIDTH, width=WIDTH, aligned=False)).eval()
+    vectors = model.get_input_embeddings().weight[8:9].detach()  # the entity is read as the word piece 8
+    with torch.no_grad():
+        words = model(input_ids=word.ids, attention_mask=word.real.long()).last_hidden_state
+        hidden = ebert(read._replace(vectors=vectors)).last_hidden_state
+        alone = ebert(EBertInputs(*(part[:1] for part in word[:3]), vectors[:0])).last_hidden_state
+        own = torch.zeros(3, 7, dtype=torch.long)
+        chosen = ebert(read._replace(vectors=vectors), position_ids=own).last_hidden_state
+    torch.testing.assert_close(alone[0], words[0])
+    assert torch.equal(hidden[read.real], words[read.real])
+    assert not torch.allclose(chosen, hidden)
+
+
 def test_a_masked_language_model_guesses_words_among_entities():
     ebert = head(bert(model="ForMaskedLM"))
     assert ebert(inputs([[-1, 0, -1, -1, -1, -1, -1]])).logits.shape == (1, 7, WORDS)
