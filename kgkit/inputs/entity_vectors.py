@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.errors import DamagedVectors
+
 if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
@@ -41,16 +43,34 @@ class StoredEntityVectors:
 
         Raises:
             UsageError: if an id is negative or no integer, as a key is.
+            DamagedVectors: if a vector is not finite.
         """
-        return np.asarray(self.vectors.gather(_as_array(ids)).any(axis=1))
+        return np.asarray(self._stored(ids).any(axis=1))
 
     def gather(self, ids: EntityIds) -> Matrix:
         """Return the vectors of entities, (R, S); zeros where one has none.
 
         Raises:
-            UsageError: as `exist` does.
+            UsageError, DamagedVectors: as `exist` does.
         """
-        return self.vectors.gather(_as_array(ids))
+        return self._stored(ids)
+
+    def _stored(self, ids: EntityIds) -> Matrix:
+        """Return the vectors as they are stored, (R, S): what a head makes of NaN looks like its own damage.
+
+        Raises:
+            UsageError, DamagedVectors: as `exist` does.
+        """
+        numbers = _as_array(ids)
+        rows = self.vectors.gather(numbers)  # (R, S)
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all():
+            wrong = int(numbers[np.argmin(finite)])
+            raise DamagedVectors(
+                f"the vectors {self.vectors.name} have numbers that are not finite for the entity of id "
+                f"{wrong} (`kb.key({wrong})` names it): make the vectors again with `kgkit embed`"
+            )
+        return rows
 
     def means(self, groups: Sequence[tuple[int, ...]]) -> Matrix:
         """Return the mean vector of each group of entities, (U, S); of a group of one its vector.

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from kgkit.errors import DamagedVectors
 from kgkit.inputs.entity_vectors import (
     RandomEntityVectors,
     RescaledEntityVectors,
@@ -22,6 +23,8 @@ NONE = 1
 
 class Rows:
     """Vectors of a knowledge base, as far as a head reads them: rows, and keys that survive new builds."""
+
+    name = "names/text"
 
     def __init__(self, rows: Any = ROWS, keys: Any = None) -> None:
         self.rows = np.asarray(rows, np.float32)
@@ -78,6 +81,29 @@ def test_zeros_are_no_vector():
     assert vectors.exist([]).tolist() == [] and vectors.exist(np.array([NONE])).tolist() == [False]
     assert vectors.means([(NONE,), (NONE, NONE)]).tolist() == [[0, 0], [0, 0]]
     assert vectors.width == 2
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    "choice",
+    [{}, {"random_norm": 2.0}, {"weight": np.eye(2, dtype=np.float32), "norm": 7.0}],
+    ids=["stored", "random", "rescaled"],
+)
+def test_a_vector_that_is_not_finite_is_named_and_no_other_is_refused(choice, number):
+    rows = Rows(ROWS.copy())
+    rows.rows[4, 1] = number
+    vectors = choose_entity_vectors(rows, width=3, **choice)
+    for call in (
+        lambda: vectors.exist([0, 4]),
+        lambda: vectors.gather(np.array([4, 0])),
+        lambda: vectors.means([(0, 4), (2,)]),
+    ):
+        with pytest.raises(
+            DamagedVectors,
+            match=r"vectors names/text have numbers that are not finite .* id 4 \(.*\): make",
+        ):
+            call()
+    assert vectors.exist([0, 2]).all() and np.isfinite(vectors.means([(0, 2), (3,)])).all()
 
 
 # -- stretched --------------------------------------------------------------
