@@ -1,5 +1,7 @@
 """Ranges of the numbers in settings: one check, and one way to say what is out of range."""
 
+import math
+
 from kgkit.errors import UsageError
 
 
@@ -11,7 +13,7 @@ def check_range(
     most: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Make sure that numbers of settings are in range; a number that is None is not looked at.
+    """Make sure that numbers of settings are finite and in range; a number that is None is not looked at.
 
     Args:
         settings: object with the numbers as attributes.
@@ -36,8 +38,11 @@ def check_range(
             and (most is None or value <= most)
             and (below is None or value < below)
         )
+        described = _described(least, above, most, below)
+        if fits and isinstance(value, float) and math.isinf(value):
+            raise UsageError(f"{name} is {value}; expected a finite number, {described}")
         if not fits:
-            raise UsageError(f"{name} is {value}; it is {_described(least, above, most, below)}")
+            raise UsageError(f"{name} is {value}; it is {described}")
 
 
 def _described(least: float | None, above: float | None, most: float | None, below: float | None) -> str:

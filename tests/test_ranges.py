@@ -7,7 +7,7 @@ import pytest
 from kgkit.errors import UsageError
 from kgkit.ranges import check_range
 
-NAN = float("nan")
+NAN, INFINITY = float("nan"), float("inf")
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,22 @@ def test_numbers_outside_of_their_range_are_refused(bounds, inside, outside, exp
         with pytest.raises(UsageError) as error:
             check_range(SimpleNamespace(size=inside[0], rate=value), "size", "rate", **bounds)
         assert str(error.value) == f"rate is {value}; it is {expected}"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "value", "expected"),
+    [
+        ({"least": 0}, INFINITY, "expected a finite number, 0 or more"),
+        ({"above": 0}, INFINITY, "expected a finite number, above 0"),
+        ({"most": 5}, -INFINITY, "expected a finite number, up to 5"),
+        ({"above": 0, "most": 1}, INFINITY, "it is above 0, up to 1"),
+    ],
+)
+def test_infinity_is_out_of_every_range(bounds, value, expected):
+    with pytest.raises(UsageError) as error:
+        check_range(SimpleNamespace(rate=value), "rate", **bounds)
+    assert str(error.value) == f"rate is {value}; {expected}"
+    check_range(SimpleNamespace(rate=10**400), "rate", least=0)
 
 
 def test_what_is_no_number_is_refused_and_none_is_not_looked_at():

@@ -196,6 +196,12 @@ def check_finite(predictions: Iterable[Prediction], model: str) -> None:
     Raises:
         DamagedModel: if one is not finite.
     """
+    if wrong := answered_by_no_number(predictions):
+        raise broken_weights(model, f"answers {wrong}")
+
+
+def answered_by_no_number(predictions: Iterable[Prediction]) -> str:
+    """Describe the first answer with a probability, or a number, that is not finite; "" if there is none."""
     for prediction in predictions:
         numbers: Any = prediction.probabilities
         if numbers is None:
@@ -205,7 +211,8 @@ def check_finite(predictions: Iterable[Prediction], model: str) -> None:
         for number in numbers:
             if not math.isfinite(number):
                 noun = "a probability" if prediction.probabilities is not None else "a number"
-                raise broken_weights(model, f"answers example {prediction.id} by {noun} of {number}")
+                return f"example {prediction.id} by {noun} of {number}"
+    return ""
 
 
 def blocks(parsed: Iterable[ParsedRecord], batch: int) -> Iterator[list[ParsedRecord]]:

@@ -93,7 +93,7 @@ def train(
 
     Raises:
         StoppedTraining: on Ctrl-C or SIGTERM, once the checkpoint is there.
-        BuildFailed: if the loss or the gradient is not finite.
+        BuildFailed: if the loss, the gradient, or the weights that are evaluated or returned are not finite.
         UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings; if
             something is carried, and there are several processes.
         MissingExtra: if TensorBoard is asked for and not installed.
@@ -193,9 +193,11 @@ class _Training:
         state, batches, due = self.state, None, False
         while True:
             if self._evaluation_is_due():
+                self._check_weights()
                 self._evaluate()
                 due = True  # what an evaluation took is not done again
             if state.steps >= self.total or state.stopped:
+                self._check_weights()
                 break
             if due:
                 self._save()
@@ -288,11 +290,28 @@ class _Training:
         self.model.zero_grad(set_to_none=True)
         return 0.0
 
-    def _demand_finite(self, what: str, value: float) -> None:
+    def _check_weights(self) -> None:
+        """Make sure that the last step has left weights that something can be computed with.
+
+        Raises:
+            BuildFailed: if their length is not finite in float32.
+        """
+        weights = [parameter.detach() for group in self.groups for parameter in group["params"]]
+        self._demand_finite("length of the weights", float(nn.utils.get_total_norm(weights)), ended=True)
+
+    def _demand_finite(self, what: str, value: float, *, ended: bool = False) -> None:
+        """Make sure that a number is finite; *ended*: of the step that has ended, not of the one under way.
+
+        Raises:
+            BuildFailed: if it is not.
+        """
         if not math.isfinite(value):
             rates = ", ".join(f"{group['lr']:.3g}" for group in self.groups)
-            where = f"in step {self.state.steps + 1} of {self.total}, at learning rate {rates}"
-            raise BuildFailed(f"the {what} is {value} {where}: a lower one, or a longer warm-up, may help")
+            step = f"{'after' if ended else 'in'} step {self.state.steps + (not ended)} of {self.total}"
+            raise BuildFailed(
+                f"the {what} is {value} {step}, at learning rate {rates}: a lower one, or a longer warm-up, "
+                "may help"
+            )
 
     def _write(self, **values: Any) -> None:
         if self.curve is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
-from kgkit.errors import UsageError
+from kgkit.errors import BuildFailed, UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
@@ -83,7 +83,7 @@ def train_method(
             learn.
         NotThere: if an encoder or a file is not there.
         SourceError: if a file is not what it should be.
-        BuildFailed: if the loss is not finite.
+        BuildFailed: if the loss, the weights or an answer to what is held out is not finite.
         KBBusy: if another process trains the same.
         WriteFailed: if the disk refuses; an older model of that name is as it was.
     """
@@ -121,12 +121,18 @@ def _plan(
 ) -> Plan:
     """Return how a method is trained and saved."""
     from kgkit.methods.answering import answers_of, batch_of, length_of, loss_of
+    from kgkit.methods.predicting import answered_by_no_number
 
     method, learn = beginning.method, data.learn
     lengths = [length_of(example) for example in learn]
 
     def evaluate(_: Any) -> dict[str, float]:
         answers = answers_of(method, data.held_out, size=training.batch)
+        if wrong := answered_by_no_number(answers):
+            raise BuildFailed(
+                f"the training diverged, so that its model answers {wrong}: lower learning rates than "
+                f"--lr {training.lr:g} and --lr-new {training.lr_new:g} may help"
+            )
         return data.task.score(data.held_out, answers, data.labels)
 
     def train(work: Path) -> Outcome:

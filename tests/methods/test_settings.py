@@ -43,6 +43,9 @@ def knowbert(task="classification", **settings):
         ("lr", 0, "lr is 0.0; it is above 0"),
         ("lr", float("nan"), "lr is nan; it is above 0"),
         ("lr_new", -1e-4, "lr_new is -0.0001; it is above 0"),
+        ("lr", float("inf"), "lr is inf; expected a finite number, above 0"),
+        ("lr_new", float("inf"), "lr_new is inf; expected a finite number, above 0"),
+        ("decay", float("inf"), "decay is inf; expected a finite number, 0 or more"),
     ],
 )
 def test_a_number_out_of_range_is_refused_with_its_least_value(make, name, value, message):

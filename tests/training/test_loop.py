@@ -554,6 +554,16 @@ def test_a_gradient_that_is_not_finite_says_where(tmp_path):
     assert model.weight.item() == 0
 
 
+@pytest.mark.parametrize("evaluate", [None, lambda model: model.weight.sum().item()])
+def test_weights_that_the_last_step_leaves_are_finite(evaluate, tmp_path):
+    model, given = Line(4), Given(torch.ones(1, 4), torch.ones(1, 4))
+    message = "the length of the weights is inf after step 2 of 2, at learning rate 1e[+]30: a lower one"
+    with pytest.raises(BuildFailed, match=message):
+        train(
+            model, given, lambda m, b: m(b).mean(), sgd(model, 1e30), constant(), tmp_path, evaluate=evaluate
+        )
+
+
 def test_batches_that_are_none_or_too_few_are_refused(tmp_path):
     model = Line()
     with pytest.raises(UsageError, match="nothing to train on"):

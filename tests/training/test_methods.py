@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import kgkit
-from kgkit.errors import UsageError
+from kgkit.errors import BuildFailed, UsageError
 from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import build_toy
@@ -71,6 +71,27 @@ def test_dropout_of_attention_is_that_of_the_settings(train):
 def test_what_is_no_such_setting_is_refused(settings, message, train):
     with pytest.raises(UsageError, match=message):
         train(**settings)
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_a_training_that_diverges_in_its_last_step_says_so(held_out, train, home):
+    dev = home / "train.tsv" if held_out else None
+    with pytest.raises(
+        BuildFailed, match=r"the length of the weights is inf after step 1 of 1, at .* a lower"
+    ):
+        train(lr=1e30, lr_new=1e30, steps=1, dev=dev, name="far")
+    assert not (home / "models" / "far").exists()
+
+
+def test_answers_that_are_no_numbers_end_a_training(train, home, monkeypatch):
+    monkeypatch.setattr(
+        "torch.nn.Linear.forward", lambda self, vectors: vectors @ self.weight.T * float("inf")
+    )
+    monkeypatch.setattr("kgkit.training.loop._Training._demand_finite", lambda *_, **__: None)
+    with pytest.raises(
+        BuildFailed, match=r"diverged, .* answers example 1 by .* of nan: .* than --lr 0.1 and"
+    ):
+        train(lr=0.1, steps=1, dev=home / "train.tsv", name="far")
 
 
 @pytest.mark.slow

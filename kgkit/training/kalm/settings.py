@@ -6,7 +6,6 @@ paper   the sizes and the averaged SGD of AWD-LSTM, as Liu et al. (2019) took th
 cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cores
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -132,8 +131,6 @@ class KALMTraining:
             raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
-        if not math.isfinite(self.prior_weight):
-            raise UsageError(f"prior_weight is {self.prior_weight}; expected a finite number, 0 or more")
 
     @property
     def files(self) -> list[Path]:

@@ -105,7 +105,7 @@ class FullConfig:
 
     def __post_init__(self) -> None:
         check_range(self, "width", "head_epochs", "epochs", "tokens", "fresh", "refreshed", "length", least=1)
-        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", "encoder_lr", "text_lr", above=0)
         check_range(self, "frozen", "text_frozen", least=0, most=1)
 

@@ -81,7 +81,7 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         check_range(self, "width", "epochs", "batch", "heads", least=1)
-        check_range(self, "ridge", "seed", least=0)
+        check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", above=0)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")

@@ -218,14 +218,24 @@ def test_coherence_above_it_is_refused(corpus):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epochs": 0}, {"fresh": 0}, {"text_lr": 0.0}, {"frozen": -0.1}, {"frozen": 2.0}, {"seed": -1}]
+    "wrong",
+    [
+        {"epochs": 0},
+        {"fresh": 0},
+        {"text_lr": 0.0},
+        {"frozen": -0.1},
+        {"frozen": 2.0},
+        {"seed": -1},
+        {"decay": -0.1},
+        {"decay": float("nan")},
+    ],
 )
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*; it is "):
         FullConfig(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"heads": 0}, {"seed": -1}, {"portable": "x"}])
+@pytest.mark.parametrize("wrong", [{"heads": 0}, {"seed": -1}, {"portable": "x"}, {"decay": -1}])
 def test_settings_of_heads_out_of_range_are_refused(wrong):
     with pytest.raises(UsageError, match=f"{next(iter(wrong))} is .*; it is "):
         HeadConfig(**wrong)
