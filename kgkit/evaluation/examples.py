@@ -50,6 +50,7 @@ class Example(NamedTuple):
         gold: see `Gold`; None in a file without gold.
         choices: the texts of a `choice`, one of which is right; () in any other task.
         links: entities that the texts mention, where the data say so, for methods that read entities.
+        no_links: whether the data say that the texts mention none, so that no linker is asked.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Example(NamedTuple):
     gold: Gold | None = None
     choices: tuple[str, ...] = ()
     links: tuple[EntityMark, ...] = ()
+    no_links: bool = False
 
 
 class Prediction(NamedTuple):

@@ -35,6 +35,9 @@ ID: Final = ("id", "index")
 LINKS: Final = ("links", "links_b")
 """Entities of the first text and of the second, as `kgkit link` writes them."""
 
+_LINK: Final = frozenset(["start", "end", "entity"])
+"""What an object among these has."""
+
 LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
 """What lines are: texts and nothing else; fields with tabs between them; objects; auto: as the first is."""
 
@@ -223,8 +226,11 @@ class Fields:
             )
         return tuple(plain)
 
-    def links(self, texts: Sequence[str]) -> tuple[EntityMark, ...]:
-        """Return the entities that texts mention, and leave the fields; () where there is no list of objects.
+    def links(self, texts: Sequence[str]) -> tuple[EntityMark, ...] | None:
+        """Return the entities that texts mention, and leave the fields; None where no field says which.
+
+        A list is one of links if it is empty, or an object in it has a start, an end or an entity; whatever
+        else goes by that name is a field of the data's own.
 
         Args:
             texts: the texts of the record.
@@ -232,24 +238,30 @@ class Fields:
         Raises:
             SourceError: if a link has no start and end in its text, or an entity that is no string.
         """
-        marks = []
+        marks, has_links = list[EntityMark](), False
         for index, (name, text) in enumerate(zip(LINKS, texts, strict=False)):
             value = self.unused.get(name)
-            items = value if isinstance(value, list | tuple) else ()
-            if not all(isinstance(item, Mapping) and {"start", "end", "entity"} <= {*item} for item in items):
-                continue  # a field of the data's own
-            for item in items:
+            if not isinstance(value, list | tuple) or (value and not any(map(_is_like_link, value))):
+                continue
+            has_links = True
+            for item in value:
+                if not isinstance(item, Mapping) or _LINK - {*item}:
+                    raise self.record.error(
+                        f"in `{name}` an item is {abbreviate(repr(item))}: expected objects with start, end "
+                        "and entity"
+                    )
                 start, end, entity = item["start"], item["end"], item["entity"]
                 if entity is None:  # nothing in the knowledge base is meant
                     continue
                 is_span = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
                 if not is_span or not isinstance(entity, str):
                     raise self.record.error(
-                        f"{name} links {start!r} to {end!r} to {entity!r}: expected a start and a greater "
-                        f"end in the text, 0 to {len(text)}, in code points, and the key of an entity"
+                        f"in `{name}` an object links {start!r} to {end!r} to {entity!r}: expected a start "
+                        f"and a greater end in the text, 0 to {len(text)}, in code points, and the key of an "
+                        "entity"
                     )
                 marks.append(EntityMark(index, start, end, entity))
-        return tuple(marks)
+        return tuple(marks) if has_links else None
 
     def texts(self) -> tuple[str, ...]:
         """Take the text, or both texts.
@@ -284,6 +296,10 @@ class Fields:
     def id(self, other: int | None = None) -> str:
         """Take the id; where there is none, it is *other*, or the number of the record."""
         return self.name(*ID) or str(self.record.number if other is None else other)
+
+
+def _is_like_link(item: object) -> bool:
+    return isinstance(item, Mapping) and not _LINK.isdisjoint(item)
 
 
 class Layout(NamedTuple):

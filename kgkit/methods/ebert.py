@@ -113,14 +113,17 @@ class EBertMethod(EncoderMethod):
     def _linked(self, examples: Sequence[Example]) -> Iterator[list[LinkedText]]:
         """Yield the texts of each example with their entities: those of its links, or of a linker's."""
         documents = (
-            Document(example.id, text) for example in examples if not example.links for text in example.texts
+            Document(example.id, text)
+            for example in examples
+            if not (example.links or example.no_links)
+            for text in example.texts
         )
         linked = iter(() if self._find_links is None else self._find_links(documents))
         for example in examples:
-            if self._kb is None or (self._find_links is None and not example.links):
-                yield [LinkedText(text) for text in example.texts]
-            elif example.links:
+            if self._kb is not None and (example.links or example.no_links):
                 yield _marked_texts(example, self._kb)
+            elif self._kb is None or self._find_links is None:
+                yield [LinkedText(text) for text in example.texts]
             else:
                 yield [linked_text(next(linked), self._kb) for _ in example.texts]
 

@@ -20,7 +20,7 @@ import kgkit
 from kgkit.building.add import add_to_kb
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
-from kgkit.errors import DamagedModel, NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, NotThere, SourceError, StaleModel, UnknownName, UsageError
 from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.inputs.entity_sequences import ENTITY
@@ -163,9 +163,49 @@ def test_links_that_an_example_has_are_read_in_the_place_of_a_linkers(home, enco
             assert keys == wanted
 
 
-def test_a_link_that_is_no_span_is_refused():
-    from kgkit.errors import SourceError
+def test_an_example_whose_links_are_none_is_read_without_entities(home, encoder):
+    text, nil = {"text": "the dog name1"}, {"start": 8, "end": 13, "entity": None}
+    records = [text, {**text, "links": []}, {**text, "links": [nil]}, {**text, "links": None}, text]
+    examples = find_examples(*records)
+    assert [example.no_links for example in examples] == [False, True, True, False, False]
+    for beginning in begun(home, encoder, task="pair", linker="prior"):
+        readings = [*beginning.method.read(examples)]
+        assert [len(reading.content.entities) for reading in readings] == [1, 0, 0, 1, 1]
+        pair = {"text_a": "the dog name1", "text_b": "name0"}
+        [example] = [parsed.example for parsed in find_task("pair").parse_records([{**pair, "links_b": []}])]
+        [reading] = beginning.method.read([example])
+        assert not reading.content.entities
 
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ([{"start": 4}], r"an item is .*: expected objects with start, end and entity"),
+        ([{"start": 4, "end": 7, "entity": "name0"}, "x"], "an item is 'x': expected objects"),
+        (
+            [{"start": "4", "end": 7, "entity": "name0"}],
+            "an object links '4' to 7 to 'name0': expected a sta",
+        ),
+        (
+            [{"start": 4, "end": 7, "entity": 5}],
+            "an object links 4 to 7 to 5: expected a start and a greater",
+        ),
+    ],
+)
+def test_links_that_are_malformed_are_refused_with_their_line(links, message, tmp_path):
+    records = {"text": "a dog"}, {"text": "the dog", "links": links}
+    numbered = enumerate(map(json.dumps, records), start=1)
+    with pytest.raises(SourceError, match=rf"x\.jsonl:2: in `links` {message}"):
+        [*find_task("classification").parse_lines(numbered, tmp_path / "x.jsonl")]
+
+
+@pytest.mark.parametrize("links", ["http://example.org", ["http://example.org"], [{"url": "x"}], 5, {}])
+def test_what_is_no_list_of_links_is_a_field_of_the_datas_own(links):
+    [parsed] = find_task("classification").parse_records([{"text": "the dog", "links": links}])
+    assert (parsed.example.links, parsed.example.no_links, parsed.unused) == ((), False, {"links": links})
+
+
+def test_a_link_that_is_no_span_is_refused():
     link = {"start": 4, "end": 70, "entity": "name0"}
     with pytest.raises(
         SourceError, match="links 4 to 70 to 'name0': expected a start and a greater end in the"
