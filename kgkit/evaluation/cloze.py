@@ -43,6 +43,9 @@ TOP_NAMES: Final = 3
 CUTOFFS: Final = (*range(1, 11), *range(20, 101, 10))
 """The k of Hits@k."""
 
+MAX_BYTES: Final = 1 << 26
+"""Bytes of a file of guesses about names, decompressed: enough for half a million names."""
+
 Filter = Literal["none", "string", "names", "easy"]
 """Questions that are scored: all; those after the string match filter; those after the person name filter too
 (LAMA-UHN); those that the two have taken out."""
@@ -185,10 +188,16 @@ def read_name_guesses(path: Path) -> tuple[str, dict[NameQuestion, tuple[str, ..
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: if it is none.
+        SourceError: if it is none, or has more than `MAX_BYTES`, decompressed.
     """
     with opened(path) as file:
-        content = file.read()
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise SourceError(
+            f"more than {MAX_BYTES >> 20} MiB of guesses about names, which are read into memory: name "
+            "another file, or fewer facts",
+            path=path,
+        )
     try:
         names = msgspec.json.decode(content, type=_Names)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
