@@ -78,5 +78,40 @@ def tiny_encoder(
     return folder
 
 
+def byte_level_encoder(folder: Path, *, words: Sequence[str] = ()) -> Path:
+    """Write a RoBERTa into *folder*, whose tokenizer has a space in the piece of what follows it.
+
+    Args:
+        folder: made if it is not there.
+        words: words that are one piece behind a space.
+    """
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import RobertaConfig, RobertaModel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    special, merges = pieces[:5], dict[tuple[str, str], str]()
+    for word in words:
+        prefix = "Ġ"
+        for letter in word:
+            merges.setdefault((prefix, letter), prefix + letter)
+            prefix += letter
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys([*pieces, *merges.values()]))}
+    tokenizer = Tokenizer(models.BPE(vocabulary, [*merges], unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer.add_special_tokens(special)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    names = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
+    settings = dict(zip(names, special, strict=True))
+    write(folder / "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast", **settings})
+    config = RobertaConfig(
+        vocab_size=len(vocabulary), hidden_size=WIDTH, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=60, type_vocab_size=1, pad_token_id=1,
+    )  # fmt: skip
+    RobertaModel(config).save_pretrained(folder)
+    return folder
+
+
 def write(path: Path, content: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")

@@ -37,6 +37,8 @@ class EBertReader(TextReader):
             is not read, of a pair the longer is cut first, and a warning is logged once.
         inject: whether an entity and a slash stand before the mention (`concat`), or an entity in its place
             (`replace`).
+        spaced: whether the slash and markers are cut as they are between words; else as texts of their own,
+            which models of kgkit 0.2.0 were trained with. Most tokenizers cut them alike.
 
     Attributes:
         slash: word piece between an entity and its mention.
@@ -59,15 +61,21 @@ class EBertReader(TextReader):
         *,
         size: int = SIZE,
         inject: Injection = "concat",
+        spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
         if inject not in get_args(Injection):
             raise UsageError(f"inject is {inject!r}; it is {' or '.join(get_args(Injection))}")
-        self.vectors, self.inject = vectors, inject
-        slash = self.tokens("/").ids
-        if not len(slash):
+        self.vectors, self.inject, self.spaced = vectors, inject, spaced
+        slash = self.sign("/")
+        if slash is None:
             raise UsageError(f"the tokenizer of {encoder.name} has no word piece for a slash")
-        self.slash = int(slash[-1])
+        self.slash = slash
+
+    def sign(self, sign: str) -> int | None:
+        """Return the word piece of a sign that is put into texts, the last of several; None without any."""
+        ids = self.tokens.inside(sign) if self.spaced else self.tokens(sign).ids
+        return int(ids[-1]) if len(ids) else None
 
     def read(
         self,

@@ -104,6 +104,7 @@ class EBertLinkingReader(TextReader):
         size: pieces of a sequence, [E-MASK], slash, star and special ones included; what is longer is split.
         packed: whether spans that do not overlap are read in one sequence.
         prime: whether a masked entity is the mean of the candidates; else the piece [MASK].
+        spaced: whether slash and star are cut as they are between words; see `EBertReader`.
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash, a star or, without
@@ -124,12 +125,13 @@ class EBertLinkingReader(TextReader):
         size: int,
         packed: bool = False,
         prime: bool = True,
+        spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
         self.vectors, self.packed, self.prime = vectors, packed, prime
         if self.room(1) < ADDED + 1:
             raise UsageError(f"texts of {size} pieces have no room for a span and its {ADDED} pieces")
-        self.slash, self.star = (self._piece(sign, encoder) for sign in "/*")
+        self.slash, self.star = (self._piece(sign, encoder, spaced) for sign in "/*")
         mask = encoder.tokenizer.mask_token_id
         if not prime and mask is None:
             raise UsageError(
@@ -241,8 +243,8 @@ class EBertLinkingReader(TextReader):
     def _masked_entity(self, span: CandidateSpan) -> Piece:
         return span.ids if self.prime else int(self._mask or 0)
 
-    def _piece(self, sign: str, encoder: Encoder) -> int:
-        ids = self.tokens(sign).ids
+    def _piece(self, sign: str, encoder: Encoder, spaced: bool) -> int:
+        ids = self.tokens.inside(sign) if spaced else self.tokens(sign).ids
         if len(ids) != 1 or int(ids[0]) == encoder.tokenizer.unk_token_id:
             raise UsageError(f"the tokenizer of {encoder.name} has no word piece {sign}, which marks spans")
         return int(ids[0])

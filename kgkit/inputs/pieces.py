@@ -93,12 +93,13 @@ class PieceTokenizer:
         return WordPieces(np.array(encoding.ids, np.int64), offsets[:, 0], offsets[:, 1])
 
     def inside(self, word: str) -> tuple[int, ...]:
-        """Return the ids of a word inside a text, behind white space.
+        """Return the ids of a word as it is cut between other words.
 
-        Tokenizers of bytes, as RoBERTa's, have other pieces for a word that a text begins with.
+        Tokenizers of bytes, as RoBERTa's, have the white space before a word in its first piece (`Ġdog`), and
+        other pieces for a word that a text begins with.
         """
-        pieces = self(f" {word}")
-        first, end = pieces.within(1, 1 + len(word))
+        pieces = self(f"a {word} a")
+        first, end = pieces.within(2, 2 + len(word))
         return tuple(pieces.ids[first:end].tolist())
 
 

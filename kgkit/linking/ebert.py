@@ -98,7 +98,9 @@ class EBertScorer(Scorer):
         encoder = encoder_inside(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
         packed, prime = manifest.linking.packed, manifest.linking.prime
         with checking_settings(folder):
-            reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=packed, prime=prime)
+            reader = EBertLinkingReader(
+                encoder, stored, size=manifest.size, packed=packed, prime=prime, spaced=manifest.spaced
+            )
         return cls(
             linker, reader, name=manifest.name, rounds=manifest.linking.rounds,
             exclusive=opening.use_threshold,

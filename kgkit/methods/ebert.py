@@ -166,8 +166,8 @@ def special_pieces(data: TaskData, encoder: Encoder) -> tuple[str, ...]:
 
 def marker_id(reader: EBertReader, encoder: Encoder, marker: str) -> int:
     """Return the word piece of a marker; the unknown one if the tokenizer has none."""
-    ids = reader.tokens(marker).ids
-    return int(ids[-1]) if len(ids) else int(encoder.tokenizer.unk_token_id or 0)
+    piece = reader.sign(marker)
+    return int(encoder.tokenizer.unk_token_id or 0) if piece is None else piece
 
 
 def classifier_config(data: TaskData, encoder: Encoder) -> ClassifierConfig:
@@ -231,7 +231,7 @@ def _fields(
         "encoder": training.encoder, "size": training.size, "inject": training.inject, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
-        "trained_with": about, "specials": specials,
+        "trained_with": about, "specials": specials, "spaced": True,
     }  # fmt: skip
 
 
@@ -292,7 +292,9 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
             kb, vectors = only.generator.kb, vectors_of(manifest, only, ebert)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
         with checking_settings(folder):
-            reader = EBertReader(encoder, vectors, size=manifest.size, inject=manifest.inject)
+            reader = EBertReader(
+                encoder, vectors, size=manifest.size, inject=manifest.inject, spaced=manifest.spaced
+            )
             method = EBertMethod(
                 manifest.task, ebert, classifier, encoder, reader, manifest.specials, kb, find_links
             )

@@ -399,6 +399,7 @@ class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
         random_seed: seed of these.
         specials: pieces that were added for the task.
+        spaced: whether signs that are put in are cut as they are between words; not so in kgkit 0.2.0.
         linking: settings of one that was trained to link; None of one that answers another task.
     """
 
@@ -409,6 +410,7 @@ class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     random_norm: VectorLength = 0.0
     random_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     specials: tuple[str, ...] = ()
+    spaced: bool = False
     linking: EBertLinking | None = None
 
 
@@ -437,10 +439,8 @@ TAGGER: Final = Kind(
 )  # fmt: skip
 
 KNOWBERT: Final = Kind(
-    name="knowbert",
-    title="a KnowBert",
+    name="knowbert", title="a KnowBert", manifest=KnowBertManifest, encoder="knowbert/encoder",
     about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
-    manifest=KnowBertManifest,
     roles={
         "linker": "kgkit.linking.knowbert:KnowBertScorer.open",
         "embedder": "kgkit.linking.knowbert:open_embedder",
@@ -452,8 +452,7 @@ KNOWBERT: Final = Kind(
     settings="kgkit.methods.knowbert_settings:KnowBertTraining",
     begin="kgkit.methods.knowbert:begin_task",
     plan="kgkit.training.knowbert.train:plan_stage",
-    encoder="knowbert/encoder",
-)
+)  # fmt: skip
 
 
 def task_kind(name: str, title: str, manifest: type[ManifestType], about: str = "") -> Kind[ManifestType]:

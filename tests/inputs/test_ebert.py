@@ -22,7 +22,7 @@ from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVecto
 from kgkit.kb import open_kb
 from kgkit.types import CANDIDATE, Alias, Candidates, Document, Entity, Link, LinkedDocument, Mention
 from tests.small_kb import build
-from tests.tiny_encoder import WIDTH, tiny_encoder
+from tests.tiny_encoder import WIDTH, byte_level_encoder, tiny_encoder
 
 RECORDS = (
     Entity("Jean_Marais", "Jean Marais", "a big cat of the city"),
@@ -110,6 +110,28 @@ def test_the_markers_of_a_relation_stand_around_entities(encoder, kb, vectors, p
     assert "and # $ Jean_Marais $ # of" in pieces(replace)
     equal = {**marks, "marks": [(4, 7), (4, 7)]}
     assert "the # $ dog / dog $ # and" in pieces(both(encoder, vectors, text, **equal)[0])
+
+
+def test_signs_are_cut_as_between_words_where_a_piece_has_the_space_before_it(tmp_path, kb, vectors):
+    folder = byte_level_encoder(tmp_path / "bytes", words=("the", "dog", "barks", "/", "#"))
+    encoder = Encoder.load(str(folder), device="cpu", dtype="float32")
+    text = linked(kb, "see the dog barks", ("dog", "dog"))
+    name = encoder.tokenizer.convert_ids_to_tokens
+    for spaced, slash in ((True, "Ġ/"), (False, "/")):
+        reader = EBertReader(encoder, vectors, size=24, spaced=spaced)
+        ids = reader.read([text]).ids.tolist()
+        entity = ids.index(ENTITY)
+        assert name(ids[entity - 1 : entity]) == ["Ġthe"]
+        assert name(ids[entity + 1 :]) == [slash, "Ġdog", "Ġbarks", "</s>"]
+        assert name([reader.sign("#")]) == [slash.replace("/", "#")]
+        assert name([reader.sign("%")]) == ["%"]  # behind a piece of the space alone
+
+
+def test_a_tokenizer_that_splits_at_signs_cuts_them_alike_wherever_they_stand(encoder):
+    for spaced in (True, False):
+        reader = EBertReader(encoder, None, size=24, spaced=spaced)
+        pieces = [reader.slash, *map(reader.sign, "/#$%")]
+        assert encoder.tokenizer.convert_ids_to_tokens(pieces) == ["/", "/", "#", "$", "[UNK]"]
 
 
 def test_without_a_vector_there_are_word_pieces_only(encoder, kb, vectors, pieces):

@@ -13,7 +13,7 @@ from kgkit.inputs.entity_sequences import ENTITY
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.types import CANDIDATE, LEAST_PRIOR, NO_SENSE, Candidates, Document, Mention
 from tests.ebert_linking_toys import masked_lm
-from tests.tiny_encoder import tiny_encoder
+from tests.tiny_encoder import byte_level_encoder, tiny_encoder
 
 TEXT = "the big city grows and the dog eats fruit"
 
@@ -186,6 +186,14 @@ def test_a_mention_without_a_vector_is_not_read_and_a_prior_of_zero_is_no_infini
     [fruit] = part.spans
     assert fruit.mention == 1
     assert np.exp(fruit.log_priors) == pytest.approx([LEAST_PRIOR])
+
+
+def test_slash_and_star_are_cut_as_between_words(tmp_path):
+    folder = byte_level_encoder(tmp_path, words=("/", "*"))
+    encoder = Encoder.load(str(folder), device="cpu", dtype="float32")
+    for spaced, signs in ((True, ["Ġ/", "Ġ*"]), (False, ["/", "*"])):
+        reader = EBertLinkingReader(encoder, StoredEntityVectors(Vectors()), size=24, spaced=spaced)
+        assert encoder.tokenizer.convert_ids_to_tokens([reader.slash, reader.star]) == signs
 
 
 def test_what_cannot_mark_spans_is_refused(tmp_path, encoder, reader):

@@ -36,7 +36,7 @@ from kgkit.training.testing import toy_data
 from tests.cli_helpers import run
 from tests.ebert_toys import KINDS, NAMES, RECORDS, save_map
 from tests.small_kb import build
-from tests.tiny_encoder import tiny_encoder
+from tests.tiny_encoder import byte_level_encoder, tiny_encoder
 
 
 def lines(names):
@@ -223,6 +223,21 @@ def test_relations_are_marked_with_number_sign_and_dollar_and_read_at_cls(home, 
         pieces = method.encoder.tokenizer.convert_ids_to_tokens(np.maximum(reading.content.ids, 0).tolist())
         assert pieces == "[CLS] the # [PAD] / [UNK] # $ eats $ [SUBJECT=X] [SEP]".split()
         assert reading.positions.tolist() == [[0]] and method.model.classifier.config.positions == 1
+
+
+def test_markers_are_cut_as_between_words_and_as_before_by_an_older_model(copied, encoder, tmp_path):
+    folder = byte_level_encoder(tmp_path / "bytes", words=("#", "$", "/", "dog"))
+    wide = Encoder.load(str(folder), device="cpu", dtype="float32")
+    for beginning in begun(copied, wide, task="relation", kb=None, control=True):
+        assert beginning.manifest["spaced"] and "#" not in beginning.manifest["specials"]
+        assert wide.tokenizer.convert_ids_to_tokens(beginning.method._markers) == ["Ġ#", "Ġ$"]
+    path = find_trained(copied, "concat") / MANIFEST
+    manifest = json.loads(path.read_text())
+    with open_model("concat", home=copied, device="cpu") as model:
+        assert manifest.pop("spaced") and model.method.reader.spaced
+    path.write_text(json.dumps(manifest))
+    with open_model("concat", home=copied, device="cpu") as model:
+        assert not model.method.reader.spaced
 
 
 def test_without_a_map_vectors_are_read_as_they_are_if_they_are_as_wide(home, encoder, tmp_path):

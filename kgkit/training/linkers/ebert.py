@@ -170,7 +170,7 @@ def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
     linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=linking_rounds(training))
     return {
-        "encoder": training.encoder, "size": training.size, "linking": linking,
+        "encoder": training.encoder, "size": training.size, "linking": linking, "spaced": True,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
         "trained_with": {kb.name: start.knowledge.about},
         **vectors_fields(start.linker.ebert, start.reader.vectors),
