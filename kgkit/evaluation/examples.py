@@ -149,10 +149,9 @@ def warn_of_few_held_out(count: int, noun: str) -> None:
         noun: plural of what an item is, as `examples` or `passages`.
     """
     if 0 < count < _FEW_HELD_OUT:
+        are_few = f"{noun} are few" if count > 1 else f"{noun.removesuffix('s')} is too few"
         _log.warning(
-            "%d held-out %s are few to choose an epoch by, or to be scored on: give more with --dev",
-            count,
-            noun,
+            "%d held-out %s to choose an epoch by, or to be scored on: give more with --dev", count, are_few
         )
 
 

@@ -1,11 +1,13 @@
 """Passages of plain text that masked language models are trained on, and those that are held out."""
 
+from collections.abc import Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kgkit.errors import UsageError
+from kgkit.errors import UsageError, abbreviate
 from kgkit.evaluation.examples import warn_of_few_held_out
 from kgkit.evaluation.plain_text import read_plain
 from kgkit.inputs.passages import (
@@ -52,15 +54,28 @@ def passages_of(
         is_held_out = not training.dev and number % _TEXTS_HELD_OUT == _TEXTS_HELD_OUT - 1
         into, most = (held_out_texts, room) if is_held_out else (learnt, longest)
         into += measure_sentences([document], tokens, most)
-    for document in chain.from_iterable(map(read_plain, training.dev)):
-        held_out_texts += measure_sentences([document], tokens, room)
+    held_out_texts += measure_sentences(chain.from_iterable(map(read_plain, training.dev)), tokens, room)
+    if training.dev and not held_out_texts:
+        raise _no_pieces(training.dev, "there is nothing to choose the epoch by")
     if paired:
         drawn = np.random.default_rng(training.seed)
         learn = list(passage_pairs(learnt, tokens, reader.room(2), drawn))
     else:
         learn = list(single_passages(learnt, room))
+    if not learnt:
+        raise _no_pieces(training.data, "there is nothing to learn")
     if not learn:
         raise UsageError("there is nothing to learn: the only document has no sentence that another follows")
     held_out = list(single_passages(held_out_texts, room))[:_PASSAGES]
     warn_of_few_held_out(len(held_out), "passages")
     return HeldOut(learn, held_out)
+
+
+def _no_pieces(files: Sequence[Path], lacking: str) -> UsageError:
+    """Return the error that the texts of files have no word piece; *lacking* is what follows of it."""
+    names = ", ".join(map(str, files))
+    first = next((sentence for path in files for document in read_plain(path) for sentence in document), "")
+    return UsageError(
+        f"{lacking}: the encoder has no word piece for any text of {names}, which begins with "
+        f"{abbreviate(repr(first))}; name a file of plain text in its language"
+    )
