@@ -46,7 +46,7 @@ from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import ChosenKB
-from kgkit.models.folder import BUILT_IN
+from kgkit.models.folder import BUILT_IN, lasting_name
 from kgkit.models.kinds import EBERT, EBertManifest
 from kgkit.models.manifest import Needs, checking_settings, damaged
 from kgkit.types import Document
@@ -223,7 +223,7 @@ def _fields(
     specials: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
-    linker = training.linker_name if knowledge is not None else ""
+    linker = "" if knowledge is None else lasting_name(resources.home, training.linker_name)
     kbs = {chosen.kb.name: chosen.kb.build for chosen in resources.kbs}
     names = () if knowledge is None else (knowledge.vectors[0].name,)
     about = {} if knowledge is None else dict.fromkeys(kbs, knowledge.about)

@@ -37,7 +37,7 @@ from kgkit.methods.encoders import EncoderMethod, load_encoder, open_head
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
-from kgkit.models.folder import BUILT_IN
+from kgkit.models.folder import BUILT_IN, lasting_name
 from kgkit.models.kinds import KBERT, KBertManifest
 from kgkit.models.manifest import Needs, checking_settings
 from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
@@ -131,10 +131,11 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
     )
     builds = {kb.name: kb.build for kb in kbs}
     linker_sha256 = linker_sha256_of(home, training.linker) if kbs else ""
-    linker = training.linker if kbs and training.linker not in BUILT_IN else ""
+    linker = lasting_name(home, training.linker)
+    needs = Needs(kbs=builds, linker=linker if kbs and linker not in BUILT_IN else "")
     fields = {
-        "encoder": training.encoder, "needs": Needs(kbs=builds, linker=linker),
-        "size": training.size, "query": training.query, "linker": training.linker,
+        "encoder": training.encoder, "needs": needs, "size": training.size, "query": training.query,
+        "linker": linker,
         "linker_sha256": linker_sha256, "coherence": training.coherence, "max_facts": training.max_facts,
         "relations": training.injects_relations, "attributes": training.attributes,
     }  # fmt: skip

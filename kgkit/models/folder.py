@@ -186,6 +186,8 @@ def lasting_name(home: Home, model: str) -> str:
         home: home of the models.
         model: name or path of a model; what is no path of any is returned as it is.
     """
+    if model in ("", *BUILT_IN):
+        return model
     path = Path(model)
     try:
         is_path = find_content(path, MANIFEST) is not None

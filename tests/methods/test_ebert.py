@@ -25,12 +25,14 @@ from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.inputs.entity_sequences import ENTITY
 from kgkit.kb import open_kb
+from kgkit.methods import ebert
 from kgkit.methods.contract import Resources
 from kgkit.methods.ebert import begin_ebert
 from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import find_trained
 from kgkit.models.manifest import MANIFEST
+from kgkit.models.needs import check_needs
 from kgkit.models.opening import open_model
 from kgkit.training.testing import toy_data
 from tests.cli_helpers import run
@@ -301,7 +303,7 @@ def test_the_command_trains_and_evaluates(copied, encoder, files):
 
 
 def test_a_linker_that_was_trained_again_is_noticed(copied, encoder, files, monkeypatch):
-    from kgkit.methods import ebert, links
+    from kgkit.methods import links
 
     monkeypatch.setattr(ebert, "linker_sha256_of", lambda home, linker: "1")
     kgkit.train(
@@ -310,6 +312,25 @@ def test_a_linker_that_was_trained_again_is_noticed(copied, encoder, files, monk
     monkeypatch.setattr(links, "linker_sha256_of", lambda home, linker: "2")
     with pytest.raises(StaleModel, match="mine reads links of the model prior, which has been trained again"):
         open_model("mine", home=copied, device="cpu")
+
+
+def test_a_linker_given_by_its_folder_is_there_whatever_folder_a_model_is_opened_from(
+    copied, encoder, files, tmp_path, monkeypatch
+):
+    opened = ebert.Linker.open
+    monkeypatch.setattr(ebert.Linker, "open", lambda kb, **others: opened(kb, **others | {"model": "prior"}))
+    (tmp_path / "linkers" / "own").mkdir(parents=True)
+    (tmp_path / "linkers" / "own" / MANIFEST).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    arguments = settings(encoder, files, steps=1, linker="linkers/own")
+    kgkit.train("ebert", name="mine", home=copied, device="cpu", kbs=["names"], **arguments)
+    monkeypatch.chdir("/")
+    with open_model("mine", home=copied, device="cpu") as model:
+        manifest = model.manifest
+    assert manifest.linker == manifest.needs.linker == str(tmp_path / "linkers" / "own")
+    assert [need.available for need in check_needs(manifest.needs, copied)] == [True] * 3
+    with open_model("concat", home=copied, device="cpu") as model:
+        assert (model.manifest.linker, model.manifest.needs.linker) == ("prior", "")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Links that a method reads are made once for each text, in the order of the documents, by one linker."""
 
+import shutil
+
 import msgspec
 import pytest
 
@@ -11,6 +13,7 @@ import kgkit.methods.links as module
 from kgkit.errors import StaleModel
 from kgkit.home import Home
 from kgkit.methods.links import check_linker, link_once, linker_sha256_of
+from kgkit.models.folder import lasting_name
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST
 from kgkit.types import Document
@@ -86,6 +89,22 @@ def home(tmp_path):
 @pytest.mark.parametrize("linker", ["", "prior", "gloss", "absent"])
 def test_linkers_without_a_manifest_have_no_digest(home, linker):
     assert linker_sha256_of(home, linker) == ""
+
+
+@pytest.mark.parametrize("linker", ["", "prior", "gloss", "mine", "absent", "wsd-minilm", "x" * 5000, "a\0b"])
+def test_a_name_of_a_linker_lasts_as_it_is(home, linker):
+    assert lasting_name(home, linker) == linker
+
+
+def test_a_folder_of_a_linker_lasts_as_its_name_or_as_an_absolute_path(home, tmp_path, monkeypatch):
+    shutil.copytree(home.models / "mine", tmp_path / "beside" / "other")
+    monkeypatch.chdir(tmp_path)
+    assert lasting_name(home, "models/mine") == lasting_name(home, str(home.models / "mine")) == "mine"
+    assert lasting_name(home, "beside/other") == str(tmp_path / "beside" / "other")
+    monkeypatch.chdir(tmp_path / "beside")
+    assert lasting_name(home, "other") == str(tmp_path / "beside" / "other")
+    shutil.copytree(tmp_path / "beside" / "other", tmp_path / "beside" / "mine")
+    assert lasting_name(home, "mine") == str(tmp_path / "beside" / "mine")  # which is what is opened
 
 
 def test_a_linker_is_the_same_until_it_is_trained_again(home):
