@@ -219,7 +219,8 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
     try:
         return msgspec.convert(content, settings)
     except (msgspec.ValidationError, UsageError, TypeError, OverflowError) as error:
-        raise DamagedModel(f"{path} is no configuration of a {kind}: {error}") from error
+        article = "an" if kind.startswith(("a", "e", "i", "o", "u")) else "a"
+        raise DamagedModel(f"{path} is no configuration of {article} {kind}: {error}") from error
 
 
 def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Sequence[int]]]) -> None:

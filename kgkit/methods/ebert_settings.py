@@ -39,6 +39,7 @@ class EBertTraining(TaskTraining):
 
     TASKS = (*LINKING, *TASKS)
     VECTORS = True
+    SEVERAL_KBS = False
     KNOWLEDGE = ("inject", "linker", "coherence", "no_align", "random_vectors")
     LEAST = TaskTraining.LEAST | {"epochs": 0, "max_candidates": 0, "rounds": 1}
 

@@ -72,6 +72,8 @@ class TaskTraining:
     """Whether the texts of a step are of like lengths, so that little is padded."""
     VECTORS: ClassVar[bool] = False
     """Whether the method reads vectors of entities."""
+    SEVERAL_KBS: ClassVar[bool] = True
+    """Whether several knowledge bases, and several kinds of vectors, may be named."""
     ONLY_KB: ClassVar[bool] = True
     """Whether the only knowledge base there is is taken where none is named; else the method goes without."""
     KNOWLEDGE: ClassVar[tuple[str, ...]] = ()

@@ -1,5 +1,7 @@
 """E-BERT beside a plain loop: entities among word pieces, the encoder as it is, weights on disk."""
 
+import json
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -155,6 +157,14 @@ def test_vectors_without_a_map_are_read_as_they_are_stored(tmp_path):
     assert torch.equal(ebert.map(vectors), vectors)
     ebert.save_pretrained(tmp_path)
     assert EBert.from_pretrained(tmp_path, device="cpu").weight is None
+
+
+def test_settings_that_no_ebert_has_are_refused_by_its_kind(tmp_path):
+    head().save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(settings | {"stored": -1}))
+    with pytest.raises(DamagedModel, match=r"is no configuration of an ebert: vectors of width -1"):
+        EBert.from_pretrained(tmp_path, device="cpu")
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

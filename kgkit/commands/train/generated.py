@@ -199,8 +199,11 @@ def _options(
 def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
     """Yield the options of a method: the common ones around its own."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
+    repeated = "repeat it for more; " if settings.SEVERAL_KBS else ""
     if settings.ONLY_KB:
-        helps.setdefault("kb", "Knowledge base; repeat it for more; else the only one; none: a control.")
+        helps.setdefault("kb", f"Knowledge base; {repeated}else the only one; none: a control.")
+    if not settings.SEVERAL_KBS:
+        helps.setdefault("vectors", "Vectors of its entities, of one kind; else text.")
     by_name = {field.name: field for field in fields(settings)}
     untrained = settings.LEAST["epochs"] == 0  # a model is published as it begins, without data
     tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
