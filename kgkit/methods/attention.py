@@ -18,6 +18,7 @@ from kgkit.inputs.kambert import MappedText
 from kgkit.inputs.maps import nonzero_cells
 from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.predicting import Predictor
+from kgkit.models.kinds import find_method
 from kgkit.models.manifest import broken_weights
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def text_attention(
     method: Any = predictor.method
     if not isinstance(method, KamBertMethod):
         raise UsageError(
-            f"the model {predictor.manifest.name} is a {predictor.manifest.kind}, which mixes no maps with "
-            "its attention; `kgkit train kambert` makes one that does"
+            f"the model {predictor.manifest.name} is {find_method(predictor.manifest.kind).title}, which "
+            "mixes no maps with its attention; `kgkit train kambert` makes one that does"
         )
     kambert: Any = method.model.head
     for what, number, most in (

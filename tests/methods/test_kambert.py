@@ -586,7 +586,7 @@ def test_attention_that_cannot_be_shown_is_refused(home, tmp_path, sources, sett
     assert done.code == 2 and "other has other word pieces than the model: name one with the same" in done.err
     kgkit.train("kbert", name="trees", home=home, **settings(steps=1, kbs=["friends"]))
     done = run(*arguments, "trees")
-    assert done.code and "the model trees is a kbert, which mixes no maps with its attention" in done.err
+    assert done.code and "the model trees is a K-BERT, which mixes no maps with its attention" in done.err
 
 
 def test_a_knowledge_base_that_is_gone_is_told(home, tmp_path):
