@@ -12,10 +12,10 @@ from kgkit.building.sources import name_source
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.kb.nearest import ancestry
+from kgkit.kb.lineage import ancestry
 from kgkit.store import Manifest, Staging, StoreEditor, find_build
 from kgkit.store.damage import report_damage
-from kgkit.store.manifest import read_manifest
+from kgkit.store.manifest import MOST_BASES, read_manifest
 
 __all__ = ["changing", "publish_change"]
 
@@ -70,7 +70,7 @@ def publish_change(
             return None
         tables = store.finish()
     manifest = msgspec.structs.replace(
-        manifest, tables=tables, base=base.build, bases=tuple(ancestry(base)), build=""
+        manifest, tables=tables, base=base.build, bases=tuple(ancestry(base)[:MOST_BASES]), build=""
     )
     published = staging.publish(stamp(manifest, staging.folder))
     return Built(*published, read_manifest(published.folder), {}, {})  # read while nobody else can sweep it

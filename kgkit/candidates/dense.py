@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from kgkit.candidates.matching import Generator
 from kgkit.errors import StaleVectors, UsageError
-from kgkit.kb.nearest import ancestry
+from kgkit.kb.lineage import ancestry
 from kgkit.ranges import check_range
 from kgkit.types import CANDIDATE, NO_CANDIDATES, NO_SENSE, Candidates, Document, Mention, Rows
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,7 +18,7 @@ from kgkit.candidates import Generator, generator_for
 from kgkit.errors import KgkitError, NotThere, StaleModel, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.kb.nearest import ancestry
+from kgkit.kb.lineage import ancestry, serving_builds
 from kgkit.types import Ids
 from kgkit.vectors.scan import unit
 
@@ -106,7 +107,8 @@ def open_knowledge(
         problem = error
     if knowledge is not None and knowledge.continues(trained_with):
         return knowledge
-    for build in sorted({*map(_build, trained_with)}):
+    builds = [serving_builds(home.kb(name), build) for build in sorted({*map(_build, trained_with)})]
+    for build in dict.fromkeys(chain.from_iterable(builds)):
         with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
             return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
     if knowledge is None:

@@ -1,4 +1,4 @@
-"""The entities whose vectors are near, and which builds' vectors fit a build."""
+"""The entities whose vectors are near."""
 
 from collections.abc import Iterator
 from numbers import Integral
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from kgkit.errors import NotThere, StoreError, UsageError
+from kgkit.errors import UsageError
+from kgkit.kb.lineage import ancestry
 from kgkit.lazy import shortcut
-from kgkit.store.manifest import read_manifest
 from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:
@@ -125,18 +125,3 @@ class Near:
         if kind not in self._kinds:
             self._kinds[kind] = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
         return self._kinds[kind]
-
-
-def ancestry(kb: _KB) -> list[str]:
-    """Return the BUILD and those that it extends, the latest first: their ids are its own.
-
-    Builds of older versions name the one before them alone: of these as far as they are on disk.
-    """
-    builds, manifest = [kb.build], kb.manifest
-    while not manifest.bases and manifest.base and manifest.base not in builds:
-        builds.append(manifest.base)
-        try:
-            manifest = read_manifest(kb.home.builds / manifest.base)
-        except (StoreError, NotThere):
-            return builds
-    return [*builds, *manifest.bases]

@@ -75,7 +75,7 @@ def trained_linkers(kb: KnowledgeBase) -> list[str]:
     Only models that are mainly linkers count, of whatever kind, that were trained for this build or for one
     that it extends.
     """
-    from kgkit.kb.nearest import ancestry
+    from kgkit.kb.lineage import ancestry
 
     home = Home(kb.home.path.parents[1])
     builds, linkers = ancestry(kb), []

@@ -300,7 +300,8 @@ def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening:
             raise UsageError(f"maps is {manifest.maps}, and the head has {head.config.maps}")
     check_sources(manifest, home)
     with ExitStack() as stack:
-        kbs = [open_build(name, build, home, stack) for name, build in manifest.needs.kbs.items()]
+        needs = manifest.needs
+        kbs = [open_build(name, build, home, stack, exact=needs.exact) for name, build in needs.kbs.items()]
         with checking_settings(folder):
             sources, builder = open_sources(
                 manifest, manifest.maps, manifest.terms, kbs, home, opening.device

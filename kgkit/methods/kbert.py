@@ -159,7 +159,8 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
     home, device = opening.home, opening.device
     kbert, classifier, encoder = open_head(KBert, folder, FOLDER, manifest, opening)
     with ExitStack() as stack:
-        kbs = [open_build(name, build, home, stack) for name, build in manifest.kbs.items()]
+        needs = manifest.needs
+        kbs = [open_build(name, build, home, stack, exact=needs.exact) for name, build in needs.kbs.items()]
         with checking_settings(folder):
             readers = _readers(encoder, kbs, manifest, manifest.relations, device)
         method = KBertMethod(manifest.task, kbert, classifier, encoder, *readers)

@@ -334,7 +334,7 @@ def check_build(manifest: LinkerManifest, kb: "KnowledgeBase") -> None:
         UsageError: if it was trained for another KB.
         StaleModel: if it was trained for another build.
     """
-    from kgkit.kb.nearest import ancestry
+    from kgkit.kb.lineage import ancestry
 
     if not manifest.build:  # it knows nothing of single entities
         return

@@ -40,22 +40,23 @@ def check_needs(needs: Needs, home: Home) -> Iterator[Need]:
         yield Need("model", model, _has_model(home, model))
 
 
-def lost_builds(needs: Needs, home: Home, removed: Collection[str]) -> list[str]:
-    """Return those of the builds *removed*, as KB@BUILD, that a model needs and that nothing replaces."""
-    needed = [need for need in check_needs(needs, home) if need.kind == "build" and not need.available]
-    return [need.name for need in needed if need.name in removed]
+def lacking_builds(home: Home, names: Collection[str]) -> set[tuple[str, str]]:
+    """Return the models that need a build of the knowledge bases *names* that is not there, and the build."""
+    return {
+        (model, f"{name}@{build}")
+        for model, needs in _all_needs(home)
+        for name, build in needs.kbs.items()
+        if name in names and not _has_build(home, name, build, exact=needs.exact)
+    }
 
 
 def _has_build(home: Home, name: str, build: str, *, exact: bool) -> bool:
-    """Say whether a build is there, or unless *exact* one that only adds to it."""
-    from kgkit.kb import open_kb
-    from kgkit.kb.nearest import ancestry
+    """Say whether a build is there, or unless *exact* one that is made of it."""
+    from kgkit.kb.lineage import serving_builds
 
-    with suppress(KgkitError):
-        if build in home.kb(name).build_names():
-            return True
-        with open_kb(name, home.path) as kb:
-            return not exact and build in ancestry(kb)
+    with suppress(KgkitError):  # a stranger's manifest may name what no knowledge base can be called
+        kb = home.kb(name)
+        return build in kb.build_names() or bool(not exact and serving_builds(kb, build))
     return False
 
 

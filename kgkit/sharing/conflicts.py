@@ -9,7 +9,7 @@ import msgspec
 from kgkit.errors import KgkitError, NameConflict, NotThere, StaleVectors, UsageError
 from kgkit.home import Home, KBHome, is_name
 from kgkit.kb import open_kb
-from kgkit.kb.nearest import ancestry
+from kgkit.kb.lineage import ancestry
 from kgkit.models.folder import AUTO, BUILT_IN, SHIPPED
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import Needs

@@ -1,6 +1,7 @@
 """The manifest of a build: read and checked before anything else is, and what it says of building anew."""
 
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Final
@@ -11,6 +12,11 @@ from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StaleKB, StoreErro
 from kgkit.home import Home
 from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
 from kgkit.store.urls import check_url_pattern
+
+MOST_BASES: Final = 10_000
+"""Builds that a build says it extends, at most: an addition an hour for a year. Older ones are forgotten."""
+
+_BUILD: Final = re.compile(r"[\w-]{1,64}")
 
 GARBAGE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for bytes that it cannot read."""
@@ -41,6 +47,7 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = msgspec.json.decode(written, type=Manifest)
         if manifest.url_pattern:
             check_url_pattern(manifest.url_pattern)
+        _check_bases(manifest)
     except (*GARBAGE, ValueError) as error:
         raise DamagedKB(f"{path} cannot be read: {error}; build the knowledge base again") from error
     for name, size in {DATA: -1, **manifest.files}.items():
@@ -59,6 +66,19 @@ def read_manifest(folder: Path) -> Manifest:
                 f"run `{rebuild_command(folder, head)}` to build it again"
             )
     return manifest
+
+
+def _check_bases(manifest: Manifest) -> None:
+    """Make sure that the builds that a build extends have names of builds, and are not too many.
+
+    Raises:
+        ValueError: if not.
+    """
+    if len(manifest.bases) > MOST_BASES:
+        raise ValueError(f"bases has {len(manifest.bases):,} builds, and {MOST_BASES:,} at most are expected")
+    for build in (*filter(None, [manifest.base]), *manifest.bases):
+        if not _BUILD.fullmatch(build):
+            raise ValueError(f"{build[:40]!r} among its bases is no name of a build")
 
 
 def read_manifest_of(folder: Path, build: str) -> Manifest:

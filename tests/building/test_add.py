@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kgkit
-from kgkit.building import Alias, Entity, Form, Redirect, Triple
+from kgkit.building import Alias, Entity, Form, Redirect, Triple, next_build
 from kgkit.building.add import add_to_kb
 from kgkit.errors import DamagedKB, KBBusy, NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, differences
-from kgkit.kb.nearest import ancestry
+from kgkit.kb.lineage import ancestry
 from kgkit.store import Staging, StoreEditor, StoreReader, verify
 from kgkit.text import fold
 from tests.small_kb import Given, build
@@ -150,6 +150,31 @@ def test_of_builds_of_older_versions_those_on_disk_are_known(tmp_path):
     assert newer.manifest.bases == tuple(builds[:3])
     with opened(tmp_path) as kb:
         assert ancestry(kb) == [newer.build, *builds[:3]]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        ({"base": "a\0b", "bases": []}, r"'a\\x00b' among its bases is no name of a build"),
+        ({"bases": ["../../elsewhere"]}, "'../../elsewhere' among its bases is no name of a build"),
+        ({"bases": [""]}, "'' among its bases is no name of a build"),
+        ({"bases": ["b"] * 10_001}, "bases has 10,001 builds, and 10,000 at most are expected"),
+    ],
+)
+def test_bases_that_are_no_builds_are_damage(tmp_path, change, wrong):
+    base(tmp_path)
+    path = add(tmp_path, MORE).path / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DamagedKB, match=wrong):
+        opened(tmp_path)
+
+
+def test_the_oldest_bases_are_forgotten_where_they_are_too_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(next_build, "MOST_BASES", 2)
+    base(tmp_path)
+    builds = [add(tmp_path, [Entity(f"new{n}", "new")], name=f"{n}.txt").build for n in range(3)]
+    with opened(tmp_path) as kb:
+        assert ancestry(kb) == builds[::-1]
 
 
 def test_texts_are_linked_to_what_was_added_at_once(tmp_path):

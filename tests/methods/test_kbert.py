@@ -373,6 +373,27 @@ def test_a_name_that_is_added_is_read_without_training(copied, files, tmp_path):
     assert "warning" not in pruned.err
 
 
+def test_what_was_made_of_its_build_serves_beside_a_knowledge_base_that_was_built_anew(copied, tmp_path):
+    for number in range(3):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(json.dumps({"key": f"oak{number}", "label": f"oak{number}"}))
+        kgkit.add_to_kb("kinds", str(path), builder="jsonl", home=copied.path)
+    with kgkit.open_kb("kinds", home=copied.path) as kb:
+        extended = kb.build
+    other = [Entity(name) for name in reversed(NAMES)]
+    source = tmp_path / "other.jsonl"
+    source.write_text("\n".join(json.dumps({"key": record.key}) for record in other))
+    built = run("build-kb", "jsonl", "--source", source, "--name", "kinds", "--home", copied.path)
+    assert built.code == 0 and "train it again" not in built.err
+    with open_model("tagging", "predictor", home=copied, device="cpu") as model:
+        assert [answer.answer for answer in model([["the", "name21", "eats"]])] == [("O", "B-DOG", "O")]
+        assert model.method.reader.builder._by_name["kinds"].build == extended
+    pruned = run("kb", "prune", "kinds", "--home", copied.path)
+    assert "warning: the model tagging needs kinds@" in pruned.err
+    with pytest.raises(StaleModel, match="which is gone; here is kinds@"):
+        open_model("tagging", "predictor", home=copied, device="cpu")
+
+
 def pretend_linker(home, name, monkeypatch):
     """Return the manifest of a linker that is none: what is linked by it is linked by priors."""
     opened = kbert.MultiKBLinker.open

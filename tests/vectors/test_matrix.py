@@ -1,5 +1,6 @@
 """Matrices with a row for each entity: reading them, finding what is near, refusing what does not fit."""
 
+import json
 import os
 import pickle
 import shutil
@@ -287,13 +288,21 @@ def test_vectors_of_a_build_fit_what_extends_it(home, tmp_path):
         assert kb.nearest("Pear") == []
 
 
-def test_where_the_extended_build_is_gone_nobody_can_tell_and_an_update_is_asked_for(home, tmp_path):
+def test_where_the_extended_build_is_gone_vectors_serve_and_of_older_versions_an_update_is_asked_for(
+    home, tmp_path
+):
     for number, key in enumerate(["Pear", "Plum"]):
         more = tmp_path / f"more-{number}.jsonl"
         more.write_text(f'{{"key": "{key}", "label": "{key}"}}\n')
         kgkit.add_to_kb("toy", more, builder="jsonl", home=home)
     with kgkit.open_kb("toy", home=home) as kb:
         prune(kb.home)
+    with kgkit.open_kb("toy", home=home) as kb:
+        assert kb.nearest("Apple")
+        path = kb.home.builds / kb.build / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["bases"]  # as it was before builds had them: nobody can tell
+    path.write_text(json.dumps(manifest))
     with kgkit.open_kb("toy", home=home) as kb, pytest.raises(StaleVectors, match="--update"):
         kb.nearest("Apple")
 

@@ -43,7 +43,7 @@ def add(
     began = time.monotonic()
     where = Home.find(home)
     _, before = read_build(where, name, read_manifest)
-    with lost_builds_warned(where, name, messages), messages.progress(f"adding to {name}") as tell:
+    with lost_builds_warned(where, [name], messages), messages.progress(f"adding to {name}") as tell:
         built = add_to_kb(
             name,
             source,

@@ -184,7 +184,7 @@ def build_kb(
         messages.write(sentence)
     where = Home.find(home)
     with (
-        lost_builds_warned(where, name or builder, messages),
+        lost_builds_warned(where, [name or builder], messages),
         messages.progress(f"building {name or builder}") as show,
     ):
 

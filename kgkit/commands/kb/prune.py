@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from kgkit.commands.kb.lost_builds import warn_of_lost_builds
+from kgkit.commands.kb.lost_builds import lost_builds_warned
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 from kgkit.commands.output import write_json, write_line
@@ -34,10 +34,10 @@ def prune(
     for name in names:
         if name not in unfinished:
             find_build(where, name)  # all of them are there, or nothing is removed
-    removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
+    with lost_builds_warned(where, names, Messages(quiet=quiet)):
+        removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
-    warn_of_lost_builds(where, removed, Messages(quiet=quiet))
     if as_json:
         write_json(removed)
     else:
