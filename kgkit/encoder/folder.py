@@ -26,6 +26,9 @@ ENCODER: Final = "encoder"
 WEIGHTS: Final = ("model.safetensors", "model.safetensors.index.json")
 OLD_WEIGHTS: Final = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 
+FLOATS: Final = frozenset(["F16", "BF16", "F32", "F64"])
+"""The floating point types of weights, by safetensors' names; those of 8 bits cannot be computed with."""
+
 Pooling = Literal["mean", "cls", "max"]
 POOLINGS: Final = ("mean", "cls", "max")
 

@@ -8,14 +8,14 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import CONFIG, check_files, first_line, read_json, weight_files
+from kgkit.encoder.folder import CONFIG, FLOATS, check_files, first_line, read_json, weight_files
 from kgkit.encoder.import_stubs import lean_imports
 from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, UsageError
 
@@ -160,7 +160,7 @@ def pretrained(
     kind_of_model = _model_class(kind)
     check_files(folder)
     with _LOADING, _without_programs(folder), quiet():
-        _check_size(folder, kind_of_model)
+        _check_weights(folder, kind_of_model)
         model, report = kind_of_model.from_pretrained(
             folder,
             local_files_only=True,
@@ -193,13 +193,15 @@ def _check_finite(folder: Path, model: "PreTrainedModel") -> None:
             )
 
 
-def _check_size(folder: Path, kind: Any) -> None:
-    """Make sure that a model is not much larger than its weights, before room is made for it.
+def _check_weights(folder: Path, kind: Any) -> None:
+    """Make sure that the weights of a model are such as its config asks for, before room is made for them.
 
-    What its files lack is drawn at random, so a config of a few bytes could ask for terabytes.
+    What its files lack is drawn at random, so a config of a few bytes could ask for terabytes. Whole numbers
+    would be converted, and complex ones lose a half.
 
     Raises:
-        SourceError: if it is, or its config cannot be read.
+        SourceError: if the model is much larger than its weights, these are no floating point numbers, or the
+            config cannot be read.
     """
     import torch
     from transformers import AutoConfig
@@ -216,6 +218,39 @@ def _check_size(folder: Path, kind: Any) -> None:
             f"it asks for a model of {size / 1e6:,.0f} MB; the weights beside it have {held / 1e6:,.1f}",
             path=folder / CONFIG,
         )
+    prefix = f"{getattr(model, 'base_model_prefix', '')}."
+    own = {name.removeprefix(prefix) for name, part in model.state_dict().items() if part.is_floating_point()}
+    for path in weight_files(folder):
+        _check_types(path, own, prefix)
+
+
+def _check_types(path: Path, floating: Collection[str], prefix: str) -> None:
+    """Make sure that weights are floating point numbers in their file, where they are such in the model.
+
+    Args:
+        path: file of weights; an older one, a pickle, is not looked into.
+        floating: names of the weights that are, without *prefix*.
+        prefix: what names may begin with in the file or in the model.
+
+    Raises:
+        SourceError: if some are not. A file that cannot be read is left to who reads it.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if path.suffix != ".safetensors":
+        return
+    try:
+        with safe_open(path, "pt") as file:
+            types = {name: str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, RuntimeError):
+        return
+    for name, kind in types.items():
+        if kind not in FLOATS and name.removeprefix(prefix) in floating:
+            raise SourceError(
+                f"the parameter {name!r} has numbers of the type {kind}, expected one of "
+                f"{', '.join(sorted(FLOATS))}: get the model again",
+                path=path,
+            )
 
 
 def _check_config(folder: Path) -> None:

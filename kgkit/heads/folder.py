@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import ENCODER
+from kgkit.encoder.folder import ENCODER, FLOATS
 from kgkit.encoder.loading import pretrained, quiet
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-
-_FLOATING: Final = ("F", "BF")
-"""How safetensors' names of floating point types begin: F32, F16, BF16, …"""
 
 _TYPES: Final = {
     "BOOL": torch.bool, "C64": torch.complex64, "I8": torch.int8, "I16": torch.int16, "I32": torch.int32,
@@ -264,7 +261,7 @@ def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Seque
             )
         weight = made[name]
         is_floating = weight.is_floating_point() if isinstance(weight, Tensor) else True
-        if is_floating and not types[name].startswith(_FLOATING):
+        if is_floating and types[name] not in FLOATS:
             raise DamagedModel(
                 f"{refused}: its weights are {_TYPES.get(types[name], types[name])}, as {name} in {WEIGHTS}; "
                 "expected floating point numbers: get the model again, or train it again"

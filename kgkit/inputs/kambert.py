@@ -127,30 +127,34 @@ class MapBuilder:
             raise UsageError("the map of a knowledge base needs one: name it")
 
     def __call__(
-        self, texts: Sequence[AnnotatedText], hidden: Sequence[int] = (), read: Sequence[int] | None = None
+        self,
+        texts: Sequence[AnnotatedText],
+        hidden: Sequence[int] = (),
+        read: Sequence[Numbers] | None = None,
     ) -> TextMaps:
         """Return the maps of a text, or of a pair.
 
         Args:
             texts: one text, or two.
             hidden: numbers of words that are to be predicted: no map depends on them.
-            read: number of words of each text, from its first on, that have cells, and by which auxiliary
-                words are chosen; None: all of them.
+            read: numbers of the words of each text, ascending, that have cells, and by which auxiliary words
+                are chosen; None: all of them.
 
         Raises:
             UsageError: if a span, or one of these numbers, goes beyond a text.
         """
         parts = _texts_in_words(texts, read)
         size = parts[-1].shift + len(parts[-1].words) if parts else 0
-        visible = np.array([part.shift + word for part in parts for word in range(part.read)], np.int64)
         if not all(0 <= word < size for word in hidden):
             raise UsageError(f"the words {list(hidden)} are hidden, and the text has {size} words, from 0 on")
-        visible = np.setdiff1d(visible, np.array([*hidden], np.int64))
-        words = [
-            fold(part.text.text[slice(*part.words[word - part.shift])])
+        folded = {
+            part.shift + word: fold(part.text.text[slice(*part.words[word])])
             for part in parts
-            for word in visible[(visible >= part.shift) & (visible < part.shift + part.read)].tolist()
-        ]
+            for word in part.read.tolist()
+        }
+        for word in hidden:
+            folded.pop(word, None)
+        visible, words = np.array([*folded], np.int64), [*folded.values()]
         auxiliary = [] if self.table is None else auxiliary_words(words, self.table, self.auxiliary)
         maps = dict[MapName, WordMap]()
         for name in self.maps:
@@ -196,32 +200,36 @@ class _TextInWords(NamedTuple):
         text: the text.
         words: spans of its words, in code points.
         shift: words of the texts before it.
-        read: number of its words, from the first on, that have cells.
+        read: (R,) numbers of its words that have cells, ascending.
     """
 
     text: AnnotatedText
     words: Sequence[tuple[int, int]]
     shift: int
-    read: int
+    read: Numbers
 
     def ranges(self, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """Return the words of each span that are read, counted over all texts; an empty range: none."""
-        ranges = np.minimum(word_ranges(self.words, spans), self.read) + self.shift
+        end_of_read = int(self.read.max(initial=-1)) + 1
+        ranges = np.minimum(word_ranges(self.words, spans), end_of_read) + self.shift
         return [(first, end) for first, end in ranges.tolist()]
 
 
-def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[int] | None) -> list[_TextInWords]:
+def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[Numbers] | None) -> list[_TextInWords]:
     """Return texts with their words, and how many of them are read; None: all.
 
     Raises:
-        UsageError: if a span goes beyond its text, or more words are to be read than there are.
+        UsageError: if a span goes beyond its text, or a word that is to be read.
     """
     parts, shift = list[_TextInWords](), 0
     for index, text in enumerate(texts):
         words = token_spans(text.text)
-        count = len(words) if read is None else read[index]
-        if not 0 <= count <= len(words):
-            raise UsageError(f"{count} words of a text are to be read, and it has {len(words)}")
+        numbers = np.arange(len(words)) if read is None else np.asarray(read[index], np.int64)
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(words):
+            raise UsageError(
+                f"the words {numbers.min()} to {numbers.max()} are to be read, and the text has "
+                f"{len(words)}, from 0 on"
+            )
         links = ((f"link to {kb}", own) for kb, own in text.links.items())
         for what, spans in (("name", text.names), ("phrase", text.phrases), *links):
             for start, end, *_ in spans:
@@ -230,7 +238,7 @@ def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[int] | None) 
                         f"the span of a {what} is {start} to {end}, and its text has {len(text.text)} "
                         "characters: give code points, the start first"
                     )
-        parts.append(_TextInWords(text, words, shift, count))
+        parts.append(_TextInWords(text, words, shift, numbers))
         shift += len(words)
     return parts
 
@@ -274,11 +282,15 @@ class WordTextReader(TextReader):
             )  # fmt: skip
             yield text._replace(mentions={WORDS: mentions})
 
-    def words_read(self, texts: Sequence[str]) -> list[int]:
-        """Return how many words of a text, or of each of a pair, are read: up to the last with a piece."""
+    def words_read(self, texts: Sequence[str]) -> list[Numbers]:
+        """Return the numbers of the words of a text, or of each of a pair, that have a piece which is read.
+
+        There are no more of them than pieces, however long a text is. Markers are not counted: beside them
+        fewer words are read.
+        """
         _, parts = self.tokenize(texts)
         ranges = [_pieces_read(token_spans(text), part) for text, part in zip(texts, parts, strict=True)]
-        return [int(np.flatnonzero(own[:, 0] < own[:, 1]).max(initial=-1)) + 1 for own in ranges]
+        return [np.flatnonzero(own[:, 0] < own[:, 1]) for own in ranges]
 
 
 def _pieces_read(words: Sequence[tuple[int, int]], part: TextPieces) -> Numbers:

@@ -63,6 +63,21 @@ def with_weights(folder, name, change):
 
 
 @pytest.mark.parametrize("act", [load, lambda f: load_as(f, "AutoModelForMaskedLM", "cpu")])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.complex64, torch.float8_e5m2])
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_weights_that_are_no_floating_point_numbers_are_refused(folder, act, dtype, prefix):
+    path = folder / "model.safetensors"
+    whole = {f"{prefix}{name}": weight for name, weight in load_file(path).items()}
+    save_file({name: weight.to(dtype) for name, weight in whole.items()}, path, metadata={"format": "pt"})
+    with pytest.raises(
+        SourceError, match=r"safetensors: the parameter '.*' has numbers of the type \w+, expec"
+    ):
+        act(folder)
+    save_file({name: weight.double() for name, weight in whole.items()}, path, metadata={"format": "pt"})
+    assert act(folder)
+
+
+@pytest.mark.parametrize("act", [load, lambda f: load_as(f, "AutoModelForMaskedLM", "cpu")])
 @pytest.mark.parametrize(
     "name", [QUERY, "embeddings.word_embeddings.weight", "encoder.layer.1.output.dense.bias"]
 )
