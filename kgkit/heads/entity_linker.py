@@ -81,6 +81,11 @@ class EntityLinkerConfig:
     entity_dropout: float = 0.0  # of the trained vectors of entities
     control: bool = False  # read stored vectors as zeros: what is reached without their knowledge
 
+    @property
+    def stored_width(self) -> int:
+        """D: numbers in a stored vector."""
+        return self.width if self.stored is None else self.stored
+
     def __post_init__(self) -> None:
         check_range(self, "hidden", "width", "stored", "heads", "inner", "scorer", least=1)
         check_range(self, "features", "entities", "margin", least=0)
@@ -409,7 +414,7 @@ class EntityLinker(SavedHead):
         config = self.config
         return card_of(
             self, _CARD, about, hidden=config.hidden, features=config.features,
-            stored=config.width if config.stored is None else config.stored,
+            stored=config.stored_width,
             loss="(4), cross entropy" if config.loss == "softmax" else f"(5), margin {config.margin}",
             null="NULL is a candidate" if config.null else "NULL is no candidate",
             threshold="no threshold" if config.threshold is None else f"δ = {config.threshold}",
@@ -430,7 +435,7 @@ def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
         )
     sentences, pieces, _ = inputs.hidden.shape
     _, mentions, candidates = inputs.candidates.shape
-    stored = config.width if config.stored is None else config.stored
+    stored = config.stored_width
     expected = {
         "hidden": (sentences, pieces, config.hidden),
         "spans": (sentences, mentions, 2),

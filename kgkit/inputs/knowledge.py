@@ -6,7 +6,7 @@ R  entities    D  numbers of an entity's vector
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -47,15 +47,30 @@ class Knowledge:
         generator: generator of candidates; finds mentions, and gives each at most as many candidates as a
             head wants (KnowBert 30, as published).
         vectors: vectors of entities; those of several kinds are joined, as TuckER's and those of glosses are.
+        classes: number of parts of speech behind the vectors, the first ones of the knowledge base; entities
+            of others have none. None: all that there are, for a head that is to be trained.
     """
 
     generator: Generator
     vectors: "tuple[Vectors, ...]"
+    classes: int | None = None
 
     @property
     def width(self) -> int:
         """D: numbers in a vector, and parts of speech."""
-        return sum(vectors.width for vectors in self.vectors) + len(self._kb.store.classes)
+        return sum(vectors.width for vectors in self.vectors) + self._class_count
+
+    def of_width(self, width: int) -> "Knowledge":
+        """Return the same for a head that reads vectors of *width*: without parts of speech that came since.
+
+        `kgkit kb add` may bring entities with a part of speech that the knowledge base did not have.
+        """
+        count = width - sum(vectors.width for vectors in self.vectors)
+        return replace(self, classes=count) if 0 <= count < len(self._kb.store.classes) else self
+
+    @property
+    def _class_count(self) -> int:
+        return len(self._kb.store.classes) if self.classes is None else self.classes
 
     @property
     def _kb(self) -> KnowledgeBase:
@@ -82,8 +97,9 @@ class Knowledge:
     def gather(self, ids: Ids) -> Matrix:
         """Return (R, D), each kind with a mean square of 1; zeros where an entity has none."""
         parts = [unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width)) for vectors in self.vectors]
-        if count := len(self._kb.store.classes):
+        if count := self._class_count:
             classes = self._kb.classes_of(ids)  # (R,), 0 for none
+            classes = np.where(classes > count, 0, classes)
             table = np.eye(count + 1, dtype=np.float32)[:, 1:] * np.float32(np.sqrt(count))
             parts.append(table[classes])
         return np.concatenate(parts, axis=1)

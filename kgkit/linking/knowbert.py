@@ -151,6 +151,10 @@ class TrainedKnowBert(OpenModel):
                 else open_knowledge(name, about.vectors, knowbert.trained_with[name], home, stack)
                 for name, about in manifest.kbs.items()
             }
+            knowledge = {
+                name: own.of_width(knowbert.kars[name].config.linker.stored_width)
+                for name, own in knowledge.items()
+            }
             encoder = encoder_inside(knowbert, manifest.encoder, folder / FOLDER / ENCODER)
             trained = cls(knowbert, encoder, knowledge, manifest, folder)
             trained.reader.check(knowbert.trained_with)

@@ -8,7 +8,7 @@ once, in `kgkit.methods.answering`: what is learnt of an example, the loss, the 
 takes every task that it can read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -162,14 +162,15 @@ class Beginning(NamedTuple):
         identity: everything beside settings and data that decides what is learnt, as the fingerprint of the
             encoder and the builds of knowledge bases; its `repr` is digested.
         manifest: fields of the manifest that the method knows.
-        count_knowledge: function from what a text is read as (`Reading.content`) to how much knowledge it
-            has: a number of entities, facts or cells; None: there is none to read, as in a control.
+        count_knowledge: function from what a text is read as (`Reading.content`) to how much it has of each
+            kind of knowledge, by a plural noun, as entities or facts; None: there is none to read, as in a
+            control.
     """
 
     method: Method
     identity: object
     manifest: dict[str, Any]
-    count_knowledge: Callable[[Any], int] | None = None
+    count_knowledge: Callable[[Any], Mapping[str, int]] | None = None
 
 
 def first_pieces(

@@ -213,7 +213,8 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
     decides = ("alignment", "norm", "trained_with", "linker_sha256")
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
-    return Beginning(method, identity, fields, None if kb is None else lambda text: len(text.entities))
+    count = None if kb is None else (lambda text: {"entities": len(text.entities)})
+    return Beginning(method, identity, fields, count)
 
 
 def _fields(

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -259,14 +260,14 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     )
     method.model.to(encoder.device)
     fields = {**beginning.fields, "specials": specials, "other_maps": others is not None}
-    has_maps = bool(beginning.builder.maps or beginning.builder.auxiliary)
-    count = _count_cells if has_maps else None
+    count = None if training.control else partial(_count_cells, beginning.builder.auxiliary > 0)
     return Beginning(method, (encoder.fingerprint, beginning.identity), fields, count)
 
 
-def _count_cells(text: MappedText) -> int:
-    """Return how many blocks of cells and auxiliary words a text has."""
-    return sum(len(part.blocks) for part in text.maps.maps.values()) + len(text.maps.auxiliary)
+def _count_cells(has_auxiliary: bool, text: MappedText) -> dict[str, int]:
+    """Return how many blocks of cells each map of a text has, and how many auxiliary words there are."""
+    counts = {f"cells of the map {name}": len(part.blocks) for name, part in text.maps.maps.items()}
+    return counts | ({"auxiliary words": len(text.maps.auxiliary)} if has_auxiliary else {})
 
 
 # -- trained models ---------------------------------------------------------

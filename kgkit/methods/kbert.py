@@ -139,7 +139,7 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
         "linker_sha256": linker_sha256, "coherence": training.coherence, "max_facts": training.max_facts,
         "relations": training.injects_relations, "attributes": training.attributes,
     }  # fmt: skip
-    count = (lambda tree: int(tree.branches.max(initial=0))) if builds else None
+    count = (lambda tree: {"facts": int(tree.branches.max(initial=0))}) if builds else None
     return Beginning(method, (builds, encoder.fingerprint, linker_sha256), fields, count)
 
 

@@ -123,9 +123,9 @@ def begin_task(training: KnowBertTraining, data: TaskData, resources: Resources)
     return Beginning(method, start.identity(home, training), fields, count)
 
 
-def _count_mentions(text: TokenizedText) -> int:
-    """Return how many mentions with candidates a text has."""
-    return sum(len(mentions.spans) for mentions in text.mentions.values())
+def _count_mentions(text: TokenizedText) -> dict[str, int]:
+    """Return how many mentions with candidates a text has in each knowledge base."""
+    return {f"mentions in {name}": len(mentions.spans) for name, mentions in text.mentions.items()}
 
 
 def open_predictor(folder: Path, manifest: KnowBertManifest, opening: "Opening") -> Predictor:

@@ -8,6 +8,8 @@ a short text counts for more than one of a long text.
 """
 
 import logging
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FIRST: Final = 100  # examples that are looked at for knowledge
+_LOOKED_AT: Final = 100  # examples, for knowledge
 
 
 class PlanTask(Protocol):
@@ -156,18 +158,22 @@ def _plan(
 
 
 def _warn_of_no_knowledge(beginning: "Beginning", examples: Sequence["Example"]) -> None:
-    """Log that a model reads no knowledge of its first examples, so that it learns as its control does."""
+    """Log which kinds of knowledge a model reads none of, in some examples from all over the data."""
     from kgkit.evaluation.examples import alternatives
 
     if (count := beginning.count_knowledge) is None:
         return
-    first = examples[:_FIRST]
-    texts = [part for own in first for part in (alternatives(own) if own.choices else [own])]
-    if not any(count(reading.content) for reading in beginning.method.read(texts)):
+    chosen = examples[:: math.ceil(len(examples) / _LOOKED_AT) or 1]
+    texts = [part for own in chosen for part in (alternatives(own) if own.choices else [own])]
+    counts = Counter[str]()
+    for reading in beginning.method.read(texts):
+        counts.update(count(reading.content))
+    if lacking := [name for name, total in counts.items() if not total]:
         _log.warning(
-            "no example (of the first %d) is read with knowledge: it has no entity or fact of what was "
-            "named, and the model learns what its control does",
-            len(first),
+            "%s are read in none of %d examples from all over the data: what was named for them has nothing "
+            "of these texts",
+            " and ".join(lacking),
+            len(chosen),
         )
 
 

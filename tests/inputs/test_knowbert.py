@@ -192,6 +192,13 @@ def test_parts_of_speech_stand_behind_the_vectors(tmp_path, encoder):
         np.testing.assert_allclose(np.square(behind).mean(1), [1, 0, 1], rtol=1e-6)
         assert behind[0].argmax() != behind[2].argmax()
         np.testing.assert_allclose(np.square(found[:, :WIDTH]).mean(1), [1, 1, 1], rtol=1e-5)
+        before = parts.of_width(WIDTH + 1)  # of a model that was trained when there was one
+        ids = np.array([kb.id(key) for key in ("eat.v", "no", "dog.n")], np.uint32)
+        assert before.width == WIDTH + 1 and before.gather(ids).shape == (3, WIDTH + 1)
+        first = kb.store.classes[0]
+        assert before.gather(ids)[:, WIDTH].tolist() == [first == "v", 0, first == "n"]
+        assert parts.of_width(WIDTH).gather(ids).shape == (3, WIDTH)
+        assert parts.of_width(WIDTH + 2) is parts.of_width(WIDTH + 5) is parts.of_width(3) is parts
 
 
 # -- documents of any length ------------------------------------------------

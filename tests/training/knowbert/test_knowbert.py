@@ -591,11 +591,13 @@ def test_what_stands_on_the_encoder_has_settings_of_its_own(home):
     assert model.knowbert.kars["words"].back.weight.grad.abs().sum() > 0
 
 
-def test_a_build_that_only_adds_to_that_of_a_model_is_as_good(copied, encoder, tmp_path):
+@pytest.mark.parametrize("pos", ["", "n", "a part of speech that is new"])
+def test_a_build_that_only_adds_to_that_of_a_model_is_as_good(copied, encoder, tmp_path, pos):
     with open_kb("words", copied.path) as kb:
         before = next(Linker.open(kb, model="senses", device="cpu")([TEXT]))
     more = tmp_path / "more.jsonl"
-    more.write_text(json.dumps({"key": "cat.n.01", "label": "cat", "description": "not a dog"}) + "\n")
+    cat = {"key": "cat.n.01", "label": "cat", "description": "not a dog"} | ({"pos": pos} if pos else {})
+    more.write_text(json.dumps(cat) + "\n")
     kgkit.add_to_kb("words", more, builder="jsonl", home=copied.path)
     with open_kb("words", copied.path) as kb:
         update_text(kb, encoder=Encoder.load(str(encoder), device="cpu", dtype="float32"))
