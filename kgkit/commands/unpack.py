@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kgkit.commands.kb.lost_builds import lost_builds_warned
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import size, write_json, write_line
@@ -38,10 +39,15 @@ def unpack(
     Everything is compared with its digests first: a pack that is refused leaves nothing behind.
     """
     from kgkit.building.options import bytes_of
+    from kgkit.home import Home
     from kgkit.sharing.unpacking import unpack as read_pack
 
-    messages = Messages(quiet=quiet, bars=not as_json)
-    with messages.progress(f"unpacking {source}") as tell:
+    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    present = [kb.name for kb in where.kbs()]
+    with (
+        lost_builds_warned(where, present, messages),
+        messages.progress(f"unpacking {source}") as tell,
+    ):
         unpacked = read_pack(
             source, home=home, name=name, replace=replace, dry_run=dry_run, max_bytes=bytes_of(max_size),
             progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),

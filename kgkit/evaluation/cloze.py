@@ -175,12 +175,21 @@ class _Names(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_name_guesses(path: Path, model: str, guesses: NameGuesses) -> None:
-    """Write what *model* guesses of names, as JSON: by noun, then by name."""
+    """Write what *model* guesses of names, as JSON: by noun, then by name.
+
+    Raises:
+        UsageError: if they are more than can be read again.
+    """
     by_noun: dict[str, dict[str, tuple[str, ...]]] = {}
     for question, words in guesses.items():
         by_noun.setdefault(question.noun, {})[question.name] = tuple(words)
+    content = msgspec.json.encode(_Names(model, by_noun))
+    if len(content) > MAX_BYTES:
+        raise UsageError(
+            f"guesses about {len(guesses):,} names take more than {MAX_BYTES >> 20} MiB: name fewer facts"
+        )
     with written(path) as file:
-        file.write(msgspec.json.encode(_Names(model, by_noun)))
+        file.write(content)
 
 
 def read_name_guesses(path: Path) -> tuple[str, dict[NameQuestion, tuple[str, ...]]]:

@@ -49,8 +49,8 @@ class Example(NamedTuple):
         group: key of examples that belong together, such as the answers to one question.
         gold: see `Gold`; None in a file without gold.
         choices: the texts of a `choice`, one of which is right; () in any other task.
-        links: entities that the texts mention, where the data say so, for methods that read entities.
-        no_links: whether the data say that the texts mention none, so that no linker is asked.
+        links: entities that the texts mention, for methods that read entities; () where the data say that
+            there are none; None where they say nothing, so that a linker is asked.
     """
 
     id: str
@@ -61,8 +61,7 @@ class Example(NamedTuple):
     group: str = ""
     gold: Gold | None = None
     choices: tuple[str, ...] = ()
-    links: tuple[EntityMark, ...] = ()
-    no_links: bool = False
+    links: tuple[EntityMark, ...] | None = None
 
 
 class Prediction(NamedTuple):

@@ -228,8 +228,7 @@ class Task:
             fields = Fields(record)
             example = self.layout.example(fields)
             if not example.choices:  # which are put together with their question
-                links = fields.links(example.texts)
-                example = example._replace(links=links or (), no_links=links == ())
+                example = example._replace(links=fields.links(example.texts))
             if ids is not None:
                 ids.check(example.id, record.number, record.line)
             yield ParsedRecord(example, fields.rest(), record)

@@ -74,8 +74,7 @@ class EBertReader(TextReader):
 
     def sign(self, sign: str) -> int | None:
         """Return the word piece of a sign that is put into texts, the last of several; None without any."""
-        ids = self.tokens.inside(sign) if self.spaced else self.tokens(sign).ids
-        return int(ids[-1]) if len(ids) else None
+        return self.tokens.sign(sign, spaced=self.spaced)
 
     def read(
         self,

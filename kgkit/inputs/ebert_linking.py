@@ -244,10 +244,10 @@ class EBertLinkingReader(TextReader):
         return span.ids if self.prime else int(self._mask or 0)
 
     def _piece(self, sign: str, encoder: Encoder, spaced: bool) -> int:
-        ids = self.tokens.inside(sign) if spaced else self.tokens(sign).ids
-        if len(ids) != 1 or int(ids[0]) == encoder.tokenizer.unk_token_id:
+        piece = self.tokens.sign(sign, spaced=spaced)
+        if piece is None or piece == encoder.tokenizer.unk_token_id:
             raise UsageError(f"the tokenizer of {encoder.name} has no word piece {sign}, which marks spans")
-        return int(ids[0])
+        return piece
 
     def _spans(self, document: Document, pieces: WordPieces) -> list[CandidateSpan]:
         """Return the mentions of a document whose candidates have vectors, by their first piece."""

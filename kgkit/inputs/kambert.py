@@ -30,7 +30,7 @@ from kgkit.inputs.maps import (
 )
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.pieces import Numbers
-from kgkit.inputs.texts import SIZE, TextPieces, TextReader, TokenizedText
+from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.text import fold, token_spans
@@ -130,15 +130,15 @@ class MapBuilder:
         self,
         texts: Sequence[AnnotatedText],
         hidden: Sequence[int] = (),
-        read: Sequence[Numbers] | None = None,
+        read: Numbers | None = None,
     ) -> TextMaps:
         """Return the maps of a text, or of a pair.
 
         Args:
             texts: one text, or two.
             hidden: numbers of words that are to be predicted: no map depends on them.
-            read: numbers of the words of each text, ascending, that have cells, and by which auxiliary words
-                are chosen; None: all of them.
+            read: numbers of the words, ascending, that have cells, and by which auxiliary words are chosen;
+                None: all of them.
 
         Raises:
             UsageError: if a span, or one of these numbers, goes beyond a text.
@@ -215,21 +215,17 @@ class _TextInWords(NamedTuple):
         return [(first, end) for first, end in ranges.tolist()]
 
 
-def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[Numbers] | None) -> list[_TextInWords]:
+def _texts_in_words(texts: Sequence[AnnotatedText], read: Numbers | None) -> list[_TextInWords]:
     """Return texts with their words, and how many of them are read; None: all.
 
     Raises:
         UsageError: if a span goes beyond its text, or a word that is to be read.
     """
     parts, shift = list[_TextInWords](), 0
-    for index, text in enumerate(texts):
+    for text in texts:
         words = token_spans(text.text)
-        numbers = np.arange(len(words)) if read is None else np.asarray(read[index], np.int64)
-        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < len(words):
-            raise UsageError(
-                f"the words {numbers.min()} to {numbers.max()} are to be read, and the text has "
-                f"{len(words)}, from 0 on"
-            )
+        numbers = np.arange(len(words)) if read is None else np.asarray(read, np.int64) - shift
+        numbers = numbers[(numbers >= 0) & (numbers < len(words))]
         links = ((f"link to {kb}", own) for kb, own in text.links.items())
         for what, spans in (("name", text.names), ("phrase", text.phrases), *links):
             for start, end, *_ in spans:
@@ -240,6 +236,10 @@ def _texts_in_words(texts: Sequence[AnnotatedText], read: Sequence[Numbers] | No
                     )
         parts.append(_TextInWords(text, words, shift, numbers))
         shift += len(words)
+    if read is not None and len(read) and not 0 <= read[0] <= read[-1] < shift:
+        raise UsageError(
+            f"the words {read[0]} to {read[-1]} are to be read, and the text has {shift}, from 0 on"
+        )
     return parts
 
 
@@ -270,7 +270,7 @@ class WordTextReader(TextReader):
             text, parts = self.tokenize(example)
             spans, indices, shift = [np.zeros((0, 2), np.int64)], [np.zeros(0, np.int64)], 0
             for words, part in zip(map(token_spans, example), parts, strict=True):
-                ranges = _pieces_read(words, part)
+                ranges = np.minimum(part.pieces.ranges(words), part.length)
                 own = np.flatnonzero(ranges[:, 0] < ranges[:, 1])
                 spans.append(ranges[own] + part.begin)
                 indices.append(own + shift)
@@ -282,21 +282,14 @@ class WordTextReader(TextReader):
             )  # fmt: skip
             yield text._replace(mentions={WORDS: mentions})
 
-    def words_read(self, texts: Sequence[str]) -> list[Numbers]:
-        """Return the numbers of the words of a text, or of each of a pair, that have a piece which is read.
+    def words_read(self, texts: tuple[str, ...]) -> Numbers:
+        """Return the numbers of the words of a text, or of a pair, that have a piece which is read.
 
         There are no more of them than pieces, however long a text is. Markers are not counted: beside them
         fewer words are read.
         """
-        _, parts = self.tokenize(texts)
-        ranges = [_pieces_read(token_spans(text), part) for text, part in zip(texts, parts, strict=True)]
-        return [np.flatnonzero(own[:, 0] < own[:, 1]) for own in ranges]
-
-
-def _pieces_read(words: Sequence[tuple[int, int]], part: TextPieces) -> Numbers:
-    """Return (W, 2) the pieces of the words of a text that are read, ends exclusive."""
-    ranges = np.array([part.pieces.within(*word) for word in words], np.int64).reshape(-1, 2)
-    return np.minimum(ranges, part.length)
+        [text] = self([texts])
+        return text.mentions[WORDS].indices
 
 
 class KamBertReader(WordTextReader):
@@ -307,6 +300,8 @@ class KamBertReader(WordTextReader):
         builder: what makes their maps; one without maps and auxiliary words for a control.
         size: number of word pieces of a text, special ones included; auxiliary words are not counted, and
             have as many pieces at most: words for which there is no room are left out.
+        spaced: whether auxiliary words are cut as between words; else as texts of their own, which models of
+            version 0.2.0 were trained with. Most tokenizers cut them alike.
 
     Raises:
         UsageError: if there are more auxiliary words than *size*; as `TextReader` does.
@@ -318,14 +313,16 @@ class KamBertReader(WordTextReader):
         torch.Size([1, 7, 384])
     """
 
-    def __init__(self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE) -> None:
+    def __init__(
+        self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE, spaced: bool = True
+    ) -> None:
         super().__init__(encoder, size=size)
         if builder.auxiliary > size:
             raise UsageError(
                 f"{builder.auxiliary} auxiliary words beside texts of {size} word pieces: "
                 f"choose at most {size}"
             )
-        self.builder = builder
+        self.builder, self.spaced = builder, spaced
         self._pieces: dict[str, tuple[int, ...]] = {}  # of auxiliary words
 
     def read(self, texts: Sequence[AnnotatedText]) -> MappedText:
@@ -334,9 +331,8 @@ class KamBertReader(WordTextReader):
         Raises:
             UsageError: if there are more texts than two, or none.
         """
-        own = tuple(text.text for text in texts)
-        [text] = self([own])
-        return MappedText(text, self.builder(texts, read=self.words_read(own)))
+        [text] = self([tuple(text.text for text in texts)])
+        return MappedText(text, self.builder(texts, read=text.mentions[WORDS].indices))
 
     def batch(self, texts: Sequence[MappedText]) -> "KamBertInputs":
         """Return texts padded to the longest, with the cells of their maps."""
@@ -378,7 +374,9 @@ class KamBertReader(WordTextReader):
         pieces, room = list[tuple[int, ...]](), self.size
         for word in words:
             if word not in self._pieces:
-                self._pieces[word] = self.tokens.inside(word)
+                self._pieces[word] = (
+                    self.tokens.inside(word) if self.spaced else tuple(self.tokens(word).ids.tolist())
+                )
             own = self._pieces[word] if len(self._pieces[word]) <= room else ()
             pieces.append(own)
             room -= len(own)

@@ -126,7 +126,10 @@ def open_knowledge(
     builds = [serving_builds(home.kb(name), build) for build in sorted({*map(_build, trained_with)})]
     for build in dict.fromkeys(chain.from_iterable(builds)):
         with suppress(KgkitError):  # gone: who checks says what is here, and what was wanted
-            return knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
+            other = knowledge_of(stack.enter_context(open_kb(f"{name}@{build}", home.path)), vectors)
+            if other.continues(trained_with):
+                return other
+            knowledge = knowledge or other
     if knowledge is None:
         assert problem is not None
         raise problem

@@ -3,7 +3,7 @@
 P  word pieces of a document
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,8 +44,11 @@ class WordPieces(NamedTuple):
 
     def of(self, mentions: Sequence[Mention]) -> Numbers:
         """Return (M, 2), the ranges of pieces of mentions."""
-        ranges = [self.within(mention.start, mention.end) for mention in mentions]
-        return np.array(ranges, np.int64).reshape(-1, 2)
+        return self.ranges((mention.start, mention.end) for mention in mentions)
+
+    def ranges(self, spans: Iterable[tuple[int, int]]) -> Numbers:
+        """Return (S, 2), the range of pieces of each span, as `within` has it."""
+        return np.array([self.within(*span) for span in spans], np.int64).reshape(-1, 2)
 
 
 class PieceTokenizer:
@@ -93,14 +96,27 @@ class PieceTokenizer:
         return WordPieces(np.array(encoding.ids, np.int64), offsets[:, 0], offsets[:, 1])
 
     def inside(self, word: str) -> tuple[int, ...]:
-        """Return the ids of a word as it is cut between other words.
+        """Return the ids of a word as it is cut between other words, with a piece of the white space before.
 
         Tokenizers of bytes, as RoBERTa's, have the white space before a word in its first piece (`Ġdog`), and
         other pieces for a word that a text begins with.
         """
         pieces = self(f"a {word} a")
-        first, end = pieces.within(2, 2 + len(word))
+        first, end = pieces.within(1, 2 + len(word))
         return tuple(pieces.ids[first:end].tolist())
+
+    def sign(self, sign: str, *, spaced: bool = True) -> int | None:
+        """Return the id of a sign that is put into a text, as a slash; of several pieces the last.
+
+        Args:
+            sign: the sign.
+            spaced: whether it is cut as between words; else as a text of its own, as version 0.2.0 did.
+
+        Returns:
+            The id; None if the tokenizer has no piece for it.
+        """
+        ids = self.inside(sign) if spaced else self(sign).ids
+        return int(ids[-1]) if len(ids) else None
 
 
 def _lower(letter: str) -> str:

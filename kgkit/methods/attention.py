@@ -40,7 +40,8 @@ class TextAttention(NamedTuple):
         plain: weights of attention of the plain encoder, (N, N); None if there was none.
         mixed: weights of attention of the KAM-BERT, (M, M); rows are what attends.
         auxiliary: number of pieces of auxiliary words, the last of *pieces*.
-        layer, head: number of the layer, and of the head, from 1; 0: the mean of all.
+        layer: number of the layer, from 1; 0 if it is not known.
+        head: number of the attention head, from 1; 0: the mean of all.
     """
 
     pieces: list[str]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.evaluation.examples import Example
+from kgkit.evaluation.examples import EntityMark, Example
 from kgkit.heads.classifier import Classifier, ClassifierConfig
 from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import EntitySequence
@@ -115,13 +115,13 @@ class EBertMethod(EncoderMethod):
         documents = (
             Document(example.id, text)
             for example in examples
-            if not (example.links or example.no_links)
+            if example.links is None
             for text in example.texts
         )
         linked = iter(() if self._find_links is None else self._find_links(documents))
         for example in examples:
-            if self._kb is not None and (example.links or example.no_links):
-                yield _marked_texts(example, self._kb)
+            if self._kb is not None and example.links is not None:
+                yield _marked_texts(example.texts, example.links, self._kb)
             elif self._kb is None or self._find_links is None:
                 yield [LinkedText(text) for text in example.texts]
             else:
@@ -137,13 +137,13 @@ class EBertMethod(EncoderMethod):
         return [self._specials[name] for name in example.tail if name in self._specials]
 
 
-def _marked_texts(example: Example, kb: KnowledgeBase) -> list[LinkedText]:
-    """Return texts with the entities of an example's own links; keys that *kb* does not have are left out."""
-    spans: list[list[EntitySpan]] = [[] for _ in example.texts]
-    for mark in example.links:
+def _marked_texts(texts: Sequence[str], links: Iterable[EntityMark], kb: KnowledgeBase) -> list[LinkedText]:
+    """Return texts with the entities of their own links; keys that *kb* does not have are left out."""
+    spans: list[list[EntitySpan]] = [[] for _ in texts]
+    for mark in links:
         if (entity := kb.store.id_of(mark.entity)) is not None:
             spans[mark.text].append(EntitySpan(mark.start, mark.end, entity))
-    return [LinkedText(text, tuple(own)) for text, own in zip(example.texts, spans, strict=True)]
+    return [LinkedText(text, tuple(own)) for text, own in zip(texts, spans, strict=True)]
 
 
 def _token_positions(sequence: EntitySequence, example: Example) -> NDArray[np.int64]:

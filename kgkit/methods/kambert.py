@@ -197,7 +197,7 @@ def begin_maps(
         ),
         "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
         "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
-        "sources": identities,
+        "sources": identities, "spaced": True,
     }  # fmt: skip
     return MapsBeginning(config, sources, builder, (builds, linker_sha256, identities), fields)
 
@@ -223,7 +223,8 @@ def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTrainin
     if is_file_of_trees(chunker, home):
         chunker = str(Path(chunker).absolute())
     tagger, pmi, linker = (
-        lasting_name(home, name) for name in (training.tagger, training.pmi, training.linker)
+        name if name == LINKS else lasting_name(home, name)
+        for name in (training.tagger, training.pmi, training.linker)
     )
     return replace(training, tagger=tagger, chunker=lasting_name(home, chunker), pmi=pmi, linker=linker)
 
@@ -323,7 +324,7 @@ def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") 
     opened = open_maps(folder, manifest, kambert, opening)
     with opened.resources as stack:
         with checking_settings(folder):
-            reader = KamBertReader(encoder, opened.builder, size=manifest.size)
+            reader = KamBertReader(encoder, opened.builder, size=manifest.size, spaced=manifest.spaced)
         others = OtherTexts.open(folder) if manifest.other_maps else None
         method = KamBertMethod(
             manifest.task, kambert, classifier, encoder, reader, manifest.specials, opened.sources, others

@@ -66,8 +66,8 @@ def masked_maps(
         words = text.mentions[WORDS]
         positions = np.flatnonzero(labels != NOTHING)
         firsts, ends = np.searchsorted(positions, words.spans.T)
-        read = reader.words_read([part.text for part in own])
-        mapped.append(MappedText(text, reader.builder(own, words.indices[firsts < ends].tolist(), read)))
+        hidden = words.indices[firsts < ends].tolist()
+        mapped.append(MappedText(text, reader.builder(own, hidden, words.indices)))
     inputs = reader.batch(mapped)
     return MaskedMaps(inputs, pad_labels(masked, inputs.ids.shape[1]))
 
@@ -149,5 +149,5 @@ def open_language_model(folder: Path, manifest: KamBertManifest, opening: "Openi
     opened = open_maps(folder, manifest, kambert, opening)
     with opened.resources as stack:
         with checking_settings(folder):
-            reader = KamBertReader(encoder, opened.builder, size=manifest.size)
+            reader = KamBertReader(encoder, opened.builder, size=manifest.size, spaced=manifest.spaced)
         return KamBertClozeModel(manifest.name, encoder, kambert, reader, opened.sources, stack.pop_all())

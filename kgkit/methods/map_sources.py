@@ -3,6 +3,7 @@
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,6 +27,7 @@ from kgkit.linking.mention_tagger import SPACY
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.kambert_settings import LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
+from kgkit.models.folder import has_model
 from kgkit.models.kambert import KamBertManifest
 from kgkit.models.opening import open_model
 from kgkit.types import Document, LinkedDocument, Mention
@@ -37,6 +39,7 @@ _TREES: Final = "trees"
 """What the identity of a file of trees begins with."""
 
 _CHUNK: Final = 1 << 20  # bytes that are read at once
+_LEAST_BYTES: Final = 64  # of the beginning of a file of trees
 
 
 class MapSources:
@@ -184,7 +187,7 @@ def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> Find
         )
     except (UnknownName, NotThere) as error:
         pipeline = name.removeprefix(SPACY)
-        if not _is_pipeline(pipeline):
+        if has_model(home, name) or not _is_pipeline(pipeline):
             raise _unknown_source(name, kind, error) from None
         tagger = _spacy_finder(pipeline, kind)
     return link_once(tagger, device)
@@ -261,35 +264,38 @@ def _used_sources(
     return {name: None for name, is_used in used if is_used}
 
 
-def _identity(name: str, home: Home, before: str = "") -> str:
+def _identity(name: str, home: Home, trained_identity: str = "") -> str:
     """Return what identifies a tagger, a PMI table, a spaCy pipeline or a file of trees.
 
     Args:
         name: name of the source.
         home: home of the models.
-        before: what identified it when a model was trained with it: a file of trees may have grown.
+        trained_identity: what identified it when a model was trained with it: a file of trees may have grown.
     """
     if is_file_of_trees(name, home):
-        return _trees_identity(Path(name), before)
+        return _trees_identity(Path(name), trained_identity)
     version = _pipeline_version(name.removeprefix(SPACY))
     return linker_sha256_of(home, name) or f"{name} {version or ''}".rstrip()
 
 
-def _trees_identity(path: Path, before: str) -> str:
+def _trees_identity(path: Path, trained_identity: str) -> str:
     """Return `trees SIZE SHA256`, of the first SIZE bytes: trees may be put behind those that were there.
+
+    Fewer than 64 bytes stand for a whole file alone: a stranger could guess how another file begins.
 
     Raises:
         SourceError: if the file cannot be read.
     """
     try:
-        kind, size, _ = before.split(" ")
+        kind, size, _ = trained_identity.split(" ")
         length = int(size) if kind == _TREES else 0
     except ValueError:
         length = 0
-    length = length if length > 0 else path.stat().st_size
-    digest, remaining = hashlib.sha256(), length
+    digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
+            length = length if length >= _LEAST_BYTES else os.fstat(file.fileno()).st_size
+            remaining = length
             while remaining > 0 and (chunk := file.read(min(_CHUNK, remaining))):
                 digest.update(chunk)
                 remaining -= len(chunk)
@@ -306,7 +312,12 @@ def check_sources(manifest: KamBertManifest, home: Home) -> None:
     """
     for name in _used_sources(manifest, manifest.maps, manifest.terms):
         before = manifest.sources.get(name, "")
-        if before.startswith(_TREES) and not Path(name).is_file():
+        if before == _TREES:
+            raise StaleModel(
+                f"the model {manifest.name} was trained by version 0.2.0 with the file of trees {name}, of "
+                "which it has no checksum: train it again"
+            )
+        if before.split(" ")[0] == _TREES and not Path(name).is_file():
             raise StaleModel(
                 f"the model {manifest.name} reads phrases from the file of trees {name}, which is gone: "
                 "restore that file"

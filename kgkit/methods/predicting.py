@@ -196,11 +196,11 @@ def check_finite(predictions: Iterable[Prediction], model: str) -> None:
     Raises:
         DamagedModel: if one is not finite.
     """
-    if wrong := answered_by_no_number(predictions):
+    if wrong := describe_nonfinite(predictions):
         raise broken_weights(model, f"answers {wrong}")
 
 
-def answered_by_no_number(predictions: Iterable[Prediction]) -> str:
+def describe_nonfinite(predictions: Iterable[Prediction]) -> str:
     """Describe the first answer with a probability, or a number, that is not finite; "" if there is none."""
     for prediction in predictions:
         numbers: Any = prediction.probabilities

@@ -27,6 +27,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
             manifests, the version of a spaCy pipeline, or size and SHA-256 of a file of trees as it was.
         other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
         specials: pieces that were added for the task.
+        spaced: whether auxiliary words are cut as between words; not so in version 0.2.0.
     """
 
     maps: tuple[MapName, ...] = ()
@@ -37,6 +38,7 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     other_maps: bool = False
     specials: tuple[str, ...] = ()
+    spaced: bool = False
 
 
 def _roles_of_kambert(manifest: KamBertManifest) -> tuple[Role, ...]:

@@ -161,20 +161,18 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
         if not isinstance(vectors, VectorsManifest):
             continue
         if (build := builds.get(item.kb)) is not None:
-            served, entities = [build.build, build.base, *build.bases], build.entities
+            served, ids = [build.build, build.base, *build.bases], build.id_count
         else:
             with open_kb(item.kb, home.path) as handle:
-                served, entities = [*ancestry(handle)], len(handle)
+                served, ids = [*ancestry(handle)], handle.manifest.id_count
         if vectors.build not in served:
             raise StaleVectors(
                 f"{item.title} of the pack was made for build {vectors.build} of {item.kb!r}, here is build "
                 f"{served[0]}: unpack the knowledge base that it was made for, or make such vectors here "
                 "with `kgkit embed`"
             )
-        if vectors.rows > entities:
-            raise StaleVectors(
-                f"{item.title} has {vectors.rows:,} rows, {item.kb!r} has {entities:,} entities"
-            )
+        if vectors.rows > ids:
+            raise StaleVectors(f"{item.title} has {vectors.rows:,} rows, {item.kb!r} has {ids:,} entities")
 
 
 def missing_needs(needs: Iterable[Needs], home: Home) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from kgkit.errors import NotThere, StaleModel, StaleVectors, UsageError, did_you_mean
 from kgkit.home import Home
+from kgkit.kb.lineage import serving_builds
 from kgkit.models.card import CARD
 from kgkit.models.folder import BUILT_IN, find_model_folder, has_model, model_names
 from kgkit.models.kinds import find_kind
@@ -219,8 +220,9 @@ class _Plan:
         kb, users = self.home.kb(name), {} if self.alone else self.users.get(name, {})
         requested = self.builds.get(name)
         present = kb.build_names()
-        candidates = [requested] if requested else [kb.published(), *users]
-        for build in candidates:
+        serving = (build for user in users for build in serving_builds(kb, user))
+        candidates = [requested] if requested else [kb.published(), *users, *serving]
+        for build in dict.fromkeys(candidates):
             if build is None or build not in present:
                 continue
             folder = kb.builds / build

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LOOKED_AT: Final = 100  # examples, for knowledge
+_SAMPLE: Final = 100  # examples that are looked at for knowledge
 
 
 class PlanTask(Protocol):
@@ -123,14 +123,14 @@ def _plan(
 ) -> Plan:
     """Return how a method is trained and saved."""
     from kgkit.methods.answering import answers_of, batch_of, length_of, loss_of
-    from kgkit.methods.predicting import answered_by_no_number
+    from kgkit.methods.predicting import describe_nonfinite
 
     method, learn = beginning.method, data.learn
     lengths = [length_of(example) for example in learn]
 
     def evaluate(_: Any) -> dict[str, float]:
         answers = answers_of(method, data.held_out, size=training.batch)
-        if wrong := answered_by_no_number(answers):
+        if wrong := describe_nonfinite(answers):
             raise BuildFailed(
                 f"the training diverged, so that its model answers {wrong}: lower learning rates than "
                 f"--lr {training.lr:g} and --lr-new {training.lr_new:g} may help"
@@ -158,21 +158,20 @@ def _plan(
 
 
 def _warn_of_no_knowledge(beginning: "Beginning", examples: Sequence["Example"]) -> None:
-    """Log which kinds of knowledge a model reads none of, in some examples from all over the data."""
+    """Log which kinds of knowledge a model reads none of, in a sample of examples from all over the data."""
     from kgkit.evaluation.examples import alternatives
 
     if (count := beginning.count_knowledge) is None:
         return
-    chosen = examples[:: math.ceil(len(examples) / _LOOKED_AT) or 1]
+    chosen = examples[:: math.ceil(len(examples) / _SAMPLE) or 1]
     texts = [part for own in chosen for part in (alternatives(own) if own.choices else [own])]
     counts = Counter[str]()
     for reading in beginning.method.read(texts):
         counts.update(count(reading.content))
     if lacking := [name for name, total in counts.items() if not total]:
         _log.warning(
-            "%s are read in none of %d examples from all over the data: what was named for them has nothing "
-            "of these texts",
-            " and ".join(lacking),
+            "no %s were read in %d sampled examples: see whether the named sources cover these texts",
+            " and no ".join(lacking),
             len(chosen),
         )
 

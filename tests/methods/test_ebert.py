@@ -154,7 +154,7 @@ def test_links_that_an_example_has_are_read_in_the_place_of_a_linkers(home, enco
     ]
     parsed = [*find_task("pair").parse_records(records)]
     examples = [record.example for record in parsed]
-    assert [len(example.links) for example in examples] == [2, 1, 0]
+    assert [example.links and len(example.links) for example in examples] == [2, 1, None]
     assert parsed[2].unused == {"links": "http://example.org"}
     by_linker = {"prior": [["name0", "name0"], [], ["name1"]], "none": [["name0", "name0"], [], []]}
     for linker, wanted in by_linker.items():
@@ -169,7 +169,7 @@ def test_an_example_whose_links_are_none_is_read_without_entities(home, encoder)
     text, nil = {"text": "the dog name1"}, {"start": 8, "end": 13, "entity": None}
     records = [text, {**text, "links": []}, {**text, "links": [nil]}, {**text, "links": None}, text]
     examples = find_examples(*records)
-    assert [example.no_links for example in examples] == [False, True, True, False, False]
+    assert [example.links for example in examples] == [None, (), (), None, None]
     for beginning in begun(home, encoder, task="pair", linker="prior"):
         readings = [*beginning.method.read(examples)]
         assert [len(reading.content.entities) for reading in readings] == [1, 0, 0, 1, 1]
@@ -204,7 +204,7 @@ def test_links_that_are_malformed_are_refused_with_their_line(links, message, tm
 @pytest.mark.parametrize("links", ["http://example.org", ["http://example.org"], [{"url": "x"}], 5, {}])
 def test_what_is_no_list_of_links_is_a_field_of_the_datas_own(links):
     [parsed] = find_task("classification").parse_records([{"text": "the dog", "links": links}])
-    assert (parsed.example.links, parsed.example.no_links, parsed.unused) == ((), False, {"links": links})
+    assert (parsed.example.links, parsed.unused) == (None, {"links": links})
 
 
 def test_a_link_that_is_no_span_is_refused():

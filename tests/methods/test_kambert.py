@@ -275,7 +275,7 @@ def test_links_can_be_the_names(home, settings):
 
 def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp_path, monkeypatch):
     trees = tmp_path / "trees.mrg"
-    trees.write_text("(S (NP (DT a) (NN dog)) (VP (VBZ is) (NP (DT the) (NN tree))))\n")
+    trees.write_text("(S (NP (DT a) (NN dog)) (VP (VBZ is) (NP (DT the) (NN tree))))\n(S (NN fruit))\n")
     monkeypatch.chdir(tmp_path)
     model = kgkit.train("kambert", name="trees", home=home, **settings(steps=1, chunker="trees.mrg"))
     assert model.manifest.maps == ("phrase",) and model.manifest.chunker == str(trees)
@@ -315,9 +315,11 @@ def test_a_source_that_the_manifest_does_not_identify_is_not_read(home, settings
     manifest = json.loads(path.read_text())
     for sources in ({}, {str(secret): "trees"}, {str(secret): "trees 1 x"}, {str(secret): "trees -1 x"},
                     {str(secret): f"trees 0 {hashlib.sha256().hexdigest()}"},
+                    {str(secret): f"trees 1 {hashlib.sha256(b'(').hexdigest()}"},
                     {str(secret): next(iter(manifest["sources"].values()))}):  # fmt: skip
         path.write_text(json.dumps(manifest | {"chunker": str(secret), "sources": sources}))
-        with pytest.raises(StaleModel, match=r"the file of trees .*/secret, which does not begin with"):
+        wrong = "of which it has no checksum" if "trees" in sources.values() else "which does not begin with"
+        with pytest.raises(StaleModel, match=rf"the file of trees .*/secret, {wrong}"):
             open_model("before", "predictor", home=home, device="cpu")
 
 
@@ -325,6 +327,10 @@ def test_sources_are_found_from_another_directory(settings, tmp_path, monkeypatc
     home = Home(tmp_path / "home")
     table, tagger = pmi_folder(tmp_path / "table", PAIRS), tagger_folder(tmp_path / "tagger")
     monkeypatch.chdir(tmp_path)
+    build(home.path, RECORDS, name="friends").close()
+    tagger_folder(tmp_path / "links")  # `links` are those of the linker all the same
+    linked = settings(steps=1, tagger="links", kbs=["friends"])
+    assert kgkit.train("kambert", name="linked", home=home, **linked).manifest.tagger == "links"
     model = kgkit.train("kambert", name="near", home=home, **settings(steps=1, pmi="table", tagger="tagger"))
     assert (model.manifest.pmi, model.manifest.tagger) == (str(table), str(tagger))
     monkeypatch.chdir("/")
@@ -587,6 +593,19 @@ def test_attention_that_cannot_be_shown_is_refused(home, tmp_path, sources, sett
     kgkit.train("kbert", name="trees", home=home, **settings(steps=1, kbs=["friends"]))
     done = run(*arguments, "trees")
     assert done.code and "the model trees is a K-BERT, which mixes no maps with its attention" in done.err
+
+
+def test_facts_that_are_added_are_cells_of_the_map_without_training(home, tmp_path):
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    for number in range(3):
+        path = tmp_path / f"{number}.jsonl"
+        fact = {"subject": f"new{number}", "relation": "is", "object": "dog"}
+        path.write_text("\n".join(map(json.dumps, ({"key": f"new{number}"}, fact))))
+        kgkit.add_to_kb("friends", str(path), builder="jsonl", home=copied.path)
+    with open_model("knows", "predictor", home=copied, device="cpu") as opened:
+        [maps] = opened.method.maps_of([Example("1", ("new2 is the dog",))])
+    assert maps.maps["knowledge"].nonzero() == 2
 
 
 def test_a_knowledge_base_that_is_gone_is_told(home, tmp_path):

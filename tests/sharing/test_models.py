@@ -151,6 +151,36 @@ def test_a_kbert_is_packed_with_what_was_added_to_its_knowledge_base(home, tmp_p
     assert packed.items[0].version == copied.kb("words").published() and not packed.items[0].exact
 
 
+def test_vectors_of_a_knowledge_base_with_a_retired_entity_are_unpacked(home, tmp_path):
+    """They have a row for each id, and ids stay taken."""
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    (tmp_path / "edits.jsonl").write_text('{"key": "fruit", "retire": true}\n')
+    kgkit.edit_kb("words", str(tmp_path / "edits.jsonl"), home=copied.path)
+    unpacked, target = sent(copied, tmp_path, "vectors:words/text")
+    assert titles(unpacked) == ["kb:words", "vectors:words/text"]
+    with kgkit.open_kb("words", home=target.path) as kb:
+        assert len(kb.vectors("text")) == len(RECORDS[:4]) > len(kb)
+
+
+def test_a_model_is_packed_with_a_build_that_is_made_of_its_own(home, tmp_path):
+    """Its own is gone, and the published one is another."""
+    copied = Home(tmp_path / "copied")
+    shutil.copytree(home.path, copied.path, symlinks=True)
+    for name in ("cow", "goat", "hen"):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"key": name, "label": name}))
+        kgkit.add_to_kb("words", str(tmp_path / f"{name}.jsonl"), builder="jsonl", home=copied.path)
+    extended = copied.kb("words").published()
+    (tmp_path / "other.jsonl").write_text('{"key": "fish", "label": "fish"}\n')
+    kgkit.build_kb("jsonl", tmp_path / "other.jsonl", name="words", home=copied.path)
+    packed = kgkit.pack("opinions", tmp_path / "pack.tar", home=copied.path)
+    assert packed.items[0].version == extended
+    target = Home(tmp_path / "target")
+    assert kgkit.unpack(tmp_path / "pack.tar", home=target.path).missing == ()
+    with kgkit.open_model("opinions", home=target, device="cpu") as model:
+        assert [*model(TEXTS[:1])]
+
+
 def test_a_model_that_reads_its_very_build_is_packed_with_that(home, tmp_path):
     """As K-BERTs did that older versions have trained."""
     copied = Home(tmp_path / "copied")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def lost_builds_warned(home: "Home", names: Collection[str], messages: Messages) -> Iterator[None]:
-    """Warn of each model that has a build of the knowledge bases *names* before the `with` block alone.
+    """Warn of each model that loses its build of the knowledge bases *names* in the `with` block.
 
     A new build removes all but the one that it replaces; another one may serve in its place.
     """
