@@ -25,7 +25,7 @@ from kgkit.errors import MissingExtra, NotThere
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Entity, Progress
 from kgkit.vectors import Vectors
-from kgkit.vectors.layout import FORMAT, DescribedVectors, Matrix, VectorsManifest
+from kgkit.vectors.layout import FORMAT, DescribedVectors, Matrix, VectorsManifest, require_finite
 from kgkit.vectors.matrix import check_ids
 from kgkit.vectors.partial import KINDS, partial_folders, partial_path
 from kgkit.vectors.partial import SETTINGS as SETTINGS_FILE
@@ -109,11 +109,13 @@ class PartialTextVectors(DescribedVectors):
 
         Raises:
             UsageError: if an id is negative or no integer.
+            DamagedVectors: if a row is not finite.
         """
         numbers = check_ids(ids)
         digests = self._encoded(numbers.ravel().tolist())
         matrix = np.zeros((len(digests), self.width), np.float32)
         matrix[digests != 0] = self._stored(digests[digests != 0])
+        require_finite(matrix, numbers.ravel(), self.name)
         return matrix.reshape(*numbers.shape, self.width)
 
     def prepare(self, ids: ArrayLike) -> None:

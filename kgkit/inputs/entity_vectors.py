@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import DamagedVectors
+from kgkit.vectors.layout import require_finite
 
 if TYPE_CHECKING:
     from kgkit.vectors import Vectors
@@ -63,13 +63,7 @@ class StoredEntityVectors:
         """
         numbers = _as_array(ids)
         rows = self.vectors.gather(numbers)  # (R, S)
-        finite = np.isfinite(rows).all(axis=1)
-        if not finite.all():
-            wrong = int(numbers[np.argmin(finite)])
-            raise DamagedVectors(
-                f"the vectors {self.vectors.name} have numbers that are not finite for the entity of id "
-                f"{wrong} (`kb.key({wrong})` names it): make the vectors again with `kgkit embed`"
-            )
+        require_finite(rows, numbers, self.vectors.name)
         return rows
 
     def means(self, groups: Sequence[tuple[int, ...]]) -> Matrix:

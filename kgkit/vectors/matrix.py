@@ -22,6 +22,7 @@ from kgkit.vectors.layout import (
     VectorsFormat,
     VectorsManifest,
     files_of_other_sizes,
+    require_finite,
 )
 from kgkit.vectors.scan import rescore, scan, unit
 
@@ -103,6 +104,7 @@ class Vectors(DescribedVectors):
 
         Raises:
             UsageError: if an id is negative or no integer.
+            DamagedVectors: if a row is not finite.
         """
         numbers = check_ids(ids)
         inside = numbers < len(self)  # before the cast, which makes some of uint64 negative
@@ -111,9 +113,11 @@ class Vectors(DescribedVectors):
         numbers = np.where(inside, numbers, 0).astype(np.int64)
         rows: Matrix = self.matrix[numbers] if len(self) else np.zeros(0, np.float32)
         if inside.all():
-            return np.array(rows)
-        gathered = np.zeros((*numbers.shape, self.width), np.float32)
-        gathered[inside] = rows[inside] if len(self) else 0
+            gathered = np.array(rows)
+        else:
+            gathered = np.zeros((*numbers.shape, self.width), np.float32)
+            gathered[inside] = rows[inside] if len(self) else 0
+        require_finite(gathered, numbers, self.name)
         return gathered
 
     def prepare(self, ids: ArrayLike) -> None:

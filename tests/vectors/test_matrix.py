@@ -307,6 +307,19 @@ def test_where_the_extended_build_is_gone_vectors_serve_and_of_older_versions_an
         kb.nearest("Apple")
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_is_named_where_it_is_gathered(kb, number):
+    path = folder_of(kb) / "matrix.npy"
+    matrix = np.load(path)
+    matrix[1, 0] = number
+    np.save(path, matrix)
+    vectors = kb.vectors("plane")
+    assert np.isfinite(vectors.gather([0, 2])).all()
+    for ids in ([1], [[0, 1], [2, 2]]):
+        with pytest.raises(DamagedVectors, match=r"plane have numbers that are not finite for .* of id 1 "):
+            vectors.gather(ids)
+
+
 # -- damage ------------------------------------------------------------------------------------------------
 
 
