@@ -115,7 +115,7 @@ class PartialTextVectors(DescribedVectors):
         digests = self._encoded(numbers.ravel().tolist())
         matrix = np.zeros((len(digests), self.width), np.float32)
         matrix[digests != 0] = self._stored(digests[digests != 0])
-        require_finite(matrix, numbers.ravel(), self.name)
+        require_finite(matrix, numbers.ravel(), self)
         return matrix.reshape(*numbers.shape, self.width)
 
     def prepare(self, ids: ArrayLike) -> None:

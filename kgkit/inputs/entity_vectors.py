@@ -63,7 +63,7 @@ class StoredEntityVectors:
         """
         numbers = _as_array(ids)
         rows = self.vectors.gather(numbers)  # (R, S)
-        require_finite(rows, numbers, self.vectors.name)
+        require_finite(rows, numbers, self.vectors)
         return rows
 
     def means(self, groups: Sequence[tuple[int, ...]]) -> Matrix:

@@ -122,7 +122,7 @@ class VectorRows(Protocol):
         """Make the rows of *ids* that are made as they are needed."""
 
 
-def require_finite(rows: Matrix, ids: ArrayLike, name: str) -> None:
+def require_finite(rows: Matrix, ids: ArrayLike, vectors: "DescribedVectors") -> None:
     """Make sure that vectors are finite: what computes with NaN answers, or looks damaged itself.
 
     A sum of squares is not finite where one of the numbers is not, and costs a fraction of a test of each.
@@ -130,7 +130,7 @@ def require_finite(rows: Matrix, ids: ArrayLike, name: str) -> None:
     Args:
         rows: (…, D) vectors.
         ids: (…) their entities.
-        name: name of the vectors.
+        vectors: where the rows are from, which an error names.
 
     Raises:
         DamagedVectors: if one is not.
@@ -142,7 +142,7 @@ def require_finite(rows: Matrix, ids: ArrayLike, name: str) -> None:
         return
     wrong = int(np.asarray(ids)[~finite].flat[0])
     raise DamagedVectors(
-        f"the vectors {name} have numbers that are not finite for the entity of id {wrong} "
+        f"the vectors {vectors.name} have numbers that are not finite for the entity of id {wrong} "
         f"(`kb.key({wrong})` names it): make the vectors again with `kgkit embed`"
     )
 

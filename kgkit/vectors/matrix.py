@@ -117,7 +117,7 @@ class Vectors(DescribedVectors):
         else:
             gathered = np.zeros((*numbers.shape, self.width), np.float32)
             gathered[inside] = rows[inside] if len(self) else 0
-        require_finite(gathered, numbers, self.name)
+        require_finite(gathered, numbers, self)
         return gathered
 
     def prepare(self, ids: ArrayLike) -> None:
