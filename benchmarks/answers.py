@@ -1,4 +1,4 @@
-"""Models and answers of kgkit's commands, each trained or asked for once and kept in the home."""
+"""Results of kgkit's commands: what has been trained or evaluated before is read from a cache."""
 
 import hashlib
 import json
@@ -6,71 +6,106 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, Generic
 
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import MANIFEST, ManifestType
+from kgkit.models.publishing import remove_model
 
 COMMAND: Final = (sys.executable, "-P", "-c", "from kgkit.commands import main; main()")
 """What runs kgkit in a process of its own."""
 
 
-def ask_once(home: Home, name: str, identity: bytes, words: Sequence[str], *further: str) -> dict[str, Any]:
-    """Return what a command says as JSON; what it said once is kept.
+def run_once(
+    home: Home, name: str, identity: bytes, arguments: Sequence[str], *further: str
+) -> dict[str, Any]:
+    """Return the JSON that a command writes; it is run only if the cache does not have it.
 
     Args:
-        home: home that it is run in, and its answer kept in, below `asked`.
-        name: name of what is asked, which the file begins with.
-        identity: all that the answer depends on beside the words.
-        words: words of the command line.
-        further: more of them, which the identity tells already.
+        home: home of the command; the cache is its folder `asked`.
+        name: what the name of the cached file begins with.
+        identity: all that the result depends on beside the arguments.
+        arguments: arguments of the command line.
+        further: more of them, which *identity* has already.
     """
-    key = hashlib.blake2b(identity + repr(tuple(words)).encode(), digest_size=6).hexdigest()
+    key = hashlib.blake2b(identity + repr(tuple(arguments)).encode(), digest_size=6).hexdigest()
     path = home.path / "asked" / f"{name}-{key}.json"
     if not path.exists():
-        done = subprocess.run(
-            [*COMMAND, *words, *further, "--home", str(home.path), "--json", "--quiet"],
+        process = subprocess.run(
+            [*COMMAND, *arguments, *further, "--home", str(home.path), "--json", "--quiet"],
             check=True,
             stdout=subprocess.PIPE,
         )
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(done.stdout)
-    answer: dict[str, Any] = json.loads(path.read_bytes())
-    return answer
+        path.write_bytes(process.stdout)
+    result: dict[str, Any] = json.loads(path.read_bytes())
+    return result
+
+
+def predictions_of(path: Path, home: Path, training: Sequence[str], task: str, test: Path) -> dict[str, str]:
+    """Return the predictions of a model by id; it is trained only if they are not in *path*.
+
+    Args:
+        path: file of the predictions, whose name without its end is that of the model.
+        home: home of the model.
+        training: arguments of `kgkit train`.
+        task: task of `kgkit evaluate`.
+        test: file of the examples.
+    """
+    if not path.exists():
+        train_and_predict(path, home, training, task, test)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {id: label for id, _, label in (line.partition("\t") for line in lines)}
+
+
+def train_and_predict(path: Path, home: Path, training: Sequence[str], task: str, test: Path) -> None:
+    """Train a model, write its predictions, and remove it; arguments as for `predictions_of`."""
+    for arguments in (
+        ["train", *training, "--name", path.stem],
+        ["evaluate", task, "--model", path.stem, "--data", str(test), "--predictions", str(path)],
+    ):
+        command = [*COMMAND, *arguments, "--home", str(home), "--quiet"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    remove_model(Home(home), path.stem)
+    print(path.name, file=sys.stderr, flush=True)
 
 
 class Runs(Generic[ManifestType]):
-    """Runs commands of kgkit in a home, those that have not been run yet.
+    """Trains and evaluates models of a home, each once.
 
     Args:
-        home: home of the models, and of what is built for them.
+        home: home of the models.
         kind: kind of the models.
     """
 
     def __init__(self, home: Home, kind: Kind[ManifestType]) -> None:
         self.home, self.kind = home, kind
 
-    def train(self, name: str, *words: str) -> None:
-        """Train a model, unless it is there.
+    def train(self, name: str, *arguments: str) -> None:
+        """Train a model, unless the home has it.
 
         Raises:
-            SystemExit: if one of that name was trained in another way.
+            SystemExit: if the model of that name was trained with other arguments.
         """
-        made = self.manifest(name)
-        if made is None:
+        manifest = self.manifest(name)
+        if manifest is None:
             subprocess.run(
-                [*COMMAND, "train", self.kind.name, "--name", name, *words, "--home", str(self.home.path)],
+                [
+                    *COMMAND, "train", self.kind.name, "--name", name, *arguments,
+                    "--home", str(self.home.path),
+                ],
                 check=True, stdout=sys.stderr,
             )  # fmt: skip
-        elif strange := set(words) - set(shlex.split(made.command)):
-            raise SystemExit(f"{name} was trained without {' '.join(strange)}: {made.command}")
+        elif missing := set(arguments) - set(shlex.split(manifest.command)):
+            raise SystemExit(f"{name} was trained without {' '.join(missing)}: {manifest.command}")
 
-    def ask(self, name: str, *words: str) -> dict[str, Any]:
-        """Return what a command says of a model as JSON; what it said once is kept."""
-        made = (find_trained(self.home, name) / MANIFEST).read_bytes()
-        return ask_once(self.home, name, made, words, "--model", name)
+    def evaluate(self, name: str, task: str, *arguments: str) -> dict[str, Any]:
+        """Return the JSON that `kgkit evaluate` writes of a model; it is run only once."""
+        manifest = (find_trained(self.home, name) / MANIFEST).read_bytes()
+        return run_once(self.home, name, manifest, ("evaluate", task, *arguments), "--model", name)
 
     def manifest(self, name: str) -> ManifestType | None:
         """Return the manifest of a model, if it is there."""

@@ -45,15 +45,15 @@ def texts(*parts: str) -> Iterator[list[str]]:
     """Yield the texts of each file."""
     for task, kind in READ_AS.items():
         for path in filter(None, (part(task, name) for name in parts)):
-            yield [text for one in find_task(kind).read(path) for text in one.texts]
+            yield [text for example in find_task(kind).read(path) for text in example.texts]
 
 
 def documents(files: Iterable[list[str]], without: Set[str] = frozenset()) -> Iterator[list[str]]:
     """Yield documents, each a list of texts, but for some texts."""
     for file in files:
-        kept = [text for text in file if text not in without]
-        for begin in range(0, len(kept), TEXTS):
-            yield kept[begin : begin + TEXTS]
+        remaining = [text for text in file if text not in without]
+        for begin in range(0, len(remaining), TEXTS):
+            yield remaining[begin : begin + TEXTS]
 
 
 def main() -> None:
@@ -62,11 +62,11 @@ def main() -> None:
     parser.add_argument("out", type=Path, metavar="OUT_DIR")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    asked = [*texts("test")]
-    learnt = documents(texts("train", "dev"), without={*chain.from_iterable(asked)})
-    for name, some in (("train", learnt), ("heldout", documents(asked))):
+    test = [*texts("test")]
+    training = documents(texts("train", "dev"), without={*chain.from_iterable(test)})
+    for name, part_documents in (("train", training), ("heldout", documents(test))):
         path = out / f"{name}.txt"
-        count, _ = write(path, some)
+        count, _ = write(path, part_documents)
         print(f"{name}: {count:,} documents, {len(path.read_text(encoding='utf-8')):,} characters")
 
 

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers import ask_once
+from benchmarks.answers import run_once
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.facts import GOOGLE_RE
@@ -70,10 +70,10 @@ class Row(NamedTuple):
 
 
 class LamaRows:
-    """Asks for the rows that have not been asked for yet.
+    """Evaluates the rows that have not been evaluated yet.
 
     Args:
-        home: home of models, knowledge base and answers.
+        home: home of models, knowledge base and results.
         encoder: plain masked language model.
         kb: knowledge base of the subjects.
         vectors: their vectors.
@@ -107,7 +107,7 @@ class LamaRows:
         words = ["evaluate", "cloze", *self._questions, *self._names, "--kb", self.kb, "--vectors"]
         identity = self._facts + _model_identity(self.home, who[1]) + self._vectors_identity()
         file = "-".join(["cloze", *name.replace(",", "").split()]).replace("/", "-")
-        answer = ask_once(self.home, file, identity, [*words, self.vectors, *who, *options])
+        answer = run_once(self.home, file, identity, [*words, self.vectors, *who, *options])
         print(f"{name}: done", file=sys.stderr, flush=True)
         sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
         return Row(name, sets, answer["vocabulary"], answer["no_word"])
@@ -177,9 +177,9 @@ def relation_table(rows: Sequence[Row]) -> Table:
 
 def difference_table(rows: Sequence[Row], filter_name: str) -> Table:
     """Return the differences of mean Hits@k to the first row, with a paired test over relations."""
-    first, *others = rows
+    first, *compared = rows
     lines = []
-    for row in others:
+    for row in compared:
         line = [row.name]
         for k in SHOWN:
             hits, hits_first = (_hits(each, filter_name, k) for each in (row, first))
@@ -218,8 +218,8 @@ def draw_filters(rows: Sequence[Row], path: Path, subjects: str = "all") -> None
     for number, (name, label) in enumerate(FILTERS.items()):
         heights = [100 * row.sets[name, subjects]["vocabulary"]["macro"]["1"] for row in rows]
         heights.append(100 * rows[0].sets[name, subjects]["frequent"]["macro"]["1"])
-        places = [index + 0.2 * (number - 1.5) for index in range(len(names))]
-        bars = axes.bar(places, heights, width=0.18, label=label, color=f"C{number}")
+        positions = [index + 0.2 * (number - 1.5) for index in range(len(names))]
+        bars = axes.bar(positions, heights, width=0.18, label=label, color=f"C{number}")
         axes.bar_label(bars, fmt="%.1f", fontsize=6, padding=1)
     axes.set_xticks(range(len(names)), [name.replace(", ", ",\n") for name in names], fontsize=8)
     axes.set_ylabel("mean Hits@1")
@@ -304,7 +304,7 @@ def squad_table(home: Home, encoder: str, knowberts: Iterable[str], path: Path) 
     lines = []
     for name, option, model in models:
         words = ["evaluate", "cloze", "--data", str(path), option, model]
-        answer = ask_once(home, f"squad-{name}", _model_identity(home, model), words)
+        answer = run_once(home, f"squad-{name}", _model_identity(home, model), words)
         [scores] = (each["vocabulary"] for each in answer["sets"] if each["filter"] == "none")
         figures = [f"{100 * scores['macro'][str(k)]:.1f}" for k in SHOWN]
         lines.append([name, str(scores["questions"]), *figures])

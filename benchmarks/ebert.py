@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 
-from benchmarks.knowbert import Made
+from benchmarks.knowbert import RandomVectors
 from benchmarks.report import Table, Target
 from kgkit.encoder import Encoder
 from kgkit.encoder.vocabulary import vocabulary_words
@@ -102,7 +102,7 @@ def measure(
     """Return what entities cost, row by row."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        vectors = StoredEntityVectors(Made(WIDTH, ROWS, Path(folder)))  # type: ignore[arg-type]
+        vectors = StoredEntityVectors(RandomVectors(WIDTH, ROWS, Path(folder)))  # type: ignore[arg-type]
         return _measure(encoder, vectors, counts, texts, words, rounds)
 
 

@@ -6,11 +6,11 @@ r"""Does E-BERT help to tell relations: SemEval-2010 task 8 over WordNet, and Fe
 
 HOME holds the knowledge base, WordNet or `aida`, with vectors `text` that `kgkit align` has mapped into the
 word pieces of ENCODER. Every row begins as ENCODER and is trained with each seed on the same examples, as
-many steps; other options go to `kgkit train ebert`. Answers lie in OUT_DIR: what is there already is not done
-again.
+many steps; other options go to `kgkit train ebert`. Predictions lie in OUT_DIR, and are read from
+there another time.
 
 FewRel's training part could not be had: its other part, 16 relations, is divided by the pairs of entities, a
-fifth of which is asked. Poerner et al. (2020), section 4.2.
+fifth of which is the test file. Poerner et al. (2020), section 4.2.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def rows_of(data: str) -> dict[str, list[str]]:
 
 
 def files_of(data: str, out: Path) -> TaskFiles:
-    """Return what is learnt and what is asked."""
+    """Return the training files and the test file of a task."""
     if data == SEMEVAL:
         folder = DATA / "semeval2010_task8"
         return TaskFiles("relation", (folder / "TRAIN_FILE.TXT.xz",), folder / "TEST_FILE_FULL.TXT.xz")
@@ -59,23 +59,23 @@ def files_of(data: str, out: Path) -> TaskFiles:
 
 
 def split_fewrel(path: Path, out: Path) -> TaskFiles:
-    """Write FewRel's instances to a file to learn from and one to ask, with no pair of entities in both.
+    """Write FewRel's instances to a training and a test file, with no pair of entities in both.
 
-    A pair is asked if the digest of its two keys says so, whatever its relations and their direction are.
+    The digest of its two keys says in which a pair is, whatever its relations and their direction are.
     """
     with opened(path) as file:
         relations = json.load(file)
-    for name, is_asked in (("train", False), ("test", True)):
+    for name, is_test in (("train", False), ("test", True)):
         part = {
-            relation: [each for each in instances if asks(each["h"][1], each["t"][1]) == is_asked]
+            relation: [each for each in instances if is_test_pair(each["h"][1], each["t"][1]) == is_test]
             for relation, instances in relations.items()
         }
         (out / f"fewrel-{name}.json").write_text(json.dumps(part), encoding="utf-8")
     return TaskFiles("relation", (out / "fewrel-train.json",), out / "fewrel-test.json")
 
 
-def asks(*keys: str) -> bool:
-    """Return whether the pair of entities with these keys is asked: one pair in five."""
+def is_test_pair(*keys: str) -> bool:
+    """Return whether the pair of entities with these keys is in the test file: a fifth of all pairs."""
     digest = hashlib.blake2b(" ".join(sorted(keys)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % FIFTH == 0
 
@@ -102,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     trainings = Trainings(chosen.home, chosen.out, "ebert", files, ["--encoder", chosen.encoder, *words])
     notes = NOTES.format(encoder=chosen.encoder)
     with kgkit.open_kb(KBS[chosen.data], home=chosen.home) as kb:
-        share = share_of_names(find_task(files.task).read(files.asked), kb)
+        share = share_of_names(find_task(files.task).read(files.test), kb)
     notes += (
-        f"\n{100 * share:.1f} % of the names that are asked are surfaces of the knowledge base {kb.name}.\n"
+        f"\n{100 * share:.1f} % of the names of the test file are surfaces of the knowledge base {kb.name}.\n"
     )
     title = f"E-BERT: {chosen.data}"
     print(score_table(trainings, rows, chosen.seed or [0, 1, 2], title, notes).markdown())

@@ -40,7 +40,7 @@ class ResultTable(NamedTuple):
     rows: list[list[str]]
 
 
-class NoSuchResult(Exception):
+class UnknownResult(Exception):
     """What a page refers to is not in the results."""
 
 
@@ -48,11 +48,11 @@ def tables(part: str, results: str) -> list[ResultTable]:
     """Return the tables below a heading, up to the next heading of that level or a higher level.
 
     Raises:
-        NoSuchResult: if there is no such heading.
+        UnknownResult: if there is no such heading.
     """
     match = re.search(rf"^(#+) {re.escape(part)}$", results, re.MULTILINE)
     if match is None:
-        raise NoSuchResult(f"no part {part!r} in the results")
+        raise UnknownResult(f"no part {part!r} in the results")
     level = len(match[1])
     text = re.split(rf"^#{{1,{level}}} ", results[match.end() :], maxsplit=1, flags=re.MULTILINE)[0]
     return [_table(lines) for lines in _blocks(text)]
@@ -80,12 +80,12 @@ def extract(reference: Mapping[str, Any], results: str) -> str:
     """Return the rows and columns that *reference* names, as a table of Markdown without a last line break.
 
     Raises:
-        NoSuchResult: if the results have no such part, column or row, or several rows of that name.
+        UnknownResult: if the results have no such part, column or row, or several rows of that name.
     """
     part, columns = reference["part"], reference["columns"]
     candidates = [table for table in tables(part, results) if set(columns) <= {*table.columns}]
     if not candidates:
-        raise NoSuchResult(f"no table of {part!r} has the columns {', '.join(map(repr, columns))}")
+        raise UnknownResult(f"no table of {part!r} has the columns {', '.join(map(repr, columns))}")
     prefixes = [[name] if isinstance(name, str) else name for name in reference["rows"]]
     matches = [[_matching(table, prefix) for prefix in prefixes] for table in candidates]
     rows, table = next(
@@ -94,7 +94,7 @@ def extract(reference: Mapping[str, Any], results: str) -> str:
     )
     for prefix, matching in zip(prefixes, rows, strict=True):
         if len(matching) != 1:
-            raise NoSuchResult(f"{len(matching)} rows of {part!r} begin with {prefix}, not 1")
+            raise UnknownResult(f"{len(matching)} rows of {part!r} begin with {prefix}, not 1")
     numbers = [table.columns.index(column) for column in columns]
     chosen = [[row[number] for number in numbers] for [row] in rows]
     names = [reference.get("first", columns[0]), *columns[1:]]
@@ -112,17 +112,17 @@ def _matching(table: ResultTable, prefix: Sequence[str | None]) -> list[list[str
 
 
 def fill(page: str, results: str) -> str:
-    """Return *page* with the table behind each reference as the results have it."""
+    """Return *page* with the table below each reference as the results have it."""
     lines: list[str] = []
-    behind = False  # whether lines of a table are those of a reference
+    in_extract = False  # whether lines of a table are those of a reference
     for line in page.splitlines():
-        if behind and line.startswith("|"):
+        if in_extract and line.startswith("|"):
             continue
-        behind = False
+        in_extract = False
         lines.append(line)
         if (match := _REFERENCE.match(line)) is not None:
             lines += extract(json.loads(match[1]), results).splitlines()
-            behind = True
+            in_extract = True
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.downstream import fine_tuned
+from benchmarks.answers import predictions_of
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance_of_score, matthews, pearson, spread
@@ -19,39 +19,36 @@ FURTHER = 3  # scores beside the first
 
 
 class TaskFiles(NamedTuple):
-    """A task of kgkit, the files to learn from, and the file that is asked."""
+    """A task of kgkit, its training files, and its test file."""
 
     task: str
     data: tuple[Path, ...]
-    asked: Path
+    test: Path
 
 
 class Trainings:
-    """Trains rows, and keeps their answers.
+    """Trains the rows of a table, and predicts the labels of the test file.
 
     Args:
-        home: where models lie.
-        out: where answers are kept.
+        home: home of the models.
+        out: folder of the predictions.
         method: what is trained, as `kgkit train` names it.
-        files: what is learnt, and asked.
-        words: further options of `kgkit train`, for all rows.
+        files: task and files.
+        options: further options of `kgkit train`, for all rows.
     """
 
-    def __init__(self, home: Path, out: Path, method: str, files: TaskFiles, words: Sequence[str]) -> None:
-        self.home, self.out, self.method, self.files, self.words = home, out, method, files, list(words)
+    def __init__(self, home: Path, out: Path, method: str, files: TaskFiles, options: Sequence[str]) -> None:
+        self.home, self.out, self.method, self.files, self.options = home, out, method, files, list(options)
 
-    def answers(self, row: Sequence[str], seed: int) -> dict[str, str]:
-        """Return the answers of a model by id; it is trained first, unless that has been done."""
-        task, data, asked = self.files
-        identity = self.method, task, [*map(str, data)], str(asked), [*row], self.words
+    def predictions(self, row: Sequence[str], seed: int) -> dict[str, str]:
+        """Return the predictions of the model of a row by id."""
+        task, data, test = self.files
+        identity = self.method, task, [*map(str, data)], str(test), [*row], self.options
         key = hashlib.blake2b(repr(identity).encode(), digest_size=6).hexdigest()
         path = self.out / f"{self.method}-{task}-{key}-{seed}.txt"
-        if not path.exists():
-            files = [word for file in data for word in ("--data", str(file))]
-            training = [self.method, "--task", task, *row, *self.words, "--seed", str(seed), *files]
-            fine_tuned(self.home, path.stem, training, task, asked, path)
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return {name: label for name, _, label in (line.partition("\t") for line in lines)}
+        files = [word for file in data for word in ("--data", str(file))]
+        training = [self.method, "--task", task, *row, *self.options, "--seed", str(seed), *files]
+        return predictions_of(path, self.home, training, task, test)
 
 
 def score_table(
@@ -70,40 +67,40 @@ def score_table(
         notes: notes on it, which those on p follow.
     """
     task = find_task(trainings.files.task)
-    examples = task.read(trainings.files.asked)
+    examples = task.read(trainings.files.test)
     labels = sorted({str(example.gold) for example in examples})
     gold = np.array([_number(str(example.gold), labels, task) for example in examples])
     score = pearson if task.answer == "number" else matthews if task.name == "acceptability" else accuracy
     results, table, columns = dict[str, NDArray[np.float64]](), list[list[str]](), tuple[str, ...]()
-    for name, words in rows.items():
-        answers_by_seed = [trainings.answers(words, seed) for seed in seeds]
+    for name, options in rows.items():
+        labels_by_seed = [trainings.predictions(options, seed) for seed in seeds]
         results[name] = np.array(
-            [[_number(own[example.id], labels, task) for example in examples] for own in answers_by_seed]
+            [[_number(own[example.id], labels, task) for example in examples] for own in labels_by_seed]
         )
-        whole = [task.score(examples, _predictions(own, task)) for own in answers_by_seed]
-        first_score = "pearson" if task.answer == "number" else next(iter(whole[0]))
-        further = [key for key in whole[0] if key != first_score][:FURTHER]
-        scores = 100 * np.array([each[first_score] for each in whole])
+        scores_by_seed = [task.score(examples, _predictions(own, task)) for own in labels_by_seed]
+        first_score = "pearson" if task.answer == "number" else next(iter(scores_by_seed[0]))
+        further = [key for key in scores_by_seed[0] if key != first_score][:FURTHER]
+        scores = 100 * np.array([each[first_score] for each in scores_by_seed])
         first = next(iter(results))
         p = "" if name == first else f"{chance_of_score(gold, results[first], results[name], score):.4f}"
-        beside = [f"{np.mean([100 * each[key] for each in whole]):.2f}" for key in further]
-        table.append([name, spread(scores), p, ", ".join(f"{each:.2f}" for each in scores), *beside])
+        further_cells = [f"{np.mean([100 * each[key] for each in scores_by_seed]):.2f}" for key in further]
+        table.append([name, spread(scores), p, ", ".join(f"{each:.2f}" for each in scores), *further_cells])
         columns = ("model", first_score, "p", "seeds", *further)
     return Table(title=title, notes=notes + ABOUT_P, columns=columns, rows=table)
 
 
-def accuracy(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of right answers, (…) for answers (…, N)."""
-    right: NDArray[np.float64] = (answers == gold).mean(-1)
-    return right
+def accuracy(gold: NDArray[np.float64], predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the share of correct predictions, (…) for predictions (…, N)."""
+    share: NDArray[np.float64] = (predictions == gold).mean(-1)
+    return share
 
 
-def _predictions(answers: Mapping[str, str], task: Task) -> list[Prediction]:
+def _predictions(labels: Mapping[str, str], task: Task) -> list[Prediction]:
     is_number = task.answer == "number"
-    return [Prediction(name, float(label) if is_number else label) for name, label in answers.items()]
+    return [Prediction(name, float(label) if is_number else label) for name, label in labels.items()]
 
 
-def _number(answer: str, labels: Sequence[str], task: Task) -> float:
+def _number(label: str, labels: Sequence[str], task: Task) -> float:
     if task.answer == "number":
-        return float(answer)
-    return float(labels.index(answer) if answer in labels else -1)
+        return float(label)
+    return float(labels.index(label) if label in labels else -1)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def call(
 def run(job: Job) -> Sample:
     """Run *job* once and wait for it."""
     path = os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path, **job.environment}
+    environment = {**os.environ, **SINGLE_THREAD, "PYTHONPATH": path, **job.environment}
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
         process = subprocess.Popen(
@@ -105,8 +105,8 @@ def run(job: Job) -> Sample:
             raise JobFailed(f"{job.name}: stopped at its limit of {job.limit:.0f} s")
         if process.returncode != 0:
             errors.seek(0)
-            said = errors.read()[-2000:].decode(errors="replace")
-            raise JobFailed(f"{job.name}: exit status {process.returncode}\n{said}")
+            messages = errors.read()[-2000:].decode(errors="replace")
+            raise JobFailed(f"{job.name}: exit status {process.returncode}\n{messages}")
     result = json.loads(output) if output.strip() else None
     return Sample(cpu=usage.ru_utime + usage.ru_stime, wall=wall, peak=usage.ru_maxrss * 1024, result=result)
 

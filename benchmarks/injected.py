@@ -5,8 +5,8 @@
 
 HOME holds builds of `hownet` and `medical`, and the encoder that docs/kbert.md makes of TEXT_DIR/train.txt.
 It is fine-tuned with every seed, with each knowledge base and without, on the same texts, with as many steps;
-other options go to `kgkit train kbert`. Answers lie in OUT_DIR: what is there already is not done again.
-`--only VARIANT` measures these alone; `--texts N` trains on the first N texts of a training part.
+other options go to `kgkit train kbert`. Predictions lie in OUT_DIR, and are read from there another time.
+`--only VARIANT` measures these variants alone; `--texts N` trains on the first N texts of a training part.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.answers import predictions_of
 from benchmarks.chinese import READ_AS, first_texts, part
-from benchmarks.downstream import fine_tuned
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
-from benchmarks.significance import chance, counted, f1_of, spread
+from benchmarks.significance import chance, correct_counts, f1_of, spread
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.evaluation.examples import Example
@@ -80,18 +80,18 @@ def variants_of(task: str) -> list[str]:
     """Return what is compared on a task, the control first."""
     fitting = ["hownet", "medical"] if task == "medical_ner" else ["hownet"]
     ablated = ABLATED.get(task)
-    every = [name for name in VARIANTS if ablated and name.startswith(f"{ablated},")]
-    return ["control", *fitting, *(name for name in every if name != OTHER_FACTS)]
+    ablations = [name for name in VARIANTS if ablated and name.startswith(f"{ablated},")]
+    return ["control", *fitting, *(name for name in ablations if name != OTHER_FACTS)]
 
 
-class Tuning:
-    """Fine-tunes an encoder, and asks what came of it.
+class KBertTrainings:
+    """Fine-tunes an encoder as a K-BERT, and predicts the labels of test parts.
 
     Args:
-        home: where encoder and knowledge bases lie.
-        out: where answers are kept.
+        home: home of encoder and knowledge bases.
+        out: folder of the predictions.
         encoder: a model of `kgkit train encoder`, or what else `--encoder` takes.
-        words: further options of `kgkit train kbert`.
+        options: further options of `kgkit train kbert`.
         size: word pieces of a tree.
         texts: number of texts of a training part that are trained on, the first; None: all.
     """
@@ -101,79 +101,78 @@ class Tuning:
         home: Path,
         out: Path,
         encoder: str,
-        words: list[str],
+        options: list[str],
         size: int = SIZE,
         texts: int | None = None,
     ) -> None:
         self.home, self.out, self.size, self.texts = home, out, size, texts
-        self.words = ["--encoder", encoder, *words, *(() if size == SIZE else ("--size", str(size)))]
+        self.options = ["--encoder", encoder, *options, *(() if size == SIZE else ("--size", str(size)))]
         self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
-        linkers = [name for name in words if has_model(Home(home), name)]
-        about = [find_trained(Home(home), name) / MANIFEST for name in linkers]
-        self._made = [self.encoder.fingerprint, *map(sha256_of, about)]
+        linkers = [name for name in options if has_model(Home(home), name)]
+        manifests = [find_trained(Home(home), name) / MANIFEST for name in linkers]
+        self._fingerprints = [self.encoder.fingerprint, *map(sha256_of, manifests)]
 
-    def answers(self, task: str, variant: str, seed: int) -> dict[str, str]:
-        """Return the answers to the test part by id; it is fine-tuned first, unless that has been done."""
-        taught, chosen_by, asked = (part(task, name) for name in ("train", "dev", "test"))
-        if taught is None:
-            taught, chosen_by = chosen_by, None
-        assert taught is not None and asked is not None
-        injected = [*VARIANTS[variant]]
+    def predictions(self, task: str, variant: str, seed: int) -> dict[str, str]:
+        """Return the predictions on the test part of a task, by id."""
+        train, dev, test = (part(task, name) for name in ("train", "dev", "test"))
+        if train is None:
+            train, dev = dev, None
+        assert train is not None and test is not None
+        variant_options = [*VARIANTS[variant]]
         limit = () if self.texts is None else (self.texts,)
-        told = repr((self.words, injected, self._build(injected), self._made, *limit)).encode()
-        key = hashlib.blake2b(told, digest_size=4).hexdigest()
+        identity = self.options, variant_options, self._build(variant_options), self._fingerprints, *limit
+        key = hashlib.blake2b(repr(identity).encode(), digest_size=4).hexdigest()
         name = f"{task}-{variant.replace(', ', '-').replace(' ', '-')}-{seed}-{key}"
-        path = self.out / f"{name}.txt"
-        if not path.exists():
-            if self.texts is not None:
-                taught = first_texts(taught, self.texts, self.out)
-            training = ["kbert", "--task", READ_AS[task], *injected, "--data", str(taught)]
-            training += [] if chosen_by is None else ["--dev", str(chosen_by)]
-            training += ["--seed", str(seed), *self.words]
-            verb = "classification" if READ_AS[task] == "pair" else READ_AS[task]
-            fine_tuned(self.home, f"injected-{name}", training, verb, asked, path)
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return {name: answer for name, _, answer in (line.partition("\t") for line in lines)}
+        if self.texts is not None:
+            train = first_texts(train, self.texts, self.out)
+        training = ["kbert", "--task", READ_AS[task], *variant_options, "--data", str(train)]
+        training += [] if dev is None else ["--dev", str(dev)]
+        training += ["--seed", str(seed), *self.options]
+        evaluated = "classification" if READ_AS[task] == "pair" else READ_AS[task]
+        return predictions_of(self.out / f"{name}.txt", self.home, training, evaluated, test)
 
     def facts(self, task: str, variant: str, examples: Sequence[Example]) -> NDArray[np.int64] | None:
-        """Return (N,), how many facts each example is given; None of a control, or where options decide."""
-        if variant == "control" or any(word.startswith(_FACTS) for word in self.words):
+        """Return (N,) numbers of injected facts; None of a control, or where options decide."""
+        if variant == "control" or any(option.startswith(_FACTS) for option in self.options):
             return None
         config = TreeConfig(relations=READ_AS[task] != "tagging")
         with open_kb(VARIANTS[variant][1], self.home) as kb:
             reader = TreeReader(
                 self.encoder, TreeBuilder(generators_of([kb], "longest"), config), size=self.size
             )
-            trees = (reader.read([Document("", text) for text in one.texts], one.tokens) for one in examples)
+            trees = (
+                reader.read([Document("", text) for text in example.texts], example.tokens)
+                for example in examples
+            )
             return np.array([tree.branches.max() for tree in trees])
 
-    def _build(self, injected: list[str]) -> str:
-        if "--kb" not in injected:
+    def _build(self, options: list[str]) -> str:
+        if "--kb" not in options:
             return ""
-        with open_kb(injected[injected.index("--kb") + 1], self.home) as kb:
+        with open_kb(options[options.index("--kb") + 1], self.home) as kb:
             return kb.build
 
 
-def counts(examples: list[Example], answers: dict[str, str]) -> NDArray[np.int64]:
-    """Return (N, 3): how many answers are right, given, and to be given, of each example."""
+def counts(examples: list[Example], predictions: dict[str, str]) -> NDArray[np.int64]:
+    """Return (N, 3): numbers of true positives, of predicted and of gold labels, of each example."""
     if not examples[0].tokens:
-        right = np.array([[answers[one.id] == one.gold for one in examples]])
-        rights: NDArray[np.int64] = counted(right)[0]
-        return rights
+        correct = np.array([[predictions[example.id] == example.gold for example in examples]])
+        accuracy_counts: NDArray[np.int64] = correct_counts(correct)[0]
+        return accuracy_counts
     rows = []
-    for one in examples:
-        told, meant = {*chunks(answers[one.id].split())}, {*chunks(gold_labels(one))}
-        rows.append([len(told & meant), len(told), len(meant)])
+    for example in examples:
+        predicted, gold = {*chunks(predictions[example.id].split())}, {*chunks(gold_labels(example))}
+        rows.append([len(predicted & gold), len(predicted), len(gold)])
     return np.array(rows)
 
 
-def new(examples: list[Example], others: Iterable[Example]) -> NDArray[np.bool_]:
-    """Say of each example whether none of its texts is in the others, or in one before it."""
-    seen, found = {text for one in others for text in one.texts}, []
-    for one in examples:
-        found.append(seen.isdisjoint(one.texts))
-        seen.update(one.texts)
-    return np.array(found)
+def new_examples(examples: list[Example], training: Iterable[Example]) -> NDArray[np.bool_]:
+    """Return (N,): whether no text of an example is in the training examples, or in an example before it."""
+    texts, is_new = {text for example in training for text in example.texts}, []
+    for example in examples:
+        is_new.append(texts.isdisjoint(example.texts))
+        texts.update(example.texts)
+    return np.array(is_new)
 
 
 class PartOfTest(NamedTuple):
@@ -195,37 +194,40 @@ def part_of_test(task: str) -> PartOfTest:
     parts = {name: part(task, name) for name in ("train", "dev", "test")}
     read = {name: find_task(READ_AS[task]).read(path) for name, path in parts.items() if path is not None}
     examples = read.pop("test")
-    is_new = new(examples, chain.from_iterable(read.values()))
+    is_new = new_examples(examples, chain.from_iterable(read.values()))
     return PartOfTest(examples, is_new, len(read.get("train", read["dev"])))
 
 
-def rows_of(task: str, tuning: Tuning, variants: Sequence[str], seeds: Sequence[int]) -> Iterator[list[str]]:
+def rows_of(
+    task: str, trainings: KBertTrainings, variants: Sequence[str], seeds: Sequence[int]
+) -> Iterator[list[str]]:
     """Yield a row for each variant on a task."""
-    examples, kept, _ = part_of_test(task)
-    given = dict[str, NDArray[np.int64]]()
+    examples, is_new, _ = part_of_test(task)
+    new_by_variant = dict[str, NDArray[np.int64]]()
     for variant in variants:
-        found = np.stack([counts(examples, tuning.answers(task, variant, seed)) for seed in seeds])
-        scores, whole = (100 * f1_of(some.sum(1)) for some in (found[:, kept], found))  # (S,)
-        row = [task, f"{len(kept):,}, {kept.sum():,}", variant, spread(scores)]
-        facts = tuning.facts(task, variant, examples)
-        told = "" if variant == "control" else "?"
+        every = np.stack([counts(examples, trainings.predictions(task, variant, seed)) for seed in seeds])
+        new = new_by_variant[variant] = every[:, is_new]
+        scores, scores_of_all = (100 * f1_of(own.sum(1)) for own in (new, every))  # (S,)
+        row = [task, f"{len(is_new):,}, {is_new.sum():,}", variant, spread(scores)]
+        facts = trainings.facts(task, variant, examples)
+        facts_cell = "" if variant == "control" else "?"
         if facts is not None:
-            told = f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
-        row += [", ".join(f"{one:.2f}" for one in scores), spread(whole), told]
-        given[variant] = found = found[:, kept]
-        kb, _, ablated = variant.partition(", ")
-        if (first := given.get(kb if ablated else "control")) is not None and variant != "control":
-            row += [_over(first, found), f"{chance(first, found):.4f}"]
+            facts_cell = f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
+        row += [", ".join(f"{score:.2f}" for score in scores), spread(scores_of_all), facts_cell]
+        kb, _, ablation = variant.partition(", ")
+        baseline = new_by_variant.get(kb if ablation else "control")
+        if baseline is not None and variant != "control":
+            row += [_difference(baseline, new), f"{chance(baseline, new):.4f}"]
             if facts is not None:
-                for some in (facts[kept] > 0, facts[kept] == 0):
-                    over = _over(first[:, some], found[:, some])
-                    row.append(f"{over} of {some.sum():,}" if some.any() else "")
+                for subset in (facts[is_new] > 0, facts[is_new] == 0):
+                    difference = _difference(baseline[:, subset], new[:, subset])
+                    row.append(f"{difference} of {subset.sum():,}" if subset.any() else "")
         yield (row + 4 * [""])[: len(COLUMNS)]
 
 
-def _over(first: NDArray[np.int64], second: NDArray[np.int64]) -> str:
-    """Return by how many points of F1 the second answers are better, of counts (S, N, 3)."""
-    before, after = (100 * f1_of(some.sum(1)).mean() for some in (first, second))
+def _difference(baseline: NDArray[np.int64], counts: NDArray[np.int64]) -> str:
+    """Return the points of F1 that *counts* (S, N, 3) are above the baseline, with a sign."""
+    before, after = (100 * f1_of(own.sum(1)).mean() for own in (baseline, counts))
     return f"{after - before:+.2f}"
 
 
@@ -240,13 +242,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--size", type=int, default=SIZE, help="word pieces of a tree")
     parser.add_argument("--texts", type=int, metavar="N", help="texts of a training part; by default all")
-    chosen, words = parser.parse_known_args()
+    chosen, options = parser.parse_known_args()
     chosen.out.mkdir(parents=True, exist_ok=True)
-    tuning = Tuning(chosen.home, chosen.out, chosen.encoder, words, chosen.size, chosen.texts)
+    trainings = KBertTrainings(chosen.home, chosen.out, chosen.encoder, options, chosen.size, chosen.texts)
     rows = []
     for task in chosen.task or READ_AS:
         variants = [name for name in VARIANTS if name in (chosen.only or variants_of(task))]
-        for row in rows_of(task, tuning, variants, chosen.seed or [0, 1, 2]):
+        for row in rows_of(task, trainings, variants, chosen.seed or [0, 1, 2]):
             rows.append(row)
             print(row, file=sys.stderr, flush=True)
     title = "K-BERT on Chinese tasks"

@@ -31,7 +31,7 @@ EXTRA: Final = 2.62
 """Words of WikiText-2 for each of CoNLL-2003's training part, as in the paper."""
 PAPER_COVERAGE: Final = 0.928
 """Share of the tokens of names that the paper's vocabulary knew."""
-LEFT_OUT: Final = (0, 40, 80)
+REDUCED_KB_SHARES: Final = (0, 40, 80)
 REPEATED: Final = 10
 """Lines of a word of the knowledge base in `Bench.kb_words`: `--min-count` is not above it."""
 TUNED_ON: Final = 200
@@ -51,7 +51,7 @@ model alone. `tuned`: β is the best of eleven on the first 200 sentences of tes
 labels. `posterior`: P(type | contexts, word), by Bayes' rule, in the place of P(type | contexts); not in the
 paper. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
 """
-LEFT_OUT_NOTES: Final = """
+REDUCED_KB_NOTES: Final = """
 Words of the knowledge base are left out at random, and stay in the vocabulary without a type. With 100 %
 left out it is the AWD-LSTM. Both directions, so the perplexity is a pseudo-perplexity; β is 0.6, with the
 posterior.
@@ -65,13 +65,13 @@ class NameRow(NamedTuple):
         model: name of the model.
         type_prior: share β of the knowledge base in its types; None: tuned on labelled sentences.
         posterior: whether it weighs the types of words in their contexts, which is not published.
-        taught: whether it is an encoder that the model has taught.
+        is_student: whether it is a tagger that has learnt from the model.
     """
 
     model: str
     type_prior: float | None
     posterior: bool = False
-    taught: bool = False
+    is_student: bool = False
 
 
 MODELS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -122,7 +122,7 @@ NAMES: Final = {
     "open names, no other senses, looked up alone": NameRow("open-senses", 1.0),
     "open names, no other senses": NameRow("open-senses", 0.0),
     "open names, no other senses, posterior, + prior": NameRow("open-senses", 0.6, posterior=True),
-    "taught by it": NameRow("open", 0.6, posterior=True, taught=True),
+    "taught by it": NameRow("open", 0.6, posterior=True, is_student=True),
     "open names, all": NameRow("open-all", 0.6),
     "open names, all, tuned": NameRow("open-all", None),
     "wider vocabulary, looked up alone": NameRow("wide", 1.0),
@@ -151,7 +151,7 @@ class Bench:
 
     def __init__(self, home: Home, data: Path, kb: str, options: Sequence[str]) -> None:
         self.runs: Runs[KALMManifest] = Runs(home, KALM)
-        self.taught_runs: Runs[TaggerManifest] = Runs(home, TAGGER)
+        self.tagger_runs: Runs[TaggerManifest] = Runs(home, TAGGER)
         self.home, self.data, self.kb, self.options = home, data, kb, options
         self.texts = home.path / "kalm-texts"
 
@@ -200,7 +200,7 @@ class Bench:
         kalm_kb.build_types(self.home, f"{self.kb}-wide", kalm_kb.wider(words, names), source)
         return f"{self.kb}-wide"
 
-    def left_out(self, percent: int) -> str:
+    def reduced_kb(self, percent: int) -> str:
         """Return the knowledge base without a share of its words."""
         if not percent:
             return self.kb
@@ -229,14 +229,14 @@ class Bench:
 
     def perplexity(self, name: str, part: str) -> dict[str, Any]:
         """Return what `kgkit evaluate ppl` says of a model and a part."""
-        answer = self.runs.ask(name, "evaluate", "ppl", "--data", str(self.text(part)))
+        answer = self.runs.evaluate(name, "ppl", "--data", str(self.text(part)))
         [score] = answer["sets"]
         return {"measure": answer["measure"], **score}
 
     def names(self, row: NameRow, part: str) -> dict[str, Any]:
         """Return the scores of names that a model finds in a part."""
-        if row.taught:
-            return self._scores(self.taught_runs, self.taught(row.model), self.gold(part))
+        if row.is_student:
+            return self._scores(self.tagger_runs, self.student(row.model), self.gold(part))
         prior = row.type_prior
         if prior is None:
             assert not row.posterior, "β is tuned for what is published"
@@ -257,14 +257,14 @@ class Bench:
         }
         return max(f1, key=lambda prior: (f1[prior], -prior))
 
-    def taught(self, teacher: str) -> str:
-        """Return the name of an encoder that a model has taught, which is trained if it is not there."""
+    def student(self, teacher: str) -> str:
+        """Return the name of the tagger that learns from a model; it is trained if there is none."""
         name = f"{teacher}-taught"
-        self.taught_runs.train(name, "--teacher", teacher, "--data", str(self.text("train")))
+        self.tagger_runs.train(name, "--teacher", teacher, "--data", str(self.text("train")))
         return name
 
     def _scores(self, runs: Runs[Any], model: str, data: Path, *words: str) -> dict[str, Any]:
-        scores: dict[str, Any] = runs.ask(model, "evaluate", "ner", "--data", str(data), *words)["together"]
+        scores: dict[str, Any] = runs.evaluate(model, "ner", "--data", str(data), *words)["together"]
         return scores
 
 
@@ -304,7 +304,7 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
         if row.model not in models or bench.runs.manifest(row.model) is None:
             continue
         prior = bench.tuned_prior(row.model) if row.type_prior is None else row.type_prior
-        cells = [title, "" if row.taught else f"{prior}"]
+        cells = [title, "" if row.is_student else f"{prior}"]
         for part in ("testa", "testb"):
             scores = bench.names(row, part)
             types = scores["tokens_by_type"]
@@ -338,10 +338,10 @@ class ReducedKBRow(NamedTuple):
 def score_reduced_kbs(bench: Bench) -> list[ReducedKBRow]:
     """Train the models with words of the knowledge base left out, and return their scores."""
     rows = []
-    for percent in LEFT_OUT:
+    for percent in REDUCED_KB_SHARES:
         name = f"without-{percent}-both" if percent else "kalm-both"
         same_vocabulary = ["--words", str(bench.kb_words())] if percent else []
-        bench.train(name, [*MODELS["kalm-both"], *same_vocabulary], bench.left_out(percent))
+        bench.train(name, [*MODELS["kalm-both"], *same_vocabulary], bench.reduced_kb(percent))
         nats = bench.perplexity(name, "testa")
         scores = bench.names(NameRow(name, 0.6, posterior=True), "testb")
         f1 = [100 * scores[unit]["f1"] for unit in ("overall", "tokens")]
@@ -357,7 +357,7 @@ def reduced_kb_table(measured: Sequence[ReducedKBRow]) -> Table:
         [f"{row.percent} %", f"{row.nats:.3f}", *(f"{figure:.1f}" for figure in row[2:])] for row in measured
     ]
     columns = "left out", "nats, valid", "pseudo-perplexity", "F1 of names, test", "F1 of tokens"
-    return Table(title="KALM with words left out", notes=LEFT_OUT_NOTES, columns=columns, rows=rows)
+    return Table(title="KALM with words left out", notes=REDUCED_KB_NOTES, columns=columns, rows=rows)
 
 
 def draw_reduced_kbs(measured: Sequence[ReducedKBRow], path: Path) -> None:
@@ -395,9 +395,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen, options = parser.parse_known_args(arguments)
     bench = Bench(Home(chosen.home), chosen.data, chosen.kb, options)
     parts = chosen.part or ["language", "names"]
-    wanted = {*LANGUAGE} if "language" in parts else set[str]()
-    wanted |= {row.model for row in NAMES.values()} if "names" in parts else set[str]()
-    models = [name for name in MODELS if name in wanted and name in (chosen.only or MODELS)]
+    chosen_models = {*LANGUAGE} if "language" in parts else set[str]()
+    chosen_models |= {row.model for row in NAMES.values()} if "names" in parts else set[str]()
+    models = [name for name in MODELS if name in chosen_models and name in (chosen.only or MODELS)]
     for name in models:
         bench.train(name, MODELS[name])
         print(f"{name} is trained", file=sys.stderr, flush=True)

@@ -146,7 +146,7 @@ class RecipeBench:
 
     def perplexity(self, name: str, part: str) -> dict[str, Any]:
         """Return what `kgkit evaluate ppl` says of a model and a part."""
-        [score] = self.runs.ask(self.model(name), "evaluate", "ppl", "--data", str(self.text(part)))["sets"]
+        [score] = self.runs.evaluate(self.model(name), "ppl", "--data", str(self.text(part)))["sets"]
         scores: dict[str, Any] = score
         return scores
 

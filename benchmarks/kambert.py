@@ -4,11 +4,11 @@
     python -m benchmarks.kambert tasks cola|rte|sts --home HOME --out OUT_DIR --tagger NAME --chunker NAME \
         --pmi NAME [--row NAME … | --alpha X …] [--seed 0 …] [other options of `kgkit train kambert`]
 
-The second trains each row with every seed, asks GLUE's dev part once, and writes scores with paired tests
+The second trains each row with every seed, predicts GLUE's dev part once, and writes scores with paired tests
 against the first row. `--alpha` trains the rows `plain`, and `KAM-BERT` with each α, instead; `--svg` draws
-their scores over α. Answers lie in OUT_DIR: what is there already is not done again. HOME has the tagger, the
-chunker and the PMI table, and for the row `with WordNet` the knowledge base `wordnet` and the linker
-`wsd-minilm`.
+their scores over α. Predictions lie in OUT_DIR, and are read from there another time. HOME has the
+tagger, the chunker and the PMI table, and for the row `with WordNet` the knowledge base `wordnet` and the
+linker `wsd-minilm`.
 """
 
 import argparse
@@ -35,7 +35,7 @@ SIZES: Final = (73, 128)
 TEXTS: Final = 8
 ALPHA: Final = "α = "
 EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT, kernel 3", "KAM-BERT, kernel 3, 8 terms"
-NONE, KERNEL_ONE = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
+NONE, KERNEL_1 = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
 
 COST_NOTES: Final = """
 The shape of BERT-base unless said otherwise, random weights, a batch of {texts} texts of as many word
@@ -48,7 +48,7 @@ sdpa, of the others over eager.
 
 TASK_NOTES: Final = """
 Mean and deviation over the seeds; epochs are chosen on the held-out tenth of the training part, and GLUE's
-dev part is asked once. CoLA: Matthews' correlation; RTE: accuracy; STS-B: Pearson's correlation, with
+dev part is predicted once. CoLA: Matthews' correlation; RTE: accuracy; STS-B: Pearson's correlation, with
 Spearman's beside it.
 """
 
@@ -80,16 +80,16 @@ def heads(config: BertConfig, device: torch.device) -> dict[str, KamBert]:
     """Return a head of each variant, in training mode, all with the same weights of their encoders."""
     settings: dict[str, dict[str, Any]] = {
         EAGER: {"plain": True}, SDPA: {"plain": True, "kernel": "1"}, KERNEL: {}, TERMS: {},
-        NONE: {"kernel": "none"}, KERNEL_ONE: {"kernel": "1"},
+        NONE: {"kernel": "none"}, KERNEL_1: {"kernel": "1"},
     }  # fmt: skip
-    made = {}
+    heads_by_name = {}
     for name, chosen in settings.items():
         torch.manual_seed(0)
         model: Any = BertModel(config, add_pooling_layer=False).to(device)
         if name == SDPA:
             set_attention(model, "sdpa")
-        made[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
-    return made
+        heads_by_name[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
+    return heads_by_name
 
 
 def multiply_adds(head: KamBert, inputs: KamBertInputs) -> float:
@@ -130,18 +130,20 @@ def cost(
         sizes: word pieces of a text.
         timed_sizes: those of *sizes* whose steps are timed.
     """
-    made, measured, rows, targets = heads(config, device), timed(device), [], []
+    models, measured, rows, targets = heads(config, device), timed(device), [], []
     for size in sizes:
         is_timed = size in timed_sizes
-        inputs = {name: batch(size, 8 if name == TERMS else 0, config.vocab_size).to(device) for name in made}
-        taken: dict[str, list[float]] = {name: [] for name in made}
+        inputs = {
+            name: batch(size, 8 if name == TERMS else 0, config.vocab_size).to(device) for name in models
+        }
+        times: dict[str, list[float]] = {name: [] for name in models}
         for number in range(rounds + 1 if is_timed else 0):
-            for name, head in made.items():
+            for name, head in models.items():
                 seconds = measured(lambda head=head, read=inputs[name]: step(head, read))  # type: ignore[misc]
                 if number:  # the first round warms up
-                    taken[name].append(seconds)
-        for name, head in made.items():
-            base = SDPA if name in (KERNEL_ONE, SDPA) else EAGER
+                    times[name].append(seconds)
+        for name, head in models.items():
+            base = SDPA if name in (KERNEL_1, SDPA) else EAGER
             own = sum(parameter.numel() for parameter in head.mixing.parameters())
             every = sum(parameter.numel() for parameter in head.parameters())
             counts = f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}"
@@ -149,14 +151,14 @@ def cost(
                 rows.append([f"{size}", name, *counts, "", "", ""])
                 continue
             ratio = statistics.median(
-                mine / plain for mine, plain in zip(taken[name], taken[base], strict=True)
+                mine / plain for mine, plain in zip(times[name], times[base], strict=True)
             )
             rows.append([
-                f"{size}", name, *counts, f"{statistics.median(taken[name]):.3g}", f"{ratio:.3f}",
+                f"{size}", name, *counts, f"{statistics.median(times[name]):.3g}", f"{ratio:.3f}",
                 peak_megabytes(head, inputs[name]),
             ])  # fmt: skip
-            if size == max(sizes) and name in (KERNEL, TERMS, KERNEL_ONE):
-                aim = 1.05 if name == KERNEL_ONE else 1.25
+            if size == max(sizes) and name in (KERNEL, TERMS, KERNEL_1):
+                aim = 1.05 if name == KERNEL_1 else 1.25
                 targets.append(
                     Target(what=f"{name}, over {base}", value=ratio, aim=aim, unit="times", at_most=True)
                 )

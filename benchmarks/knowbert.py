@@ -57,11 +57,11 @@ Wikipedia behind layer 10, vectors of 300; WordNet behind layer 10 (11 where bot
 (TuckER) and 384 (of glosses) projected to 200. Variants in turn; CPU seconds of one thread, or seconds on
 the device; the ratio is the median of those within a round. Published ratios: Peters et al. (2019), Table 1.
 """
-FOUND: Final = """
+REAL_MENTIONS: Final = """
 Not as published: mentions are those that the two knowledge bases know, with as many candidates as they
 have. KnowBert's table of Wikipedia knows common words too, and so finds several times as many: see --spans.
 """
-DRAWN: Final = """
+DRAWN_MENTIONS: Final = """
 Spans are drawn, {spans} a word for each knowledge base, of one to {longest} words, overlaps and all, each
 with {most} candidates drawn of all entities: as many as KnowBert's own table of Wikipedia finds. Not as
 published: of WordNet a text has fewer, with 7 candidates on average; and candidates of a real text come
@@ -71,7 +71,7 @@ LONGEST, CANDIDATES = 5, 30
 _BLOCK: Final = 1 << 16  # rows that are drawn
 
 
-class Made:
+class RandomVectors:
     """Random vectors: rows are taken from a matrix of at most so many, which is mapped from a file."""
 
     def __init__(self, width: int, rows: int, folder: Path) -> None:
@@ -101,7 +101,7 @@ def models(
     generator: torch.Generator, batch: KnowBertBatch, config: BertConfig | None = None
 ) -> dict[str, KnowBert]:
     """Return the variants, by what the paper calls them; unless *config* is given, of BERT-base's shape."""
-    stored = {name: one.vectors.shape[1] for name, one in batch.knowledge.items()}  # with parts of speech
+    stored = {name: own.vectors.shape[1] for name, own in batch.knowledge.items()}  # with parts of speech
     shape = config or BertConfig()
     last = shape.num_hidden_layers - 1
     torch.manual_seed(0)
@@ -140,13 +140,15 @@ def with_spans(
     """
     begins = np.flatnonzero(starts & ~text.special)
     ends = np.append(begins[1:], np.flatnonzero(~text.special)[-1] + 1)
-    every = [
+    spans_of_words = [
         (int(begins[first]), int(ends[last]))
         for first in range(len(begins))
         for last in range(first, min(first + LONGEST, len(begins)))
     ]
-    count = min(len(every), round(spans * len(begins)))
-    chosen = sorted(every[place] for place in drawn.permutation(len(every))[:count].tolist())
+    count = min(len(spans_of_words), round(spans * len(begins)))
+    chosen = sorted(
+        spans_of_words[index] for index in drawn.permutation(len(spans_of_words))[:count].tolist()
+    )
     some = []
     for _ in chosen:
         rows = np.zeros(CANDIDATES, CANDIDATE)
@@ -198,8 +200,8 @@ def read(
     """
     knowledge = {}
     for name, kb in kbs.items():
-        made = Made(STORED[name], rows[name], folder)
-        knowledge[name] = Knowledge(generator_for(kb, max_candidates=30, overlaps=True), (made,))  # type: ignore[arg-type]
+        vectors = RandomVectors(STORED[name], rows[name], folder)
+        knowledge[name] = Knowledge(generator_for(kb, max_candidates=30, overlaps=True), (vectors,))  # type: ignore[arg-type]
     reader = KnowBertReader(encoder, knowledge, size=SIZE)
     began = time.process_time()
     some = []
@@ -210,7 +212,7 @@ def read(
     if spans:
         tokenizer, shared = encoder.tokenizer, np.random.default_rng(1)
         pieces = tokenizer.convert_ids_to_tokens([*range(len(tokenizer))])
-        inner = np.array([one.startswith("##") for one in pieces])
+        inner = np.array([piece.startswith("##") for piece in pieces])
         some = [
             text._replace(
                 mentions={
@@ -223,19 +225,19 @@ def read(
     ordinary = np.setdiff1d(np.arange(len(encoder.tokenizer)), encoder.tokenizer.all_special_ids)
     masking, drawn = Masking(encoder.tokenizer.mask_token_id, ordinary), np.random.default_rng(0)
     masked = [masking(text, drawn) for text in some]
-    labels = np.full((len(masked), max(len(one.labels) for one in masked)), NOTHING, np.int64)
-    for row, one in enumerate(masked):
-        labels[row, : len(one.labels)] = one.labels
+    labels = np.full((len(masked), max(len(text.labels) for text in masked)), NOTHING, np.int64)
+    for row, text in enumerate(masked):
+        labels[row, : len(text.labels)] = text.labels
     seconds = time.process_time() - began
-    return Reading(reader, [one.text for one in masked], torch.from_numpy(labels), seconds)
+    return Reading(reader, [text.text for text in masked], torch.from_numpy(labels), seconds)
 
 
 def described(batch: KnowBertBatch) -> str:
     """Return how much knowledge a batch has."""
     return "; ".join(
-        f"{name}: {int(one.mentions.sum()):,} mentions, {int(one.candidates.sum()):,} candidates, "
-        f"{len(one.vectors):,} entities"
-        for name, one in batch.knowledge.items()
+        f"{name}: {int(own.mentions.sum()):,} mentions, {int(own.candidates.sum()):,} candidates, "
+        f"{len(own.vectors):,} entities"
+        for name, own in batch.knowledge.items()
     )
 
 
@@ -244,20 +246,20 @@ def clock(device: torch.device) -> Callable[[], float]:
     if device.type == "cpu":
         return time.process_time
 
-    def done() -> float:
+    def synchronized() -> float:
         torch.cuda.synchronize()
         return time.perf_counter()
 
-    return done
+    return synchronized
 
 
-def one_pass(
+def forward_backward(
     model: KnowBert, batch: KnowBertBatch, labels: torch.Tensor, device: torch.device, *, bf16: bool = False
 ) -> None:
     """Go forward and backward once; every part gets a gradient."""
-    known = {one: batch.knowledge[one] for one in model.kars}
+    knowledge = {name: batch.knowledge[name] for name in model.kars}
     with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
-        output: Any = model(known, **batch.inputs, labels=labels)
+        output: Any = model(knowledge, **batch.inputs, labels=labels)
         loss = output.model.loss
         for linked in output.linked.values():
             loss = loss + linked.weighted.sum() * 0  # every part has a gradient
@@ -275,15 +277,15 @@ def measured(
 ) -> dict[str, list[float]]:
     """Return the seconds of a pass of each variant, round by round; the first round is not counted."""
     batch, labels, now = batch.to(device), labels.to(device), clock(device)
-    found: dict[str, list[float]] = {name: [] for name in variants}
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
     for turn in range(rounds + 1):
         for name, model in variants.items():
             began = now()
-            one_pass(model, batch, labels, device, bf16=bf16)
+            forward_backward(model, batch, labels, device, bf16=bf16)
             if turn:
-                found[name].append(now() - began)
+                seconds[name].append(now() - began)
             model.zero_grad(set_to_none=True)
-    return found
+    return seconds
 
 
 def main() -> None:
@@ -305,17 +307,23 @@ def main() -> None:
         began = time.process_time()
         batch = reading.batch()
         spent = reading.seconds + time.process_time() - began
-    variants = {name: one.to(device) for name, one in models(torch.Generator().manual_seed(0), batch).items()}
+    variants = {
+        name: model.to(device) for name, model in models(torch.Generator().manual_seed(0), batch).items()
+    }
     seconds = measured(variants, batch, reading.labels, chosen.rounds, device)
     plain = seconds["BERT-base"]
     rows = []
-    for name, some in seconds.items():
-        ratios = [one / other for one, other in zip(some, plain, strict=True)]
+    for name, own in seconds.items():
+        ratios = [with_kb / without for with_kb, without in zip(own, plain, strict=True)]
         rows.append(
-            [name, f"{statistics.median(some):.2f}", f"{statistics.median(ratios):.3f}", PUBLISHED[name]]
+            [name, f"{statistics.median(own):.2f}", f"{statistics.median(ratios):.3f}", PUBLISHED[name]]
         )
     columns = ["model", "seconds", "over BERT-base", "published"]
-    unequal = DRAWN.format(spans=chosen.spans, longest=LONGEST, most=CANDIDATES) if chosen.spans else FOUND
+    unequal = (
+        DRAWN_MENTIONS.format(spans=chosen.spans, longest=LONGEST, most=CANDIDATES)
+        if chosen.spans
+        else REAL_MENTIONS
+    )
     notes = f"{NOTES}{unequal}\n{described(batch)}. Reading it all: {spent:.2f} CPU seconds."
     table = Table(title="What knowledge costs", notes=notes, columns=columns, rows=rows)
     print(table.markdown())

@@ -64,11 +64,13 @@ def facts(folder: Path, most: int) -> tuple[Path, Path]:
         drawn = np.random.default_rng(0)
         stated = stated_pairs()
         with path.open("w", encoding="utf-8") as file:
-            for one in sorted((DATA / "lama" / "TREx").glob("*.jsonl.xz")):
-                read = dict.fromkeys(Fact(*fact[:3]) for fact in read_facts(one))
-                some = [fact for fact in read if (fact.subject.lower(), fact.object.lower()) not in stated]
-                for place in sorted(drawn.permutation(len(some))[:most].tolist()):
-                    file.write(json.dumps(some[place]._asdict()) + "\n")
+            for source in sorted((DATA / "lama" / "TREx").glob("*.jsonl.xz")):
+                read = dict.fromkeys(Fact(*fact[:3]) for fact in read_facts(source))
+                unstated = [
+                    fact for fact in read if (fact.subject.lower(), fact.object.lower()) not in stated
+                ]
+                for index in sorted(drawn.permutation(len(unstated))[:most].tolist()):
+                    file.write(json.dumps(unstated[index]._asdict()) + "\n")
     return path, DATA / "lama" / "relations.jsonl"
 
 
@@ -76,7 +78,9 @@ def stated_pairs() -> set[tuple[str, str]]:
     """Return the pairs of names, lowercased and in either order, of facts that FewRel's sentences state."""
     with opened(DATA / "fewrel" / "val_wiki.json.xz") as file:
         pairs = [
-            (one["h"][0].lower(), one["t"][0].lower()) for some in json.load(file).values() for one in some
+            (example["h"][0].lower(), example["t"][0].lower())
+            for examples in json.load(file).values()
+            for example in examples
         ]
     return {*pairs, *((tail, head) for head, tail in pairs)}
 
@@ -89,7 +93,7 @@ def stages(
     senses = ["--task", "wsd", "--kb", "wordnet", "--data", SEMCOR[0], "--gold", SEMCOR[1]]
     senses += ["--epochs", "2", "--lr-new", "1e-3"]
     entities = ["--task", "el", "--kb", "aida", "--data", AIDA, "--epochs", "10", "--lr-new", "1e-3"]
-    found = {
+    commands = {
         "base": ["--task", "mlm", "--control", "--data", train, *base],
         "link-wiki": ["--from", "base", *entities],
         "link-wordnet": ["--from", "base", *senses],
@@ -100,33 +104,33 @@ def stages(
             words = ["--task", "mlm", "--data", train, "--lr", "1e-4", "--lr-new", "5e-4"]
             words += [word for kb in kbs or LINKING for word in ("--linking", LINKING[kb])]
             words += [] if kbs else ["--control"]
-            anew = ["--back", back] if kbs and back != "inverse" else []
-            begun = f"{'-'.join([name, *anew[1:]])}-{seed}"
-            found[begun] = [*words, "--steps", str(steps), "--seed", str(seed), *anew]
-            found[begun] += ["--from", f"link-{name}" if kbs else "base"]
+            way_back = ["--back", back] if kbs and back != "inverse" else []
+            model = f"{'-'.join([name, *way_back[1:]])}-{seed}"
+            commands[model] = [*words, "--steps", str(steps), "--seed", str(seed), *way_back]
+            commands[model] += ["--from", f"link-{name}" if kbs else "base"]
             if more:
-                again = ["--steps", str(more), "--seed", str(seed + 10), "--from", begun]
-                found[f"{begun}-more"] = [*words, *again]
-    return found
+                again = ["--steps", str(more), "--seed", str(seed + 10), "--from", model]
+                commands[f"{model}-more"] = [*words, *again]
+    return commands
 
 
-def spoken(runs: Runs[KnowBertManifest], names: list[str], text: Path, most: int) -> Table:
+def language_table(runs: Runs[KnowBertManifest], names: list[str], text: Path, most: int) -> Table:
     """Return the scores of models as language models."""
     rows = []
     path, templates = facts(text, most)
     for name in names:
-        made = runs.manifest(name)
-        if made is None or made.task != "mlm":
+        manifest = runs.manifest(name)
+        if manifest is None or manifest.task != "mlm":
             continue
-        held = "evaluate", "ppl", "--data", str(text / "heldout.txt")
-        [ppl] = runs.ask(name, *held)["sets"]
+        heldout = "ppl", "--data", str(text / "heldout.txt")
+        [ppl] = runs.evaluate(name, *heldout)["sets"]
         first = name.endswith("-0")  # of the seeds: it takes as long as the rest
-        [blind] = runs.ask(name, *held, "--blind")["sets"] if made.kbs and first else [None]
-        asked = "--hide", "both", "--score", "mrr", "--data", str(path), "--templates", str(templates)
-        recall = runs.ask(name, "evaluate", "cloze", *asked)
+        [blind] = runs.evaluate(name, *heldout, "--blind")["sets"] if manifest.kbs and first else [None]
+        options = "--hide", "both", "--score", "mrr", "--data", str(path), "--templates", str(templates)
+        recall = runs.evaluate(name, "cloze", *options)
         alone = "" if blind is None else f"{blind['perplexity']:.3f}"
         scores = f"{ppl['perplexity']:.3f}", f"{100 * ppl['accuracy']:.2f}", alone
-        rows.append([name, *scores, f"{recall['mrr']:.4f}", f"{made.results['seconds'] / 60:.1f}"])
+        rows.append([name, *scores, f"{recall['mrr']:.4f}", f"{manifest.results['seconds'] / 60:.1f}"])
         print(rows[-1], file=sys.stderr, flush=True)
     rows += [[name, f"{ppl}", "", "", f"{mrr}", ""] for name, (ppl, mrr) in PUBLISHED.items()]
     return Table(
@@ -137,27 +141,31 @@ def spoken(runs: Runs[KnowBertManifest], names: list[str], text: Path, most: int
     )
 
 
-def linked(runs: Runs[KnowBertManifest], names: list[str]) -> Table:
+def linking_table(runs: Runs[KnowBertManifest], names: list[str]) -> Table:
     """Return the scores of the linkers inside models."""
     rows = []
-    sets = [str(DATA / "wsd" / f"{one}.{kind}") for one in SENSES for kind in ("data.xml", "gold.key.txt")]
+    sets = [str(DATA / "wsd" / f"{name}.{kind}") for name in SENSES for kind in ("data.xml", "gold.key.txt")]
     senses = [word for pair in zip(["--data", "--gold"] * len(SENSES), sets, strict=True) for word in pair]
-    entities = [word for one in "ab" for word in ("--data", str(DATA / "aida" / f"aida_test{one}.jsonl.xz"))]
+    entities = [
+        word for letter in "ab" for word in ("--data", str(DATA / "aida" / f"aida_test{letter}.jsonl.xz"))
+    ]
     redirects = ["--redirects", str(DATA / "aida" / "redirects.json.xz")]
     for name in names:
-        made = runs.manifest(name)
-        if made is None or not made.kbs:
+        manifest = runs.manifest(name)
+        if manifest is None or not manifest.kbs:
             continue
         scores = {"wordnet": [""], "aida": ["", "", "", ""]}
-        if "wordnet" in made.kbs:
-            told = runs.ask(name, "evaluate", "wsd", "--kb", "wordnet", *senses)
-            scores["wordnet"] = [f"{100 * told['together']['overall']['f1']:.1f}"]
-        if "aida" in made.kbs:
+        if "wordnet" in manifest.kbs:
+            result = runs.evaluate(name, "wsd", "--kb", "wordnet", *senses)
+            scores["wordnet"] = [f"{100 * result['together']['overall']['f1']:.1f}"]
+        if "aida" in manifest.kbs:
             scores["aida"] = []
             for overlaps in OVERLAPS:
-                asked = "evaluate", "el", "--kb", "aida", "--overlaps", overlaps
-                told = runs.ask(name, *asked, *entities, *redirects)
-                scores["aida"] += [f"{100 * one['micro']['f1']:.1f}" for one in told["sets"]]
+                options = "el", "--kb", "aida", "--overlaps", overlaps
+                result = runs.evaluate(name, *options, *entities, *redirects)
+                scores["aida"] += [
+                    f"{100 * scores_of_set['micro']['f1']:.1f}" for scores_of_set in result["sets"]
+                ]
         rows.append([name, *scores["wordnet"], *scores["aida"]])
         print(rows[-1], file=sys.stderr, flush=True)
     rows += [["KnowBert-WordNet", "74.9", "", "", "", ""], ["KnowBert-Wiki", "", "", "", "80.2", "74.4"]]
@@ -165,13 +173,13 @@ def linked(runs: Runs[KnowBertManifest], names: list[str]) -> Table:
     columns = [
         "model, seed",
         "senses",
-        *(f"{part}, {one}" for one in OVERLAPS for part in ("testa", "testb")),
+        *(f"{part}, {overlaps}" for overlaps in OVERLAPS for part in ("testa", "testb")),
     ]
     return Table(title="The linkers inside KnowBert", notes=LINKS, columns=columns, rows=rows)
 
 
 def main() -> None:
-    """Train what is not there, and write the tables to the standard output."""
+    """Train the models that the home lacks, and write the tables to the standard output."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.language")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True, metavar="TEXT_DIR")
@@ -188,8 +196,8 @@ def main() -> None:
     names = chosen.only or list(models)
     for name in names:
         runs.train(name, *models[name])
-    print(spoken(runs, names, chosen.text, chosen.facts).markdown())
-    print(linked(runs, names).markdown())
+    print(language_table(runs, names, chosen.text, chosen.facts).markdown())
+    print(linking_table(runs, names).markdown())
 
 
 if __name__ == "__main__":

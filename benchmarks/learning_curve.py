@@ -4,7 +4,7 @@ r"""Do injected facts help less where more is learnt: K-BERT beside its control,
         --point 20000:2 --point all:1 [--kb hownet] [--seed 0 …] [--size 256] --svg FILE [other options]
 
 A point is a number of texts, the first of the training part, and of epochs. Each is trained and its test
-part answered as `benchmarks.injected` does, whose answers in OUT_DIR are used again; other options go to
+part predicted as `benchmarks.injected` does, whose predictions in OUT_DIR are used again; other options go to
 `kgkit train kbert`. The table goes to the standard output, the picture to FILE.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.injected import VARIANTS, Tuning, counts, part_of_test
+from benchmarks.injected import VARIANTS, KBertTrainings, counts, part_of_test
 from benchmarks.report import Table
 from benchmarks.significance import NOTES, chance, f1_of, spread
 from kgkit.inputs.texts import SIZE
@@ -37,13 +37,13 @@ class CurvePoint(NamedTuple):
     epochs: int
 
     @classmethod
-    def parse(cls, words: str) -> "CurvePoint":
+    def parse(cls, text: str) -> "CurvePoint":
         """Return the point of `TEXTS:EPOCHS`, or of `all:EPOCHS`.
 
         Raises:
             ValueError: if it is none.
         """
-        texts, _, epochs = words.partition(":")
+        texts, _, epochs = text.partition(":")
         return cls(None if texts == "all" else int(texts), int(epochs))
 
 
@@ -95,7 +95,7 @@ def draw_curve(measured: Counts, kb: str, all_texts: int, path: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train and answer, write the table, and draw the picture."""
+    """Train and predict, write the table, and draw the picture."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning_curve")
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
@@ -106,16 +106,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, action="append")
     parser.add_argument("--size", type=int, default=SIZE, help="word pieces of a tree")
     parser.add_argument("--svg", type=Path, required=True, metavar="FILE")
-    chosen, words = parser.parse_known_args(arguments)
+    chosen, options = parser.parse_known_args(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
     test = part_of_test(chosen.task)
     measured: dict[CurvePoint, dict[str, NDArray[np.int64]]] = {}
     for point in chosen.point:
-        options = [*words, "--epochs", str(point.epochs)]
-        tuning = Tuning(chosen.home, chosen.out, chosen.encoder, options, chosen.size, point.texts)
+        trainings = KBertTrainings(
+            chosen.home, chosen.out, chosen.encoder, [*options, "--epochs", str(point.epochs)], chosen.size,
+            point.texts,
+        )  # fmt: skip
         measured[point] = {
             variant: np.stack([
-                counts(test.examples, tuning.answers(chosen.task, variant, seed))[test.is_new]
+                counts(test.examples, trainings.predictions(chosen.task, variant, seed))[test.is_new]
                 for seed in chosen.seed or [0, 1, 2]
             ])
             for variant in ("control", chosen.kb)

@@ -30,12 +30,12 @@ def write_other_facts(source: Path, target: Path, seed: int = 0) -> int:
         triples = [line.rstrip("\n").split("\t") for line in lines.read().decode().splitlines()]
     triples = [triple for triple in triples if len(triple) == 3]
     drawn = np.random.default_rng(seed).permutation(len(triples)).tolist()
-    kept = {(subject, *fact) for subject, *fact in triples}
+    facts = {(subject, *fact) for subject, *fact in triples}
     same = 0
     with written(target) as file:
         for (subject, _, _), other in zip(triples, drawn, strict=True):
             _, predicate, named = triples[other]
-            same += (subject, predicate, named) in kept
+            same += (subject, predicate, named) in facts
             file.write(f"{subject}\t{predicate}\t{named}\n".encode())
     return same
 

@@ -69,21 +69,31 @@ class Nearest(Scorer):
         ]
 
     def _scored(self, query: Scores, candidates: Candidates) -> Scores:
-        arrays, wanted = self.ridge.arrays, meanings(candidates)
-        place = np.minimum(np.searchsorted(arrays.meanings, wanted), len(arrays.meanings) - 1)
-        seen = arrays.meanings[place] == wanted
-        like = np.where(seen, arrays.centroids[place].astype(np.float32) @ query, -2)
-        return np.eye(len(wanted), dtype=np.float32)[like.argmax()] if len(wanted) else like
+        arrays, keys = self.ridge.arrays, meanings(candidates)
+        rows = np.minimum(np.searchsorted(arrays.meanings, keys), len(arrays.meanings) - 1)
+        in_training = arrays.meanings[rows] == keys
+        similarity = np.where(in_training, arrays.centroids[rows].astype(np.float32) @ query, -2)
+        if not len(keys):
+            return similarity
+        return np.eye(len(keys), dtype=np.float32)[similarity.argmax()]
 
 
-class Answered(NamedTuple):
-    """What became of an instance: whether the best candidate is right, how sure it was, and what it is."""
+class Prediction(NamedTuple):
+    """The best candidate of an instance beside its gold.
 
-    right: bool
+    Attributes:
+        correct: whether it is the gold sense.
+        score: its probability.
+        pos: part of speech, as WordNet abbreviates it.
+        is_first: whether the gold sense is the first of WordNet.
+        in_semcor: whether SemCor has the gold sense.
+    """
+
+    correct: bool
     score: float
     pos: str
-    first: bool
-    seen: bool
+    is_first: bool
+    in_semcor: bool
 
 
 def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
@@ -93,72 +103,79 @@ def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
     return Linker(kb, LinkerConfig(max_candidates=None, nil="mark", top_k=1), scorer=scorer)
 
 
-def answered(linker: Linker, name: str, seen: frozenset[str]) -> list[Answered]:
-    """Link a set, and say of each instance what became of it."""
+def predictions_on(linker: Linker, name: str, semcor: frozenset[str]) -> list[Prediction]:
+    """Link a test set; *semcor* are the keys of SemCor's senses."""
     gold = read_gold(DATA / "wsd" / f"{name}.gold.key.txt")
     documents = list(read_documents(DATA / "wsd" / f"{name}.data.xml"))
-    first = _Firsts(linker.kb)
-    found = []
-    for document, linked in zip(documents, linker(_wanted(documents, gold)), strict=True):
+    first = _FirstSenses(linker.kb)
+    predictions = []
+    for document, linked in zip(documents, linker(_with_gold(documents, gold)), strict=True):
         mentions = {mention.id: mention for mention in document.mentions or ()}
         for link in linked.links:
             keys, mention = gold[link.id], mentions[link.id]
             chosen = link.candidates[0].sense if link.candidates else None
-            found.append(
-                Answered(
+            predictions.append(
+                Prediction(
                     chosen is not None and plain_key(chosen) in keys, link.score, mention.pos,
-                    first.of(mention.lemma, mention.pos) in keys, not seen.isdisjoint(keys),
+                    first.of(mention.lemma, mention.pos) in keys, not semcor.isdisjoint(keys),
                 )
             )  # fmt: skip
-    return found
+    return predictions
 
 
-def _wanted(documents: Sequence[Document], gold: dict[str, tuple[str, ...]]) -> list[Document]:
-    """Return documents with the instances that have gold alone."""
+def _with_gold(documents: Sequence[Document], gold: dict[str, tuple[str, ...]]) -> list[Document]:
+    """Return documents with those instances alone that have a gold sense."""
     return [
-        Document(one.id, one.text, one.sentences, one.tokens, [m for m in one.mentions or () if m.id in gold])
-        for one in documents
+        document._replace(mentions=[mention for mention in document.mentions or () if mention.id in gold])
+        for document in documents
     ]
 
 
-class _Firsts:
+class _FirstSenses:
     """The first sense of a lemma in a part of speech, by WordNet's order."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._kb, self._known = kb, dict[tuple[str, str], str]()
+        self._kb, self._keys = kb, dict[tuple[str, str], str]()
 
     def of(self, lemma: str, pos: str) -> str:
         key = (lemma, pos)
-        if key not in self._known:
-            found = self._kb.candidates(lemma, pos=pos, prefer_case=False)
-            senses = [self._kb[int(sense)] for sense in found.senses.tolist()]
+        if key not in self._keys:
+            candidates = self._kb.candidates(lemma, pos=pos, prefer_case=False)
+            senses = [self._kb[int(sense)] for sense in candidates.senses.tolist()]
             best = min(senses, key=lambda sense: int(sense.attributes["rank"]), default=None)
-            self._known[key] = "" if best is None else plain_key(best.key)
-        return self._known[key]
+            self._keys[key] = "" if best is None else plain_key(best.key)
+        return self._keys[key]
 
 
-def row(model: str, sets: dict[str, list[Answered]]) -> list[str]:
+def row(model: str, sets: dict[str, list[Prediction]]) -> list[str]:
     """Return the row of a model."""
-    five = [one for name in FIVE for one in sets[name]]
-    four = [one for name in FIVE if name != "semeval2007" for one in sets[name]]
+    five = [prediction for name in FIVE for prediction in sets[name]]
+    four = [prediction for name in FIVE if name != "semeval2007" for prediction in sets[name]]
     cells = [_f1(sets[name]) for name in FIVE]
     cells += [_f1(four), _f1(five), _f1(sets["ALLamended"])]
-    cells += [_f1([one for one in five if one.pos == pos]) for pos in "nvar"]
-    cells += [_f1([one for one in five if one.first == first]) for first in (True, False)]
-    cells += [_f1([one for one in five if not one.seen])]
+    cells += [_f1([prediction for prediction in five if prediction.pos == pos]) for pos in "nvar"]
+    cells += [
+        _f1([prediction for prediction in five if prediction.is_first == is_first])
+        for is_first in (True, False)
+    ]
+    cells += [_f1([prediction for prediction in five if not prediction.in_semcor])]
     return [model, *cells, f"{_calibration_error(five):.3f}"]
 
 
-def _calibration_error(answers: list[Answered]) -> float:
+def _calibration_error(predictions: list[Prediction]) -> float:
     """Return the gap between scores and how often they are right, in 15 bins of equal width."""
-    sure, right = (np.array([getattr(one, name) for one in answers], float) for name in ("score", "right"))
-    place = np.minimum((sure * 15).astype(int), 14)
-    gaps = np.bincount(place, sure, 15) - np.bincount(place, right, 15)
-    return float(np.abs(gaps).sum() / len(answers))
+    scores, correct = (
+        np.array([getattr(prediction, name) for prediction in predictions], float)
+        for name in ("score", "correct")
+    )
+    bins = np.minimum((scores * 15).astype(int), 14)
+    gaps = np.bincount(bins, scores, 15) - np.bincount(bins, correct, 15)
+    return float(np.abs(gaps).sum() / len(predictions))
 
 
-def _f1(answers: list[Answered]) -> str:
-    return f"{100 * sum(one.right for one in answers) / max(1, len(answers)):.1f}"
+def _f1(predictions: list[Prediction]) -> str:
+    correct = sum(prediction.correct for prediction in predictions)
+    return f"{100 * correct / max(1, len(predictions)):.1f}"
 
 
 def main() -> None:
@@ -170,7 +187,7 @@ def main() -> None:
     parser.add_argument("--encoder", help="of the texts, for models that are not trained")
     parser.add_argument("--coherence", choices=["graph"])
     chosen = parser.parse_args()
-    seen = frozenset(
+    semcor = frozenset(
         key for keys in read_gold(DATA / "semcor" / "semcor.gold.key.txt.xz").values() for key in keys
     )
     rows = []
@@ -186,7 +203,10 @@ def main() -> None:
             if model.startswith("nearest:") and isinstance(linker.scorer, RidgeScorer):
                 linker.scorer = Nearest(linker.scorer)
             rows.append(
-                row(linker.model, {name: answered(linker, name, seen) for name in (*FIVE, "ALLamended")})
+                row(
+                    linker.model,
+                    {name: predictions_on(linker, name, semcor) for name in (*FIVE, "ALLamended")},
+                )
             )
     columns = (
         "model", *FIVE, "four", "five", "ALLamended", "nouns", "verbs", "adjectives", "adverbs", "first",

@@ -77,15 +77,15 @@ def pearson(gold: NDArray[np.float64], answers: NDArray[np.float64]) -> NDArray[
     return correlation
 
 
-def counted(right: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (S, N, 3), as `chance` wants it, for answers that are right or not, one to an example."""
-    return np.stack([right, np.ones_like(right), np.ones_like(right)], -1).astype(np.int64)
+def correct_counts(correct: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return (S, N, 3) counts for `chance`, of (S, N) predictions that are correct or not."""
+    return np.stack([correct, np.ones_like(correct), np.ones_like(correct)], -1).astype(np.int64)
 
 
 def f1_of(counts: NDArray[Any]) -> NDArray[np.float64]:
     """Return (…) F1 of (…, 3) counts."""
-    right, told, meant = np.moveaxis(counts, -1, 0)
-    f1: NDArray[np.float64] = 2 * right / np.maximum(told + meant, 1)
+    correct, predicted, gold = np.moveaxis(counts, -1, 0)
+    f1: NDArray[np.float64] = 2 * correct / np.maximum(predicted + gold, 1)
     return f1
 
 

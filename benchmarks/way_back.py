@@ -37,38 +37,38 @@ def hooked(*hooks: tuple[torch.nn.Module, Callable[..., Any]]) -> Iterator[None]
 
 def lengths(kar: KAR, run: Callable[[], float]) -> list[float]:
     """Return the mean lengths of words, projected words, what leaves the block, and what is added."""
-    seen: list[list[float]] = [[], [], [], []]
+    norms: list[list[float]] = [[], [], [], []]
 
-    def note(place: int, vectors: Tensor) -> None:
-        seen[place].append(float(vectors.float().norm(dim=-1).mean()))
+    def add(index: int, vectors: Tensor) -> None:
+        norms[index].append(float(vectors.float().norm(dim=-1).mean()))
 
     with hooked(
-        (kar, lambda _, given, __: note(0, given[0].hidden)),
-        (kar.linker.project, lambda _, __, made: note(1, made)),
-        (kar.back, lambda _, given, __: note(2, given[0])),
-        (kar.back, lambda _, __, made: note(3, made)),
+        (kar, lambda _, inputs, __: add(0, inputs[0].hidden)),
+        (kar.linker.project, lambda _, __, output: add(1, output)),
+        (kar.back, lambda _, inputs, __: add(2, inputs[0])),
+        (kar.back, lambda _, __, output: add(3, output)),
     ):
         run()
-    return [sum(some) / len(some) for some in seen]
+    return [sum(own) / len(own) for own in norms]
 
 
 def rows_of(model: TrainedKnowBert, text: Path, count: int) -> Iterator[list[str]]:
     """Yield a row for each knowledge base."""
     room = model.reader.room(1)
-    every = list(single_passages(measure_sentences(read_plain(text), model.reader.tokens, room), room))
-    passages = every[:: max(1, len(every) // count)][:count]
+    all_passages = list(single_passages(measure_sentences(read_plain(text), model.reader.tokens, room), room))
+    passages = all_passages[:: max(1, len(all_passages) // count)][:count]
     masking = masking_of(model.encoder, "mask")
 
     def run() -> float:
         return perplexity(model.knowbert, model.reader, masking, passages).perplexity
 
     for kb, kar in model.knowbert.kars.items():
-        found = lengths(kar, run)
-        with hooked((kar.linker, lambda _, __, made: made._replace(weighted=0 * made.weighted))):
-            bare = run()
-        with hooked((kar.back, lambda _, __, made: torch.zeros_like(made))):
+        means = lengths(kar, run)
+        with hooked((kar.linker, lambda _, __, output: output._replace(weighted=0 * output.weighted))):
+            without_entities = run()
+        with hooked((kar.back, lambda _, __, output: torch.zeros_like(output))):
             nothing = run()
-        yield [kb, *(f"{one:.1f}" for one in (*found, run(), bare, nothing))]
+        yield [kb, *(f"{figure:.1f}" for figure in (*means, run(), without_entities, nothing))]
 
 
 def main() -> None:

@@ -174,7 +174,7 @@ def knowbert(setting: Setting) -> Iterator[Row]:
         for turn in range(rounds + warm):
             for name, model in variants.items():
                 began = now(setting.device)
-                bench.one_pass(model, on_device, labels, device, bf16=bf16)
+                bench.forward_backward(model, on_device, labels, device, bf16=bf16)
                 spent = now(setting.device) - began
                 model.zero_grad(set_to_none=True)
                 if turn >= warm:  # the first ones warm up
@@ -182,7 +182,7 @@ def knowbert(setting: Setting) -> Iterator[Row]:
         for name, model in variants.items() if setting.on_gpu else ():
             peaks[name] = peak_memory(
                 setting.device,
-                lambda: bench.one_pass(model, on_device, labels, device, bf16=bf16),  # noqa: B023
+                lambda: bench.forward_backward(model, on_device, labels, device, bf16=bf16),  # noqa: B023
             )
             model.zero_grad(set_to_none=True)
         middles = {name: sorted(some)[len(some) // 2] for name, some in taken.items()}

@@ -111,7 +111,7 @@ def rows(tmp_path, monkeypatch):
         assert done.code == 0, done.err
         return json.loads(done.out)
 
-    monkeypatch.setattr(cloze, "ask_once", ask)
+    monkeypatch.setattr(cloze, "run_once", ask)
     lama = cloze.LamaRows(home, str(folder), "animals", "text", facts, templates, ["--device", "cpu"])
     rows = cloze.all_rows(lama)
     names = {words[words.index("--names") + 1] for words in lines}

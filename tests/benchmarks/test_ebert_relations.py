@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
-from benchmarks import ebert_relations, fine_tuning
+from benchmarks import answers, ebert_relations, fine_tuning
 from kgkit.evaluation.tasks import find_task
 
 SENTENCES = (
@@ -37,16 +37,16 @@ def instance(head, tail, *tokens):
 def trained(monkeypatch):
     commands = []
 
-    def answer(home, name, training, task, asked, answers):
+    def predict(path, home, training, task, test):
         commands.append(training)
-        examples = find_task(task).read(asked)
+        examples = find_task(task).read(test)
         wrong = 0 if "--kb" in training else 2
         labels = [LABELS[0] if number < wrong else each.gold for number, each in enumerate(examples)]
-        answers.write_text(
+        path.write_text(
             "".join(f"{each.id}\t{label}\n" for each, label in zip(examples, labels, strict=True))
         )
 
-    monkeypatch.setattr(fine_tuning, "fine_tuned", answer)
+    monkeypatch.setattr(answers, "train_and_predict", predict)
     return commands
 
 
@@ -91,13 +91,13 @@ def test_answers_are_kept_by_all_that_decides_them(tmp_path, trained):
     write_semeval(tmp_path / "all.txt")
     files = fine_tuning.TaskFiles("relation", (tmp_path / "train.txt",), tmp_path / "all.txt")
     row = ["--control"]
-    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "1"]).answers(row, 0)
-    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "1"]).answers(row, 0)
+    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "1"]).predictions(row, 0)
+    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "1"]).predictions(row, 0)
     assert len(trained) == 1
-    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "2"]).answers(row, 0)
-    fine_tuning.Trainings(tmp_path, tmp_path, "knowbert", files, ["--lr", "1"]).answers(row, 0)
+    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, ["--lr", "2"]).predictions(row, 0)
+    fine_tuning.Trainings(tmp_path, tmp_path, "knowbert", files, ["--lr", "1"]).predictions(row, 0)
     other = files._replace(data=(tmp_path / "other.txt",))
-    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", other, ["--lr", "1"]).answers(row, 0)
+    fine_tuning.Trainings(tmp_path, tmp_path, "ebert", other, ["--lr", "1"]).predictions(row, 0)
     assert len(trained) == 4
 
 
@@ -106,11 +106,11 @@ def test_no_pair_of_entities_of_fewrel_is_both_learnt_and_asked(tmp_path):
     path = tmp_path / "all.json"
     path.write_text(json.dumps({"P1": instances, "P2": instances[::2]}))
     files = ebert_relations.split_fewrel(path, tmp_path)
-    learnt, asked = (find_task("relation").read(file) for file in (files.data[0], files.asked))
-    assert len(learnt) + len(asked) == len(instances) * 3 // 2
-    pairs = [{frozenset(each.group.split()) for each in part} for part in (learnt, asked)]
+    training, test = (find_task("relation").read(file) for file in (files.data[0], files.test))
+    assert len(training) + len(test) == len(instances) * 3 // 2
+    pairs = [{frozenset(each.group.split()) for each in part} for part in (training, test)]
     assert pairs[0] and pairs[1] and not pairs[0] & pairs[1]
-    assert ebert_relations.asks("Q1", "Q2") == ebert_relations.asks("Q2", "Q1")
+    assert ebert_relations.is_test_pair("Q1", "Q2") == ebert_relations.is_test_pair("Q2", "Q1")
 
 
 def test_the_share_of_names_counts_both_names_of_each_example(tmp_path):

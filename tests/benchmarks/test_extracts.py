@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks.extracts import RESULTS, NoSuchResult, extract, fill, tables
+from benchmarks.extracts import RESULTS, UnknownResult, extract, fill, tables
 
 PAGES: Final = ["does-knowledge-help.md"]
 MEASURED: Final = """# Benchmarks
@@ -86,7 +86,7 @@ def test_the_first_column_may_have_another_name() -> None:
 )
 def test_a_reference_to_what_was_not_measured_is_an_error(change: dict[str, object], message: str) -> None:
     reference = {"part": "(a) Speed", "rows": ["one"], "columns": ["", "s"]} | change
-    with pytest.raises(NoSuchResult, match=message):
+    with pytest.raises(UnknownResult, match=message):
         extract(reference, MEASURED)
 
 

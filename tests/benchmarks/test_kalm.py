@@ -179,15 +179,15 @@ def test_a_share_of_the_words_is_left_out_and_each_type_keeps_one():
 
 def test_the_knowledge_bases_of_the_bench_are_types_for_kalm(folder):
     bench = kalm.Bench(Home(folder), folder, "types", [])
-    assert bench.oracle() == "types-oracle" and bench.left_out(0) == "types"
-    words, _ = kalm_kb.words_of(Home(folder), bench.left_out(40))
+    assert bench.oracle() == "types-oracle" and bench.reduced_kb(0) == "types"
+    words, _ = kalm_kb.words_of(Home(folder), bench.reduced_kb(40))
     assert sum(map(len, words.values())) < 4
     assert "Zoe" in kalm_kb.words_of(Home(folder), bench.oracle())[0]["PER"]
 
 
 @pytest.mark.slow
 def test_words_that_are_left_out_are_a_table_and_a_picture(folder, in_one_process, capsys, monkeypatch):
-    monkeypatch.setattr(kalm, "LEFT_OUT", (0, 40))
+    monkeypatch.setattr(kalm, "REDUCED_KB_SHARES", (0, 40))
     arguments = ["--home", folder, "--data", folder, "--kb", "types", "--part", "left-out"]
     arguments += ["--picture", folder / "left-out.svg", "--epochs", "1", "--device", "cpu", "--quiet"]
     kalm.main([*map(str, arguments)])

@@ -13,7 +13,7 @@ import torch
 from scipy.stats import pearsonr
 from transformers import BertConfig
 
-from benchmarks import fine_tuning, kambert
+from benchmarks import answers, fine_tuning, kambert
 from benchmarks.significance import chance_of_score, matthews, pearson
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.tasks import find_task
@@ -25,11 +25,11 @@ def test_costs_are_measured_for_each_variant():
     )
     table = kambert.cost(config, 1, torch.device("cpu"), sizes=(12,), timed_sizes=(12,))
     assert [row[1] for row in table.rows] == [
-        kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.KERNEL_ONE,
+        kambert.EAGER, kambert.SDPA, kambert.KERNEL, kambert.TERMS, kambert.NONE, kambert.KERNEL_1,
     ]  # fmt: skip
     own = {row[1]: int(row[3].replace(",", "")) for row in table.rows}
     assert own[kambert.EAGER] == own[kambert.SDPA] == 0 and own[kambert.NONE] == 1
-    assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.KERNEL_ONE] == 2 * 2 * 4
+    assert own[kambert.KERNEL] == 2 * 2 * 6 * 9 + 1 and own[kambert.KERNEL_1] == 2 * 2 * 4
     assert [target.aim for target in table.targets] == [1.25, 1.25, 1.05]
     assert all(float(row[6]) > 0 for row in table.rows) and "| 12 | BERT, eager |" in table.markdown()
 
@@ -68,16 +68,16 @@ def test_each_row_is_trained_with_each_seed_once(tmp_path, monkeypatch):
     asked.write_text("".join(f"x\t{number % 2}\t\tthe dog {number}\n" for number in range(12)))
     trained = []
 
-    def answer(home, name, training, task, file, answers):
+    def predict(path, home, training, task, test):
         trained.append(training)
         seed = int(training[training.index("--seed") + 1])
-        examples = find_task(task).read(file)
+        examples = find_task(task).read(test)
         wrong = 4 if "--control" in training else 0
         labels = [example.gold if number >= wrong + seed else "0" for number, example in enumerate(examples)]
         lines = [f"{example.id}\t{label}\n" for example, label in zip(examples, labels, strict=True)]
-        answers.write_text("".join(lines))
+        path.write_text("".join(lines))
 
-    monkeypatch.setattr(fine_tuning, "fine_tuned", answer)
+    monkeypatch.setattr(answers, "train_and_predict", predict)
     glue = fine_tuning.TaskFiles("acceptability", (tmp_path / "train.tsv",), asked)
     rows = kambert.rows_of("names", "chunks", "table")
     trainings = fine_tuning.Trainings(tmp_path, tmp_path, "kambert", glue, ["--epochs", "1"])

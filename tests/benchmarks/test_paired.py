@@ -9,8 +9,8 @@ pytest.importorskip("scipy")
 pytest.importorskip("torch")
 
 from benchmarks.chinese import documents
-from benchmarks.injected import counts, new
-from benchmarks.significance import chance, counted, f1_of, spread
+from benchmarks.injected import counts, new_examples
+from benchmarks.significance import chance, correct_counts, f1_of, spread
 from kgkit.evaluation.examples import Example
 
 
@@ -45,8 +45,8 @@ def test_a_difference_is_as_likely_as_all_swaps_say(seed):
 
 def test_where_nothing_differs_chance_is_certain_and_one_answer_is_no_evidence():
     right = np.array([[True, False, True]])
-    assert chance(counted(right), counted(right)) == 1.0
-    assert chance(counted(right), counted(~right[:, :1] | [[True, False, True]])) == 1.0
+    assert chance(correct_counts(right), correct_counts(right)) == 1.0
+    assert chance(correct_counts(right), correct_counts(~right[:, :1] | [[True, False, True]])) == 1.0
 
 
 def test_the_deviation_is_that_of_a_sample():
@@ -66,8 +66,8 @@ def test_answers_are_counted_by_name_in_tagging_and_by_text_elsewhere():
 
 def test_a_text_is_new_that_was_not_learnt_and_did_not_come_before():
     some = [Example(f"{place}", texts) for place, texts in enumerate([("a",), ("b",), ("b",), ("c", "d")])]
-    assert new(some, [Example("x", ("a",))]).tolist() == [False, True, False, True]
-    assert new(some, [Example("x", ("d", "e"))]).tolist() == [True, True, False, False]
+    assert new_examples(some, [Example("x", ("a",))]).tolist() == [False, True, False, True]
+    assert new_examples(some, [Example("x", ("d", "e"))]).tolist() == [True, True, False, False]
 
 
 def test_documents_leave_texts_out():
