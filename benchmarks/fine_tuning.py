@@ -3,19 +3,27 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.answers import predictions_of
+from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance_of_score, matthews, pearson, spread
 from kgkit.evaluation.examples import Prediction
 from kgkit.evaluation.tasks import Task, find_task
 
-FURTHER = 3  # scores beside the first
+GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
+FURTHER: Final = 3  # scores beside the first
+
+GLUE_NOTES: Final = """
+Mean and deviation over the seeds; epochs are chosen on the held-out tenth of the training part, and GLUE's
+dev part is predicted once. CoLA: Matthews' correlation; RTE: accuracy; STS-B: Pearson's correlation, with
+Spearman's beside it.
+"""
 
 
 class TaskFiles(NamedTuple):
@@ -24,6 +32,15 @@ class TaskFiles(NamedTuple):
     task: str
     data: tuple[Path, ...]
     test: Path
+
+
+GLUE_TASKS: Final = {
+    "cola": TaskFiles(
+        "acceptability", (GLUE / "CoLA/train.tsv.xz", GLUE / "CoLA/val.tsv"), GLUE / "CoLA/dev.tsv"
+    ),
+    "rte": TaskFiles("pair", (GLUE / "RTE/train.tsv.xz",), GLUE / "RTE/dev.tsv"),
+    "sts": TaskFiles("regression", (GLUE / "STS-B/sts-train.csv.xz",), GLUE / "STS-B/sts-dev.csv"),
+}
 
 
 class Trainings:

@@ -21,8 +21,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import BertConfig, BertModel
 
-from benchmarks.fine_tuning import TaskFiles, Trainings, score_table
-from benchmarks.harness import REPOSITORY
+from benchmarks.fine_tuning import GLUE_NOTES, GLUE_TASKS, Trainings, score_table
 from benchmarks.kbert import timed
 from benchmarks.report import Table, Target
 from kgkit.encoder.attention import set_attention
@@ -30,7 +29,6 @@ from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
 from kgkit.inputs.maps import MAPS
 from kgkit.methods.kambert_settings import KamBertTraining
 
-GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
 SIZES: Final = (73, 128)
 TEXTS: Final = 8
 ALPHA: Final = "α = "
@@ -45,21 +43,6 @@ forward and backward, in training mode, without the optimizer; CPU seconds of on
 the device. Variants in turn, {rounds} rounds; ratios are medians of those within a round: of kernel 1 over
 sdpa, of the others over eager.
 """
-
-TASK_NOTES: Final = """
-Mean and deviation over the seeds; epochs are chosen on the held-out tenth of the training part, and GLUE's
-dev part is predicted once. CoLA: Matthews' correlation; RTE: accuracy; STS-B: Pearson's correlation, with
-Spearman's beside it.
-"""
-
-
-SETS: Final = {
-    "cola": TaskFiles(
-        "acceptability", (GLUE / "CoLA/train.tsv.xz", GLUE / "CoLA/val.tsv"), GLUE / "CoLA/dev.tsv"
-    ),
-    "rte": TaskFiles("pair", (GLUE / "RTE/train.tsv.xz",), GLUE / "RTE/dev.tsv"),
-    "sts": TaskFiles("regression", (GLUE / "STS-B/sts-train.csv.xz",), GLUE / "STS-B/sts-dev.csv"),
-}
 
 
 # -- cost -------------------------------------------------------------------
@@ -236,7 +219,7 @@ def parse(arguments: Sequence[str] | None = None) -> tuple[argparse.Namespace, l
     of_cost.add_argument(
         "--timed-size", type=int, action="append", choices=SIZES, help="word pieces of steps that are timed"
     )
-    of_tasks.add_argument("set", choices=SETS)
+    of_tasks.add_argument("set", choices=GLUE_TASKS)
     of_tasks.add_argument("--home", type=Path, required=True)
     of_tasks.add_argument("--out", type=Path, required=True, metavar="OUT_DIR")
     for option in ("--tagger", "--chunker", "--pmi"):
@@ -273,9 +256,9 @@ def main() -> None:
     rows = {name: every[name] for name in chosen.row or every}
     if chosen.alpha:
         rows = alpha_rows(every, chosen.alpha)
-    trainings = Trainings(chosen.home, chosen.out, "kambert", SETS[chosen.set], words)
+    trainings = Trainings(chosen.home, chosen.out, "kambert", GLUE_TASKS[chosen.set], words)
     seeds, title = chosen.seed or [0, 1, 2], f"KAM-BERT: {chosen.set}"
-    table = score_table(trainings, rows, seeds, title, TASK_NOTES)
+    table = score_table(trainings, rows, seeds, title, GLUE_NOTES)
     print(table.markdown())
     if chosen.svg:
         draw_alphas(table, chosen.svg)
