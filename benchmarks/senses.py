@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 import kgkit
 from benchmarks.harness import REPOSITORY
@@ -126,7 +127,9 @@ def predictions_on(linker: Linker, name: str, semcor: frozenset[str]) -> list[Pr
 def _with_gold(documents: Sequence[Document], gold: dict[str, tuple[str, ...]]) -> list[Document]:
     """Return documents with those instances alone that have a gold sense."""
     return [
-        document._replace(mentions=[mention for mention in document.mentions or () if mention.id in gold])
+        structs.replace(
+            document, mentions=[mention for mention in document.mentions or () if mention.id in gold]
+        )
         for document in documents
     ]
 

@@ -26,7 +26,7 @@ from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import prepare_candidates
-from kgkit.linking.prior_features import candidate_features, prior_features
+from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
@@ -75,6 +75,7 @@ class HeadScorer(Scorer):
         arrays: what was seen in training; None for a portable head.
         heads: KnowBert's linker, once or more often.
         scale: (2, F) float32, mean and deviation of the features in training.
+        ranks: what ranks candidates that are level.
         share: w, how much the score of the means, s, counts.
         temperature, name: as `RidgeScorer` takes them.
     """
@@ -89,12 +90,13 @@ class HeadScorer(Scorer):
         heads: "Sequence[EntityLinker]",
         scale: Matrix,
         *,
+        ranks: Ranks = "listed",
         share: float = 0.0,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
-        self.scale, self.share = scale, share
+        self.scale, self.ranks, self.share = scale, ranks, share
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature: float = temperature
         self.name = name
@@ -127,6 +129,9 @@ class HeadScorer(Scorer):
                 int(manifest.config["head"].get("heads", 1)),
                 float(manifest.config["head"]["ridge"]),
             )
+            ranks = manifest.config["head"].get("ranks") or "listed"  # models of 0.2.0 have none
+            if ranks not in RANKS:
+                raise ValueError(f"ranks is {ranks!r}")
             read = span_config(manifest)
         if missing := next(
             (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
@@ -141,6 +146,7 @@ class HeadScorer(Scorer):
                 for name in head_folders(count)
             ],
             scale,
+            ranks=ranks,
             share=share,
             temperature=manifest.temperature,
             name=manifest.name,
@@ -226,14 +232,14 @@ class HeadScorer(Scorer):
         cuts = np.cumsum(sizes)[:-1]
         priors = np.concatenate([each.priors for each in candidates])
         if arrays is None:
-            return np.split((prior_features(priors, sizes) - self.scale[0]) / self.scale[1], cuts)
+            return np.split((prior_features(priors, sizes, self.ranks) - self.scale[0]) / self.scale[1], cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
         own_meanings = np.concatenate([meanings(each) for each in candidates])
         index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
         is_meaning = arrays.meanings[index] == own_meanings
         counts = np.where(is_meaning, arrays.counts[index], 0)
         likeness = np.einsum("rk,rk->r", arrays.centroids[index].astype(np.float32), query)
-        features = candidate_features(counts, likeness, sizes)[:, : self.scale.shape[1]]
+        features = candidate_features(counts, likeness, sizes, self.ranks)[:, : self.scale.shape[1]]
         return np.split((features - self.scale[0]) / self.scale[1], cuts)
 
 

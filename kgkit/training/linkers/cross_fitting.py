@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined
-from kgkit.types import Progress
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined
+from kgkit.training.linkers.ridge import counted_priors
+from kgkit.types import NO_CANDIDATES, Progress
 
 if TYPE_CHECKING:
     from kgkit.training.linkers.head import HeadConfig
@@ -60,6 +62,8 @@ def cross_fit_ridge(
         arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=weights)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         for document, read in documents_of(part, own):
+            if data.ridge.prior == "data":
+                document = with_counted_priors(document, sums)
             pairs = zip(queries(read, part.layers, part.mean), document.candidates, strict=True)
             scores.append(
                 [probabilities(scorer.scores(query, each), each, temperature) for query, each in pairs]
@@ -96,12 +100,25 @@ def cross_fit_head(
         remaining = data._replace(parts=[without(part, own), *data.parts[1:]])
         trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
         scorer = HeadScorer(
-            data.reader, data.vectors, trained.arrays, trained.heads, trained.scale, share=config.ridge
-        )
+            data.reader, data.vectors, trained.arrays, trained.heads, trained.scale,
+            ranks=trained.ranks, share=config.ridge,
+        )  # fmt: skip
+        sums = remaining.sums() if "data" in (config.portable, data.ridge.prior) else None
         for document, read in documents_of(part, own):
+            if sums is not None:
+                document = with_counted_priors(document, sums)
             pairs = zip(scorer.scores(document.document, read), document.candidates, strict=True)
             scores.append([probabilities(score, each, temperature) for score, each in pairs])
     return scores
+
+
+def with_counted_priors(document: LabelledDocument, sums: Sums) -> LabelledDocument:
+    """Return a document with priors that *sums* count; those of a KB may have counted its gold."""
+    mentions = [
+        structs.replace(mention, candidates=counted_priors(mention.candidates or NO_CANDIDATES, sums))
+        for mention in document.document.mentions or ()
+    ]
+    return document._replace(document=structs.replace(document.document, mentions=mentions))
 
 
 def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:

@@ -23,7 +23,7 @@ from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
-from kgkit.linking.prior_features import FEATURES, candidate_features, prior_features
+from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
@@ -53,8 +53,11 @@ class HeadConfig:
     Attributes:
         ridge: weight w of the means' score beside the head's: see `kgkit.linking.head`.
         portable: source of the prior of a head that keeps nothing of single entities, so that it serves any
-            build; its one feature is the prior: that of the `kb`, or one counted on the training `data`, as
-            WordNet's is on SemCor; a document's own counts are left out then, since they give its gold away.
+            build; its features are those of the prior: that of the `kb`, or one counted on the training
+            `data`, as WordNet's is on SemCor; a document's own counts are left out then, since they give its
+            gold away.
+        ranks: what ranks candidates that are level, see `kgkit.linking.prior_features.Ranks`; None: `shared`
+            of a portable head and where `RidgeConfig.prior` is counted on the data, else `listed`.
         width: width E of the space in which mentions and entities are compared.
         attention: whether the mentions of a sentence attend to each other, (2).
         control: whether to train without the vectors of entities, all else equal.
@@ -67,6 +70,7 @@ class HeadConfig:
 
     ridge: float = 2.0
     portable: Literal["kb", "data"] | None = None
+    ranks: Ranks | None = None
     width: int = 256
     attention: bool = True
     control: bool = False
@@ -85,6 +89,8 @@ class HeadConfig:
         check_range(self, "lr", above=0)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
+        if self.ranks not in (None, *RANKS):
+            raise UsageError(f"ranks is {self.ranks!r}; it is {' or '.join(map(repr, RANKS))}")
 
 
 class TrainedHead(NamedTuple):
@@ -98,6 +104,7 @@ class TrainedHead(NamedTuple):
         results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
         vectors: vectors of the entities' texts, of a fine-tuned linker; None: those it was trained over.
+        ranks: what ranks candidates that are level.
     """
 
     arrays: RidgeArrays | None
@@ -107,6 +114,7 @@ class TrainedHead(NamedTuple):
     results: dict[str, float]
     config: "DataclassInstance"
     vectors: "Vectors | None" = None
+    ranks: Ranks = "listed"
 
 
 def train_head(
@@ -131,15 +139,17 @@ def train_head(
         BuildFailed: if the loss is not finite.
     """
     reader, vectors, parts, ridge, _ = data
+    ranks: Ranks = config.ranks or ("shared" if config.portable or ridge.prior == "data" else "listed")
+    config = replace(config, ranks=ranks)
     together = data.sums()
     if config.portable:  # it has no use for weights
         arrays = fitted(together, vectors, parts[0].mean, data.text_mean(), ridge)
     else:
         arrays, _ = weighed(data, together)
-    sentences = [*labelled_sentences(data, together, arrays, progress)]
+    sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
     if config.portable:
         counted = ["kb" if part.has_targets else config.portable for part in parts]
-        sentences = [sentence.with_prior_features(counted[sentence.part]) for sentence in sentences]
+        sentences = [sentence.with_prior_features(counted[sentence.part], ranks) for sentence in sentences]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
     seeds = range(config.seed, config.seed + config.heads)
@@ -150,11 +160,13 @@ def train_head(
         )
         for seed in seeds
     ]  # fmt: skip
-    scorer = HeadScorer(reader, vectors, arrays, heads, scale, share=config.ridge)
+    scorer = HeadScorer(reader, vectors, arrays, heads, scale, ranks=ranks, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
     results = {**amounts(data.counted_parts(), arrays), **measured(last, temperature)}
-    return TrainedHead(None if config.portable else arrays, heads, scale, temperature, results, config)
+    return TrainedHead(
+        None if config.portable else arrays, heads, scale, temperature, results, config, ranks=ranks
+    )
 
 
 def usual_temperature(ridge: float) -> float:
@@ -238,13 +250,13 @@ class LabelledSentence(NamedTuple):
         features = [feature[:, columns] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
-    def with_prior_features(self, counted: Literal["kb", "data"]) -> "LabelledSentence":
-        """Return the sentence with the features that a prior tells, and with no score by the means."""
+    def with_prior_features(self, counted: Literal["kb", "data"], ranks: Ranks) -> "LabelledSentence":
+        """Return the sentence with the features of a prior, and with no score by the means."""
         priors = self.priors
         if counted == "data":  # (n + 1) / Σ (n + 1), as WordNet's, without the document
             priors = [np.expm1(values[:, 0]) + 1 for values in self.sentence.features]
         sizes = np.array([len(values) for values in priors], np.int64)
-        features = np.split(prior_features(np.concatenate(priors), sizes), np.cumsum(sizes)[:-1])
+        features = np.split(prior_features(np.concatenate(priors), sizes, ranks), np.cumsum(sizes)[:-1])
         return self._replace(
             sentence=self.sentence._replace(features=features),
             means_scores=[np.zeros_like(values) for values in priors],
@@ -268,7 +280,11 @@ def scaling(sentences: Sequence[LabelledSentence]) -> Matrix:
 
 
 def labelled_sentences(
-    data: LinkerData, together: Sums, arrays: RidgeArrays, progress: Progress | None
+    data: LinkerData,
+    together: Sums,
+    arrays: RidgeArrays,
+    progress: Progress | None,
+    ranks: Ranks = "listed",
 ) -> Iterator[LabelledSentence]:
     """Yield the sentences of all sets, rows counted through, with features that leave their document out."""
     begin = 0
@@ -280,7 +296,7 @@ def labelled_sentences(
         for number, labelled in enumerate(part.labelled):
             candidates = labelled.candidates
             rows = np.arange(row - begin, row - begin + len(candidates))
-            features, means = _without_document(part, number, rows, own, together, arrays)
+            features, means = _without_document(part, number, rows, own, together, arrays, ranks)
             means_scores = [np.zeros(len(these), np.float32) for these in features]
             if number in held:
                 scorer = RidgeScorer(data.reader, data.vectors, means)
@@ -308,6 +324,7 @@ def _without_document(
     own: list[dict[int, tuple[Matrix, int]]],
     together: Sums,
     arrays: RidgeArrays,
+    ranks: Ranks,
 ) -> tuple[list[Matrix], RidgeArrays]:
     """Return features (C, F) of the mentions of a document as if it had not been seen, and means alike.
 
@@ -338,7 +355,7 @@ def _without_document(
         counts=np.append(counts[positive], np.float32(0)),
     )
     cuts = np.cumsum(sizes)[:-1]
-    return np.split(candidate_features(counts[back], likeness, sizes), cuts), means
+    return np.split(candidate_features(counts[back], likeness, sizes, ranks), cuts), means
 
 
 class Hidden:

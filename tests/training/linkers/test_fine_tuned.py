@@ -293,7 +293,7 @@ def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, 
     arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
     first = next(
         labelled_sentences(LinkerData(reader, vectors, [part], config), sums, arrays, None)
-    ).with_prior_features("data")
+    ).with_prior_features("data", "shared")
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
     wanted = prior_features(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)

@@ -220,8 +220,8 @@ def test_a_head_learns_from_gold_and_from_its_teacher(portable, kb, labelled, pl
 def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeypatch):
     seen = {}
 
-    def keep(data, together, arrays, progress):
-        sentences = [*labelled_sentences(data, together, arrays, progress)]
+    def keep(data, together, arrays, progress, ranks):
+        sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
         seen.update(data=data, together=together, sentences=sentences)
         return iter(sentences)
 
