@@ -121,11 +121,12 @@ class RerankingReader(TextReader):
             first: (C,) the first stage's log p of each.
         """
         if len(self._pieces) > _MOST_TEXTS:
-            self._pieces.clear()
-        new = [entity for entity in dict.fromkeys(ids) if entity not in self._pieces]
+            self._pieces = {}  # another thread may still read the old one
+        pieces = self._pieces
+        new = [entity for entity in dict.fromkeys(ids) if entity not in pieces]
         for entity, text in zip(new, self._texts(new) if new else (), strict=True):
-            self._pieces[entity] = self.tokens(text).ids[: self.length]
-        texts = tuple(self._pieces[entity] for entity in ids)
+            pieces[entity] = self.tokens(text).ids[: self.length]
+        texts = tuple(pieces[entity] for entity in ids)
         return CandidateSequence(context, texts, np.asarray(first, np.float32))
 
     def batch(self, sequences: Sequence[CandidateSequence]) -> "RerankerInputs":

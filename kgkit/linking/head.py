@@ -31,6 +31,7 @@ from kgkit.linking.ridge import (
     Matrix,
     RidgeArrays,
     RidgeScorer,
+    check_shapes,
     check_weights,
     linker_vectors,
     meanings,
@@ -137,14 +138,26 @@ class HeadScorer(Scorer):
             (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
         ):
             raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {missing}")
+        reader, texts = SpanReader(encoder, read), texts_with_neighbours(own_vectors, manifest, opening)
+        arrays = RidgeArrays.load(folder) if manifest.build else None
+        if arrays is not None:
+            check_shapes(folder, arrays, reader, texts)
+        heads = [
+            EntityLinker.from_pretrained(folder / name, device=device).float() for name in head_folders(count)
+        ]
+        for head, name in zip(heads, head_folders(count), strict=True):
+            shape = (head.config.hidden, head.config.stored, head.config.features)
+            expected = (reader.width, texts.width, scale.shape[-1])
+            if shape != expected or scale.shape != (2, head.config.features):
+                raise damaged(
+                    folder,
+                    f"{name} is for mentions, texts and features of {shape} numbers, read are {expected}",
+                )
         return cls(
-            SpanReader(encoder, read),
-            texts_with_neighbours(own_vectors, manifest, opening),
-            RidgeArrays.load(folder) if manifest.build else None,
-            [
-                EntityLinker.from_pretrained(folder / name, device=device).float()
-                for name in head_folders(count)
-            ],
+            reader,
+            texts,
+            arrays,
+            heads,
             scale,
             ranks=ranks,
             share=share,

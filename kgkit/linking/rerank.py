@@ -131,6 +131,12 @@ class RerankScorer(Scorer):
             )
         vectors = opening.vectors or manifest.vectors or None
         first = find_scorer(manifest.first, kb, vectors=vectors, device=opening.device)
+        read_by = manifest.texts.get("first_fingerprint", "")  # models of 0.2.0 have none
+        if read_by and text_fingerprint(first) != read_by:
+            raise StaleModel(
+                f"the model {manifest.name} scores again what {manifest.first} thinks likeliest by vectors "
+                "of another encoder: name them with --vectors, or train it again"
+            )
         encoder = Encoder.load(str(folder / ENCODER), device=opening.device)
         with checking_settings(folder):
             reading = msgspec.convert(manifest.reader, RerankReading)
@@ -168,6 +174,13 @@ class RerankScorer(Scorer):
             own[best.rows] = shares(weights) * own[best.rows].sum()
             results[number][index] = own
         return results
+
+
+def text_fingerprint(first: Scorer) -> str:
+    """Return the fingerprint of the encoder whose vectors of texts a first stage reads; "" if of none."""
+    vectors = getattr(first, "vectors", None)
+    own = getattr(vectors, "vectors", vectors)  # of texts alone, without those of neighbours
+    return "" if own is None else str(own.manifest.config.get("fingerprint", ""))
 
 
 def first_digest(model: str, kb: "KnowledgeBase") -> str:

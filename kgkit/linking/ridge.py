@@ -225,11 +225,7 @@ class RidgeScorer(Scorer):
             read = span_config(manifest)
         encoder, arrays = encoder_for(vectors, device=opening.device), RidgeArrays.load(folder)
         reader = SpanReader(encoder, read)
-        shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, own_vectors.width)
-        if shape != expected:
-            raise damaged(
-                folder, f"its arrays are for mentions and texts of {shape} numbers, read are {expected}"
-            )
+        check_shapes(folder, arrays, reader, own_vectors)
         return cls(
             reader,
             own_vectors,
@@ -342,6 +338,20 @@ def read_of(query: Matrix, mean: Matrix) -> Matrix:
     length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
     result: Matrix = query * length + mean
     return result
+
+
+def check_shapes(folder: Path, arrays: RidgeArrays, reader: SpanReader, texts: "VectorRows") -> None:
+    """Make sure that the arrays of the model in *folder* are of mentions and texts as they are read.
+
+    Raises:
+        DamagedModel: if they are of other widths. Means are of the first layers that are read, or of all.
+    """
+    shape, expected = (len(arrays.mean), len(arrays.gloss_mean)), (reader.width, texts.width)
+    mean, width = len(arrays.mean), reader.encoder.width
+    if mean % width or not width <= mean <= reader.width or len(arrays.gloss_mean) != texts.width:
+        raise damaged(
+            folder, f"its arrays are for mentions and texts of {shape} numbers, read are {expected}"
+        )
 
 
 def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:

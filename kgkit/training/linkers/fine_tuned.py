@@ -161,7 +161,9 @@ def train_full(
     )
     tuned = SpanReader(context, reader.config)
     again = [
-        TrainingSet(tuned, part.labelled, work / "features", progress, stage=f"reading set {number} again")
+        TrainingSet(
+            tuned, part.labelled, work / "features", progress, ridge.layers, f"reading set {number} again"
+        )
         for number, part in enumerate(parts, 1)
     ]
     # Late, as an older model of this name has no vectors from here on.

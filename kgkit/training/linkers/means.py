@@ -122,7 +122,7 @@ class TrainingSet:
 
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
-        of = max(_HELD_OUT, len(self.rows) // _ENOUGH)
+        of = max(_HELD_OUT, min(len(self.rows) // _ENOUGH, len(self.labelled)))  # one at least, of ten
         is_held_out: NDArray[np.bool_] = self.documents % of == of - 1
         return is_held_out
 

@@ -11,7 +11,7 @@ much.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -26,7 +26,7 @@ from kgkit.candidates import generator_for
 from kgkit.catalog.runs import sha256_of
 from kgkit.embedding.text import TextConfig
 from kgkit.encoder.folder import ENCODER
-from kgkit.errors import UsageError
+from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.heads.reranker import Reranker, RerankerConfig, RerankerInputs
 from kgkit.home import Home
@@ -41,10 +41,11 @@ from kgkit.linking.rerank import (
     first_digest,
     reader_of,
     score_sequences,
+    text_fingerprint,
 )
-from kgkit.linking.scoring import Scores
+from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.encoders import load_encoder
-from kgkit.models.folder import BUILT_IN, SHIPPED, find_model_folder
+from kgkit.models.folder import BUILT_IN, SHIPPED, find_model_folder, lasting_name
 from kgkit.models.manifest import ModelManifest, Needs, read_header
 from kgkit.ranges import check_range
 from kgkit.training.batches import Shuffled
@@ -161,17 +162,21 @@ def plan_rerank(
     home = Home(kb.home.path.parents[1])
     check_first_stage(training, home)
     encoder = load_encoder(settings.encoder, home, device=device)
-    reading = RerankReading(
-        best=settings.best, context=training.size or settings.context, length=settings.length
-    )
+    settings = replace(settings, context=training.size or settings.context)
+    reading = RerankReading(best=settings.best, context=settings.context, length=settings.length)
     template = TextConfig.template
     reader = reader_of(kb, encoder, reading, template)
     drawn = torch.Generator().manual_seed(settings.seed)
     config = RerankerConfig.of(encoder.model, control=settings.control, dropout=settings.dropout)
     reranker = Reranker(encoder.model, config, generator=drawn)
-    learn, held_out = _examples(kb, training, reader, reading, device, progress)
     digest = first_digest(training.first, kb)
-    needs = Needs(linker="" if training.first in BUILT_IN else training.first)
+    first = find_scorer(training.first, kb, vectors=training.vectors, device=device)
+    learn, held_out = _examples(kb, training, first, reader, reading, device, progress)
+    if first_digest(training.first, kb) != digest:
+        raise StaleModel(f"the model {training.first} was trained again while it read the data: train again")
+    read_by = text_fingerprint(first)
+    first_name = lasting_name(home, training.first)
+    needs = Needs(linker="" if first_name in BUILT_IN else first_name)
 
     def train_in(work: Path) -> Outcome:
         results = fit_reranker(
@@ -183,15 +188,16 @@ def plan_rerank(
             _save_model(reranker, encoder, staged)
             return {
                 "type": training.type, "task": training.task, "needs": needs, "encoder": settings.encoder,
-                "first": training.first, "first_sha256": digest, "vectors": training.vectors or "",
-                "version": "", "fingerprint": encoder.fingerprint, "texts": {"template": template},
+                "first": first_name, "first_sha256": digest, "vectors": training.vectors or "",
+                "version": "", "fingerprint": encoder.fingerprint,
+                "texts": {"template": template, "first_fingerprint": read_by},
                 "reader": msgspec.to_builtins(reading), "config": asdict(settings),
                 "temperature": temperature,
             }  # fmt: skip
 
         return Outcome(results, save)
 
-    return Plan((kb.build, encoder.fingerprint, digest, template), train_in, needs=needs)
+    return Plan((kb.build, encoder.fingerprint, digest, read_by, template), train_in, needs=needs)
 
 
 def check_first_stage(training: LinkerTraining, home: Home) -> None:
@@ -204,13 +210,13 @@ def check_first_stage(training: LinkerTraining, home: Home) -> None:
         UnknownName, NotThere: if there is no such model.
     """
     first, checked = training.first, set[str]()
-    digests = {path.name: sha256_of(path) for path in training.data if path.exists()}
+    digests = [(str(path), sha256_of(path)) for path in training.data if path.exists()]
     while first and first not in BUILT_IN and first not in checked:
         checked.add(first)
         folder = partial(find_model_folder, first, home, "linker")
         header, is_shipped = read_current(folder, _read_header)
         learnt = set(header.data.values())
-        if files := [name for name, digest in digests.items() if digest in learnt]:
+        if files := [path for path, digest in digests if digest in learnt]:
             what = f"the model {first} has learnt from {', '.join(files)}: there it is surer than elsewhere"
             if not is_shipped:
                 raise UsageError(f"{what}. Train it on other documents, or name --first gloss")
@@ -329,6 +335,7 @@ def _save_model(reranker: Reranker, encoder: "Encoder", staged: Path) -> None:
 def _examples(
     kb: "KnowledgeBase",
     training: LinkerTraining,
+    first: Scorer,
     reader: RerankingReader,
     reading: RerankReading,
     device: str,
@@ -336,12 +343,12 @@ def _examples(
 ) -> tuple[list[RerankExample], list[RerankExample]]:
     """Return the mentions to learn from, and those that are held out, with the scores of the first stage."""
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    first = find_scorer(training.first, kb, vectors=training.vectors, device=device)
     learn: list[RerankExample] = []
     held_out: list[RerankExample] = []
     for number, source in enumerate(sources_of(kb, generator, training, progress, device=device)):
         scores = score_documents(first, source, progress)
-        every = max(_HELD_OUT, sum(len(document.right) for document in source) // _MAX_HELD_OUT)
+        mentions = sum(len(document.right) for document in source)
+        every = max(_HELD_OUT, min(mentions // _MAX_HELD_OUT, len(source)))  # one at least, of ten
         for count, (labelled, own) in enumerate(zip(source, scores, strict=True), 1):
             is_held_out = number == 0 and count % every == 0
             (held_out if is_held_out else learn).extend(examples_of(reader, labelled, own, reading.best))

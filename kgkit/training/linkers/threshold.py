@@ -21,7 +21,7 @@ from kgkit.linking.mention_tagger import MentionTagger
 from kgkit.linking.models import open_linker
 from kgkit.linking.page_titles import PageTitles
 from kgkit.linking.scoring import Scorer
-from kgkit.models.folder import manifest_digest
+from kgkit.models.folder import lasting_name, manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.opening import Opening
 from kgkit.models.publishing import make_manifest
@@ -98,13 +98,14 @@ def plan_threshold(
     """
     home = Home(kb.home.path.parents[1])
     digest = manifest_digest(training.mentions, home, "tagger")
+    tagger_name = lasting_name(home, training.mentions)
 
     def train(work: Path) -> Outcome:
         outcome = plan.train(work)
 
         def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
             fields = dict(outcome.save(staged, results))
-            fields["needs"] = structs.replace(fields["needs"], models=(training.mentions,))
+            fields["needs"] = structs.replace(fields["needs"], models=(tagger_name,))
             manifest = make_manifest(LINKER, name, **fields)
             scorer: Scorer = open_linker(staged, manifest, Opening(home=home, device=device, kb=kb))
             documents = chain.from_iterable(map(read_gold_documents, training.data))
@@ -119,10 +120,11 @@ def plan_threshold(
                 "threshold": chosen.value,
             }
             return {
-                **fields, "mentions": training.mentions, "threshold": chosen.value,
+                **fields, "mentions": tagger_name, "threshold": chosen.value,
                 "results": {**results, **scores},
             }  # fmt: skip
 
         return Outcome(outcome.results, save)
 
-    return Plan((plan.identity, digest), train, exclusive=plan.exclusive)
+    needs = structs.replace(plan.needs, models=(*plan.needs.models, tagger_name))
+    return Plan((plan.identity, digest), train, exclusive=plan.exclusive, needs=needs)

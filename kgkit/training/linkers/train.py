@@ -13,6 +13,7 @@ import numpy as np
 from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
 from kgkit.encoder.folder import ENCODER
+from kgkit.errors import StaleModel
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
@@ -75,7 +76,8 @@ def train_linker(
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
 
-    check_not_replaced(home, name, [training.teacher])  # before the teacher reads all text
+    # Before anything is read, which may take an hour.
+    check_not_replaced(home, name, [training.teacher, training.first, training.mentions])
 
     def prepare(_: ExitStack) -> Plan:
         plan = _begin_of(training)(kb, name, training, device, progress)
@@ -106,6 +108,7 @@ def _prepare(
 ) -> Plan:
     """Read the data of a linker of a trained type."""
     home = Home(kb.home.path.parents[1])
+    teacher = _teacher(home, training)
     if training.vectors is not None and training.encoder is None:  # they must have been made
         vectors: Vectors | PartialTextVectors = kb.vectors(training.vectors)
     else:
@@ -114,6 +117,8 @@ def _prepare(
     reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder, training.size))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress, device=device)]
+    if _teacher(home, training) != teacher:
+        raise StaleModel(f"the model {training.teacher} was trained again while it was read: train again")
     texts = with_neighbours(kb, vectors, training.neighbours)
     text_ids = _encode_texts(vectors, texts, sources, progress)
     cache, layers = home.cache / "features", training.ridge.layers
@@ -156,7 +161,7 @@ def _prepare(
         return Outcome(first.results | _measured(second), save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
-    return Plan((kb.build, made, *_teacher(home, training)), train, exclusive=training.type != RIDGE)
+    return Plan((kb.build, made, *teacher), train, exclusive=training.type != RIDGE)
 
 
 def _teacher(home: Home, training: LinkerTraining) -> tuple[str, ...]:
