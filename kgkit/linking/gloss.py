@@ -99,7 +99,9 @@ class GlossScorer(Scorer):
                 "neighbours count by their texts: open the scorer with GlossScorer.of(KB, VECTORS, config=…)"
             )
         self.name = TEMPERED_GLOSS if self.config.tempering else "gloss"
-        self.reader = SpanReader(encoder, SpanConfig(size=self.config.size, context=self.config.context))
+        size = min(self.config.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+        context = min(self.config.context, size // 4)
+        self.reader = SpanReader(encoder, SpanConfig(size=size, context=context))
 
     @classmethod
     def open(

@@ -210,13 +210,13 @@ def check_first_stage(training: LinkerTraining, home: Home) -> None:
         UnknownName, NotThere: if there is no such model.
     """
     first, checked = training.first, set[str]()
-    digests = [(str(path), sha256_of(path)) for path in training.data if path.exists()]
+    digests = [(path.name, sha256_of(path)) for path in training.data if path.exists()]
     while first and first not in BUILT_IN and first not in checked:
         checked.add(first)
         folder = partial(find_model_folder, first, home, "linker")
         header, is_shipped = read_current(folder, _read_header)
         learnt = set(header.data.values())
-        if files := [path for path, digest in digests if digest in learnt]:
+        if files := [name for name, digest in digests if digest in learnt]:
             what = f"the model {first} has learnt from {', '.join(files)}: there it is surer than elsewhere"
             if not is_shipped:
                 raise UsageError(f"{what}. Train it on other documents, or name --first gloss")

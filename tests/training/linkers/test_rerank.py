@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from kgkit.home import Home
 from kgkit.linking import Linker, Scorer
 from kgkit.linking.gloss import GlossConfig, GlossScorer
 from kgkit.linking.models import find_scorer
+from kgkit.linking.rerank import text_fingerprint
 from kgkit.models.folder import BUILT_IN
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
@@ -210,6 +212,46 @@ def test_a_first_stage_that_has_learnt_from_the_same_files_is_refused(
     monkeypatch.setattr("kgkit.training.linkers.rerank.SHIPPED", home.models)
     check_first_stage(rerank(first="below"), home)
     assert "has learnt from x.data.xml" in caplog.text and "may be trusted too much" in caplog.text
+
+
+def test_files_of_one_name_do_not_hide_that_a_first_stage_has_learnt_from_one_of_them(
+    kb, corpus, rerank, tmp_path
+):
+    train_linker(kb, "below", training(corpus), device="cpu")
+    settings, (data, gold) = rerank(first="below"), corpus
+    other = tmp_path / "other" / data.name
+    other.parent.mkdir()
+    other.write_text(data.read_text().replace("</corpus>", "\n</corpus>"))
+    both = replace(settings, data=(data, other), gold=(gold, gold))
+    with pytest.raises(UsageError, match="the model below has learnt from"):
+        check_first_stage(both, Home(kb.home.path.parents[1]))
+
+
+def test_a_first_stage_named_by_its_folder_is_needed_by_its_name(kb, corpus, rerank, monkeypatch, tmp_path):
+    data, gold = corpus
+    other = tmp_path / "other.data.xml"
+    other.write_text(data.read_text().replace("</corpus>", "\n</corpus>"))
+    below = LinkerTraining(task="wsd", data=(other,), gold=(gold,), reader=training(corpus).reader)
+    folder = train_linker(kb, "below", below, device="cpu")
+    monkeypatch.chdir(folder)
+    manifest = LINKER.read(train_linker(kb, "ranked", rerank(first=".", epochs=1), device="cpu"))
+    assert manifest.first == manifest.needs.linker == "below"
+    monkeypatch.chdir(tmp_path)
+    assert entities(kb, "ranked")
+
+
+def test_a_first_stage_with_vectors_of_another_encoder_is_refused(kb, rerank):
+    where = train_linker(kb, "ranked", rerank(first="gloss", epochs=1), device="cpu")
+    manifest = LINKER.read(where)
+    scorer = find_scorer("gloss", kb, device="cpu")
+    assert manifest.texts["first_fingerprint"] == scorer.vectors.manifest.config["fingerprint"]
+    assert text_fingerprint(find_scorer("tempered-gloss", kb, device="cpu")) == text_fingerprint(scorer)
+    assert text_fingerprint(find_scorer("prior", kb)) == ""
+    content = json.loads((where / MANIFEST).read_text())
+    content["texts"]["first_fingerprint"] = "0" * 16
+    (where / MANIFEST).write_text(json.dumps(content))
+    with pytest.raises(StaleModel, match="by vectors of another encoder: name them with --vectors"):
+        Linker.open(kb, model="ranked", device="cpu")
 
 
 def test_first_stages_that_name_each_other_are_each_read_once(kb, corpus, rerank, tmp_path):
