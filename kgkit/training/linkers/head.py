@@ -28,7 +28,8 @@ from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.balance import MentionCounts
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted
+from kgkit.training.linkers.labelled import LabelledDocument
+from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
 from kgkit.training.linkers.ridge import amounts, measured, weighed
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Progress
@@ -141,15 +142,14 @@ def train_head(
     reader, vectors, parts, ridge, _ = data
     ranks: Ranks = config.ranks or ("shared" if config.portable or ridge.prior == "data" else "listed")
     config = replace(config, ranks=ranks)
-    together = data.sums()
-    if config.portable:  # it has no use for weights
-        arrays = fitted(together, vectors, parts[0].mean, data.text_mean(), ridge)
-    else:
-        arrays, _ = weighed(data, together)
-    sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
+    arrays: RidgeArrays | None = None
+    counts = data.counts()
     if config.portable:
-        counted = ["kb" if part.has_targets else config.portable for part in parts]
-        sentences = [sentence.with_prior_features(counted[sentence.part], ranks) for sentence in sentences]
+        sentences = [*prior_sentences(data, counts, config.portable, ranks)]
+    else:
+        together = data.sums()
+        arrays, _ = weighed(data, together)
+        sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
     seeds = range(config.seed, config.seed + config.heads)
@@ -163,10 +163,8 @@ def train_head(
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, ranks=ranks, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
-    results = {**amounts(data.counted_parts(), arrays), **measured(last, temperature)}
-    return TrainedHead(
-        None if config.portable else arrays, heads, scale, temperature, results, config, ranks=ranks
-    )
+    results = {**amounts(data.counted_parts(), counts), **measured(last, temperature)}
+    return TrainedHead(arrays, heads, scale, temperature, results, config, ranks=ranks)
 
 
 def usual_temperature(ridge: float) -> float:
@@ -176,7 +174,7 @@ def usual_temperature(ridge: float) -> float:
 
 def fitted_head(
     data: LinkerData,
-    arrays: RidgeArrays,
+    arrays: RidgeArrays | None,
     sentences: "Sequence[LabelledSentence]",
     scale: Matrix,
     config: HeadConfig,
@@ -189,7 +187,7 @@ def fitted_head(
 
     Args:
         data, config, folder, device, progress: as `train_head` has them.
-        arrays: means and counts of what was seen in training.
+        arrays: means and counts of what was seen in training; None for a portable head.
         sentences: sentences of all sets, with scaled features.
         scale: (2, F) mean and deviation of the features.
     """
@@ -226,7 +224,6 @@ class LabelledSentence(NamedTuple):
     Attributes:
         sentence: its mentions.
         means_scores: scores s (C,) by the means of each mention's candidates, if it is held out; else zeros.
-        priors: for each those (C,) of its candidates, as the KB has them.
         part: of which set it is, by number.
         held_out: whether it is held out.
         trainable: whether something can be learnt of it.
@@ -234,7 +231,6 @@ class LabelledSentence(NamedTuple):
 
     sentence: LinkerSentence
     means_scores: list[Matrix]
-    priors: list[Matrix]
     part: int
     held_out: bool
     trainable: bool
@@ -249,18 +245,6 @@ class LabelledSentence(NamedTuple):
         columns = [FEATURES.index(name) for name in names]
         features = [feature[:, columns] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
-
-    def with_prior_features(self, counted: Literal["kb", "data"], ranks: Ranks) -> "LabelledSentence":
-        """Return the sentence with the features of a prior, and with no score by the means."""
-        priors = self.priors
-        if counted == "data":  # (n + 1) / Σ (n + 1), as WordNet's, without the document
-            priors = [np.expm1(values[:, 0]) + 1 for values in self.sentence.features]
-        sizes = np.array([len(values) for values in priors], np.int64)
-        features = np.split(prior_features(np.concatenate(priors), sizes, ranks), np.cumsum(sizes)[:-1])
-        return self._replace(
-            sentence=self.sentence._replace(features=features),
-            means_scores=[np.zeros_like(values) for values in priors],
-        )
 
 
 def cut(sentence: LinkerSentence) -> LinkerSentence:
@@ -301,20 +285,60 @@ def labelled_sentences(
             if number in held:
                 scorer = RidgeScorer(data.reader, data.vectors, means)
                 means_scores = list(map(scorer.scores, part.queries_of(rows, part.mean), candidates))
-            answers = labelled.right if labelled.targets is None else labelled.targets
-            for indices in sentences_of(labelled.document):
-                right = [answers[p] for p in indices]
-                ids = [candidates[p].ids for p in indices]
-                sentence = LinkerSentence(row + indices, ids, [features[p] for p in indices], right)
-                trainable = number not in held and any(some.any() and len(some) > 1 for some in right)
-                priors = [candidates[p].priors for p in indices]
-                yield LabelledSentence(
-                    sentence, [means_scores[p] for p in indices], priors, index, number in held, trainable
-                )
+            yield from _sentences(labelled, row, features, means_scores, index, held_out=number in held)
             row += len(candidates)
             if progress is not None and number % 64 == 0:
                 progress("counting what was seen", number, len(part.labelled))
         begin = row
+
+
+def prior_sentences(
+    data: LinkerData, counts: MeaningCounts, portable: Literal["kb", "data"], ranks: Ranks
+) -> Iterator[LabelledSentence]:
+    """Yield the sentences of all sets, rows counted through, with the features of a prior alone.
+
+    Args:
+        data: sets of documents.
+        counts: counts of the meanings of all sets with gold.
+        portable: source of the prior; that of what a teacher has read is always the KB's. One counted on the
+            data leaves out the document: (n + 1) / Σ (n + 1), as WordNet's.
+        ranks: what ranks candidates that are level.
+    """
+    row = 0
+    for index, part in enumerate(data.parts):
+        held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
+        is_counted = portable == "data" and not part.has_targets
+        own = part.own_counts() if is_counted else []
+        for number, labelled in enumerate(part.labelled):
+            candidates = labelled.candidates
+            priors = [each.priors for each in candidates]
+            if is_counted:
+                priors = [counts.of(meanings(each), own[number]) + 1 for each in candidates]
+            sizes = np.array([len(each) for each in priors], np.int64)
+            flat = np.concatenate([*priors, np.empty(0, np.float32)])
+            features = np.split(prior_features(flat, sizes, ranks), np.cumsum(sizes)[:-1])
+            zeros = [np.zeros(size, np.float32) for size in sizes.tolist()]
+            yield from _sentences(labelled, row, features, zeros, index, held_out=number in held)
+            row += len(candidates)
+
+
+def _sentences(
+    labelled: LabelledDocument,
+    begin: int,
+    features: Sequence[Matrix],
+    means_scores: Sequence[Matrix],
+    part: int,
+    *,
+    held_out: bool,
+) -> Iterator[LabelledSentence]:
+    """Yield the sentences of a document whose first mention is in row *begin*."""
+    answers = labelled.right if labelled.targets is None else labelled.targets
+    for indices in sentences_of(labelled.document):
+        right = [answers[p] for p in indices]
+        ids = [labelled.candidates[p].ids for p in indices]
+        sentence = LinkerSentence(begin + indices, ids, [features[p] for p in indices], right)
+        trainable = not held_out and any(some.any() and len(some) > 1 for some in right)
+        yield LabelledSentence(sentence, [means_scores[p] for p in indices], part, held_out, trainable)
 
 
 def _without_document(

@@ -3,7 +3,8 @@
 R  rows: right candidates of mentions    S  meanings    K · D  numbers of a mention
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -34,6 +35,20 @@ class Sums(NamedTuple):
     entities: Ids
     sums: Matrix
     counts: Matrix
+
+
+class MeaningCounts(NamedTuple):
+    """How often meanings occur: (S,) their ids, ascending, and (S,) float32 counts."""
+
+    meanings: Ids
+    counts: Matrix
+
+    def of(self, meanings: Ids, less: Mapping[int, int]) -> Matrix:
+        """Return the counts (N,) of meanings (N,), 0 of unknown ones, less those in *less*."""
+        index = np.minimum(np.searchsorted(self.meanings, meanings), len(self.meanings) - 1)
+        counts = np.where(self.meanings[index] == meanings, self.counts[index], 0)
+        without = [less.get(meaning, 0) for meaning in meanings.tolist()]
+        return (counts - np.array(without, np.float32)).astype(np.float32)
 
 
 class TrainingSet:
@@ -120,6 +135,13 @@ class TrainingSet:
                 sums[document][meaning] = (before + vector, count + 1)
         return sums
 
+    def own_counts(self) -> list[Counter[int]]:
+        """Return, for each document, how often each meaning occurs in it."""
+        counts: list[Counter[int]] = [Counter() for _ in self.labelled]
+        for document, meaning in zip(self.documents.tolist(), self.meanings.tolist(), strict=True):
+            counts[document][meaning] += 1
+        return counts
+
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
         of = max(_HELD_OUT, min(len(self.rows) // _ENOUGH, len(self.labelled)))  # one at least, of ten
@@ -155,9 +177,24 @@ class LinkerData(NamedTuple):
         Raises:
             UsageError: if no mention has a right candidate.
         """
+        self._check_meanings()
+        return joined([part.sums() for part in self.counted_parts()])
+
+    def counts(self) -> MeaningCounts:
+        """Return the counts of all sets with gold together; where none has, of all.
+
+        Raises:
+            UsageError: if no mention has a right candidate.
+        """
+        self._check_meanings()
+        ids, counts = np.unique(
+            np.concatenate([part.meanings for part in self.counted_parts()]), return_counts=True
+        )
+        return MeaningCounts(ids.astype(np.uint32), counts.astype(np.float32))
+
+    def _check_meanings(self) -> None:
         if not sum(len(part.meanings) for part in self.counted_parts()):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
-        return joined([part.sums() for part in self.counted_parts()])
 
     def counted_parts(self) -> "Sequence[TrainingSet]":
         """Return the sets whose meanings are counted: those with gold, or all if none has.

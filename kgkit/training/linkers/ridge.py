@@ -11,7 +11,7 @@ from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, Ridg
 from kgkit.linking.scoring import shares
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, less
+from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet, fitted, less
 from kgkit.types import Candidates
 
 USUAL: Final = 1.0
@@ -117,7 +117,7 @@ def counted_priors(candidates: Candidates, sums: Sums) -> Candidates:
     return Candidates(rows, candidates.null)
 
 
-def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:
+def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays | MeaningCounts) -> dict[str, float]:
     """Return the numbers of mentions and of meanings in the training data."""
     return {
         "mentions": float(sum(len(part.meanings) for part in parts)),

@@ -1,6 +1,8 @@
 """The type `full`, and portable heads: against slow twins, stopped and begun again, with a KB that grew."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from kgkit import add_to_kb
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
-from kgkit.errors import StaleModel, UsageError
+from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.wsd import read_documents
 from kgkit.inputs import SpanReader
 from kgkit.kb import open_kb
@@ -24,16 +26,27 @@ from kgkit.linking.head import hidden_of
 from kgkit.linking.prior_features import prior_features
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
+from kgkit.models.manifest import MANIFEST
 from kgkit.training.linkers.bi_encoder import freeze
 from kgkit.training.linkers.fine_tuned import FullConfig
-from kgkit.training.linkers.head import HeadConfig, labelled_sentences
+from kgkit.training.linkers.head import HeadConfig, prior_sentences
 from kgkit.training.linkers.labelled import labelled_senses
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity
 from kgkit.vectors.scan import unit
 from tests.small_kb import build
-from tests.training.linkers.test_linkers import READ, RECORDS, TEXT, corpus, encoder, folder, kb, training
+from tests.training.linkers.test_linkers import (
+    READ,
+    RECORDS,
+    TEXT,
+    corpus,
+    encoder,
+    folder,
+    head_training,
+    kb,
+    training,
+)
 
 __all__ = ["corpus", "encoder", "folder", "kb"]
 
@@ -285,15 +298,32 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
         assert entities(other, str(where))[:2] == ["animal", "sausage"]
 
 
+@pytest.mark.parametrize("reader", [{"layers": [-1] * 40}, {"layers": [-1]}])
+def test_a_portable_head_whose_manifest_is_of_other_widths_is_damaged(kb, corpus, tmp_path, reader):
+    where = train_linker(kb, "light", portable(corpus), device="cpu")
+    strange = shutil.copytree(where, tmp_path / "strange")
+    manifest = json.loads((strange / MANIFEST).read_text())
+    for changes in (
+        {"neighbours": ["any"] * 10_000},
+        {"reader": {**manifest["reader"], **reader}},
+        {"config": {**manifest["config"], "head": {**manifest["config"]["head"], "ranks": "drawn"}}},
+    ):
+        (strange / MANIFEST).write_text(json.dumps({**manifest, **changes}))
+        with pytest.raises(DamagedModel, match="strange"):
+            Linker.open(kb, model=str(strange), device="cpu")
+
+
+def test_means_of_the_first_layers_alone_serve_as_well(kb, corpus):
+    settings = replace(head_training(corpus), ridge=RidgeConfig(layers=1))
+    assert Linker.open(kb, model=str(train_linker(kb, "one", settings, device="cpu")), device="cpu")([TEXT])
+
+
 def test_priors_that_are_counted_on_the_data_leave_the_document_out(kb, corpus, encoder, tmp_path):
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     reader = SpanReader(encoder, READ)
     part = TrainingSet(reader, list(labelled_senses(kb, generator, *corpus)), tmp_path / "read", None)
-    vectors, sums, config = kb.vectors("text"), joined([part.sums()]), RidgeConfig()
-    arrays = fitted(sums, vectors, part.mean, text_mean(vectors), config)
-    first = next(
-        labelled_sentences(LinkerData(reader, vectors, [part], config), sums, arrays, None)
-    ).with_prior_features("data", "shared")
+    data = LinkerData(reader, kb.vectors("text"), [part], RidgeConfig())
+    first = next(prior_sentences(data, data.counts(), "data", "shared"))
     counts = np.array([2 * 19 + 1, 19 + 1])  # a dog twice in each of the others, another once
     wanted = prior_features(counts / counts.sum(), np.array([2]))
     np.testing.assert_allclose(first.sentence.features[0], wanted, rtol=1e-5)

@@ -137,6 +137,12 @@ def test_a_linker_with_a_tagger_keeps_both_and_needs_both(home, kb):
     assert json.loads(done.out)["mentions"] == "names", done.err
 
 
+def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):
+    with pytest.raises(UsageError, match="the model names would replace the model names"):
+        train_linker(kb, "names", news_linker(kb, (data,), "names"), device="cpu")
+    assert find_trained(home, "names")
+
+
 def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
     text = " ".join(TOKENS)
     with Linker.open(kb, model="news") as linker:

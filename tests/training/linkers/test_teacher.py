@@ -2,6 +2,7 @@
 
 import lzma
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import head as head_training
 from kgkit.training.linkers import settings as linker_settings
 from kgkit.training.linkers import train
-from kgkit.training.linkers.head import HeadConfig, best_of, labelled_sentences
+from kgkit.training.linkers.head import HeadConfig, best_of, labelled_sentences, prior_sentences
 from kgkit.training.linkers.labelled import taught_documents
+from kgkit.training.linkers.means import fitted
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity, Triple
@@ -220,19 +222,25 @@ def test_a_head_learns_from_gold_and_from_its_teacher(portable, kb, labelled, pl
 def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeypatch):
     seen = {}
 
-    def keep(data, together, arrays, progress, ranks):
-        sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
-        seen.update(data=data, together=together, sentences=sentences)
+    def keep(data, counts, portable, ranks):
+        sentences = [*prior_sentences(data, counts, portable, ranks)]
+        seen.update(data=data, counts=counts, sentences=sentences)
         return iter(sentences)
 
-    monkeypatch.setattr(head_training, "labelled_sentences", keep)
+    monkeypatch.setattr(head_training, "prior_sentences", keep)
     head = HeadConfig(portable="data", width=16, epochs=1, batch=16)
     train_linker(kb, "both", mixed(labelled, plain, head=head), device="cpu")
-    gold, text = seen["data"].parts
+    data = seen["data"]
+    gold, text = data.parts
     assert not gold.has_targets and text.has_targets
-    assert seen["together"].counts.sum() == gold.sums().counts.sum() == 20
+    assert seen["counts"].counts.sum() == data.sums().counts.sum() == gold.sums().counts.sum() == 20
+    priors = [each.priors for each in chain.from_iterable(each.candidates for each in text.labelled)]
+    of_text = [sentence.sentence for sentence in seen["sentences"] if sentence.part == 1]
+    deviations = (values for sentence in of_text for values in sentence.features)
+    assert sum(len(values) for values in deviations) == sum(map(len, priors))
     counts = {part: [] for part in (0, 1)}
-    for sentence in seen["sentences"]:
+    arrays = fitted(data.sums(), data.vectors, gold.mean, data.text_mean(), data.ridge)
+    for sentence in labelled_sentences(data, data.sums(), arrays, None):
         counts[sentence.part] += [np.expm1(values[:, 0]) for values in sentence.sentence.features]
     # Each mention of the gold without its own document, each of the text beside all of the gold.
     assert {round(float(values.sum())) for values in counts[0]} == {19}
