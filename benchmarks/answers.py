@@ -6,10 +6,17 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Generic
 
+from kgkit.catalog.runs import sha256_of
+from kgkit.encoder.finding import find_model
+from kgkit.encoder.folder import fingerprint
+from kgkit.errors import NotThere
 from kgkit.home import Home
+from kgkit.kb import open_kb
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import MANIFEST, ManifestType
@@ -43,6 +50,21 @@ def run_once(
         path.write_bytes(process.stdout)
     result: dict[str, Any] = json.loads(path.read_bytes())
     return result
+
+
+def read_by(home: Home, options: Sequence[str]) -> list[str]:
+    """Return the digests of models, and builds of knowledge bases, in options of `kgkit train`."""
+    identities = []
+    for option, value in pairwise(options):
+        if has_model(home, value):
+            identities.append(sha256_of(find_trained(home, value) / MANIFEST))
+        elif option == "--kb":
+            with suppress(NotThere), open_kb(value, home.path) as kb:  # the training says so
+                identities.append(kb.build)
+        elif option == "--encoder":
+            with suppress(NotThere):
+                identities.append(fingerprint(find_model(value)))
+    return identities
 
 
 def predictions_of(path: Path, home: Path, training: Sequence[str], task: str, test: Path) -> dict[str, str]:

@@ -35,7 +35,8 @@ FOLDS: Final = 10
 
 NOTES: Final = """
 Mean and deviation over the seeds, of the official score: accuracy for WiC, over all ten folds together; macro
-F1 for SemEval-2010 task 8, whose p is that of right answers.
+F1 for SemEval-2010 task 8, whose p is that of right answers. Pairs of WiC that have a sentence in common, or
+are linked by pairs that do, change sides together.
 """
 
 
@@ -54,6 +55,20 @@ def wic_folds(out: Path) -> list[tuple[Path, Path]]:
             path.write_text("".join(f"{_line(example)}\n" for example in own), encoding="utf-8")
         folds.append(paths)
     return folds
+
+
+def joined(examples: list[Example]) -> NDArray[np.int64]:
+    """Return (N,): the number of the component of each example, of those that have texts in common."""
+    components = nx.connected_components(nx.Graph([example.texts for example in examples]))
+    number_of = {text: number for number, texts in enumerate(components) for text in texts}
+    return np.array([number_of[example.texts[0]] for example in examples], np.int64)
+
+
+def summed(counts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (S, G, 3) sums of counts (S, N, 3) by the group (N,) of each example."""
+    sums = np.zeros((len(counts), groups.max() + 1, counts.shape[2]), np.int64)
+    np.add.at(sums, (slice(None), groups), counts)
+    return sums
 
 
 def _line(example: Example) -> str:
@@ -104,6 +119,7 @@ def main() -> None:
     examples = [
         example._replace(id=f"{fold}.{example.id}") for fold, test in enumerate(tests) for example in test
     ]
+    groups = joined(examples) if chosen.task == "wic" else np.arange(len(examples))
     trainings = KnowBertTrainings(chosen.home, chosen.out, chosen.task, options)
     rows, counts = [], dict[str, NDArray[np.int64]]()
     for start in chosen.start:
@@ -117,7 +133,7 @@ def main() -> None:
             predictions = [Prediction(id, label) for id, label in labels.items()]
             scores.append(100 * next(iter(task.score(examples, predictions).values())))
             correct.append([labels[example.id] == example.gold for example in examples])
-        counts[start] = correct_counts(np.array(correct))
+        counts[start] = summed(correct_counts(np.array(correct)), groups)
         p = "" if start == chosen.start[0] else f"{chance(counts[chosen.start[0]], counts[start]):.4f}"
         rows.append([start, spread(np.array(scores)), ", ".join(f"{score:.2f}" for score in scores), p])
     columns, title = ("begun as", "score", "seeds", "p"), f"Fine-tuned: {chosen.task}"

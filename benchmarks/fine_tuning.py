@@ -8,13 +8,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers import predictions_of
+from benchmarks.answers import predictions_of, read_by
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import chance_of_score, matthews, pearson, spread
+from kgkit.catalog.runs import sha256_of
 from kgkit.evaluation.examples import Prediction
 from kgkit.evaluation.tasks import Task, find_task
+from kgkit.home import Home
 
 GLUE: Final = REPOSITORY.parent / "shared" / "data" / "glue"
 FURTHER: Final = 3  # scores beside the first
@@ -60,11 +62,13 @@ class Trainings:
     def predictions(self, row: Sequence[str], seed: int) -> dict[str, str]:
         """Return the predictions of the model of a row by id."""
         task, data, test = self.files
-        identity = self.method, task, [*map(str, data)], str(test), [*row], self.options
+        files = [sha256_of(path) if path.exists() else str(path) for path in (*data, test)]
+        options = [*row, *self.options]
+        identity = self.method, task, files, options, read_by(Home(self.home), options)
         key = hashlib.blake2b(repr(identity).encode(), digest_size=6).hexdigest()
         path = self.out / f"{self.method}-{task}-{key}-{seed}.txt"
-        files = [word for file in data for word in ("--data", str(file))]
-        training = [self.method, "--task", task, *row, *self.options, "--seed", str(seed), *files]
+        words = [word for file in data for word in ("--data", str(file))]
+        training = [self.method, "--task", task, *options, "--seed", str(seed), *words]
         return predictions_of(path, self.home, training, task, test)
 
 

@@ -22,6 +22,7 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.embedding.partial import PartialTextVectors
 from kgkit.embedding.text import TextConfig
+from kgkit.evaluation.calibration import binned
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker, LinkerConfig, Scorer
@@ -31,6 +32,7 @@ from kgkit.linking.scoring import Scores
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
+UNTRAINED: Final = ("gloss", "tempered-gloss")
 FIVE: Final = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
 
 NOTES: Final = """
@@ -99,9 +101,19 @@ class Prediction(NamedTuple):
 
 def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
     """Return the linker `gloss` or `tempered-gloss` over texts that *encoder* reads as they are needed."""
+    if model not in UNTRAINED:
+        raise SystemExit(f"--encoder is for {' and '.join(UNTRAINED)}; {model} has its own")
     vectors = PartialTextVectors.open(kb, TextConfig(name=Path(encoder).name, encoder=encoder))
     scorer = GlossScorer.of(kb, vectors, config=gloss_config(model))
     return Linker(kb, LinkerConfig(max_candidates=None, nil="mark", top_k=1), scorer=scorer)
+
+
+def nearest(linker: Linker) -> Linker:
+    """Return *linker* with the nearest neighbour among the means of its model, which is a `ridge`."""
+    if not isinstance(linker.scorer, RidgeScorer):
+        raise SystemExit(f"nearest: is for a model of the type ridge; {linker.model} is none")
+    linker.scorer = Nearest(linker.scorer)
+    return linker
 
 
 def predictions_on(linker: Linker, name: str, semcor: frozenset[str]) -> list[Prediction]:
@@ -121,6 +133,8 @@ def predictions_on(linker: Linker, name: str, semcor: frozenset[str]) -> list[Pr
                     first.of(mention.lemma, mention.pos) in keys, not semcor.isdisjoint(keys),
                 )
             )  # fmt: skip
+    if len(predictions) != len(gold):
+        raise SystemExit(f"{name}: {len(predictions)} links of {len(gold)} instances")
     return predictions
 
 
@@ -166,14 +180,8 @@ def row(model: str, sets: dict[str, list[Prediction]]) -> list[str]:
 
 
 def _calibration_error(predictions: list[Prediction]) -> float:
-    """Return the gap between scores and how often they are right, in 15 bins of equal width."""
-    scores, correct = (
-        np.array([getattr(prediction, name) for prediction in predictions], float)
-        for name in ("score", "correct")
-    )
-    bins = np.minimum((scores * 15).astype(int), 14)
-    gaps = np.bincount(bins, scores, 15) - np.bincount(bins, correct, 15)
-    return float(np.abs(gaps).sum() / len(predictions))
+    scores = [prediction.score for prediction in predictions]
+    return binned(scores, [prediction.correct for prediction in predictions]).error
 
 
 def _f1(predictions: list[Prediction]) -> str:
@@ -190,6 +198,8 @@ def main() -> None:
     parser.add_argument("--encoder", help="of the texts, for models that are not trained")
     parser.add_argument("--coherence", choices=["graph"])
     chosen = parser.parse_args()
+    if chosen.encoder and (chosen.vectors or chosen.coherence):
+        parser.error("--encoder makes vectors of its own, and links without coherence")
     semcor = frozenset(
         key for keys in read_gold(DATA / "semcor" / "semcor.gold.key.txt.xz").values() for key in keys
     )
@@ -203,8 +213,8 @@ def main() -> None:
                     kb, model=model.removeprefix("nearest:"), coherence=chosen.coherence,
                     vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
                 )  # fmt: skip
-            if model.startswith("nearest:") and isinstance(linker.scorer, RidgeScorer):
-                linker.scorer = Nearest(linker.scorer)
+            if model.startswith("nearest:"):
+                linker = nearest(linker)
             rows.append(
                 row(
                     linker.model,

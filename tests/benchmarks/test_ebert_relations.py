@@ -120,3 +120,21 @@ def test_the_share_of_names_counts_both_names_of_each_example(tmp_path):
     examples = find_task("relation").read(tmp_path / "all.txt")
     with kgkit.open_kb("weather", home=tmp_path / "home") as kb:
         assert ebert_relations.share_of_names(examples, kb) == 2 / 8
+
+
+def test_another_build_of_the_knowledge_base_or_other_data_are_trained_again(tmp_path, trained):
+    write_semeval(tmp_path / "all.txt")
+    files = fine_tuning.TaskFiles("relation", (tmp_path / "all.txt",), tmp_path / "all.txt")
+    row = ["--kb", "animals"]
+
+    def predict():
+        fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, []).predictions(row, 0)
+        return len(trained)
+
+    kgkit.build_kb("jsonl", [{"key": "dog", "label": "dog"}], name="animals", home=tmp_path)
+    assert (predict(), predict()) == (1, 1)
+    kgkit.build_kb("jsonl", [{"key": "cat", "label": "cat"}], name="animals", home=tmp_path)
+    assert predict() == 2
+    with (tmp_path / "all.txt").open("a") as file:
+        file.write("\n")
+    assert predict() == 3

