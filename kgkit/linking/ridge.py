@@ -292,14 +292,14 @@ class RidgeScorer(Scorer):
         texts = self.vectors.gather(candidates.ids)  # (C, D)
         own = own_texts(texts, self.vectors)
         has_text = np.linalg.norm(own, axis=1) > 0
-        fit = unit(own) @ unit(read_of(query, arrays.mean)[None, : own.shape[1]])[0]  # cos(v₁, g)
+        fit = unit(own) @ unit(mention_vector_of(query, arrays.mean)[None, : own.shape[1]])[0]  # cos(v₁, g)
         fit[~has_text] = fit[has_text].mean() if has_text.any() else 0  # as `gloss` has it
         prior = np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
         gloss = prior + fit / _TAU
         own_meanings = meanings(candidates)
         index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
         is_meaning = arrays.meanings[index] == own_meanings
-        like_text = centred_cosines(query, mapped(texts, arrays.gloss_mean, arrays.weight), has_text)
+        like_text = centred_cosines(query, map_texts(texts, arrays.gloss_mean, arrays.weight), has_text)
         likeness = centred_cosines(query, arrays.centroids[index].astype(np.float32), is_meaning)
         terms = [gloss, like_text, likeness, is_meaning]
         if len(self.weights) == len(YIELDING_START):
@@ -332,7 +332,7 @@ def centred_cosines(query: Matrix, vectors: Matrix, valid: NDArray[np.bool_]) ->
     return cosines
 
 
-def read_of(query: Matrix, mean: Matrix) -> Matrix:
+def mention_vector_of(query: Matrix, mean: Matrix) -> Matrix:
     """Return ⟨v⟩ of a mention, (K · D,), of its q = ⟨⟨v⟩ − μ⟩: where the ray from μ has come to length 1."""
     along = float(query @ mean)
     length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
@@ -371,7 +371,7 @@ def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:
     return np.concatenate([unit(unit(vectors) - mean) * has_text, has_text], axis=1, dtype=np.float32)
 
 
-def mapped(vectors: Matrix, mean: Matrix, weight: Matrix) -> Matrix:
+def map_texts(vectors: Matrix, mean: Matrix, weight: Matrix) -> Matrix:
     """Return ⟨W g⟩ of entities, (N, K · D)."""
     return unit(texts_of(vectors, mean) @ weight)
 

@@ -1,12 +1,15 @@
 """Data of any training: counted while they are read, and divided into what is learnt and what is held out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.types import Progress
 
 Item = TypeVar("Item")
+
+MENTIONS_HELD_OUT: Final = 5_000
+"""Mentions that are enough to choose an epoch and a temperature."""
 
 
 class HeldOut(NamedTuple, Generic[Item]):
@@ -28,3 +31,16 @@ def hold_out_each_tenth(items: Sequence[Item]) -> HeldOut[Item]:
     """Return items to learn from, and one in `HELD_OUT` that is held out; of fewer none is."""
     learn = [item for number, item in enumerate(items, 1) if number % HELD_OUT]
     return HeldOut(learn, list(items[HELD_OUT - 1 :: HELD_OUT]))
+
+
+def held_out_interval(documents: int, mentions: int) -> int:
+    """Return n: the last of every n documents is held out.
+
+    It is one in `HELD_OUT`; of large data fewer, so many that they have `MENTIONS_HELD_OUT` mentions, and one
+    at least.
+
+    Args:
+        documents: number of all documents.
+        mentions: number of all mentions.
+    """
+    return max(HELD_OUT, min(mentions // MENTIONS_HELD_OUT, documents))

@@ -14,7 +14,7 @@ from kgkit.errors import DamagedModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig, GlossScorer
-from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines, queries, read_of
+from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines, mention_vector_of, queries
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -172,7 +172,7 @@ def test_what_was_read_is_found_again_in_its_query():
     whole = np.stack([unit(np.concatenate([unit(one[:6]), unit(one[6:])])) for one in read])
     for mean in (whole.mean(0), whole[0] * np.float32(0.99)):
         for query, one in zip(queries(read, 2, mean), whole, strict=True):
-            np.testing.assert_allclose(read_of(query, mean), one, atol=1e-5)
+            np.testing.assert_allclose(mention_vector_of(query, mean), one, atol=1e-5)
 
 
 def test_a_model_without_weights_is_to_be_trained_again(kb, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.data import count_items, held_out_interval, hold_out_each_tenth
 
 
 def test_items_are_counted_behind_each_with_the_stage_and_no_total():
@@ -55,3 +55,11 @@ def test_both_parts_together_are_all_items_in_order(items):
     learn, held_out = hold_out_each_tenth([*enumerate(items)])
     assert sorted([*learn, *held_out]) == [*enumerate(items)]
     assert learn == sorted(learn) and held_out == sorted(held_out) and len(held_out) == len(items) // 10
+
+
+@pytest.mark.parametrize(
+    ("documents", "mentions", "interval"),
+    [(9, 100, 10), (40, 300_000, 40), (352, 226_036, 45), (1_000, 10_000, 10)],
+)
+def test_one_document_is_held_out_at_least_where_there_are_ten(documents, mentions, interval):
+    assert held_out_interval(documents, mentions) == interval

@@ -15,7 +15,7 @@ from kgkit.training.curve import TrainingState
 from kgkit.training.data import hold_out_each_tenth
 from kgkit.training.job import scores_by_epoch
 from kgkit.training.knowbert import data
-from kgkit.training.linkers.ridge import measured as calibrated
+from kgkit.training.linkers.ridge import held_out_metrics as calibrated
 from kgkit.training.passages import passages_of
 from kgkit.types import Progress
 

@@ -19,7 +19,7 @@ from kgkit.errors import UsageError
 from kgkit.linking.ridge import Matrix, RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, add_sums, fit_means
 from kgkit.training.linkers.ridge import counted_priors
 from kgkit.types import NO_CANDIDATES, Progress
 
@@ -53,13 +53,13 @@ def cross_fit_ridge(
     further = [other.sums() for other in data.parts[1:]]
     scores: DocumentScores = []
     for own in folds_of(len(part.labelled), folds):
-        sums = joined([part.sums(~own[part.documents]), *further])
+        sums = add_sums([part.sums(~own[part.documents]), *further])
         if not len(sums.meanings):  # all that is to be learnt stands in this stretch
             scores += score_documents(
                 PriorScorer(), [document for document, _ in documents_of(part, own)], None
             )
             continue
-        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=weights)
+        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=weights)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         for document, read in documents_of(part, own):
             if data.ridge.prior == "data":
@@ -97,7 +97,7 @@ def cross_fit_head(
     part = data.parts[0]
     scores: DocumentScores = []
     for fold, own in enumerate(folds_of(len(part.labelled), folds)):
-        remaining = data._replace(parts=[without(part, own), *data.parts[1:]])
+        remaining = data._replace(parts=[drop_documents(part, own), *data.parts[1:]])
         trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
         scorer = HeadScorer(
             data.reader, data.vectors, trained.arrays, trained.heads, trained.scale,
@@ -145,7 +145,7 @@ def documents_of(part: TrainingSet, which: NDArray[np.bool_]) -> Iterator[tuple[
         yield document, part.vectors[ends[number] - len(document.right) : ends[number]].astype(np.float32)
 
 
-def without(part: TrainingSet, which: NDArray[np.bool_]) -> TrainingSet:
+def drop_documents(part: TrainingSet, which: NDArray[np.bool_]) -> TrainingSet:
     """Return a part without the documents of *which* (N,); its mean stays that of all documents."""
     remains = ~which
     mentions = np.repeat(remains, [len(document.right) for document in part.labelled])

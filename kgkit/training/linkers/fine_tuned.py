@@ -39,14 +39,14 @@ from kgkit.training.linkers.head import (
     Hidden,
     LabelledSentence,
     TrainedHead,
-    cut,
-    fitted_head,
+    fit_head,
     labelled_sentences,
     scaling,
+    truncate_candidates,
     usual_temperature,
 )
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined
-from kgkit.training.linkers.ridge import amounts, measured, weighed
+from kgkit.training.linkers.means import LinkerData, TrainingSet, add_sums, fit_means
+from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, training_counts
 from kgkit.training.loop import train
 from kgkit.types import Progress
 from kgkit.vectors.scan import unit
@@ -139,7 +139,7 @@ def train_full(
     """
     reader, vectors, parts, ridge, _ = data
     together = data.sums()
-    arrays = fitted(together, vectors, parts[0].mean, data.text_mean(), ridge)
+    arrays = fit_means(together, vectors, parts[0].mean, data.text_mean(), ridge)
     sentences = [
         sentence.with_features(COUNTED) for sentence in labelled_sentences(data, together, arrays, progress)
     ]
@@ -149,7 +149,7 @@ def train_full(
         ridge=0.0, width=config.width, attention=config.attention, control=config.control,
         epochs=config.head_epochs, dropout=config.dropout, seed=config.seed,
     )  # fmt: skip
-    head = fitted_head(data, arrays, sentences, scale, alone, work / "head", device=device, progress=progress)
+    head = fit_head(data, arrays, sentences, scale, alone, work / "head", device=device, progress=progress)
     source = _Source(kb, reader, parts, sentences, vectors, config)
     joint = _joint(head, source, reader, vectors, config)
     _trained(joint, source, config, work, device, progress)
@@ -168,9 +168,9 @@ def train_full(
     ]
     # Late, as an older model of this name has no vectors from here on.
     tuned_vectors = embed_text(kb, settings, encoder=texts, progress=progress)
-    sums = joined([part.sums() for part in again])
+    sums = add_sums([part.sums() for part in again])
     tuned_data = LinkerData(tuned, tuned_vectors, again, ridge)
-    arrays, _ = weighed(tuned_data, sums)
+    arrays, _ = fit_weighted_means(tuned_data, sums)
     held = [
         sentence.with_features(COUNTED).scaled(scale)
         for sentence in labelled_sentences(tuned_data._replace(parts=again[:1]), sums, arrays, progress)
@@ -181,7 +181,7 @@ def train_full(
         scorer = HeadScorer(tuned, tuned_vectors, arrays, [joint.linker], scale, share=config.ridge)
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored, usual_temperature(config.ridge))
-    results = {**amounts(parts, arrays), **measured(scored, temperature)}
+    results = {**training_counts(parts, arrays), **held_out_metrics(scored, temperature)}
     return TrainedHead(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors)
 
 
@@ -192,9 +192,9 @@ class _Window(NamedTuple):
     sentences: list[LinkerSentence]  # rows are places in `spans`
     spans: NDArray[np.int64]  # (m, 2)
 
-    def cut(self) -> "_Window":
+    def truncate(self) -> "_Window":
         """Return the window with each sentence cut to the candidates that training reads."""
-        return self._replace(sentences=[cut(sentence) for sentence in self.sentences])
+        return self._replace(sentences=[truncate_candidates(sentence) for sentence in self.sentences])
 
 
 class _Source:
@@ -233,7 +233,8 @@ class _Source:
         refresh = {self.count * turn // self.config.refreshed for turn in range(self.config.refreshed)}
         for index in indices:
             chosen = [
-                [some[at].cut() for at in order[index]] for some, order in zip(self.sets, orders, strict=True)
+                [some[at].truncate() for at in order[index]]
+                for some, order in zip(self.sets, orders, strict=True)
             ]
             yield StepBatch([self.read(some) for some in chosen if some], index in refresh)
 

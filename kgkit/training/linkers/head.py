@@ -30,7 +30,7 @@ from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
-from kgkit.training.linkers.ridge import amounts, measured, weighed
+from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, training_counts
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Progress
 from kgkit.vectors.scan import unit
@@ -148,13 +148,13 @@ def train_head(
         sentences = [*prior_sentences(data, counts, config.portable, ranks)]
     else:
         together = data.sums()
-        arrays, _ = weighed(data, together)
+        arrays, _ = fit_weighted_means(data, together)
         sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
     seeds = range(config.seed, config.seed + config.heads)
     heads = [
-        fitted_head(
+        fit_head(
             data, arrays, sentences, scale, replace(config, seed=seed), folder / f"seed-{seed}",
             device=device, progress=progress,
         )
@@ -163,7 +163,7 @@ def train_head(
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, ranks=ranks, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
-    results = {**amounts(data.counted_parts(), counts), **measured(last, temperature)}
+    results = {**training_counts(data.counted_parts(), counts), **held_out_metrics(last, temperature)}
     return TrainedHead(arrays, heads, scale, temperature, results, config, ranks=ranks)
 
 
@@ -172,7 +172,7 @@ def usual_temperature(ridge: float) -> float:
     return 1 + ridge
 
 
-def fitted_head(
+def fit_head(
     data: LinkerData,
     arrays: RidgeArrays | None,
     sentences: "Sequence[LabelledSentence]",
@@ -202,7 +202,7 @@ def fitted_head(
 
     def accuracy(model: EntityLinker) -> float:
         scorer = HeadScorer(reader, vectors, arrays, [model], scale, share=config.ridge)
-        return measured(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
+        return held_out_metrics(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
 
     train(
         head, _Batches(sentences, hidden, vectors, config),
@@ -247,7 +247,7 @@ class LabelledSentence(NamedTuple):
         return self._replace(sentence=self.sentence._replace(features=features))
 
 
-def cut(sentence: LinkerSentence) -> LinkerSentence:
+def truncate_candidates(sentence: LinkerSentence) -> LinkerSentence:
     """Return a sentence with at most `_MOST` candidates a mention."""
     return LinkerSentence(
         sentence.rows,
@@ -410,13 +410,13 @@ class Hidden:
                 numbered, self(np.concatenate([sentence.sentence.rows for sentence in part]))
             )
             means_scores = [these for sentence in part for these in sentence.means_scores]
-            right = [best_of(these) for sentence in part for these in sentence.sentence.right or ()]
+            right = [likeliest(these) for sentence in part for these in sentence.sentence.right or ()]
             for sentence, other, which in zip(scores, means_scores, right, strict=True):
                 if which.any():
                     yield sentence + np.float32(scorer.share) * other, which
 
 
-def best_of(answers: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
+def likeliest(answers: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
     """Return (C,) which candidates are right; of a teacher's probabilities the likeliest."""
     if answers.dtype == np.bool_ or not len(answers):
         return answers.astype(np.bool_)
@@ -436,7 +436,11 @@ class _Batches:
     ) -> None:
         self.hidden, self.vectors, self.seed = hidden, vectors, config.seed
         self.sets = [
-            [cut(sentence.sentence) for sentence in sentences if sentence.trainable and sentence.part == part]
+            [
+                truncate_candidates(sentence.sentence)
+                for sentence in sentences
+                if sentence.trainable and sentence.part == part
+            ]
             for part in range(len(hidden.parts))
         ]
         mentions = [sum(len(sentence.rows) for sentence in sentences) for sentences in self.sets]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
+from kgkit.training.data import held_out_interval
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Ids, Progress
 from kgkit.vectors.scan import unit
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from kgkit.vectors.layout import VectorRows
 
 _BLOCK: Final = 8_192  # mentions at once
-_HELD_OUT: Final = 10  # one document of so many is held out to measure with …
-_ENOUGH: Final = 5_000  # … or of more, if then there are so many mentions in those held out
 
 
 class Sums(NamedTuple):
@@ -144,8 +143,8 @@ class TrainingSet:
 
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
-        of = max(_HELD_OUT, min(len(self.rows) // _ENOUGH, len(self.labelled)))  # one at least, of ten
-        is_held_out: NDArray[np.bool_] = self.documents % of == of - 1
+        interval = held_out_interval(len(self.labelled), len(self.rows))
+        is_held_out: NDArray[np.bool_] = self.documents % interval == interval - 1
         return is_held_out
 
 
@@ -178,7 +177,7 @@ class LinkerData(NamedTuple):
             UsageError: if no mention has a right candidate.
         """
         self._check_meanings()
-        return joined([part.sums() for part in self.counted_parts()])
+        return add_sums([part.sums() for part in self.counted_parts()])
 
     def counts(self) -> MeaningCounts:
         """Return the counts of all sets with gold together; where none has, of all.
@@ -210,7 +209,7 @@ def candidate_ids(sources: Iterable[Sequence[LabelledDocument]]) -> Ids:
     return np.unique(np.concatenate([np.empty(0, np.uint32), *ids]))
 
 
-def joined(parts: Sequence[Sums]) -> Sums:
+def add_sums(parts: Sequence[Sums]) -> Sums:
     """Return the sums of several sets together."""
     ids, index = np.unique(np.concatenate([part.meanings for part in parts]), return_inverse=True)
     sums = np.zeros((len(ids), parts[0].sums.shape[1]), np.float32)
@@ -225,7 +224,7 @@ def joined(parts: Sequence[Sums]) -> Sums:
     return Sums(ids, entities, sums, counts)
 
 
-def less(total: Sums, part: Sums) -> Sums:
+def subtract_sums(total: Sums, part: Sums) -> Sums:
     """Return the sums of a set without those of a part of it."""
     index = np.searchsorted(total.meanings, part.meanings)
     counts = total.counts.copy()
@@ -236,7 +235,7 @@ def less(total: Sums, part: Sums) -> Sums:
     return Sums(total.meanings[remains], total.entities[remains], sums, counts[remains])
 
 
-def fitted(
+def fit_means(
     sums: Sums, vectors: "VectorRows", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
 ) -> RidgeArrays:
     """Return means at length 1, and the map from texts to them."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -50,10 +50,11 @@ from kgkit.models.manifest import ModelManifest, Needs, read_header
 from kgkit.ranges import check_range
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
+from kgkit.training.data import held_out_interval
 from kgkit.training.job import Outcome, Plan
 from kgkit.training.linkers.cross_fitting import score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.ridge import measured
+from kgkit.training.linkers.ridge import held_out_metrics
 from kgkit.training.linkers.settings import LinkerTraining, sources_of
 from kgkit.training.loop import train
 from kgkit.types import LEAST_PRIOR, Progress
@@ -66,9 +67,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Flags = NDArray[np.bool_]
-
-_HELD_OUT: Final = 10  # one document in so many
-_MAX_HELD_OUT: Final = 5_000  # mentions to hold out: of larger data fewer documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +267,9 @@ def fit_reranker(
     ]
 
     def evaluate(model: Reranker) -> dict[str, float]:
-        return {"accuracy": measured(scored_examples(model, reader, held_out), 1.0)["held_out_accuracy"]}
+        return {
+            "accuracy": held_out_metrics(scored_examples(model, reader, held_out), 1.0)["held_out_accuracy"]
+        }
 
     if not held_out:
         log.warning("too few documents to hold some out: no epoch is chosen, the last one is it")
@@ -281,7 +281,11 @@ def fit_reranker(
     )  # fmt: skip
     scored = scored_examples(reranker, reader, held_out)
     temperature = best_temperature(scored)
-    results = {"mentions": float(len(examples)), "seconds": trained.seconds, **measured(scored, temperature)}
+    results = {
+        "mentions": float(len(examples)),
+        "seconds": trained.seconds,
+        **held_out_metrics(scored, temperature),
+    }
     if held_out:
         results["first_stage_accuracy"] = float(
             np.mean([example.right[example.first.argmax()] for example in held_out])
@@ -348,9 +352,9 @@ def _examples(
     for number, source in enumerate(sources_of(kb, generator, training, progress, device=device)):
         scores = score_documents(first, source, progress)
         mentions = sum(len(document.right) for document in source)
-        every = max(_HELD_OUT, min(mentions // _MAX_HELD_OUT, len(source)))  # one at least, of ten
+        interval = held_out_interval(len(source), mentions)
         for count, (labelled, own) in enumerate(zip(source, scores, strict=True), 1):
-            is_held_out = number == 0 and count % every == 0
+            is_held_out = number == 0 and count % interval == 0
             (held_out if is_held_out else learn).extend(examples_of(reader, labelled, own, reading.best))
     return learn, held_out
 

@@ -11,7 +11,14 @@ from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, Ridg
 from kgkit.linking.scoring import shares
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
-from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet, fitted, less
+from kgkit.training.linkers.means import (
+    LinkerData,
+    MeaningCounts,
+    Sums,
+    TrainingSet,
+    fit_means,
+    subtract_sums,
+)
 from kgkit.types import Candidates
 
 USUAL: Final = 1.0
@@ -58,19 +65,19 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     Raises:
         UsageError: if no mention has a right candidate.
     """
-    arrays, examples = weighed(data, data.sums())
+    arrays, examples = fit_weighted_means(data, data.sums())
     weights = np.asarray(arrays.weights)
     scored: Scored = [(each.terms @ weights, each.correct) for each in examples]
     temperature = best_temperature(scored, USUAL)
-    results = {**amounts(data.parts, arrays), **measured(scored, temperature)}
+    results = {**training_counts(data.parts, arrays), **held_out_metrics(scored, temperature)}
     return TrainedRidge(arrays, temperature, results)
 
 
-def weighed(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOutTerms]]:
+def fit_weighted_means(data: LinkerData, together: Sums) -> tuple[RidgeArrays, list[HeldOutTerms]]:
     """Return means, map and weights of *together*, the sums of all sets; and what weights are learnt from."""
     gloss_mean = data.text_mean()
     examples = list(held_out_terms(data, together, gloss_mean))
-    arrays = fitted(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
+    arrays = fit_means(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
     counts = balanced_counts(np.array([share for _, _, share in examples]), data.ridge.balance)
     pairs = [(each.terms, each.correct) for each in examples]
     return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
@@ -92,11 +99,11 @@ def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iter
         gold for document in part.labelled for gold in zip(document.candidates, document.right, strict=True)
     ]
     for fold in range(folds):
-        sums = less(together, part.sums(which == fold))
+        sums = subtract_sums(together, part.sums(which == fold))
         if not len(sums.meanings):  # all that is to be learnt stands in this tenth
             continue
         start = np.array(YIELDING_START if data.ridge.yielding else START, np.float32)
-        arrays = fitted(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=start)
+        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=start)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
@@ -117,7 +124,7 @@ def counted_priors(candidates: Candidates, sums: Sums) -> Candidates:
     return Candidates(rows, candidates.null)
 
 
-def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays | MeaningCounts) -> dict[str, float]:
+def training_counts(parts: Sequence[TrainingSet], arrays: RidgeArrays | MeaningCounts) -> dict[str, float]:
     """Return the numbers of mentions and of meanings in the training data."""
     return {
         "mentions": float(sum(len(part.meanings) for part in parts)),
@@ -125,7 +132,7 @@ def amounts(parts: Sequence[TrainingSet], arrays: RidgeArrays | MeaningCounts) -
     }
 
 
-def measured(scored: Scored, temperature: float) -> dict[str, float]:
+def held_out_metrics(scored: Scored, temperature: float) -> dict[str, float]:
     """Return accuracy and calibration on held-out mentions; an empty mapping if there are none."""
     if not scored:
         return {}

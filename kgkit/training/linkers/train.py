@@ -32,7 +32,7 @@ from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
-from kgkit.training.linkers.ridge import TrainedRidge, measured, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
 from kgkit.training.linkers.threshold import plan_threshold
 from kgkit.types import Progress
@@ -254,7 +254,7 @@ def _prepare_coherence(
 
 def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
     """Return the measurements of a second stage."""
-    return {} if second is None else measured(second.scored, second.coherence.temperature)
+    return {} if second is None else held_out_metrics(second.scored, second.coherence.temperature)
 
 
 def _fields(

@@ -18,7 +18,7 @@ from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.cross_fitting import cross_fit_ridge, documents_of, folds_of, without
+from kgkit.training.linkers.cross_fitting import cross_fit_ridge, documents_of, drop_documents, folds_of
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import LinkerData, TrainingSet
@@ -102,7 +102,7 @@ def test_folds_are_of_documents_in_a_row_and_as_long_as_each_other():
 def test_a_part_without_some_documents_is_that_of_the_others(kb, encoder, data, part, tmp_path):
     reader, whole = part
     own = np.arange(30) % 4 == 1
-    found = without(whole, own)
+    found = drop_documents(whole, own)
     others = [one for one, leaves in zip(whole.labelled, own, strict=True) if not leaves]
     alone = TrainingSet(reader, others, tmp_path / "alone", None)
     assert found.labelled == others
@@ -119,7 +119,7 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
     reader, whole = part
     vectors, config = kb.vectors("text"), RidgeConfig()
     before = cross_fit_ridge(LinkerData(reader, vectors, [whole], config), 0.1, 3)
-    changed = without(whole, np.zeros(30, bool))
+    changed = drop_documents(whole, np.zeros(30, bool))
     first = changed.documents < 10
     dog, hot = kb.id("dog"), kb.id("hot dog")
     swapped = np.where(changed.meanings == dog, hot, np.where(changed.meanings == hot, dog, changed.meanings))

@@ -37,7 +37,7 @@ from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
-from kgkit.training.linkers.means import LinkerData, TrainingSet, fitted, joined, text_mean
+from kgkit.training.linkers.means import LinkerData, TrainingSet, add_sums, fit_means, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Document, Entity, Mention
@@ -423,8 +423,8 @@ def test_traits_leave_the_mention_s_own_document_out(kb, encoder, corpus, tmp_pa
     taught[1] = taught[1]._replace(right=[~right for right in taught[1].right])
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     part = TrainingSet(reader, taught, tmp_path / "features", None)
-    sums = joined([part.sums()])
-    arrays = fitted(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
+    sums = add_sums([part.sums()])
+    arrays = fit_means(sums, vectors, part.mean, text_mean(vectors), RidgeConfig())
     told = list(labelled_sentences(LinkerData(reader, vectors, [part], RidgeConfig()), sums, arrays, None))
     assert len(told) == 12
     query = part.queries_of(np.arange(12), part.mean)

@@ -16,7 +16,15 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
 from kgkit.training.linkers.conditional_logit import PRECISIONS, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, fitted, joined, less, text_mean
+from kgkit.training.linkers.means import (
+    LinkerData,
+    Sums,
+    TrainingSet,
+    add_sums,
+    fit_means,
+    subtract_sums,
+    text_mean,
+)
 from kgkit.training.linkers.ridge import held_out_terms, train_ridge
 from kgkit.types import Alias, Entity
 from tests.small_kb import build
@@ -67,7 +75,7 @@ def part_of(kb, reader, meant, tmp_path):
 
 def told_by(kb, reader, part, config=None):
     vectors = kb.vectors("text")
-    together = joined([part.sums()])
+    together = add_sums([part.sums()])
     return list(
         held_out_terms(
             LinkerData(reader, vectors, [part], config or RidgeConfig()), together, text_mean(vectors)
@@ -82,7 +90,7 @@ def test_a_set_less_a_part_of_it_is_the_rest(kb, reader, tmp_path):
     part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"], tmp_path)
     own = part.documents == 3
     rest = part.sums(~own)
-    for found, expected in zip(less(part.sums(), part.sums(own)), rest, strict=True):
+    for found, expected in zip(subtract_sums(part.sums(), part.sums(own)), rest, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-5)
     assert isinstance(rest, Sums) and len(rest.meanings) == 2
 
@@ -93,7 +101,9 @@ def test_a_mention_is_told_what_the_other_documents_teach(kb, reader, tmp_path):
     vectors, config = kb.vectors("text"), RidgeConfig()
     for number, (terms, right, _) in enumerate(told_by(kb, reader, part)):
         others = part.sums(part.documents != number)
-        scorer = RidgeScorer(reader, vectors, fitted(others, vectors, part.mean, text_mean(vectors), config))
+        scorer = RidgeScorer(
+            reader, vectors, fit_means(others, vectors, part.mean, text_mean(vectors), config)
+        )
         one = part.labelled[number]
         query = part.queries_of(np.array([number]), part.mean)[0]
         np.testing.assert_allclose(terms, scorer.terms(query, one.document.mentions[0].candidates), atol=1e-4)

@@ -22,9 +22,9 @@ from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import head as head_training
 from kgkit.training.linkers import settings as linker_settings
 from kgkit.training.linkers import train
-from kgkit.training.linkers.head import HeadConfig, best_of, labelled_sentences, prior_sentences
+from kgkit.training.linkers.head import HeadConfig, labelled_sentences, likeliest, prior_sentences
 from kgkit.training.linkers.labelled import taught_documents
-from kgkit.training.linkers.means import fitted
+from kgkit.training.linkers.means import fit_means
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity, Triple
@@ -143,9 +143,9 @@ def test_plain_text_may_be_compressed_and_must_be_there(kb, plain, tmp_path):
 
 
 def test_of_a_teacher_s_probabilities_the_likeliest_is_right():
-    assert best_of(np.array([0.2, 0.5, 0.3], np.float32)).tolist() == [False, True, False]
-    assert best_of(np.array([True, True, False])).tolist() == [True, True, False]
-    assert best_of(np.empty(0, np.float32)).tolist() == []
+    assert likeliest(np.array([0.2, 0.5, 0.3], np.float32)).tolist() == [False, True, False]
+    assert likeliest(np.array([True, True, False])).tolist() == [True, True, False]
+    assert likeliest(np.empty(0, np.float32)).tolist() == []
 
 
 # -- what is learnt of it ---------------------------------------------------
@@ -239,7 +239,7 @@ def test_what_a_teacher_says_is_not_counted(kb, labelled, plain, oracle, monkeyp
     deviations = (values for sentence in of_text for values in sentence.features)
     assert sum(len(values) for values in deviations) == sum(map(len, priors))
     counts = {part: [] for part in (0, 1)}
-    arrays = fitted(data.sums(), data.vectors, gold.mean, data.text_mean(), data.ridge)
+    arrays = fit_means(data.sums(), data.vectors, gold.mean, data.text_mean(), data.ridge)
     for sentence in labelled_sentences(data, data.sums(), arrays, None):
         counts[sentence.part] += [np.expm1(values[:, 0]) for values in sentence.sentence.features]
     # Each mention of the gold without its own document, each of the text beside all of the gold.
