@@ -3,7 +3,8 @@ r"""Do injected facts help less where more is learnt: K-BERT beside its control,
     python -m benchmarks.learning_curve --home HOME --out OUT_DIR --encoder ENCODER --point 5000:5 \
         --point 20000:2 --point all:1 [--kb hownet] [--seed 0 …] [--size 256] --svg FILE [other options]
 
-A point is a number of texts, the first of the training part, and of epochs. Each is trained and its test
+A point is a number of texts, the first of the training part, and of epochs; after another colon seeds of its
+own may stand, as `all:1:0,1`. Each is trained and its test
 part predicted as `benchmarks.injected` does, whose predictions in OUT_DIR are used again; other options go to
 `kgkit train kbert`. The table goes to the standard output, the picture to FILE.
 """
@@ -31,20 +32,23 @@ class CurvePoint(NamedTuple):
     Attributes:
         texts: number of texts; None: all.
         epochs: how often each is read.
+        seeds: seeds of its own; empty: those of all points.
     """
 
     texts: int | None
     epochs: int
+    seeds: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> "CurvePoint":
-        """Return the point of `TEXTS:EPOCHS`, or of `all:EPOCHS`.
+        """Return the point of `TEXTS:EPOCHS` or `TEXTS:EPOCHS:SEED,SEED`; TEXTS may be `all`.
 
         Raises:
             ValueError: if it is none.
         """
-        texts, _, epochs = text.partition(":")
-        return cls(None if texts == "all" else int(texts), int(epochs))
+        texts, epochs, *seeds = text.split(":", 2)
+        own = tuple(int(seed) for seed in seeds[0].split(",")) if seeds else ()
+        return cls(None if texts == "all" else int(texts), int(epochs), own)
 
 
 Counts = Mapping[CurvePoint, Mapping[str, NDArray[np.int64]]]
@@ -118,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         measured[point] = {
             variant: np.stack([
                 counts(test.examples, trainings.predictions(chosen.task, variant, seed))[test.is_new]
-                for seed in chosen.seed or [0, 1, 2]
+                for seed in point.seeds or chosen.seed or [0, 1, 2]
             ])
             for variant in ("control", chosen.kb)
         }  # fmt: skip

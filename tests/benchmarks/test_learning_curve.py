@@ -14,8 +14,8 @@ MEASURED = {
 
 
 def test_a_point_is_texts_and_epochs():
-    assert CurvePoint.parse("5000:5") == (5000, 5)
-    assert CurvePoint.parse("all:1") == (None, 1)
+    assert CurvePoint.parse("5000:5") == (5000, 5, ())
+    assert CurvePoint.parse("all:1:0,2") == (None, 1, (0, 2))
     with pytest.raises(ValueError):
         CurvePoint.parse("5000")
 
