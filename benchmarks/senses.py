@@ -29,6 +29,7 @@ from kgkit.linking import Linker, LinkerConfig, Scorer
 from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.ridge import RidgeScorer, meanings, queries
 from kgkit.linking.scoring import Scores
+from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
@@ -73,8 +74,7 @@ class Nearest(Scorer):
 
     def _scored(self, query: Scores, candidates: Candidates) -> Scores:
         arrays, keys = self.ridge.arrays, meanings(candidates)
-        rows = np.minimum(np.searchsorted(arrays.meanings, keys), len(arrays.meanings) - 1)
-        in_training = arrays.meanings[rows] == keys
+        rows, in_training = match_sorted(arrays.meanings, keys)
         similarity = np.where(in_training, arrays.centroids[rows].astype(np.float32) @ query, -2)
         if not len(keys):
             return similarity

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from kgkit.building.attributes import check_occurrences
 from kgkit.building.contract import Prose, Step
 from kgkit.errors import SourceError
+from kgkit.sorted_ids import match_sorted
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import fold, token_splitter
 from kgkit.types import Occurrences
@@ -124,8 +125,7 @@ class SurfaceHashes:
         bits = self.table[hashes >> self._shift]
         is_surface = (bits & _SURFACE) > 0
         maybe = hashes[is_surface]
-        positions = np.minimum(np.searchsorted(self.hashes, maybe), max(0, len(self.hashes) - 1))
-        is_surface[is_surface] = self.hashes[positions] == maybe if len(self.hashes) else False
+        is_surface[is_surface] = match_sorted(self.hashes, maybe).exists
         return is_surface, (bits & _PREFIX) > 0
 
 

@@ -34,6 +34,7 @@ from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
+from kgkit.sorted_ids import match_sorted
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work, find_vectors
 from kgkit.vectors.layout import MATRIX, Digests, Matrix
@@ -330,9 +331,8 @@ def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | No
         return reused
     had = np.load(old.folder / TEXTS)
     order = np.argsort(had, kind="stable")
-    position = np.minimum(np.searchsorted(had, distinct, sorter=order), len(had) - 1)
-    source = order[position]
-    reused |= (had[source] == distinct) & (distinct != 0)
+    source, exists = match_sorted(had, distinct, order=order)
+    reused |= exists & (distinct != 0)
     chosen = np.flatnonzero(reused)
     for begin in range(0, len(chosen), _BLOCK):
         block = chosen[begin : begin + _BLOCK]

@@ -45,6 +45,7 @@ from kgkit.linking.scoring import Scorer, Scores
 from kgkit.models.arrays import read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
+from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Document
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
@@ -248,9 +249,8 @@ class HeadScorer(Scorer):
             return np.split((prior_features(priors, sizes, self.ranks) - self.scale[0]) / self.scale[1], cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
         own_meanings = np.concatenate([meanings(each) for each in candidates])
-        index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
-        is_meaning = arrays.meanings[index] == own_meanings
-        counts = np.where(is_meaning, arrays.counts[index], 0)
+        index, exists = match_sorted(arrays.meanings, own_meanings)
+        counts = np.where(exists, arrays.counts[index], 0)
         likeness = np.einsum("rk,rk->r", arrays.centroids[index].astype(np.float32), query)
         features = candidate_features(counts, likeness, sizes, self.ranks)[:, : self.scale.shape[1]]
         return np.split((features - self.scale[0]) / self.scale[1], cuts)

@@ -38,6 +38,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.linking.entity_features import Matrix, Numbers, relative
 from kgkit.linking.scoring import Scores
 from kgkit.ranges import check_range
+from kgkit.sorted_ids import match_sorted
 from kgkit.text import fold, tokens
 from kgkit.types import NO_CANDIDATES, Ids, Mention
 
@@ -206,9 +207,8 @@ def _links(entities: Ids, neighbors: Sequence[Ids], targets: Ids) -> Matrix:
         return links
     row = np.repeat(np.arange(len(entities)), [len(ids) for ids in neighbors])
     other = np.concatenate([*neighbors, _NOTHING])
-    index = np.minimum(np.searchsorted(targets, other), len(targets) - 1)
-    hit = targets[index] == other
-    links[row[hit], index[hit]] = 1
+    index, exists = match_sorted(targets, other)
+    links[row[exists], index[exists]] = 1
     return links
 
 

@@ -46,6 +46,7 @@ from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
+from kgkit.sorted_ids import match_sorted
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
 
@@ -297,8 +298,7 @@ class RidgeScorer(Scorer):
         prior = np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
         gloss = prior + fit / _TAU
         own_meanings = meanings(candidates)
-        index = np.minimum(np.searchsorted(arrays.meanings, own_meanings), len(arrays.meanings) - 1)
-        is_meaning = arrays.meanings[index] == own_meanings
+        index, is_meaning = match_sorted(arrays.meanings, own_meanings)
         like_text = centred_cosines(query, map_texts(texts, arrays.gloss_mean, arrays.weight), has_text)
         likeness = centred_cosines(query, arrays.centroids[index].astype(np.float32), is_meaning)
         terms = [gloss, like_text, likeness, is_meaning]

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import DamagedModel, UsageError
+from kgkit.sorted_ids import match_sorted
 from kgkit.text import fold, tokens
 
 ARRAYS: Final[Mapping[str, str]] = {
@@ -191,8 +192,8 @@ class PMITable:
                 continue
             partners, of_pairs = self._pairs(number)
             if len(partners):
-                indexes = np.minimum(np.searchsorted(partners, numbers), len(partners) - 1)
-                values[row] = np.where(partners[indexes] == numbers, of_pairs[indexes], 0)
+                index, exists = match_sorted(partners, numbers)
+                values[row] = np.where(exists, of_pairs[index], 0)
         return values
 
     def strongest(self, words: Iterable[str], k: int = 10) -> list[AssociatedWord]:

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from kgkit.embedding.tucker.true_tails import TrueTails
+from kgkit.sorted_ids import match_sorted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +113,8 @@ class SharedBatches(IterableDataset[SharedBatch]):
         true_pairs = np.empty((2, 0), np.int64)
         if self._true_tails is not None:
             rows, tails = self._true_tails.of(positives[:, 0], positives[:, 1])
-            columns = np.minimum(np.searchsorted(candidates, tails), len(candidates) - 1)
-            mask = (candidates[columns] == tails) & (columns != own[rows])
+            columns, is_candidate = match_sorted(candidates, tails)
+            mask = is_candidate & (columns != own[rows])
             true_pairs = np.stack([rows[mask], columns[mask]])
         return SharedBatch(
             positives=torch.from_numpy(positives),

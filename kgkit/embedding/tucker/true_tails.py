@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kgkit.sorted_ids import match_sorted
+
 
 class Tails(NamedTuple):
     """Tails of many questions in one pair of arrays."""
@@ -40,8 +42,8 @@ class TrueTails:
         if not len(self._keys) or not len(heads):
             return Tails(np.empty(0, np.int64), np.empty(0, np.int64))
         keys = self._key(heads, relations)
-        positions = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        exists = (self._keys[positions] == keys) & (relations < self._relations)
+        positions, exists = match_sorted(self._keys, keys)
+        exists &= relations < self._relations
         starts = np.where(exists, self._starts[positions], 0)
         counts = np.where(exists, self._ends[positions] - starts, 0)
         rows = np.repeat(np.arange(len(heads)), counts)

@@ -26,6 +26,7 @@ from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
+from kgkit.sorted_ids import match_sorted
 from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.labelled import LabelledDocument
@@ -361,8 +362,7 @@ def _without_document(
     query = np.repeat(part.queries_of(rows, part.mean), sizes, axis=0)  # (R, K · D)
     own_meanings = np.concatenate([meanings(each) for each in candidates])
     unique, back = np.unique(own_meanings, return_inverse=True)
-    index = np.minimum(np.searchsorted(together.meanings, unique), len(together.meanings) - 1)
-    in_sums = together.meanings[index] == unique
+    index, in_sums = match_sorted(together.meanings, unique)
     counts = np.where(in_sums, together.counts[index], 0)
     sums = together.sums[index] * in_sums[:, None]
     for at, meaning in enumerate(unique.tolist()):

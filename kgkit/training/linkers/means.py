@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
+from kgkit.sorted_ids import match_sorted
 from kgkit.training.data import held_out_interval
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Ids, Progress
@@ -44,8 +45,8 @@ class MeaningCounts(NamedTuple):
 
     def of(self, meanings: Ids, less: Mapping[int, int]) -> Matrix:
         """Return the counts (N,) of meanings (N,), 0 of unknown ones, less those in *less*."""
-        index = np.minimum(np.searchsorted(self.meanings, meanings), len(self.meanings) - 1)
-        counts = np.where(self.meanings[index] == meanings, self.counts[index], 0)
+        index, exists = match_sorted(self.meanings, meanings)
+        counts = np.where(exists, self.counts[index], 0)
         without = [less.get(meaning, 0) for meaning in meanings.tolist()]
         return (counts - np.array(without, np.float32)).astype(np.float32)
 

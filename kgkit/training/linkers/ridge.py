@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
 from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.linking.scoring import shares
+from kgkit.sorted_ids import match_sorted
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
 from kgkit.training.linkers.means import (
@@ -117,8 +118,8 @@ def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iter
 def counted_priors(candidates: Candidates, sums: Sums) -> Candidates:
     """Return candidates in their order, with (n + 1) / Σ (n + 1) for priors, n being counted in *sums*."""
     own_meanings = meanings(candidates)
-    index = np.minimum(np.searchsorted(sums.meanings, own_meanings), len(sums.meanings) - 1)
-    counts = np.where(sums.meanings[index] == own_meanings, sums.counts[index], 0)
+    index, exists = match_sorted(sums.meanings, own_meanings)
+    counts = np.where(exists, sums.counts[index], 0)
     rows = candidates.rows.copy()
     rows["prior"] = shares(counts + 1)
     return Candidates(rows, candidates.null)
