@@ -18,6 +18,7 @@ are kept with the same lock and link. This module knows nothing of any of them.
 import hashlib
 import logging
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -27,7 +28,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kgkit.errors import KgkitError, UnsupportedPlatform
+from kgkit.errors import KgkitError, UnsupportedPlatform, WriteFailed
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -40,6 +41,8 @@ NEW: Final = ".new-"
 COPIED: Final = ".current"
 """Where a folder goes that stands where the link should, while that takes its place."""
 _PRIVATE: Final = 0o600
+_OF_RUST: Final = re.compile(r"\(os error \d+\)")
+_OF_TORCH: Final = re.compile(r"inline_container|PytorchStreamWriter|iostream error")
 _PLATFORM: Final = sys.platform
 _PATIENCE: Final = 5.0  # seconds that one waits for a lock before saying so
 _LOCK_ATTEMPTS: Final = 20  # on a folder that is removed and made again each time
@@ -378,6 +381,38 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     except BaseException:
         new.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def write_failures(folder: Path) -> Iterator[None]:
+    """Raise `WriteFailed` where the disk refuses what is written to *folder*, whichever library says so.
+
+    What is in the block writes files, and raises `OSError` for nothing else.
+
+    Raises:
+        WriteFailed: if the disk refuses.
+    """
+    try:
+        yield
+    except Exception as error:
+        if (reason := _refusal(error)) is None:
+            raise
+        raise WriteFailed(reason, written=0, free=free_space(folder), where=folder) from error
+
+
+def _refusal(error: Exception) -> str | None:
+    """Return why the system refused to write; None if an error is none of the disk.
+
+    Safetensors and tokenizers tell of it as Rust does, torch by an error that does not name the cause.
+    """
+    if isinstance(error, OSError):
+        return str(error)
+    if isinstance(error, KgkitError):
+        return None
+    if _OF_RUST.search(str(error)):
+        return str(error)
+    is_torch = isinstance(error, RuntimeError) and _OF_TORCH.search(str(error))
+    return "torch could not write a file to its end" if is_torch else None
 
 
 def file_sha256(path: Path) -> str:

@@ -9,6 +9,7 @@ from kgkit.encoder.device import seeded_cpu
 from kgkit.encoder.loading import quiet
 from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.ranges import check_range
+from kgkit.versions import write_failures
 
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 
@@ -69,9 +70,10 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
         max_position_embeddings=shape.positions, pad_token_id=pieces["[PAD]"],
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    with quiet(), seeded_cpu(seed):
-        BertModel(config).save_pretrained(folder)
-    _write_tokenizer(folder, pieces, shape)
+    with write_failures(folder):
+        with quiet(), seeded_cpu(seed):
+            BertModel(config).save_pretrained(folder)
+        _write_tokenizer(folder, pieces, shape)
     return folder
 
 

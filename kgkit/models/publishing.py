@@ -11,7 +11,6 @@ Models that older versions of kgkit have written lie in models/NAME itself, unti
 
 import hashlib
 import logging
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -23,7 +22,7 @@ from typing import Any, Final
 
 import msgspec
 
-from kgkit.errors import DamagedModel, KBBusy, KgkitError, WriteFailed
+from kgkit.errors import DamagedModel, KBBusy, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import Kind
@@ -39,12 +38,12 @@ from kgkit.versions import (
     read_current,
     remove,
     set_aside,
+    write_failures,
 )
 from kgkit.versions import sweep as sweep_versions
 
 log = logging.getLogger(__name__)
 
-_OF_RUST: Final = re.compile(r"\(os error \d+\)")
 _JOB: Final = "[0-9a-f]" * 12
 _PATIENCE: Final = 1.0  # seconds: what is being swept is gone by then
 
@@ -67,25 +66,20 @@ def stage_model(folder: Path) -> Iterator[tuple[Path, Path]]:
     """
     version = token_hex(6)
     staged = folder / f"{NEW}{version}"
-    try:
-        with lock_folder(folder):
-            try:
-                sweep_versions(folder)  # what a killed process left: its room may be needed
-                replaced = older(folder)
-                staged.mkdir()
-                yield staged, folder / version
-                publish_version(folder, staged, version)
-                sweep_versions(folder)
-            finally:
-                shutil.rmtree(staged, ignore_errors=True)
-                if find_content(folder, MANIFEST) is None and not _has_content(folder):
-                    shutil.rmtree(folder, ignore_errors=True)  # the first model of this name has failed
-        if replaced:
-            log.info("%s has taken the place of %s", folder.name, replaced)
-    except Exception as error:
-        if not _is_of_the_disk(error):
-            raise
-        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
+    with write_failures(folder), lock_folder(folder):
+        try:
+            sweep_versions(folder)  # what a killed process left: its room may be needed
+            replaced = older(folder)
+            staged.mkdir()
+            yield staged, folder / version
+            publish_version(folder, staged, version)
+            sweep_versions(folder)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+            if find_content(folder, MANIFEST) is None and not _has_content(folder):
+                shutil.rmtree(folder, ignore_errors=True)  # the first model of this name has failed
+    if replaced:
+        log.info("%s has taken the place of %s", folder.name, replaced)
 
 
 def read_trained(home: Home, name: str, folder: Path, kind: Kind[ManifestType]) -> ManifestType:
@@ -241,9 +235,3 @@ def kgkit_version() -> str:
 def _has_content(folder: Path) -> bool:
     """Say whether there is anything in a folder beside its lock."""
     return any(path.name != LOCK for path in folder.iterdir())
-
-
-def _is_of_the_disk(error: Exception) -> bool:
-    """Say whether the system refused to write; safetensors and tokenizers tell of that as Rust does."""
-    from_rust = not isinstance(error, KgkitError) and _OF_RUST.search(str(error)) is not None
-    return from_rust or isinstance(error, OSError)

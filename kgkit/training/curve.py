@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.errors import MissingExtra
-from kgkit.versions import replace_file
+from kgkit.versions import replace_file, write_failures
 
 CURVE: Final = "curve.jsonl"
 TENSORBOARD: Final = "tensorboard"
@@ -57,20 +57,23 @@ class Curve:
 
     Raises:
         MissingExtra: if it is not installed.
+        WriteFailed: if the disk refuses; so does `add`.
     """
 
     def __init__(self, folder: Path, keep: int = 0, step: int = 0, *, tensorboard: bool = False) -> None:
         self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
         path = folder / CURVE
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
-        replace_file(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
-        self.lines = len(lines)
+        with write_failures(folder):
+            replace_file(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
+        self.folder, self.lines = folder, len(lines)
         self._file = path.open("a", encoding="utf-8")
 
     def add(self, step: int, **values: Any) -> None:
         """Write a line: numbers, or lists of them."""
-        self._file.write(json.dumps({"step": step, **values}) + "\n")
-        self._file.flush()
+        with write_failures(self.folder):
+            self._file.write(json.dumps({"step": step, **values}) + "\n")
+            self._file.flush()
         self.lines += 1
         if self._board is not None:
             for name, value in _flat(values).items():
@@ -78,7 +81,8 @@ class Curve:
 
     def close(self) -> None:
         """Close the files."""
-        self._file.close()
+        with write_failures(self.folder):  # what could not be written is tried again
+            self._file.close()
         if self._board is not None:
             self._board.close()
 

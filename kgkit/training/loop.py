@@ -39,7 +39,7 @@ from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, weights_of
 from kgkit.types import Progress
-from kgkit.versions import replace_file
+from kgkit.versions import replace_file, write_failures
 
 __all__ = ["Evaluate", "Loss", "train"]
 
@@ -97,6 +97,7 @@ def train(
         UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings; if
             something is carried, and there are several processes.
         MissingExtra: if TensorBoard is asked for and not installed.
+        WriteFailed: if the disk refuses; what was written before stays, and the training can go on from it.
     """
     return _Training(model, batches, loss, optimizers, config, folder, evaluate, carried, progress).run(
         resume
@@ -354,7 +355,7 @@ class _Training:
             state.best = state.evaluations[-1]
             if self.config.keep_best and self.rank == 0:
                 weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
-                replace_file(_best(self.folder, state.steps), lambda path: save_file(weights, path))
+                self._replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
                 self._drop_weights(keep={state.steps, self.checkpointed})
         after = self.config.average_after
         if after and self.averages is None and is_stalled([row[name] for row in state.evaluations], after):
@@ -377,10 +378,19 @@ class _Training:
                 "carried": None if self.carried is None else self.carried.state_dict(),
                 "averages": None if self.averages is None else (self.averages.count, self.averages.means),
             }
-            replace_file(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
+            self._replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
             self.checkpointed = state.best["step"] if state.best is not None else None
             self._drop_weights(keep={self.checkpointed})
         self.saved = time.monotonic()
+
+    def _replace(self, path: Path, write: Callable[[Path], object]) -> None:
+        """Replace a file of the folder by what *write* writes.
+
+        Raises:
+            WriteFailed: if the disk refuses; the older file is as it was.
+        """
+        with write_failures(self.folder):
+            replace_file(path, write)
 
     def _resume(self) -> None:
         saved = torch.load(self.folder / CHECKPOINT, weights_only=True, map_location="cpu")

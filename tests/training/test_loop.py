@@ -1,5 +1,6 @@
 """The training loop: stopped and gone on with, in pieces and at once, to the best, in several processes."""
 
+import errno
 import json
 import os
 import random
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +22,7 @@ from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from kgkit.encoder.device import computes_bf16  # noqa: E402
-from kgkit.errors import BuildFailed, MissingExtra, UsageError  # noqa: E402
+from kgkit.errors import BuildFailed, MissingExtra, UsageError, WriteFailed  # noqa: E402
 from kgkit.training import Shuffled, TrainingConfig, train  # noqa: E402
 from kgkit.training.curve import Curve  # noqa: E402
 from kgkit.training.loop import CHECKPOINT  # noqa: E402
@@ -341,6 +343,56 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(model, Given(torch.ones(1, 1)), loss, sgd(model), constant(), tmp_path)
     assert not (tmp_path / CHECKPOINT).exists()
+
+
+FULL_DISK = {
+    "safetensors": RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    "torch": RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 801216 vs 801168"),
+    "system": OSError(errno.ENOSPC, "No space left on device"),
+}
+"""What libraries say of a disk that is full."""
+
+
+@pytest.mark.parametrize("library", FULL_DISK)
+@pytest.mark.parametrize("writer", ["kgkit.training.loop.save_file", "torch.save"])
+def test_a_full_disk_is_a_write_that_failed_and_the_checkpoint_before_stays(
+    tmp_path, monkeypatch, writer, library
+):
+    gain = count()  # each evaluation is better than the one before
+
+    def trained(**options):
+        model = Toy()
+        train(
+            model, batches(), loss_of, adams(model), PLAIN, tmp_path,
+            evaluate=lambda _: float(next(gain)), **options,
+        )  # fmt: skip
+
+    def stop(_stage, done, _total):
+        if done == 8:
+            raise Stopped
+
+    def fail(*_):
+        raise FULL_DISK[library]
+
+    with pytest.raises(Stopped):
+        trained(progress=stop)
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, fail)
+        with pytest.raises(WriteFailed, match=r"cannot write to .*make room") as failed:
+            trained(resume=True)
+    assert failed.value.where == tmp_path and "\n" not in str(failed.value)
+    assert not list(tmp_path.glob(".*"))
+    trained(resume=True)
+
+
+def test_an_error_that_is_none_of_the_disk_is_left_as_it_is(tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("a tensor of no type")
+
+    monkeypatch.setattr("torch.save", fail)
+    model = Toy()
+    with pytest.raises(RuntimeError, match="a tensor of no type"):
+        train(model, batches(), loss_of, adams(model), PLAIN, tmp_path)
 
 
 # -- what a step does -----------------------------------------------------------------

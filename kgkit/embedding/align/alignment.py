@@ -49,7 +49,7 @@ from kgkit.home import KBHome
 from kgkit.types import Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.work import making
-from kgkit.versions import set_usual_modes
+from kgkit.versions import set_usual_modes, write_failures
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -130,6 +130,7 @@ class Alignment:
             MissingExtra: if safetensors is not installed.
             KBBusy: if the vectors are being made anew.
             StaleVectors: if others have taken their place.
+            WriteFailed: if the disk refuses; an older map is as it was.
         """
         try:
             import safetensors  # noqa: F401 - told before anything is locked
@@ -140,7 +141,8 @@ class Alignment:
         with making(kb, vectors.manifest.name):
             if not vectors.folder.is_dir():
                 raise StaleVectors(f"{vectors.name} has been made anew meanwhile: align it again")
-            self._write(folder, config)
+            with write_failures(folder):
+                self._write(folder, config)
         return folder
 
     def _write(self, folder: Path, config: Mapping[str, Any] | None) -> None:

@@ -29,7 +29,7 @@ from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, MissingExtra, UsageError
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
-from kgkit.versions import replace_file
+from kgkit.versions import replace_file, write_failures
 
 try:
     import torch
@@ -319,7 +319,8 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
     rows = np.unique(triples[:, [0, 2]])
     matrix[rows] = table.numpy()[rows]
     cast("np.memmap[Any, Any]", matrix).flush()
-    replace_file(work.folder / REMAINING, lambda path: save_file(state, path))
+    with write_failures(work.folder):
+        replace_file(work.folder / REMAINING, lambda path: save_file(state, path))
 
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:

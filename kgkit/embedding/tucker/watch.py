@@ -12,6 +12,7 @@ import json
 import logging
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +26,7 @@ from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.true_tails import TrueTails
 from kgkit.types import Progress
-from kgkit.versions import replace_file
+from kgkit.versions import replace_file, write_failures
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class Watch(TrainingCallback):
             self._compare(line)
         self.curve.append(line)
         text = "".join(json.dumps(entry) + "\n" for entry in self.curve)
-        replace_file(self.folder / CURVE, lambda path: path.write_text(text, encoding="utf-8"))
+        self._replace(CURVE, lambda path: path.write_text(text, encoding="utf-8"))
 
     # -- the rest ---------------------------------------------------------------
 
@@ -119,7 +120,7 @@ class Watch(TrainingCallback):
         if self.best is None or line["mrr"] > self.best["mrr"]:
             self.best = line
             state = {"epoch": line["epoch"], "model": self.model.state_dict()}
-            replace_file(self.folder / BEST, lambda path: torch.save(state, path))
+            self._replace(BEST, lambda path: torch.save(state, path))
         if self.stopped:
             self.training_loop._should_stop = True
 
@@ -144,8 +145,13 @@ class Watch(TrainingCallback):
             "waited": self.waited,
             "seconds": self._spent(),
         }
-        replace_file(self.folder / CHECKPOINT, lambda path: torch.save(state, path))
+        self._replace(CHECKPOINT, lambda path: torch.save(state, path))
         self._saved = time.monotonic()
+
+    def _replace(self, name: str, write: Callable[[Path], object]) -> None:
+        """Replace a file of the folder; raises `WriteFailed` if the disk refuses."""
+        with write_failures(self.folder):
+            replace_file(self.folder / name, write)
 
     def resume(self, loop: SharedNegativesTrainingLoop) -> bool:
         """Put *loop* and this where the checkpoint was made; False if there is none."""

@@ -50,7 +50,7 @@ from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, t
 from kgkit.training.loop import train
 from kgkit.types import Progress
 from kgkit.vectors.scan import unit
-from kgkit.versions import CURRENT
+from kgkit.versions import CURRENT, write_failures
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -136,6 +136,7 @@ def train_full(
     Raises:
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
+        WriteFailed: if the disk refuses.
     """
     reader, vectors, parts, ridge, _ = data
     together = data.sums()
@@ -374,6 +375,7 @@ def _saved(
     old, loaded = reader.encoder, []
     for name, model in ((ENCODER, joint.context), (TEXTS, joint.texts)):
         own = Encoder(old.name, old.folder, old.model if model is None else model, old.tokenizer)
-        own.save(work / name)
+        with write_failures(work):
+            own.save(work / name)
         loaded.append(Encoder.load(str(work / name), device=device, dtype=old.dtype))
     return loaded[0], loaded[1]
