@@ -2,10 +2,28 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from kgkit.errors import UsageError
 from kgkit.ranges import check_range
+
+LARGEST_SEED: Final = 2**32 - 1
+"""The largest seed that NumPy takes."""
+
+
+def check_seed(seed: int, count: int = 1) -> None:
+    """Make sure that a seed is one that NumPy takes, and so are those that follow it.
+
+    Args:
+        seed: first seed.
+        count: number of seeds, each greater by 1 than the one before.
+
+    Raises:
+        UsageError: if not.
+    """
+    if not 0 <= seed <= LARGEST_SEED + 1 - count:
+        each = f", as there are {count} of them, one after the other" if count > 1 else ""
+        raise UsageError(f"seed is {seed}; it is from 0 to {LARGEST_SEED + 1 - count}{each}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +51,7 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         check_range(self, "epochs", "steps", "accumulate", "evaluate_every", "curve_every", least=1)
         check_range(self, "average_after", least=0)
+        check_seed(self.seed)
         if not 0 <= self.warmup < 1:
             raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")
         if self.clip is not None and self.clip <= 0:

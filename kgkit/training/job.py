@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
@@ -27,7 +27,7 @@ from kgkit.models.kinds import Kind
 from kgkit.models.manifest import ManifestType, ModelManifest, Needs
 from kgkit.models.publishing import make_manifest, read_trained, stage_model, work_folder, write_manifest
 from kgkit.models.registering import catalogue
-from kgkit.training.config import TrainingConfig
+from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.curve import TrainingState
 from kgkit.types import Progress
 
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from kgkit.training.batches import Carried
 
 log = logging.getLogger(__name__)
-
-LARGEST_SEED: Final = 2**32 - 1
-"""The largest seed that NumPy takes."""
 
 
 class Outcome(NamedTuple):
@@ -109,8 +106,8 @@ def run_job(
             the model is published.
         files: files that are read, data and those that choose the epoch.
         command: command that trains the like.
-        seed: seed of Python, NumPy and torch while the model is begun; None: nothing is trained by gradient,
-            and neither torch nor accelerate is needed for it.
+        seed: seed of Python, NumPy and torch while the model is begun; None: nothing is trained by torch's
+            gradient, and neither transformers nor accelerate is needed for it.
 
     Returns:
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
@@ -129,8 +126,7 @@ def run_job(
     if pipe := next((path for path in files if path.is_fifo()), None):
         raise UsageError(f"{pipe} is a pipe, and a training reads its data twice: write them to a file")
     if seed is not None:
-        if not 0 <= seed <= LARGEST_SEED:
-            raise UsageError(f"seed is {seed}; it is from 0 to {LARGEST_SEED}")
+        check_seed(seed)
         check_gradient()
         from transformers import set_seed
 

@@ -48,6 +48,8 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
         ),
         (["--portable", "kb"], "add --type head"),
         (["--type", "head", "--seed", -1], "--seed"),
+        (["--type", "head", "--seed", 2**32 - 1, "--heads", 2], "it is from 0 to 4294967294, as there are 2"),
+        (["--type", "rerank", "--first", "prior", "--seed", 2**32], "it is from 0 to 4294967295"),
         (["--rung", "head"], "it is called --type now"),
     ],
 )

@@ -123,3 +123,9 @@ def test_a_seed_decides_what_is_drawn_while_a_model_is_begun(home):
     for seed in (3, 3, 4):
         run_job(TOY, home, "m", "s", prepare, files=(), seed=seed)
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_seed_that_numpy_does_not_take_is_refused_before_data_are_read(home):
+    for seed in (-1, 2**32):
+        with pytest.raises(UsageError, match=f"seed is {seed}; it is from 0 to 4294967295"):
+            job(home, seed=seed)

@@ -70,7 +70,7 @@ class CoherenceTraining:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_range(self, "rounds", "hidden", "decay", least=0)
+        check_range(self, "rounds", "hidden", "decay", "seed", least=0)
         check_range(self, "epochs", "batch", least=1)
         check_range(self, "members", least=2)
         check_range(self, "lr", above=0)

@@ -32,7 +32,7 @@ from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_
 from kgkit.linking.head import TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.ranges import check_range
-from kgkit.training.config import TrainingConfig
+from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
     HeadConfig,
@@ -108,6 +108,7 @@ class FullConfig:
         check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", "encoder_lr", "text_lr", above=0)
         check_range(self, "frozen", "text_frozen", least=0, most=1)
+        check_seed(self.seed)
 
 
 def train_full(

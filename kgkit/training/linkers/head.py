@@ -27,7 +27,7 @@ from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_featu
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
-from kgkit.training.config import TrainingConfig
+from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
@@ -89,6 +89,7 @@ class HeadConfig:
         check_range(self, "width", "epochs", "batch", "heads", least=1)
         check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", above=0)
+        check_seed(self.seed, self.heads)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
         if self.ranks not in (None, *RANKS):

@@ -49,7 +49,7 @@ from kgkit.models.folder import BUILT_IN, SHIPPED, find_model_folder, lasting_na
 from kgkit.models.manifest import ModelManifest, Needs, read_header
 from kgkit.ranges import check_range
 from kgkit.training.batches import Shuffled
-from kgkit.training.config import TrainingConfig
+from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.data import held_out_interval
 from kgkit.training.job import Outcome, Plan
 from kgkit.training.linkers.cross_fitting import score_documents
@@ -107,6 +107,7 @@ class RerankConfig:
         check_range(self, "context", "length", "epochs", "batch", least=1)
         check_range(self, "decay", "seed", least=0)
         check_range(self, "lr", "lr_new", above=0)
+        check_seed(self.seed)
 
 
 class RerankExample(NamedTuple):

@@ -18,6 +18,7 @@ from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
 from kgkit.linking.gloss import GlossScorer, gloss_config
+from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.head import SCALE, TEXTS, head_folders
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.rerank import KIND as RERANK
@@ -27,7 +28,7 @@ from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.models.folder import BUILT_IN, FULL, manifest_digest, model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.training.job import Outcome, Plan, check_gradient, check_not_replaced, run_job
+from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
 from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
@@ -87,8 +88,17 @@ def train_linker(
 
     return run_job(
         LINKER, home, name, training, prepare,
-        files=training.files, command=command_of(kb.name, name, training),
+        files=training.files, command=command_of(kb.name, name, training), seed=_gradient_seed(training),
     )  # fmt: skip
+
+
+def _gradient_seed(training: LinkerTraining) -> int | None:
+    """Return the seed of a type that follows torch's gradient; None for the others."""
+    by_type = {HEAD: training.head, FULL: training.full, RERANK: training.rerank}
+    if training.type not in by_type:
+        return None
+    settings = by_type[training.type]
+    return 0 if settings is None else settings.seed
 
 
 def _begin_of(
@@ -96,7 +106,6 @@ def _begin_of(
 ) -> "Callable[[KnowledgeBase, str, LinkerTraining, str, Progress | None], Plan]":
     """Return the function that reads the data of a linker, by its type."""
     if training.type == RERANK:
-        check_gradient()
         from kgkit.training.linkers.rerank import plan_rerank
 
         return plan_rerank
@@ -135,7 +144,6 @@ def _prepare(
         if training.type == RIDGE:
             first = train_ridge(data)
         else:
-            check_gradient()
             if training.type == FULL:
                 from kgkit.training.linkers.fine_tuned import FullConfig, train_full
 

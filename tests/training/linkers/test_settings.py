@@ -135,6 +135,22 @@ def test_a_setting_out_of_range_is_refused_with_its_value_and_the_range(config, 
         config(**settings)
 
 
+@pytest.mark.parametrize(
+    ("config", "settings", "message"),
+    [
+        (HeadConfig, {"seed": 2**32}, "seed is 4294967296; it is from 0 to 4294967295"),
+        (FullConfig, {"seed": 2**64}, "it is from 0 to 4294967295"),
+        (RerankConfig, {"seed": 2**32}, "it is from 0 to 4294967295"),
+        (HeadConfig, {"seed": 2**32 - 2, "heads": 3}, "from 0 to 4294967293, as there are 3 of them, one"),
+        (CoherenceTraining, {"seed": -1}, "seed is -1; it is 0 or more"),
+    ],
+)
+def test_a_seed_is_one_that_numpy_takes_and_so_are_those_of_further_heads(config, settings, message):
+    with pytest.raises(UsageError, match=message):
+        config(**settings)
+    assert HeadConfig(seed=2**32 - 3, heads=3).heads == 3
+
+
 @pytest.mark.parametrize("portable", ["", "KB", "both"])
 def test_the_prior_of_a_portable_head_is_one_of_two(portable):
     with pytest.raises(UsageError, match="it is 'kb' or 'data'"):
