@@ -309,18 +309,69 @@ def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Itera
     Raises:
         NotThere, SourceError, UsageError: as `check_plain` and `read_plain` do.
     """
-    check_plain(data)
-    texts = enumerate(read_plain(data))
-    while chunk := [_plain_document(number, sentences) for number, sentences in islice(texts, _AT_ONCE)]:
-        documents = [
-            structs.replace(document, mentions=longest(document.mentions))
-            for document in generator(chunk)
-            if document.mentions
-        ]
+    for documents in _plain_documents(generator, data):
         for document, scores in zip(documents, teacher(documents), strict=True):
             targets = [*map(shares, scores)]
             best = [np.arange(len(p)) == (p.argmax() if len(p) else 0) for p in targets]
             yield LabelledDocument(document, best, targets=targets)
+
+
+def check_text(
+    kb: "KnowledgeBase", generator: Generator, files: Sequence[Path], option: str, *, choice: bool
+) -> None:
+    """Make sure that a teacher can say something of plain text, before it reads any.
+
+    Args:
+        kb: knowledge base that is linked to.
+        generator: generator of the mentions.
+        files: files of text.
+        option: option that names them, for the error.
+        choice: whether some mention has to have several candidates.
+
+    Raises:
+        NotThere, SourceError, UsageError: as `check_plain` does, and if there is no such mention.
+    """
+    for path in files:
+        check_plain(path)
+    has_mentions = False
+    for documents in chain.from_iterable(_plain_documents(generator, path) for path in files):
+        mentions = [mention for document in documents for mention in document.mentions or ()]
+        if any(len(mention.candidates or ()) > choice for mention in mentions):
+            return
+        has_mentions |= bool(mentions)
+    if has_mentions:
+        raise no_choice()
+    raise UsageError(
+        f"no training examples: no mention of {kb.name} is in {', '.join(map(str, files))}: nothing can be "
+        f"learnt from the teacher; name other files with {option}"
+        f"{', or leave out --text and --teacher' if option == '--text' else ''}"
+    )
+
+
+def has_choice(labelled: LabelledDocument) -> bool:
+    """Say whether a document has a mention with several candidates, one of which is right."""
+    return any(len(right) > 1 and right.any() for right in labelled.right)
+
+
+def no_choice() -> UsageError:
+    """Return the error for data that have no mention which teaches a choice."""
+    return UsageError(
+        "no training examples: no mention has several candidates with the right one among them, so that "
+        "there is nothing to choose between. Where each name means one thing, link with --model prior; else "
+        "name data with names that mean several"
+    )
+
+
+def _plain_documents(generator: Generator, data: Path) -> Iterator[list[Document]]:
+    """Yield the documents of a file of plain text that have mentions, some at a time."""
+    check_plain(data)
+    texts = enumerate(read_plain(data))
+    while chunk := [_plain_document(number, sentences) for number, sentences in islice(texts, _AT_ONCE)]:
+        yield [
+            structs.replace(document, mentions=longest(document.mentions))
+            for document in generator(chunk)
+            if document.mentions
+        ]
 
 
 def _plain_document(number: int, sentences: Sequence[str]) -> Document:

@@ -24,9 +24,12 @@ from kgkit.training.linkers.labelled import (
     CandidateSource,
     LabelledDocument,
     MissingGold,
+    check_text,
+    has_choice,
     labelled_entities,
     labelled_examples,
     labelled_senses,
+    no_choice,
     read_letters,
     taught_documents,
 )
@@ -291,13 +294,15 @@ def sources_of(
     Raises:
         NotThere: if a file is not there, or examples are wanted and there are none.
         SourceError: if a file is not what it should be.
-        UsageError: if no mention has a right candidate, and there are no examples either.
+        UsageError: if no mention has a right candidate, and there are no examples either; of a head, if none
+            has several candidates, one of which is right.
         UnknownName: if there is no such teacher.
     """
-    missing = MissingGold(kb)
+    missing, choice = MissingGold(kb), training.type not in (HEAD, FULL)
     teacher = find_scorer(training.teacher, kb, device=device) if training.teacher else None
     if training.task == "text":
         assert teacher is not None
+        check_text(kb, generator, training.data, "--data", choice=True)
         parts = [taught_documents(generator, teacher, data) for data in training.data]
     elif training.task == "wsd":
         pairs = zip(training.data, training.gold, strict=True)
@@ -309,20 +314,21 @@ def sources_of(
     if parts:
         listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
         listed = hold_out_each_tenth(listed).learn if training.mentions else listed
+        choice |= any(map(has_choice, listed))
         yield missing.check(listed, required=not training.examples)
     if training.text:
         assert teacher is not None
+        check_text(kb, generator, training.text, "--text", choice=not (choice or training.examples))
         texts = chain.from_iterable(taught_documents(generator, teacher, path) for path in training.text)
         listed = list(count_items(texts, "reading what the teacher says", progress))
-        if not listed:
-            raise UsageError(
-                f"no mention of {kb.name} is in {', '.join(map(str, training.text))}: nothing can be learnt "
-                "from the teacher; name other files with --text, or leave out --text and --teacher"
-            )
+        choice |= any(map(has_choice, listed))
         yield listed
     if training.examples:
         documents = labelled_examples(kb, generator, without=read_letters(training.without))
         usage = list(count_items(documents, "looking up examples", progress))
         if not usage:
             raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without --examples")
+        choice |= any(map(has_choice, usage))
         yield usage
+    if not choice:
+        raise no_choice()

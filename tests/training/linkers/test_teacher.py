@@ -182,6 +182,26 @@ def test_text_without_a_mention_teaches_nothing(kb, tmp_path, oracle):
         train_linker(kb, "small", taught(path), device="cpu")
 
 
+def test_text_without_a_choice_is_refused_before_the_teacher_reads_it(
+    kb, labelled, plain, tmp_path, oracle, monkeypatch
+):
+    def read(*_):
+        raise AssertionError("the teacher has read it")
+
+    monkeypatch.setattr(Oracle, "__call__", read)
+    trees, none = tmp_path / "trees.txt", tmp_path / "none.txt"
+    trees.write_text("A tree grows.\n\nNothing is in it.\n")
+    none.write_text("Nothing is in it.\n")
+    with pytest.raises(UsageError, match=r"no mention has several candidates .* link with --model prior"):
+        train_linker(kb, "small", taught(trees), device="cpu")
+    with pytest.raises(UsageError, match=r"no mention of words is in .*none.txt: .* files with --data$"):
+        train_linker(kb, "small", taught(none), device="cpu")
+    with pytest.raises(UsageError, match=r"no mention of words is in .*none.txt: .* with --text, or leave"):
+        train_linker(kb, "both", mixed(labelled, none), device="cpu")
+    with pytest.raises(AssertionError, match="the teacher has read it"):  # gold has a choice
+        train_linker(kb, "both", mixed(labelled, trees), device="cpu")
+
+
 def test_the_command_has_a_model_taught_by_another(kb, plain, tmp_path, monkeypatch):
     monkeypatch.setattr("kgkit.training.linkers.settings.SpanConfig", lambda **_: READ)
     home = kb.home.path.parents[1]
