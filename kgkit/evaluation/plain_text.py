@@ -19,6 +19,8 @@ _END: Final = re.compile(
 )
 _LINES: Final = re.compile(r"\n+")
 _LABELLED: Final = re.compile(r"\S+(?:[ \t]+\S+)*[ \t]+(?:O|[BI]-\S+)")
+_KEYS: Final = re.compile(r"\S+\.\S+(?:[ \t]+[^\s%]+%\d\S*)+")
+_XML: Final = ("<?xml", "<corpus")
 _FIRST: Final = 20  # lines that are looked at for labels
 
 
@@ -40,14 +42,23 @@ def check_plain(path: Path) -> None:
     Raises:
         NotThere: if there is no such file.
         SourceError: if it cannot be read, or is not UTF-8.
-        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003, or the first one is
-            a record of JSON.
+        UsageError: if each of its first lines ends in a label, as in files of CoNLL-2003, or is an instance
+            with its senses, as in key files; or the first one is a record of JSON, or begins XML.
     """
     first = [line for _, line in islice(lines(path), _FIRST)]
     if first and _is_record(first[0]):
         raise UsageError(
             f"{path} has records of JSON, and is read as plain text: write the texts in them to a file, a "
             "sentence a line"
+        )
+    if first and first[0].lstrip().startswith(_XML):
+        raise UsageError(
+            f"{path} is XML, and is read as plain text: write the texts in it to a file, a sentence a line"
+        )
+    if first and all(_KEYS.fullmatch(line.strip()) for line in first):
+        raise UsageError(
+            f"{path} is a key file, with an instance and its senses in each line, and is read as plain text: "
+            "name the texts themselves, a sentence a line"
         )
     if len(first) > 1 and all(_LABELLED.fullmatch(line.strip()) for line in first):
         raise UsageError(

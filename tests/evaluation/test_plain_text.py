@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgkit.errors import NotThere, SourceError
-from kgkit.evaluation.plain_text import read_plain, read_sentences, sentence_begins
+from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.evaluation.plain_text import check_plain, read_plain, read_sentences, sentence_begins
 
 SAME = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 ENGLISH = 'He said "Go." Then (at 5 p.m.) he left! "Why?" she asked. No one knew.'
@@ -72,3 +72,31 @@ def test_sentences_begin_behind_full_stops_of_any_script_and_on_new_lines():
     text = "It is 3.5 m, e.g. here. “Yes.” No!\nA line 狗叫。”猫！"
     assert [text[begin] for begin in sentence_begins(text)] == ["“", "N", "A", "猫"]
     assert sentence_begins("") == sentence_begins("One.\n") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('\ufeff\n  <?xml version="1.0"?>\n<corpus>\n', "is XML, and is read as plain text"),
+        ('<corpus lang="en">\n<text id="d000">\n', "is XML, and is read as plain text"),
+        ("d000.s000.t000 dog%1:05:00::\n", "is a key file"),
+        ("d0.s0.t0 dog%1:05:00:: dog%1:18:01::\nd0.s0.t1 big%3:00:01:: \n", "is a key file"),
+        ('{"text": "A dog."}\n', "has records of JSON"),
+        ("A O\ndog B-ANIMAL\n", "has a label at the end of each line"),
+    ],
+)
+def test_files_of_other_formats_are_no_plain_text(tmp_path, content, message):
+    path = tmp_path / "x.txt"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=message):
+        check_plain(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "1 < 2.\n<b>A dog</b> barks.\n", "d000.s000.t000 is an instance.\n", "v1.0 has 50%1 of it.\nEnd.\n"],
+)
+def test_plain_text_with_odd_characters_is_plain_text(tmp_path, content):
+    path = tmp_path / "x.txt"
+    path.write_text(content)
+    check_plain(path)
