@@ -120,7 +120,24 @@ def test_answers_of_other_data_are_not_compared(home, tmp_path):
     assert f"none of the 1 answers of {other} is to an instance of the data" in done.err
     assert run("evaluate", "wsd", *args, "--versus", tmp_path / "none", "--home", home).code == 3
     other.write_text("")
-    assert run("evaluate", "wsd", *args, "--versus", other, "--home", home).code == 2
+    done = run("evaluate", "wsd", *args, "--versus", other, "--home", home)
+    assert done.code == 2
+    assert f"error: {other} is empty: it has no answers to compare with" in done.err
+
+
+def test_a_set_that_another_system_does_not_answer_is_no_score_of_nought(home, tmp_path):
+    args = (*data_set(tmp_path, "one"), *data_set(tmp_path, "two"))
+    other = tmp_path / "other.key.txt"
+    other.write_text("".join(f"one.t{number} dog%1:05:00::\n" for number in range(4)))
+    done = run("evaluate", "wsd", *args, "--versus", other, "--home", home)
+    assert (done.code, done.out) == (2, "")
+    assert f"{other} has no answer to an instance of two: compare on the sets that it answers" in done.err
+    done = run("evaluate", "wsd", *data_set(tmp_path, "one"), "--versus", other, "--home", home)
+    assert done.code == 0 and "answers, the others" not in done.err
+    other.write_text(f"{other.read_text()}two.t1 run%2:38:00::\n")
+    done = run("evaluate", "wsd", *args, "--versus", other, "--home", home)
+    assert done.code == 0
+    assert f"{other} answers, the others count as not answered: 4 of 4 of one, 1 of 4 of two" in done.err
 
 
 def test_compressed_files_are_read_and_named_without_their_suffixes(home, tmp_path):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,6 +85,11 @@ def wsd(
     check_reliability(reliability)
     messages = Messages(quiet=quiet, bars=not as_json)
     compared = None if versus is None else read_gold(versus)
+    names = set_names(data, ".xml", ".data")
+    notes: list[str] = []
+    if versus is not None and compared is not None:
+        keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
+        notes = _check_compared(versus, compared, keys)
     linker = Linker.open(
         chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
         vectors=vectors, device=device,
@@ -96,7 +102,7 @@ def wsd(
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
-        for name, of_data, of_gold in zip(set_names(data, ".xml", ".data"), data, gold, strict=True):
+        for name, of_data, of_gold in zip(names, data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
             sets[-1].answer(recorder)
@@ -107,7 +113,6 @@ def wsd(
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
-        unscored = _check_compared(versus, compared, together)
         differences = [] if compared is None else [each.compared(compared) for each in shown]
         calibration = report_confidence(recorder, record, "wsd", shown[-1].name, reliability)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
@@ -136,8 +141,8 @@ def wsd(
             write_line()
             rows = ((each.name, [versus_row(own)]) for each, own in zip(shown, differences, strict=True))
             write_scores([], VERSUS_HEADINGS, rows)
-    if unscored:
-        messages.write(f"answers of {versus} to instances without gold, which are not scored: {unscored:,}")
+    for note in notes:
+        messages.write(note)
     if unknown:
         messages.write(f"the gold senses of {unknown:,} instances are not in the knowledge base")
     without_gold = len(together.pos.keys() - together.keys.keys())
@@ -214,19 +219,37 @@ def _together(sets: list[_Set]) -> _Set:
     return union
 
 
-def _check_compared(path: Path | None, answers: Answers | None, together: _Set) -> int:
-    """Return how many answers of another system are to instances without gold.
+def _check_compared(path: Path, answers: Answers, gold: dict[str, Answers]) -> list[str]:
+    """Return what is to be said of the answers of another system, before anything is scored.
+
+    Args:
+        path: file of the answers.
+        answers: answers of the system.
+        gold: gold of each set, by its name.
 
     Raises:
-        UsageError: if all are: they are of other data.
+        UsageError: if there are none, or none to the instances of a set: it would be scored as all wrong.
     """
-    unscored = 0 if answers is None else len(answers.keys() - together.keys.keys())
-    if answers is not None and unscored == len(answers):
+    if not answers:
+        raise UsageError(f"{path} is empty: it has no answers to compare with")
+    counts = {name: len(answers.keys() & keys.keys()) for name, keys in gold.items()}
+    if not any(counts.values()):
         raise UsageError(
             f"none of the {len(answers):,} answers of {path} is to an instance of the data: the ids of both "
             "have to be the same"
         )
-    return unscored
+    if missing := [name for name, count in counts.items() if not count]:
+        raise UsageError(
+            f"{path} has no answer to an instance of {', '.join(missing)}: compare on the sets that it "
+            "answers, or name a file with answers to all of them"
+        )
+    messages = []
+    if any(count < len(gold[name]) for name, count in counts.items()):
+        shares = ", ".join(f"{count:,} of {len(gold[name]):,} of {name}" for name, count in counts.items())
+        messages.append(f"instances that {path} answers, the others count as not answered: {shares}")
+    if unscored := len(answers.keys() - set(chain.from_iterable(gold.values()))):
+        messages.append(f"answers of {path} to instances without gold, which are not scored: {unscored:,}")
+    return messages
 
 
 class _Ranks:
