@@ -40,6 +40,21 @@ def check_needs(needs: Needs, home: Home) -> Iterator[Need]:
         yield Need("model", model, _has_model(home, model))
 
 
+def needed_builds(needs: Needs, home: Home) -> dict[str, str]:
+    """Return the builds that a model needs, by knowledge base: its own, else those of the linker below it.
+
+    Args:
+        needs: needs of the model.
+        home: home of the models.
+    """
+    checked: set[str] = set()
+    while not needs.kbs and needs.linker and needs.linker not in (*BUILT_IN, *checked):
+        checked.add(needs.linker)
+        folder = partial(find_model_folder, needs.linker, home, "linker")
+        needs = read_current(folder, read_header).needs
+    return dict(needs.kbs)
+
+
 def lacking_builds(home: Home, names: Collection[str]) -> set[tuple[str, str]]:
     """Return the models that need a build of the knowledge bases *names* that is not there, and the build."""
     return {

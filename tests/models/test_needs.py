@@ -8,7 +8,7 @@ from kgkit.home import Home
 from kgkit.kb.lineage import serving_builds
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST, Needs
-from kgkit.models.needs import Need, check_needs, models_needing
+from kgkit.models.needs import Need, check_needs, models_needing, needed_builds
 from kgkit.types import Alias, Entity
 from tests.small_kb import build
 from tests.vector_toys import made
@@ -146,3 +146,15 @@ def test_models_that_read_the_links_of_another_are_named_and_what_cannot_be_read
     (home.models / "torn" / MANIFEST).write_text("{")
     assert models_needing(home, "linker") == ["one", "three"]
     assert models_needing(home, "none") == [] == models_needing(Home(tmp_path / "empty"), "linker")
+
+
+def test_a_model_above_a_linker_needs_the_builds_of_that(tmp_path):
+    home = Home(tmp_path)
+    write_tagger(home, "first", needs=Needs(kbs={"pets": "0" * 12}))
+    write_tagger(home, "second", needs=Needs(linker="first"))
+    write_tagger(home, "loop", needs=Needs(linker="loop"))
+    for linker, builds in (
+        ("first", {"pets": "0" * 12}), ("second", {"pets": "0" * 12}), ("loop", {}), ("gloss", {}), ("", {}),
+    ):  # fmt: skip
+        assert needed_builds(Needs(linker=linker), home) == builds
+    assert needed_builds(Needs(kbs={"cars": "1" * 12}, linker="first"), home) == {"cars": "1" * 12}

@@ -39,7 +39,9 @@ def record_linker(
         training: settings.
         options, seeds: as `record_training` takes them.
     """
+    from kgkit.home import Home
     from kgkit.models.kinds import LINKER
+    from kgkit.models.needs import needed_builds
     from kgkit.training.linkers.train import train_linker
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
@@ -58,7 +60,8 @@ def record_linker(
     )
     if manifest is None:
         return
-    title = f"{manifest.kb}@{manifest.build}" if manifest.build else "any knowledge base"
+    builds = needed_builds(manifest.needs, Home.find(options.home))
+    title = ", ".join(f"{kb}@{build}" for kb, build in builds.items()) or "any knowledge base"
     write_line(f"{name}: {manifest.type}, {manifest.task}, for {title}")
     write_figures(
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
