@@ -22,17 +22,18 @@ M  mentions    C  candidates of one    D  width
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kgkit.errors import UsageError
+from kgkit.errors import UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.models.folder import TEMPERED_GLOSS
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document
 from kgkit.vectors.scan import unit
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from kgkit.vectors.layout import VectorRows
 
 log = logging.getLogger(__name__)
+
+_NAMES: Final = ("gloss", TEMPERED_GLOSS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,15 +60,22 @@ class GlossConfig:
     size: int = 126  # word pieces read at once
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0:
-            raise UsageError(f"temperature is {self.temperature}; it is above 0")
-        check_range(self, "tempering", least=0)
+        check_range(self, "temperature", above=0)
+        check_range(self, "tempering", "context", least=0)
         check_range(self, "neighbours", least=0, most=1)
+        check_range(self, "size", least=1)
+        convert_settings(self)
 
 
 def gloss_config(model: str) -> GlossConfig:
-    """Return the settings of the model `gloss`, or of `tempered-gloss`, whose τ and κ semeval2007 chose."""
-    if model != TEMPERED_GLOSS:
+    """Return the settings of the model `gloss`, or of `tempered-gloss`, whose τ and κ semeval2007 chose.
+
+    Raises:
+        UnknownName: if it is neither.
+    """
+    if model not in _NAMES:
+        raise UnknownName("model of texts alone", model, _NAMES)
+    if model == "gloss":
         return GlossConfig()
     return GlossConfig(temperature=0.08, tempering=0.25, neighbours=0.25)
 

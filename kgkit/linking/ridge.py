@@ -46,6 +46,7 @@ from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 from kgkit.vectors.scan import unit
@@ -102,6 +103,7 @@ class RidgeConfig:
         check_range(self, "balance", least=0, most=1)
         if self.prior not in ("kb", "data"):
             raise UsageError(f"prior is {self.prior!r}; it is 'kb' or 'data'")
+        convert_settings(self)
 
 
 class RidgeArrays(NamedTuple):

@@ -9,8 +9,8 @@ from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_fil
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.methods.setting_types import convert_setting
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_setting
 
 
 class ChosenKB(NamedTuple):

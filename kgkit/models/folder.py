@@ -88,7 +88,10 @@ def find_model_folder(
     Raises:
         UnknownName: if there is none of that name; says which there are of the kind, or with the role.
         NotThere: if it is a path without a model.
+        UsageError: if *model* is neither a name nor a path.
     """
+    if not isinstance(model, str | os.PathLike):
+        raise UsageError(f"the model is {model!r}; it is a name, or the path of a folder")
     model = os.fspath(model)
     path = Path(model)
     try:

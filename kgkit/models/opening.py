@@ -91,7 +91,8 @@ def open_model(
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.
         UsageError: if the model does not have the role; says what it does instead. If *type_prior* or
-            *posterior* is given, and it is opened as no tagger.
+            *posterior* is given, and it is opened as no tagger. If *kb* is a name, or *model* neither a name
+            nor a path.
         DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
         MissingExtra: if torch, transformers or safetensors is not installed.
 
@@ -99,6 +100,11 @@ def open_model(
         >>> tagger = open_model("conll")
         >>> [document] = tagger(["EU rejects German call."])
     """
+    if isinstance(kb, str | os.PathLike):
+        raise UsageError(
+            f"kb is {kb!r}; it is a knowledge base that is open: open it with kgkit.open_kb({str(kb)!r}), or "
+            f"link texts with kgkit.Linker.open({str(kb)!r}, model={model!r})"
+        )
     opening = Opening(
         home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
         use_threshold=use_threshold, type_prior=type_prior, posterior=posterior,

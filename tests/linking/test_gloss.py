@@ -15,7 +15,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker, LinkerConfig
-from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, warn_of_missing
+from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config, warn_of_missing
 from kgkit.types import Alias, Candidates, Document, Entity, Mention, Triple
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -245,6 +245,14 @@ def test_tempered_gloss_is_a_model_that_all_have(kb, tmp_path, monkeypatch):
 def test_a_tempering_that_is_none_is_refused(tempering):
     with pytest.raises(UsageError, match=f"tempering is {tempering}; it is 0 or more"):
         GlossConfig(tempering=tempering)
+
+
+def test_settings_are_those_of_models_that_read_texts_alone():
+    assert gloss_config("gloss") == GlossConfig() != gloss_config("tempered-gloss")
+    with pytest.raises(
+        UnknownName, match="no model of texts alone named 'glos'; there are: gloss, tempered-"
+    ):
+        gloss_config("glos")
 
 
 def test_evenness_goes_from_one_alone_to_all_alike():

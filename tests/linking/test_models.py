@@ -14,9 +14,11 @@ from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
+from kgkit.linking.models import find_scorer
 from kgkit.models.folder import find_model_folder, find_trained, model_folder
 from kgkit.models.kinds import LINKER, TaggerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST
+from kgkit.models.opening import open_model
 from kgkit.models.publishing import write_manifest
 from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.train import train_linker
@@ -77,6 +79,19 @@ def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked
         find_model_folder("nope", Home(tmp_path), "linker")
     with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names, names-minilm$"):
         find_model_folder("nope", Home(tmp_path), "tagger")
+
+
+@pytest.mark.parametrize("model", [None, 3, b"tuned"])
+def test_a_model_that_is_neither_a_name_nor_a_path_is_told(kb, model):
+    for opened in (lambda: open_model(model), lambda: find_scorer(model, kb)):
+        with pytest.raises(UsageError, match="it is a name, or the path of a folder"):
+            opened()
+
+
+def test_a_model_is_opened_on_a_knowledge_base_that_is_open(kb):
+    home = kb.home.path.parents[1]
+    with pytest.raises(UsageError, match=r"kb is 'words'; .* kgkit\.open_kb\('words'\), .*model='tuned'\)"):
+        open_model("tuned", "linker", home=home, kb="words")
 
 
 @pytest.mark.parametrize("name", ["prior", "wsd-minilm", "names-minilm"])

@@ -25,6 +25,7 @@ from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Candidates, Progress
@@ -75,6 +76,7 @@ class CoherenceTraining:
         check_range(self, "members", least=2)
         check_range(self, "lr", above=0)
         check_range(self, "dropout", least=0, below=1)
+        convert_settings(self)
 
 
 class TrainedSecondStage(NamedTuple):

@@ -32,6 +32,7 @@ from kgkit.inputs.linking import LinkerSentence, inputs_without_vectors, padded_
 from kgkit.linking.head import TEXTS, HeadScorer
 from kgkit.linking.prior_features import COUNTED
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.linkers.bi_encoder import BiEncoder, StepBatch, TextBatch, freeze, read
 from kgkit.training.linkers.head import (
@@ -108,7 +109,9 @@ class FullConfig:
         check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", "encoder_lr", "text_lr", above=0)
         check_range(self, "frozen", "text_frozen", least=0, most=1)
+        check_range(self, "dropout", least=0, below=1)
         check_seed(self.seed)
+        convert_settings(self)
 
 
 def train_full(

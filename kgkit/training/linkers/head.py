@@ -26,6 +26,7 @@ from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.linkers.balance import MentionCounts
@@ -89,11 +90,13 @@ class HeadConfig:
         check_range(self, "width", "epochs", "batch", "heads", least=1)
         check_range(self, "ridge", "decay", "seed", least=0)
         check_range(self, "lr", above=0)
+        check_range(self, "dropout", least=0, below=1)
         check_seed(self.seed, self.heads)
         if self.portable not in (None, "kb", "data"):
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
         if self.ranks not in (None, *RANKS):
             raise UsageError(f"ranks is {self.ranks!r}; it is {' or '.join(map(repr, RANKS))}")
+        convert_settings(self)
 
 
 class TrainedHead(NamedTuple):

@@ -48,6 +48,7 @@ from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import BUILT_IN, SHIPPED, find_model_folder, lasting_name
 from kgkit.models.manifest import ModelManifest, Needs, read_header
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.data import held_out_interval
@@ -107,7 +108,9 @@ class RerankConfig:
         check_range(self, "context", "length", "epochs", "batch", least=1)
         check_range(self, "decay", "seed", least=0)
         check_range(self, "lr", "lr_new", above=0)
+        check_range(self, "dropout", least=0, below=1)
         check_seed(self.seed)
+        convert_settings(self)
 
 
 class RerankExample(NamedTuple):

@@ -18,6 +18,7 @@ from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import AUTO, BUILT_IN, FULL
 from kgkit.ranges import check_range
+from kgkit.setting_types import convert_settings
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
@@ -119,6 +120,7 @@ class LinkerTraining:
             raise UnknownName("task", self.task, tasks)
         if self.type not in TYPES:
             raise UnknownName("model type", self.type, TYPES)
+        convert_settings(self)
         if self.type in UNTRAINED and self.coherence is None:
             raise UsageError(
                 f"{self.type} is not trained: link with --model {self.type}, or train coherence above it "

@@ -12,6 +12,7 @@ pytest.importorskip("torch")
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.inputs import SpanConfig
+from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import folds_of
@@ -109,6 +110,45 @@ def test_without_data_there_have_to_be_examples():
     assert wsd(data=(), gold=(), examples=True).files == ()
 
 
+@pytest.mark.parametrize(
+    ("config", "settings", "message"),
+    [
+        (LinkerTraining, {"task": "el", "data": Path("a")}, "it is a list, each item a path$"),
+        (LinkerTraining, {"task": "el", "data": (3,)}, "data is .3,.; it is a list, each item a path"),
+        (LinkerTraining, {"task": "wsd", "data": ("a",), "gold": "b"}, "gold is 'b'; it is a list"),
+        (wsd, {"candidates": "x"}, "candidates is 'x'; it is 'lemma' or 'surface'"),
+        (wsd, {"neighbours": "any"}, "neighbours is 'any'; it is a list, each item a string"),
+        (wsd, {"ridge": None}, "ridge is None; it is a RidgeConfig"),
+        (HeadConfig, {"dropout": 2}, "dropout is 2; it is from 0 to below 1"),
+        (HeadConfig, {"dropout": -1}, "dropout is -1; it is from 0 to below 1"),
+        (HeadConfig, {"dropout": float("nan")}, "dropout is nan; it is from 0 to below 1"),
+        (HeadConfig, {"heads": 1.5}, "heads is 1.5; it is a whole number"),
+        (HeadConfig, {"bf16": "x"}, "bf16 is 'x'; it is True, False or 'auto'"),
+        (FullConfig, {"dropout": 1}, "dropout is 1; it is from 0 to below 1"),
+        (FullConfig, {"epochs": 1.5}, "epochs is 1.5; it is a whole number"),
+        (RerankConfig, {"dropout": 2}, "dropout is 2; it is from 0 to below 1"),
+        (RerankConfig, {"context": 1.5}, "context is 1.5; it is a whole number"),
+        (GlossConfig, {"temperature": float("nan")}, "temperature is nan; it is above 0"),
+        (GlossConfig, {"temperature": 0}, "temperature is 0; it is above 0"),
+        (GlossConfig, {"size": 0}, "size is 0; it is 1 or more"),
+        (GlossConfig, {"context": -1}, "context is -1; it is 0 or more"),
+        (RidgeConfig, {"balance": None}, "balance is None; it is a number"),
+        (RidgeConfig, {"yielding": "no"}, "yielding is 'no'; it is True or False"),
+        (CoherenceTraining, {"members": 2.5}, "members is 2.5; it is a whole number"),
+        (CoherenceTraining, {"popularity": "in"}, "popularity is 'in'; it is a list"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused_with_what_it_is(config, settings, message):
+    with pytest.raises(UsageError, match=message):
+        config(**settings)
+
+
+def test_strings_stand_for_paths_and_whole_numbers_for_others():
+    training = wsd(data=["a.xml", "b.xml"], gold=GOLD)
+    assert training == wsd() and repr(training) == repr(wsd())
+    assert repr(HeadConfig(ridge=2)) == repr(HeadConfig())
+
+
 def test_the_files_of_a_training_are_all_that_it_reads():
     assert wsd(without=(Path("c"),)).files == (*DATA, *GOLD, Path("c"))
 
@@ -197,7 +237,10 @@ def test_the_command_leaves_out_what_is_as_usual():
         ({"vectors": "minilm"}, ["--vectors", "minilm"]),
         ({"encoder": "mini"}, ["--encoder", "mini"]),
         ({"examples": True}, ["--examples"]),
-        ({"without": (Path("x y"), Path("z"))}, ["--without", "x y", "--without", "z"]),
+        (
+            {"examples": True, "without": (Path("x y"), Path("z"))},
+            ["--examples", "--without", "x y", "--without", "z"],
+        ),
         ({"type": "head", "head": HeadConfig(seed=3, epochs=9)}, ["--epochs", "9", "--seed", "3"]),
         ({"type": "head", "head": HeadConfig(control=True)}, ["--control"]),
         ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),

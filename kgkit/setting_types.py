@@ -1,13 +1,17 @@
 """Values of settings, compared with the types that the settings are annotated with."""
 
 import operator
+from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short_repr
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
 
 from kgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _MISFIT: Final = object()
 _TYPES_IN_WORDS: Final[dict[object, tuple[str, ...]]] = {
@@ -41,6 +45,23 @@ def convert_setting(name: str, value: Any, hint: Any) -> Any:
     return converted
 
 
+def convert_settings(settings: "DataclassInstance") -> None:
+    """Put the value of each setting in its place as the type that it is annotated with.
+
+    A setting whose annotation is a string is left as it is: what it names need not be imported.
+
+    Args:
+        settings: dataclass, which may be frozen; this is called by its `__post_init__`.
+
+    Raises:
+        UsageError: as `convert_setting` does.
+    """
+    for field in fields(settings):
+        if not isinstance(field.type, str):
+            value = convert_setting(field.name, getattr(settings, field.name), field.type)
+            object.__setattr__(settings, field.name, value)
+
+
 def _convert(value: Any, hint: Any) -> Any:
     """Return a value as one of a type; `_MISFIT` if it is none."""
     kind, parts = get_origin(hint) or hint, get_args(hint)
@@ -66,8 +87,8 @@ def _convert(value: Any, hint: Any) -> Any:
 
 def _in_words(hint: Any) -> str:
     """Return what a value of a type is, in words."""
-    *others, last = _alternatives(hint)
-    return f"{', '.join(others)} or {last}" if others else last
+    *leading, last = _alternatives(hint)
+    return f"{', '.join(leading)} or {last}" if leading else last
 
 
 def _alternatives(hint: Any) -> list[str]:

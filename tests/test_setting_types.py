@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kgkit.errors import UsageError
-from kgkit.methods.setting_types import convert_setting
 from kgkit.methods.settings import TaskTraining
+from kgkit.setting_types import convert_setting, convert_settings
 
 
 class Pair(NamedTuple):
@@ -72,3 +72,17 @@ def test_a_type_that_has_no_instances_takes_what_it_is_given():
     assert convert_setting("x", 3, Any) == 3
     with pytest.raises(UsageError, match="x is 3; it is a dict"):
         convert_setting("x", 3, dict[str, int])
+
+
+def test_settings_whose_annotation_is_a_string_are_left_as_they_are():
+    @dataclass(frozen=True)
+    class Some:
+        path: Path
+        other: "Missing"  # noqa: F821
+
+        def __post_init__(self):
+            convert_settings(self)
+
+    assert Some("a", 3) == Some(Path("a"), 3)
+    with pytest.raises(UsageError, match="path is 3; it is a path"):
+        Some(3, 3)
