@@ -62,9 +62,7 @@ class NeighbourTexts(VectorRows):
         self.own_width = vectors.width
         self._neighbours: dict[tuple[int, str], list[int]] = {}
         self._names = {relation: None if relation == ANY else relation for relation in self.relations}
-        for relation in self.relations:
-            if relation != ANY and relation not in kb.relations:
-                raise UnknownName(f"relation in {kb.name!r}", relation, kb.relations)
+        check_relations(kb, self.relations)
 
     def __len__(self) -> int:
         return self.manifest.rows
@@ -117,6 +115,17 @@ class NeighbourTexts(VectorRows):
                 ids = self.kb.neighbors(entity, self._names[relation])[:_MOST].tolist()
             self._neighbours[entity, relation] = ids
         return ids
+
+
+def check_relations(kb: "KnowledgeBase", relations: Sequence[str]) -> None:
+    """Make sure that a knowledge base has relations, by name; `ANY` stands for all that there are.
+
+    Raises:
+        UnknownName: if it lacks one.
+    """
+    for relation in relations:
+        if relation != ANY and relation not in kb.relations:
+            raise UnknownName(f"relation in {kb.name!r}", relation, kb.relations)
 
 
 def own_texts(texts: Matrix, vectors: VectorRows) -> Matrix:

@@ -19,7 +19,7 @@ from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import AUTO, BUILT_IN, FULL
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
-from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.data import Item, count_items, hold_out_each_tenth
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     CandidateSource,
@@ -162,6 +162,27 @@ class LinkerTraining:
             refuse_gold_files(self.task, self.gold)
         if not self.examples:
             check_data(self.data)
+        self._check_effect()
+
+    def _check_effect(self) -> None:
+        """Make sure that what is set has an effect.
+
+        Raises:
+            UsageError: if not.
+        """
+        if self.without and not self.examples:
+            raise UsageError("--without leaves out usage examples: add --examples, or leave it out")
+        if self.candidates == "lemma" and self.task != "wsd":
+            raise UsageError("--candidates lemma is for the lemmas of --task wsd: leave it out")
+        if self.vectors is not None and "prior" in (self.type, self.first):
+            raise UsageError("prior reads no vectors: leave out --vectors")
+        if self.size is not None and self.rerank is not None and self.rerank.control:
+            raise UsageError("--size is how much text is read, and --control reads none: leave one out")
+        for option, paths in (("data", self.data), ("text", self.text)):
+            if (path := _repeated([path.resolve() for path in paths])) is not None:
+                raise UsageError(f"{path} is named twice: name each file of --{option} once")
+        if (relation := _repeated(self.neighbours)) is not None:
+            raise UsageError(f"the relation {relation} is named twice: name each of --neighbours once")
 
     def _check_first(self) -> None:
         """Make sure that a re-ranker has a first stage, by name, and nothing else has one.
@@ -220,6 +241,11 @@ class LinkerTraining:
             )
         if self.task == "text" and self.coherence is not None:
             raise UsageError("coherence is learnt from gold, which plain text has not: leave out --coherence")
+
+
+def _repeated(items: Sequence[Item]) -> Item | None:
+    """Return the first item that comes twice; None if none does."""
+    return next((item for number, item in enumerate(items) if item in items[:number]), None)
 
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:

@@ -13,14 +13,14 @@ import numpy as np
 from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
 from kgkit.encoder.folder import ENCODER
-from kgkit.errors import StaleModel
+from kgkit.errors import StaleModel, UsageError
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
 from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.head import SCALE, TEXTS, head_folders
-from kgkit.linking.neighbour_texts import with_neighbours
+from kgkit.linking.neighbour_texts import check_relations, with_neighbours
 from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.scoring import PriorScorer, Scorer
@@ -65,8 +65,10 @@ def train_linker(
         Folder of the model's files, as `run_job` returns it.
 
     Raises:
-        UsageError: if *name* cannot name a model, or there are no training examples.
-        UnknownName: if no entity has an attribute of `coherence.popularity`, or there is no such tagger.
+        UsageError: if *name* cannot name a model, there are no training examples, or neighbours are to be
+            read and *kb* has no facts.
+        UnknownName: if no entity has an attribute of `coherence.popularity`, or there is no such tagger or
+            relation.
         NotThere: if the vectors, the encoder or a file do not exist.
         SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
@@ -76,6 +78,9 @@ def train_linker(
     model_folder(home, name)  # refuses the name before coherence's numbers are looked up
     if training.coherence is not None:
         check_numbers(kb, training.coherence.popularity)
+    check_relations(kb, training.neighbours)
+    if training.neighbours and not any(kb.manifest.counts.relations.values()):
+        raise UsageError(f"{kb.name} has no facts, and so no neighbours: leave out --neighbours")
 
     # Before anything is read, which may take an hour.
     check_not_replaced(home, name, [training.teacher, training.first, training.mentions])

@@ -111,6 +111,39 @@ def test_without_data_there_have_to_be_examples():
 
 
 @pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"without": (Path("c"),)}, "--without leaves out usage examples: add --examples"),
+        ({"task": "el", "gold": (), "candidates": "lemma"}, "lemmas of --task wsd: leave it out"),
+        (
+            {"type": "rerank", "first": "prior", "vectors": "text"},
+            "prior reads no vectors: leave out --vectors",
+        ),
+        (
+            {"type": "prior", "vectors": "text", "coherence": CoherenceTraining()},
+            "prior reads no vectors: leave out --vectors",
+        ),
+        (
+            {"type": "rerank", "first": "gloss", "size": 32, "rerank": RerankConfig(control=True)},
+            "--size is how much text is read, and --control reads none",
+        ),
+        ({"neighbours": ("kind", "part", "kind")}, "the relation kind is named twice"),
+        ({"data": (Path("a.xml"), Path("b/../a.xml"))}, r"/a\.xml is named twice: .* --data once$"),
+        (
+            {
+                "task": "el", "gold": (), "type": "head", "head": HeadConfig(portable="kb"), "teacher": "t",
+                "text": (Path("x"), Path("y"), Path("x")),
+            },
+            r"/x is named twice: .* --text once$",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_without_an_effect_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        wsd(**settings)
+
+
+@pytest.mark.parametrize(
     ("config", "settings", "message"),
     [
         (LinkerTraining, {"task": "el", "data": Path("a")}, "it is a list, each item a path$"),
@@ -150,7 +183,7 @@ def test_strings_stand_for_paths_and_whole_numbers_for_others():
 
 
 def test_the_files_of_a_training_are_all_that_it_reads():
-    assert wsd(without=(Path("c"),)).files == (*DATA, *GOLD, Path("c"))
+    assert wsd(examples=True, without=(Path("c"),)).files == (*DATA, *GOLD, Path("c"))
 
 
 @pytest.mark.parametrize(

@@ -350,3 +350,14 @@ def test_a_kb_without_the_relation_is_refused_when_a_model_is_trained(kb, labell
     training = LinkerTraining(task="el", data=(labelled,), reader=READ, neighbours=("kinds",))
     with pytest.raises(KgkitError, match="no relation in 'words' named 'kinds'; there are: kind, eats"):
         train_linker(kb, "around", training, device="cpu")
+
+
+def test_a_kb_without_facts_has_no_neighbours_to_read(encoder, labelled, tmp_path, monkeypatch):
+    monkeypatch.setattr(train, "sources_of", lambda *_, **__: pytest.fail("data are read"))
+    training = LinkerTraining(task="el", data=(labelled,), reader=READ, neighbours=("any",))
+    alone = [record for record in RECORDS if not isinstance(record, Triple)]
+    with (
+        build(tmp_path / "alone", alone, name="alone") as kb,
+        pytest.raises(UsageError, match="alone has no facts, and so no neighbours: leave out --neighbours"),
+    ):
+        train_linker(kb, "around", training, device="cpu")
