@@ -11,7 +11,7 @@ Wrong, Is Everything All Right?").
     D  documents or examples    C  columns    B  draws
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import product
 from math import sqrt
 from statistics import NormalDist
@@ -19,6 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kgkit.errors import UsageError
 
 Statistic = Callable[[NDArray[Any]], NDArray[np.float64]]
 """Scores (…) or (…, K) of sums of columns (…, C)."""
@@ -72,7 +74,15 @@ def bootstrap_intervals(
 
     Returns:
         K intervals; without documents, or with a single one, all are as wide as the score may vary: *bounds*.
+
+    Raises:
+        UsageError: if *columns* has another number of axes.
     """
+    if columns.ndim != 2:
+        raise UsageError(
+            f"the columns have the shape {columns.shape}; expected (D, C): of each document its columns, "
+            "such as (right, 1), even if there is a single one"
+        )
     size = len(columns)
     count = statistic(columns.sum(0, keepdims=True)).shape[-1]
     if size < 2:
@@ -105,7 +115,12 @@ def _expanded_tail(tail: float, size: int) -> float:
 
 
 def difference_interval(
-    first: NDArray[np.float64], second: NDArray[np.float64], statistic: Statistic, *, seed: int = 0
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    statistic: Statistic,
+    *,
+    seed: int = 0,
+    bounds: Interval = UNIT,
 ) -> list[Interval]:
     """Return the interval of the second system's scores less the first's, over the same documents.
 
@@ -114,10 +129,15 @@ def difference_interval(
         second: (D, C) columns of each document, by the second.
         statistic: function from sums (B, C) to scores (B, K).
         seed: seed of the samples.
+        bounds: least and greatest value that a score may have.
 
     Returns:
         K intervals; of systems that have the same columns in all documents, two at least, all are 0 to 0.
+
+    Raises:
+        UsageError: if the systems have columns of different shapes, or these are not (D, C).
     """
+    _check_shapes(first, second, (2,))
     width = first.shape[1]
 
     def difference(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -125,8 +145,8 @@ def difference_interval(
 
     if len(first) > 1 and np.array_equal(first, second):
         return [Interval(0.0, 0.0)] * statistic(first.sum(0, keepdims=True)).shape[-1]
-    both = np.concatenate([first, second], 1)
-    return bootstrap_intervals(both, difference, seed=seed, bounds=Interval(-1.0, 1.0))
+    both, span = np.concatenate([first, second], 1), bounds.high - bounds.low
+    return bootstrap_intervals(both, difference, seed=seed, bounds=Interval(-span, span))
 
 
 def paired_test(first: NDArray[Any], second: NDArray[Any], statistic: Statistic, *, seed: int = 0) -> float:
@@ -142,7 +162,14 @@ def paired_test(first: NDArray[Any], second: NDArray[Any], statistic: Statistic,
         second: columns of the same shape, by the second system.
         statistic: function from sums (…, C) to scores (…).
         seed: seed of the draws.
+
+    Returns:
+        A share of the draws, in (0, 1]; 1 where both systems have the same columns in all documents.
+
+    Raises:
+        UsageError: if the systems have columns of different shapes, or neither (D, C) nor (S, D, C).
     """
+    _check_shapes(first, second, (2, 3))
     sides = [side if side.ndim == 3 else side[None] for side in (first, second)]
     differing = (sides[0] != sides[1]).any((0, 2))  # (D,)
     if not differing.any():
@@ -164,6 +191,25 @@ def paired_test(first: NDArray[Any], second: NDArray[Any], statistic: Statistic,
         gaps = np.abs(difference(swapped))
         as_large, total = as_large + int((gaps >= observed - 1e-12).sum()), total + len(gaps)
     return as_large / total if exact else (as_large + 1) / (total + 1)
+
+
+def _check_shapes(first: NDArray[Any], second: NDArray[Any], axes: Collection[int]) -> None:
+    """Refuse columns of two systems that are not of the same documents.
+
+    Raises:
+        UsageError: if their shapes differ, or their number of axes is none of *axes*.
+    """
+    if first.shape != second.shape:
+        raise UsageError(
+            f"the columns of the systems have the shapes {first.shape} and {second.shape}; expected the "
+            "same: give the columns of the same documents, in one order"
+        )
+    if first.ndim not in axes:
+        runs = ", or (S, D, C) of S runs" if 3 in axes else ""
+        raise UsageError(
+            f"the columns of both systems have the shape {first.shape}; expected (D, C){runs}: of each "
+            "document its columns, such as (right, 1), even if there is a single one"
+        )
 
 
 def _every_swap(size: int) -> Iterator[NDArray[np.float64]]:

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from kgkit.errors import UsageError
 from kgkit.evaluation import significance
 from kgkit.evaluation.matching import ratios
 from kgkit.evaluation.significance import Interval, bootstrap_intervals, difference_interval, paired_test
@@ -186,6 +187,35 @@ def test_equal_systems_differ_by_chance_and_a_clear_difference_does_not():
     worse[:, 0] = np.floor(first[:, 0] * 0.8)
     assert paired_test(first, worse, total_f1) == paired_test(worse, first, total_f1) < 0.001
     assert paired_test(first, worse, total_f1) > 0  # never nought
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ((5,), (5,), r"both systems have the shape \(5,\); expected \(D, C\)"),
+        ((5, 3), (4, 3), r"the shapes \(5, 3\) and \(4, 3\); expected the same"),
+        ((5, 3), (5, 2), r"the shapes \(5, 3\) and \(5, 2\)"),
+        ((5, 3), (2, 5, 3), r"the shapes \(5, 3\) and \(2, 5, 3\)"),
+        ((1, 2, 5, 3), (1, 2, 5, 3), r"have the shape \(1, 2, 5, 3\)"),
+    ],
+)
+def test_columns_of_other_shapes_are_refused_by_their_shapes(first, second, message):
+    for compare in (paired_test, difference_interval):
+        with pytest.raises(UsageError, match=message):
+            compare(np.zeros(first), np.zeros(second), total_f1)
+
+
+def test_an_interval_of_columns_of_another_shape_is_refused():
+    for refuse in (np.zeros(5), np.zeros((2, 5, 3))):
+        with pytest.raises(UsageError, match=r"the columns have the shape \(.*\); expected \(D, C\)"):
+            bootstrap_intervals(refuse, f1)
+    with pytest.raises(UsageError, match=r"expected \(D, C\): of each"):
+        difference_interval(np.zeros((2, 5, 3)), np.zeros((2, 5, 3)), f1)
+
+
+def test_a_difference_of_correlations_may_be_two():
+    columns = np.ones((1, 3))
+    assert difference_interval(columns, columns, f1, bounds=Interval(-1.0, 1.0)) == [Interval(-2.0, 2.0)]
 
 
 def test_where_systems_are_alike_small_p_are_rare():
