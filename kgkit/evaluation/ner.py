@@ -94,7 +94,17 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
     if not _JSON_LINES.isdisjoint(path_suffix.lower() for path_suffix in data.suffixes):
         for gold in read_gold_documents(data):
             yield _names_of_mentions(gold, data)
-        return
+    else:
+        yield from read_column_names(data)
+
+
+def read_column_names(data: Path) -> Iterator[NamedDocument]:
+    """Yield the documents of a file in the format of CoNLL-2003, whatever it is called.
+
+    Raises (when the first document is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if a line is not a token with a tag, or there is none.
+    """
     number, documents = 0, 0
     sentences: list[list[tuple[str, str]]] = []
     for at, line in lines(data):

@@ -69,6 +69,35 @@ def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> Ran
         counts a question once for each place of a tie if it has one. Every question there must have a right
         answer, and its rows must be next to each other.
     """
+    reciprocal, average = list[float](), list[float]()
+    by_question = _right_ranks(answers, scores)
+    for right_ranks in by_question.values():
+        if right_ranks:
+            reciprocal.append(1 / right_ranks[0])
+            average.append(
+                sum(count / rank for count, rank in enumerate(right_ranks, start=1)) / len(right_ranks)
+            )
+    count = len(reciprocal)
+    return RankingScore(
+        sum(reciprocal) / max(1, count), sum(average) / max(1, count), count, len(by_question) - count
+    )
+
+
+def first_right_ranks(answers: Iterable[Answer], scores: Mapping[str, float]) -> dict[str, int]:
+    """Return the rank, from 1, of the highest right answer to each question that has one, by its key.
+
+    Args:
+        answers: as for `score_ranking`.
+        scores: likewise.
+
+    Raises:
+        UsageError: as `score_ranking` does.
+    """
+    return {qid: right[0] for qid, right in _right_ranks(answers, scores).items() if right}
+
+
+def _right_ranks(answers: Iterable[Answer], scores: Mapping[str, float]) -> dict[str, list[int]]:
+    """Return the ranks of the right answers to each question, from 1, the highest first."""
     ranked = dict[str, list[tuple[float, bool]]]()
     ids = set[str]()
     for answer in answers:
@@ -84,15 +113,7 @@ def score_ranking(answers: Iterable[Answer], scores: Mapping[str, float]) -> Ran
                 f"answer {answer.id} (question {answer.qid}) has {problem}: each needs one to be ranked"
             )
         ranked.setdefault(answer.qid, []).append((-score, answer.right))
-    reciprocal, average = list[float](), list[float]()
-    for pairs in ranked.values():
-        right_ranks = [rank for rank, (_, right) in enumerate(sorted(pairs), start=1) if right]
-        if right_ranks:
-            reciprocal.append(1 / right_ranks[0])
-            average.append(
-                sum(count / rank for count, rank in enumerate(right_ranks, start=1)) / len(right_ranks)
-            )
-    count = len(reciprocal)
-    return RankingScore(
-        sum(reciprocal) / max(1, count), sum(average) / max(1, count), count, len(ranked) - count
-    )
+    return {
+        qid: [rank for rank, (_, right) in enumerate(sorted(pairs), start=1) if right]
+        for qid, pairs in ranked.items()
+    }

@@ -166,11 +166,11 @@ def score_relations(gold: Iterable[Relation], answers: Mapping[str, str]) -> Rel
         if instance.label is None:
             raise missing_gold(f"instance {instance.id}", "relation")
         answer, count = answers.get(instance.id), count + 1
-        labelled[_bare(instance.label)] = labelled.get(_bare(instance.label), 0) + 1
+        labelled[without_direction(instance.label)] = labelled.get(without_direction(instance.label), 0) + 1
         if answer is not None:
-            predicted[_bare(answer)] = predicted.get(_bare(answer), 0) + 1
+            predicted[without_direction(answer)] = predicted.get(without_direction(answer), 0) + 1
         if answer == instance.label:
-            right[_bare(instance.label)] = right.get(_bare(instance.label), 0) + 1
+            right[without_direction(instance.label)] = right.get(without_direction(instance.label), 0) + 1
             hits += 1
     f1 = {
         name: 2 * right.get(name, 0) / (predicted.get(name, 0) + total)
@@ -180,6 +180,6 @@ def score_relations(gold: Iterable[Relation], answers: Mapping[str, str]) -> Rel
     return RelationScore(sum(f1.values()) / max(1, len(f1)), hits / max(1, count), f1, count)
 
 
-def _bare(label: str) -> str:
+def without_direction(label: str) -> str:
     """Return a relation without its direction."""
     return label.partition("(")[0]

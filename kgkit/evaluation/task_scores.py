@@ -7,7 +7,7 @@ Every function here takes examples with gold and ids that differ, and prediction
 where nothing was found.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final
 
 from kgkit.errors import UsageError
@@ -109,17 +109,24 @@ def score_answers(examples: Sequence[Example], predictions: Predictions, _: Sequ
     Raises:
         UsageError: if an example has no prediction with probabilities.
     """
-    ranks: dict[str, float] = {}
-    for name, prediction in predictions.items():
-        if isinstance(prediction.probabilities, Mapping):
-            ranks[name] = prediction.probabilities.get(RIGHT, 0.0)
-    rows = [Answer(example.id, example.group, example.gold == RIGHT) for example in examples]
-    ranking = score_ranking(rows, ranks)
+    rows, shares = ranked_answers(examples, predictions)
+    ranking = score_ranking(rows, shares)
     scores = {"mrr": ranking.mrr, "map": ranking.map, "accuracy": accuracy(examples, predictions)}
     positive = [example.gold == RIGHT for example in examples]
     if len({*positive}) == 2:
-        scores["auc"] = auc(positive, [ranks[example.id] for example in examples])
+        scores["auc"] = auc(positive, [shares[example.id] for example in examples])
     return scores
+
+
+def ranked_answers(
+    examples: Sequence[Example], predictions: Predictions
+) -> tuple[list[Answer], dict[str, float]]:
+    """Return the answers to questions, and by their ids the probabilities of `RIGHT` that rank them."""
+    shares: dict[str, float] = {}
+    for name, prediction in predictions.items():
+        if isinstance(prediction.probabilities, Mapping):
+            shares[name] = prediction.probabilities.get(RIGHT, 0.0)
+    return [Answer(example.id, example.group, example.gold == RIGHT) for example in examples], shares
 
 
 def score_tags(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:
@@ -160,12 +167,17 @@ def score_relation(examples: Sequence[Example], predictions: Predictions, labels
     """
     gold, answers = _labels(examples), _answers(predictions)
     relations = [Relation(name, "", (0, 0), (0, 0), label) for name, label in gold.items()]
-    schema = {*gold.values()} - {OTHER} or {*labels} - {OTHER}
-    if all(label.endswith(_DIRECTIONS) for label in schema):
+    if has_directions(gold.values(), labels):
         directed = score_relations(relations, answers)
         return {"macro_f1": directed.macro_f1, "accuracy": directed.accuracy}
     score = score_tacred(relations, answers)
     return {"f1": score.f1, "precision": score.precision, "recall": score.recall}
+
+
+def has_directions(gold: Iterable[str], labels: Iterable[str]) -> bool:
+    """Return whether all relations have directions: those of the gold or, if it has none, of the labels."""
+    schema = {*gold} - {OTHER} or {*labels} - {OTHER}
+    return all(label.endswith(_DIRECTIONS) for label in schema)
 
 
 def score_types(examples: Sequence[Example], predictions: Predictions, _: Sequence[str]) -> Scores:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UnknownName, UsageError, abbreviate
-from kgkit.evaluation.entity_typing import TYPES, read_typed
+from kgkit.evaluation.entity_typing import TYPES
 from kgkit.evaluation.examples import (
     Example,
     Order,
@@ -37,13 +37,23 @@ from kgkit.evaluation.examples import (
     marker_pairs,
     merge_files,
 )
-from kgkit.evaluation.fewrel import is_fewrel, read_fewrel
-from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold, opened
+from kgkit.evaluation.fewrel import is_fewrel
+from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold
 from kgkit.evaluation.labels import gold_labels, label_indices, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
-from kgkit.evaluation.relations import read_relations
-from kgkit.evaluation.tacred import read_tacred
+from kgkit.evaluation.score_columns import (
+    ScoreColumns,
+    UnitKind,
+    accuracy_columns,
+    chunk_columns,
+    correlation_columns,
+    matthews_columns,
+    reciprocal_rank_columns,
+    relation_columns,
+    type_columns,
+)
+from kgkit.evaluation.task_readers import read_relation_examples, read_typed_examples, read_wic_examples
 from kgkit.evaluation.task_records import (
     CHOICE_LAYOUT,
     LABEL_LAYOUT,
@@ -69,7 +79,6 @@ from kgkit.evaluation.task_scores import (
     score_tags,
     score_types,
 )
-from kgkit.evaluation.wic import read_pairs
 
 Reader = Callable[[Path, Path | None], Iterable[Example]]
 
@@ -95,6 +104,8 @@ class Task:
         answer: kind of its answers.
         layout: how examples are made of records.
         scorer: function from examples with gold, predictions by id, and labels to scores.
+        columns: function from examples with gold, predictions by id of each system, and labels to the columns
+            that the first score is computed of; None: it cannot be compared by a paired test.
         decides: names that the first score, which decides which epoch is kept, may have.
         reader: function that yields the examples of a file in a format of the task's own; its second argument
             is a file of gold. None where all files are of records.
@@ -105,6 +116,7 @@ class Task:
         names: marked names of the first text.
         gold_files: whether gold may stand in a file of its own.
         order: order of examples from which `hold_out` draws.
+        unit: what joins examples that change sides together in a paired test.
 
     Examples:
         >>> task = find_task("classification")
@@ -119,6 +131,7 @@ class Task:
     answer: AnswerKind
     layout: Layout
     scorer: Callable[[Sequence[Example], Predictions, Sequence[str]], Scores]
+    columns: Callable[[Sequence[Example], Sequence[Predictions], Sequence[str]], ScoreColumns] | None = None
     decides: tuple[str, ...] = ("accuracy",)
     reader: Reader | None = None
     keys: frozenset[str] = frozenset()
@@ -127,6 +140,7 @@ class Task:
     names: int = 0
     gold_files: bool = False
     order: Order = "position"
+    unit: UnitKind = "group"
 
     @property
     def markers(self) -> tuple[tuple[str, str], ...]:
@@ -392,71 +406,79 @@ class Task:
                 raise UsageError(f"two predictions have the id {prediction.id!r}: give one for each example")
         return self.scorer(examples, by_id, self.fixed or tuple(labels))
 
+    def score_columns(
+        self, examples: Sequence[Example], systems: Sequence[Sequence[Prediction]], labels: Sequence[str] = ()
+    ) -> ScoreColumns:
+        """Return the columns of the first score, for `paired_test` and intervals; see `ScoreColumns`.
+
+        Args:
+            examples: N, with gold.
+            systems: predictions of each of S systems.
+            labels: as for `score`.
+
+        Returns:
+            Columns (S, U, C) of U units: groups of examples or, of `wic`, pairs that share sentences.
+
+        Raises:
+            UsageError: as `score` does; or if the task has no columns.
+        """
+        if self.columns is None:
+            raise UsageError(f"the task {self.name} has no columns of its score to compare: see Task.columns")
+        for predictions in systems:
+            self.score(examples, predictions, labels)  # which checks them
+        by_id = [{prediction.id: prediction for prediction in predictions} for predictions in systems]
+        return self.columns(examples, by_id, self.fixed or tuple(labels)).by_unit(examples, self.unit)
+
     def _check_kind(self, value: object, what: str) -> None:
         kind, name = _TYPES[self.answer]
         if not isinstance(value, kind) or isinstance(value, bool):
             raise UsageError(f"{what} is {abbreviate(repr(value))}; in the task {self.name} it is {name}")
 
 
-# -- readers ----------------------------------------------------------------
-
-
-def _read_wic(path: Path, gold: Path | None) -> Iterator[Example]:
-    for pair in read_pairs(path, gold):
-        label = None if pair.label is None else SAME[pair.label]
-        yield Example(pair.id, (pair.first, pair.second), gold=label)
-
-
-def _read_relation(path: Path, _: Path | None) -> Iterator[Example]:
-    with opened(path) as stream:
-        begin = stream.read(4096).removeprefix(b"\xef\xbb\xbf").lstrip()
-    readers = {b"[": read_tacred, b"{": read_fewrel}
-    for row in readers.get(begin[:1], read_relations)(path):
-        types = (("SUBJECT", row.first_type), ("OBJECT", row.second_type))
-        tail = tuple(f"[{role}={kind}]" for role, kind in types if kind)
-        marks = (row.first, row.second)
-        yield Example(row.id, (row.text,), marks, tail=tail, group=row.pair, gold=row.label)
-
-
-def _read_typing(path: Path, _: Path | None) -> Iterator[Example]:
-    for row in read_typed(path):
-        yield Example(row.id, (row.text,), (row.span,), gold=row.types)
-
-
 # -- the table --------------------------------------------------------------
 
 _ROWS: Final = (
-    Task(name="classification", answer="label", layout=LABEL_LAYOUT, scorer=score_labels, order="id"),
+    Task(
+        name="classification", answer="label", layout=LABEL_LAYOUT, scorer=score_labels,
+        columns=accuracy_columns, order="id",
+    ),
     Task(
         name="acceptability", answer="label", layout=LABEL_LAYOUT, scorer=score_acceptability,
-        decides=("matthews",),
+        columns=matthews_columns, decides=("matthews",),
     ),
-    Task(name="pair", answer="label", layout=PAIR_LAYOUT, scorer=score_labels, order="id"),
     Task(
-        name="ranking", answer="label", layout=RANKING_LAYOUT, scorer=score_answers, decides=("mrr",),
+        name="pair", answer="label", layout=PAIR_LAYOUT, scorer=score_labels, columns=accuracy_columns,
         order="id",
     ),
     Task(
-        name="tagging", answer="tags", layout=TAGS_LAYOUT, scorer=score_tags, decides=("f1",),
-        order="id",
+        name="ranking", answer="label", layout=RANKING_LAYOUT, scorer=score_answers,
+        columns=reciprocal_rank_columns, decides=("mrr",), order="id",
     ),
     Task(
-        name="wic", answer="label", layout=WIC_LAYOUT, scorer=score_same, reader=_read_wic,
-        keys=frozenset({"text"}), fixed=tuple(sorted(SAME.values())), gold_files=True,
+        name="tagging", answer="tags", layout=TAGS_LAYOUT, scorer=score_tags, columns=chunk_columns,
+        decides=("f1",), order="id",
+    ),
+    Task(
+        name="wic", answer="label", layout=WIC_LAYOUT, scorer=score_same, columns=accuracy_columns,
+        reader=read_wic_examples, keys=frozenset({"text"}), fixed=tuple(sorted(SAME.values())),
+        gold_files=True, unit="text",
     ),
     Task(
         name="relation", answer="label", layout=RELATION_LAYOUT, scorer=score_relation,
-        decides=("macro_f1", "f1"), reader=_read_relation, names=2, is_own=is_fewrel,
+        columns=relation_columns, decides=("macro_f1", "f1"), reader=read_relation_examples, names=2,
+        is_own=is_fewrel,
     ),
     Task(
-        name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, decides=("f1",),
-        reader=_read_typing, keys=frozenset({"mention_span"}), fixed=TYPES, names=1,
+        name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, columns=type_columns,
+        decides=("f1",), reader=read_typed_examples, keys=frozenset({"mention_span"}), fixed=TYPES, names=1,
     ),
     Task(
         name="regression", answer="number", layout=NUMBER_LAYOUT, scorer=score_numbers,
-        decides=("mean_correlation",),
+        columns=correlation_columns, decides=("mean_correlation",),
     ),
-    Task(name="choice", answer="choice", layout=CHOICE_LAYOUT, scorer=score_choices),
+    Task(
+        name="choice", answer="choice", layout=CHOICE_LAYOUT, scorer=score_choices, columns=accuracy_columns
+    ),
 )  # fmt: skip
 
 TASKS: Final[Mapping[str, Task]] = MappingProxyType({row.name: row for row in _ROWS})

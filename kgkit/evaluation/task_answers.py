@@ -1,0 +1,203 @@
+"""Files of answers to the examples of tasks, as `kgkit evaluate TASK` writes and reads them.
+
+A line is an id and an answer; of several data sets the name of the set stands first:
+
+    ID <TAB> ANSWER
+    SET <TAB> ID <TAB> ANSWER
+
+An answer is a label; types with commas between; tags with spaces between; a number; the index of a choice,
+from 0; of `ranking` the probability that a text answers the question. A file may be compressed (`.xz`,
+`.bz2`, `.gz`).
+"""
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import NamedTuple
+
+from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.evaluation.examples import Example, Prediction
+from kgkit.evaluation.files import lines, written
+from kgkit.evaluation.labels import gold_labels, list_labels, short_label
+from kgkit.evaluation.ner import OUTSIDE, chunks
+from kgkit.evaluation.task_scores import RIGHT
+from kgkit.evaluation.tasks import Task
+
+
+class AnswerLine(NamedTuple):
+    """An answer of a file.
+
+    Attributes:
+        number: number of its line, from 1.
+        prediction: the answer; of `ranking` with the probability of `RIGHT`.
+    """
+
+    number: int
+    prediction: Prediction
+
+
+def write_answers(path: Path, task: Task, answers: Mapping[str, Sequence[Prediction]]) -> None:
+    """Write the answers to each data set, whose name stands before each id if there are several.
+
+    Raises:
+        NotThere: if there is no folder to put the file in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    with written(path) as file:
+        for name, predictions in answers.items():
+            before = f"{name}\t" if len(answers) > 1 else ""
+            for prediction in predictions:
+                file.write(f"{before}{prediction.id}\t{answer_text(task, prediction)}\n".encode())
+
+
+def answer_text(task: Task, prediction: Prediction) -> str:
+    """Return an answer as a line has it: of ranking the probability that it is right."""
+    answer, probabilities = prediction.answer, prediction.probabilities
+    if task.name == "ranking" and isinstance(probabilities, Mapping):
+        return f"{probabilities.get(RIGHT, 0.0):.9g}"
+    if isinstance(answer, frozenset):
+        return ",".join(sorted(answer))
+    if isinstance(answer, tuple):
+        return " ".join(answer)
+    return f"{answer:.9g}" if isinstance(answer, float) else str(answer)
+
+
+def parse_answer(task: Task, example: Example, text: str) -> Prediction:
+    """Return the answer to an example that a line has, the reverse of `answer_text`.
+
+    Raises:
+        UsageError: if the text is no answer to it.
+    """
+    if task.name == "ranking":
+        share = _number(text)
+        if not 0 <= share <= 1:
+            raise UsageError(f"expected the probability that it is right, in [0, 1], found {_shown(text)}")
+        return Prediction(example.id, RIGHT if share > 0.5 else "0", {RIGHT: share})
+    if task.answer == "number":
+        return Prediction(example.id, _number(text))
+    if task.answer == "choice":
+        if not (text.isascii() and text.isdigit() and int(text) < len(example.choices)):
+            raise UsageError(
+                f"expected the index of a choice, 0 to {len(example.choices) - 1}, found {_shown(text)}"
+            )
+        return Prediction(example.id, int(text))
+    if task.answer == "labels":
+        return Prediction(example.id, frozenset(text.split(",")) - {""})
+    if task.answer == "tags":
+        tags = tuple(text.split(" ")) if text else ()
+        if len(tags) != len(example.tokens):
+            raise UsageError(f"expected {len(example.tokens)} tags, one for each token, found {len(tags)}")
+        chunks(tags)
+        return Prediction(example.id, tags)
+    return Prediction(example.id, text)
+
+
+def read_answers(
+    path: Path, task: Task, sets: Mapping[str, Sequence[Example]]
+) -> dict[str, list[AnswerLine]]:
+    """Return the answers of a file to each data set, in the order of its examples.
+
+    Args:
+        path: the file.
+        task: of the examples.
+        sets: examples by the name of their set; all need an answer.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or is empty; if a line has other fields, an id that the data do not
+            have or that comes twice, or what is no answer.
+        UsageError: if an example has no answer.
+    """
+    examples = {name: {example.id: example for example in rows} for name, rows in sets.items()}
+    answers: dict[str, dict[str, AnswerLine]] = {name: {} for name in sets}
+    shape = "ID<tab>ANSWER" if len(sets) == 1 else "SET<tab>ID<tab>ANSWER, as there are several sets"
+    for number, line in lines(path):
+        fields = line.split("\t")
+        if len(fields) != (2 if len(sets) == 1 else 3):
+            raise SourceError(
+                f"expected {shape}; --predictions writes such a file, for the same --data: found "
+                f"{len(fields)} fields",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        *names, key, text = fields
+        name = names[0] if names else next(iter(sets))
+        if name not in sets:
+            raise SourceError(
+                f"no set is called {_shown(name)}, they are {', '.join(sets)}: give the answers to the same "
+                "--data",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        if (example := examples[name].get(key)) is None:
+            raise SourceError(
+                f"no example of {name} has the id {_shown(key)}: give the answers to the same --data",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        if (other := answers[name].get(key)) is not None:
+            raise SourceError(
+                f"the id {_shown(key)} has an answer on line {other.number} already: leave out one of them",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        try:
+            answers[name][key] = AnswerLine(number, parse_answer(task, example, text))
+        except UsageError as error:
+            message = f"the answer to {_shown(key)}: {error}"
+            raise SourceError(message, path=path, line=number, text=line) from None
+    if not any(answers.values()):
+        raise SourceError(f"no answer in it: expected lines of {shape}", path=path)
+    for name, rows in sets.items():
+        if missing := [example.id for example in rows if example.id not in answers[name]]:
+            raise UsageError(
+                f"{path} has no answer to {len(missing):,} of the {len(rows):,} examples of {name}, the "
+                f"first is {missing[0]}: let --predictions write it anew, for the same --data"
+            )
+    return {name: [answers[name][example.id] for example in rows] for name, rows in sets.items()}
+
+
+def check_answer_labels(
+    path: Path, task: Task, answers: Sequence[AnswerLine], examples: Sequence[Example], labels: Sequence[str]
+) -> None:
+    """Refuse labels that the task does not have: of tags those of names, without B- and I-.
+
+    Args:
+        path: file of the answers.
+        task: of the examples.
+        answers: of the file.
+        examples: what is answered; labels of their gold may be answered.
+        labels: further labels, such as those that a model chooses from.
+
+    Raises:
+        SourceError: for the first answer with another label.
+    """
+    if task.answer in ("number", "choice") or task.name == "ranking":
+        return
+    kinds = _kinds(
+        task, {*(task.fixed or labels), *(label for each in examples for label in gold_labels(each))}
+    )
+    for number, prediction in answers:
+        if strange := sorted(_kinds(task, {*gold_labels(Example("", (), gold=prediction.answer))}) - kinds):
+            raise SourceError(
+                f"the answer to {_shown(prediction.id)} is {short_label(strange[0])!r}, which is no label of "
+                f"the task; these are {list_labels(sorted(kinds))}: give the answers to the same --data",
+                path=path, line=number,
+            )  # fmt: skip
+
+
+def _kinds(task: Task, labels: Set[str]) -> set[str]:
+    """Return labels; of tags the types of names."""
+    if task.answer != "tags":
+        return {*labels}
+    return {label.partition("-")[2] for label in labels if label != OUTSIDE}
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"expected a number, found {_shown(text)}")
+    return value
+
+
+def _shown(text: str) -> str:
+    return abbreviate(repr(text))
