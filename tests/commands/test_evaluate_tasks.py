@@ -270,6 +270,105 @@ def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_pa
     assert set(answers_in(place).values()) <= {"eats:fruit", "no_relation"}
 
 
+# -- beside another system --------------------------------------------------
+
+TWICE = (("wic", "wic", "wic.txt", ("--gold", "wic.gold.txt"), "accuracy"),
+         ("relation", "relation", "semeval.txt", (), "macro_f1"),
+         ("relation", "tacred", "tacred.json", (), "f1"),
+         ("typing", "typing", "types.jsonl", (), "f1"),
+         ("classification", "classification", "texts.tsv", (), "accuracy"))  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "model", "data", "more", "metric"), TWICE)
+def test_a_model_does_not_differ_from_its_own_answers(evaluate, tmp_path, task, model, data, more, metric):
+    path = tmp_path / "own.txt.gz"
+    args = ("--data", data, *more, "--json")
+    assert evaluate(task, *args, "--predictions", path, model=model).code == 0
+    done = evaluate(task, *args, "--versus", path, model=model)
+    assert done.code == 0, done.err
+    [scored] = json.loads(done.out)["sets"]
+    assert [*scored["versus"]] == [metric]
+    score = scored[metric]
+    assert scored["versus"][metric] == {
+        "score": pytest.approx(score), "versus": pytest.approx(score), "difference": 0,
+        "interval": [0, 0], "p": 1,
+    }  # fmt: skip
+
+
+def test_another_system_is_compared_set_by_set(evaluate, files, tmp_path):
+    gold = {
+        name: [line.split("\t")[1] for line in files[f"{name}.tsv"].read_text().splitlines()[1:]]
+        for name in ("texts", "others")
+    }
+    other = tmp_path / "other.txt"
+    other.write_text(
+        "".join(f"{name}\t{n}\t{label}\n" for name, own in gold.items() for n, label in enumerate(own, 2))
+    )
+    args = ("--data", "texts.tsv", "--data", "others.tsv", "--versus", other)
+    done = evaluate("classification", *args, "--json")
+    assert done.code == 0, done.err
+    for scored in json.loads(done.out)["sets"]:
+        own = scored["versus"]["accuracy"]
+        assert (own["versus"], own["score"]) == (1, scored["accuracy"])
+        assert own["difference"] == pytest.approx(scored["accuracy"] - 1)
+        assert own["interval"][0] <= own["difference"] <= own["interval"][1] and 0 < own["p"] <= 1
+        wrong = round(COUNT * (1 - scored["accuracy"]))  # all against the model, or all for it
+        assert own["p"] == pytest.approx(min(1, 2 / 2**wrong))
+    table = [line.split("\t") for line in evaluate("classification", *args).out.splitlines()]
+    rows = table[table.index(["data", "metric", "versus", "score", "difference", "95 %", "p"]) + 1 :]
+    assert [row[:3] for row in rows] == [[name, "accuracy", "100.00"] for name in gold]
+
+
+def lines_of(count=COUNT, answer="yes"):
+    return [f"{n}\t{answer}\n" for n in range(2, count + 2)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "message"),
+    [
+        ([], 1, "other.txt: no answer in it: expected lines of ID<tab>ANSWER"),
+        (lines_of(COUNT - 2), 2,
+         "other.txt has no answer to 2 of the 12 examples of texts, the first is 12: let --predictions"),
+        ([*lines_of(), "99\tyes\n"], 1,
+         "other.txt:13: no example of texts has the id '99': give the answers to the same --data"),
+        ([*lines_of(), "3\tno\n"], 1, "other.txt:13: the id '3' has an answer on line 2 already"),
+        ([*lines_of()[:-1], "13\tperhaps\n"], 1,
+         "other.txt:12: the answer to '13' is 'perhaps', which is no label of the task; these are no, yes"),
+        (["texts\t2\tyes\n"], 1, "other.txt:1: expected ID<tab>ANSWER; --predictions writes such a file"),
+        (["2 yes\n"], 1, "other.txt:1: expected ID<tab>ANSWER"),
+        (["\xff"], 1, "other.txt:1: not UTF-8"),
+        (None, 3, "no file"),
+    ],
+)  # fmt: skip
+def test_a_file_that_has_no_answers_to_the_examples_is_refused(evaluate, tmp_path, lines, code, message):
+    other = tmp_path / "other.txt"
+    if lines is not None:
+        other.write_text("".join(lines), encoding="latin-1")
+    out = tmp_path / "out.txt"
+    done = evaluate("classification", "--data", "texts.tsv", "--versus", other, "--predictions", out)
+    assert (done.code, done.out) == (code, ""), done.err
+    assert message in done.err and not out.exists()
+
+
+def test_the_set_of_an_answer_has_a_name_of_the_data(evaluate, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("else\t2\tyes\n")
+    done = evaluate("classification", "--data", "texts.tsv", "--data", "others.tsv", "--versus", other)
+    assert (done.code, done.out) == (1, "")
+    assert "other.txt:1: no set is called 'else', they are texts, others: give" in done.err
+
+
+def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate, tmp_path):
+    other = tmp_path / "other.txt"
+    other.write_text("".join(lines_of()))
+    done = evaluate("classification", "--data", "texts.tsv", "--versus", other, "--predictions", other)
+    assert done.code == 2 and "other.txt is one of the files to read; write to another file" in done.err
+    done = evaluate(
+        "classification", "--data", "bare.tsv", "--versus", other, "--predictions", tmp_path / "o"
+    )
+    assert done.code == 2 and "no labels, so there is nothing to compare with" in done.err
+
+
 # -- what is refused --------------------------------------------------------
 
 

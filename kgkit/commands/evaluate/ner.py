@@ -1,10 +1,12 @@
 """`kgkit evaluate ner`: score a tagger on finding names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DataOption,
@@ -18,9 +20,10 @@ from kgkit.commands.options import (
     TypePriorOption,
 )
 from kgkit.commands.output import number, plain, typed, write_json, write_line
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.ner import NameScores
+    from kgkit.evaluation.ner import Name, NamedDocument, NameScores, WriteNames
 
 
 def ner(
@@ -30,6 +33,7 @@ def ner(
     posterior: PosteriorOption = None,
     device: DeviceOption = "auto",
     predictions: PredictionsOption = None,
+    versus: VersusOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,
@@ -37,6 +41,8 @@ def ner(
     """Score a tagger on finding names, as conlleval does: span and type must be right.
 
     The table also has the scores of each type, of spans without types, and of the types of tokens.
+    --versus reads the tags of another tagger, a file as --predictions writes it, and compares F1 by
+    a paired test over documents, of a file without documents over sentences.
     """
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
@@ -45,8 +51,10 @@ def ner(
     from kgkit.linking.tagger import score_tagger
     from kgkit.models.registering import trained_model_name
 
-    check_sets(data, predictions)
+    check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    names = set_names(data, ".txt", ".conll")
+    compared = None if versus is None else _Compared(versus, names, data)
     tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior, posterior=posterior)
     options = {"type_prior": type_prior, "posterior": posterior}
     scores: list[tuple[str, NameScores]] = []
@@ -56,15 +64,21 @@ def ner(
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))
-        for name, path in zip(set_names(data, ".txt", ".conll"), data, strict=True):
+        for name, path in zip(names, data, strict=True):
             tell(name)
-            scores.append((name, score_tagger(tagger, read_names(path), write)))
+            if compared is None:
+                scores.append((name, score_tagger(tagger, read_names(path), write)))
+            else:
+                scores.append(
+                    (name, score_tagger(tagger, compared.documents[name], compared.writing(name, write)))
+                )
         together = sum((score for _, score in scores), NameScores())
         shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
         for name, score in shown:
             record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
             record.score("ner", name, "token f1", score.tokens.f1, score.tokens.gold)
+    differences = {} if compared is None else compared.compare()
     gold_types = {kind for kind, score in together.by_type.items() if score.gold}
     if gold_types and tagger.types and not gold_types & {*tagger.types}:
         messages.write(
@@ -76,16 +90,74 @@ def ner(
             {
                 "model": tagger.name,
                 "sets": [
-                    {"name": name, "data": str(path), **score.as_dict()}
+                    {"name": name, "data": str(path), **score.as_dict(), **_versus_field(differences, name)}
                     for (name, score), path in zip(scores, data, strict=True)
                 ],
-                "together": together.as_dict(),
+                "together": {**together.as_dict(), **_versus_field(differences, TOGETHER)},
             }
         )
     else:
         _write(shown, tagger.name)
+        if differences:
+            write_line()
+            write_compared({name: differences[name] for name, _ in shown})
     if predictions is not None:
         messages.write(f"{together.overall.predicted:,} names: {predictions}")
+
+
+class _Compared:
+    """Names that another tagger found in the documents of the data sets, beside those of the tagger.
+
+    Args:
+        path: file of them.
+        names: names of the data sets.
+        data: files of them.
+
+    Attributes:
+        documents: documents of each set, by its name, with the names of the gold.
+
+    Raises:
+        SourceError: if it is no file of names in these documents.
+        UsageError: if a data set is there twice.
+    """
+
+    def __init__(self, path: Path, names: Sequence[str], data: Sequence[Path]) -> None:
+        from kgkit.evaluation.name_columns import read_predicted_names
+        from kgkit.evaluation.ner import read_names
+
+        if len({*names}) < len(data):
+            raise UsageError("a file is named twice with --data: once will do")
+        self.documents = {name: list(read_names(file)) for name, file in zip(names, data, strict=True)}
+        self._other = read_predicted_names(path, self.documents)
+        self._own: dict[str, list[list[Name]]] = {name: [] for name in names}
+
+    def writing(self, name: str, write: "WriteNames | None") -> "WriteNames":
+        """Return what keeps the names of each document of a set, and writes them where that is wanted."""
+
+        def keep(gold: "NamedDocument", predicted: "Sequence[Name]") -> None:
+            self._own[name].append([*predicted])
+            if write is not None:
+                write(gold, predicted)
+
+        return keep
+
+    def compare(self) -> dict[str, dict[str, Any]]:
+        """Return how F1 of each set, and of all together, differs from the other tagger's, for JSON."""
+        import numpy as np
+
+        from kgkit.evaluation.name_columns import name_columns
+
+        columns = {
+            name: name_columns(documents, [self._other[name], self._own[name]])
+            for name, documents in self.documents.items()
+        }
+        first = next(iter(columns.values()))
+        every = first._replace(columns=np.concatenate([each.columns for each in columns.values()], 1))
+        return {name: compare_columns(each) for name, each in (columns | {TOGETHER: every}).items()}
+
+
+def _versus_field(differences: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    return {"versus": differences[name]} if differences else {}
 
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:

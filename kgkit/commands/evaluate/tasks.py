@@ -4,18 +4,20 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
 from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
+from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption, repeated
-from kgkit.commands.output import number, typed, write_json
+from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.evaluation.examples import Example, Prediction
+    from kgkit.evaluation.task_answers import AnswerLine
     from kgkit.evaluation.tasks import Task
     from kgkit.home import Home
 
@@ -76,6 +78,67 @@ class _Set(NamedTuple):
         return any(example.gold is not None for example in self.examples)
 
 
+class _Compared:
+    """The answers of another system to the examples of the data sets.
+
+    Args:
+        path: file of them.
+        task: of the examples.
+        sets: the data sets.
+
+    Raises:
+        SourceError, UsageError: if it is no file of answers to them, or there is no label to score them by.
+    """
+
+    def __init__(self, path: Path, task: "Task", sets: Sequence[_Set]) -> None:
+        from kgkit.evaluation.task_answers import read_answers
+
+        if not any(data_set.labelled for data_set in sets):
+            raise UsageError(
+                f"the examples have no labels, so there is nothing to compare with {path}: leave out "
+                "--versus, or name data with labels"
+            )
+        self.path, self.task, self.sets = path, task, sets
+        self._answers: dict[str, list[AnswerLine]] = read_answers(
+            path, task, {name: examples for name, _, examples in sets}
+        )
+
+    def check(self, labels: Sequence[str]) -> None:
+        """Refuse answers that are labels neither of the data nor of the model, before anything is computed.
+
+        Raises:
+            SourceError: for the first one.
+        """
+        from kgkit.evaluation.task_answers import check_answer_labels
+
+        examples = [example for _, _, rows in self.sets for example in rows]
+        for answers in self._answers.values():
+            check_answer_labels(self.path, self.task, answers, examples, labels)
+
+    def compare(
+        self, name: str, examples: "Sequence[Example]", own: "Sequence[Prediction]", labels: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return how the first score of a set differs from the other system's, by its name, for JSON.
+
+        Numbers are compared as a file has them, so that a model does not differ from its own file.
+
+        Args:
+            name: name of the set.
+            examples: its examples.
+            own: predictions of the model.
+            labels: of the model.
+        """
+        from kgkit.evaluation.task_answers import answer_text, parse_answer
+
+        by_id = {example.id: example for example in examples}
+        written = [
+            parse_answer(self.task, by_id[prediction.id], answer_text(self.task, prediction))
+            for prediction in own
+        ]
+        other = [line.prediction for line in self._answers[name]]
+        return compare_columns(self.task.score_columns(examples, [other, written], labels))
+
+
 def task_command(task: str) -> Callable[..., None]:
     """Return the command that scores models on a task."""
 
@@ -84,13 +147,17 @@ def task_command(task: str) -> Callable[..., None]:
         model: ModelOption,
         gold: GoldOption = None,
         predictions: AnswersOption = None,
+        versus: VersusOption = None,
         batch: BatchOption = 32,
         device: DeviceOption = "auto",
         home: HomeOption = None,
         as_json: JSONOption = False,
         quiet: QuietOption = False,
     ) -> None:
-        _score(task, data, gold or [], model, predictions, batch, device, home, as_json=as_json, quiet=quiet)
+        _score(
+            task, data, gold or [], model, predictions, versus, batch, device, home, as_json=as_json,
+            quiet=quiet,
+        )  # fmt: skip
 
     if task not in _WITH_GOLD:
         options = inspect.signature(evaluate)
@@ -105,6 +172,7 @@ def _score(
     gold: list[Path],
     model: str,
     predictions: Path | None,
+    versus: Path | None,
     batch: int,
     device: str,
     home: Path | None,
@@ -114,13 +182,14 @@ def _score(
 ) -> None:
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.files import check_gold_files
+    from kgkit.evaluation.task_answers import write_answers
     from kgkit.home import Home
     from kgkit.models.opening import open_model
     from kgkit.models.registering import trained_model_name
 
     if gold:
         check_gold_files(data, gold)
-    check_sets([*data, *gold], predictions)
+    check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     task = _task_of(model, task_name, where)
     sets = _read(task, data, gold)
@@ -130,7 +199,9 @@ def _score(
             "the examples have no labels, so there is nothing to score: name "
             f"{hint}a file for the answers with --predictions"
         )
+    compared = None if versus is None else _Compared(versus, task, sets)
     answers: dict[str, list[Prediction]] = {}
+    differences: dict[str, dict[str, Any]] = {}
     scores: dict[str, dict[str, float]] = {}
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
@@ -143,6 +214,8 @@ def _score(
     ):
         if predictions is not None:
             _check_writable(sets, predictor.labels)
+        if compared is not None:
+            compared.check(predictor.labels)
         for name, _, examples in sets:
 
             def show(count: int, total: int, name: str = name) -> None:
@@ -150,20 +223,26 @@ def _score(
 
             answers[name] = predictor.answers(examples, size=batch, progress=show)
         if predictions is not None:  # first: whatever scoring says, the answers are there
-            _write_answers(predictions, task, answers)
+            write_answers(predictions, task, answers)
         for name, path, examples in (data_set for data_set in sets if data_set.labelled):
             _check_labels(model, path, examples, predictor.labels)
             scores[name] = task.score(examples, answers[name], predictor.labels)
             for metric, value in scores[name].items():
                 record.score(task.name, name, metric, value, len(examples))
+            if compared is not None:
+                differences[name] = compared.compare(name, examples, answers[name], predictor.labels)
     if as_json:
         rows = [
-            {"name": name, "data": str(path), "examples": len(examples), **scores.get(name, {})}
+            {"name": name, "data": str(path), "examples": len(examples), **scores.get(name, {}),
+             **({"versus": differences[name]} if name in differences else {})}
             for name, path, examples in sets
-        ]
+        ]  # fmt: skip
         write_json({"model": model, "task": task.name, "sets": rows})
     elif scores:
         _write_table(sets, scores)
+        if differences:
+            write_line()
+            write_compared(differences)
     if unlabelled := [data_set.name for data_set in sets if not data_set.labelled]:
         messages.write(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
     if predictions is not None:
@@ -245,28 +324,3 @@ def _check_writable(sets: Sequence[_Set], labels: Sequence[str]) -> None:
                 f"{what} is {abbreviate(repr(strange))}: the lines of --predictions have tabs between their "
                 "fields, so that none may be within; `kgkit predict` writes JSON"
             )
-
-
-def _write_answers(path: Path, task: "Task", answers: "Mapping[str, Sequence[Prediction]]") -> None:
-    """Write the answers of each set: ids are its own, and so stand behind its name if there are several."""
-    from kgkit.evaluation.files import written
-
-    with written(path) as file:
-        for name, predictions in answers.items():
-            before = f"{name}\t" if len(answers) > 1 else ""
-            for prediction in predictions:
-                file.write(f"{before}{prediction.id}\t{_answer(task, prediction)}\n".encode())
-
-
-def _answer(task: "Task", prediction: "Prediction") -> str:
-    """Return an answer as a line has it: of ranking the probability that it is right."""
-    from kgkit.evaluation.task_scores import RIGHT
-
-    answer, probabilities = prediction.answer, prediction.probabilities
-    if task.name == "ranking" and isinstance(probabilities, Mapping):
-        return f"{probabilities.get(RIGHT, 0.0):.9g}"
-    if isinstance(answer, frozenset):
-        return ",".join(sorted(answer))
-    if isinstance(answer, tuple):
-        return " ".join(answer)
-    return f"{answer:.9g}" if isinstance(answer, float) else str(answer)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kgkit.commands.evaluate.sets import percents
+from kgkit.commands.evaluate.sets import percents, write_scores
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from kgkit.evaluation.significance import Statistic
+    from kgkit.evaluation.score_columns import ScoreColumns
+    from kgkit.evaluation.significance import Interval, Statistic
 
 VersusOption = Annotated[
     Path | None,
@@ -26,6 +27,10 @@ VersusOption = Annotated[
 
 VERSUS_HEADINGS: Final = "F1 versus", "F1", "difference", "95 %", "p"
 """Headings of the columns of `versus_row`."""
+
+
+SCORE_HEADINGS: Final = "versus", "score", *VERSUS_HEADINGS[2:]
+"""The same for scores of several names, which stand in a column of their own."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ def compare_systems(
     second: "NDArray[np.float64]",
     ratios: "Statistic",
     indices: Mapping[str, int],
+    bounds: "Interval | None" = None,
 ) -> dict[str, dict[str, Any]]:
     """Return how the second system's ratios differ from the first's, by name, for JSON.
 
@@ -59,10 +65,11 @@ def compare_systems(
         second: (D, C) columns of the same documents, by the model.
         ratios: function from sums (…, C) to ratios (…, K).
         indices: numbers of the ratios to compare, by name.
+        bounds: least and greatest value of a ratio; None: 0 and 1.
     """
-    from kgkit.evaluation.significance import difference_interval, paired_test
+    from kgkit.evaluation.significance import UNIT, difference_interval, paired_test
 
-    intervals = difference_interval(first, second, ratios)
+    intervals = difference_interval(first, second, ratios, bounds=bounds or UNIT)
     compared = {}
     for name, index in indices.items():
         versus, score = (float(ratios(columns.sum(0))[index]) for columns in (first, second))
@@ -77,3 +84,26 @@ def versus_row(compared: Mapping[str, Any]) -> list[str]:
     """Return a row of the table: both scores in hundredths, their difference, its interval, and p."""
     shares = percents(compared["versus"], compared["score"], compared["difference"])
     return [*shares, " to ".join(percents(*compared["interval"])), f"{compared['p']:.4f}"]
+
+
+def compare_columns(scores: "ScoreColumns") -> dict[str, Any]:
+    """Return how the second system's score differs from the first's, by its name, for JSON.
+
+    Args:
+        scores: columns (2, U, C) of the system that is compared with, and of the model.
+    """
+
+    def ratios(sums: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        return scores.statistic(sums)[..., None]
+
+    versus, own = scores.columns
+    return compare_systems(versus, own, ratios, {scores.metric: 0}, scores.bounds)
+
+
+def write_compared(sets: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write a table of how the scores of data sets differ, as `compare_columns` has them, by set."""
+    rows = (
+        (name, [(metric.replace("_", " "), *versus_row(own)) for metric, own in compared.items()])
+        for name, compared in sets.items()
+    )
+    write_scores(["metric"], SCORE_HEADINGS, rows)
