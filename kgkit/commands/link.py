@@ -169,15 +169,19 @@ def link(
 def _model_reporter(
     models: Mapping[str, str], kbs: "Iterable[KnowledgeBase]", messages: Messages
 ) -> Callable[[str], None]:
-    """Return what names the model that links, where `auto` has chosen it."""
-    from kgkit.linking.auto import MODEL_VARIABLE
+    """Return what names the model that links, and why it does, where `auto` has chosen it."""
+    from kgkit.linking.auto import MODEL_VARIABLE, describe_choice
 
     def report(name: str) -> None:
-        if "auto" in models.values() and MODEL_VARIABLE not in os.environ:
-            subject = ", ".join(each.name for each in kbs)
-            messages.write(
-                f"model: {name.removesuffix('+graph')}, the best for {subject}; --model takes another"
-            )
+        if os.environ.get(MODEL_VARIABLE):
+            return
+        names = [pair.partition("=")[-1] for pair in name.split(", ")] if len(models) > 1 else [name]
+        for kb, model, taken in zip(kbs, models.values(), names, strict=True):
+            if model == "auto":
+                taken = taken.removesuffix("+graph")
+                messages.write(
+                    f"model: {taken}, {describe_choice(kb, taken)}; --model or $KGKIT_MODEL takes another"
+                )
 
     return report
 

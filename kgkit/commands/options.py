@@ -98,8 +98,8 @@ LinkModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="What scores the candidates: auto (the best that is here for the KB, unless $KGKIT_MODEL names "
-        "one), prior, gloss, or a trained linker; `kgkit models list` names them.",
+        help="What scores the candidates: auto ($KGKIT_MODEL, else what was trained last for the KB, else "
+        "what needs no training), prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
 ]
 TaggerOption = Annotated[

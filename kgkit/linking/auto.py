@@ -1,9 +1,10 @@
-"""The model `auto`: the best linker that is there for a knowledge base.
+"""The model `auto`: the linker that is taken for a knowledge base where nobody names one.
 
 In this order, and the first that can be opened is taken:
 
     $KGKIT_MODEL    a model that the variable names; there is no other choice then
-    trained         of the linkers that were trained for this build, or one that it extends, the latest
+    trained         of the linkers that were trained for this build, or one that it extends, the one trained
+                    last, however good it is; a control is none
     wsd-minilm      where the knowledge base is WordNet and the encoder is installed
     gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
     prior
@@ -14,11 +15,11 @@ taken only where it is named: nothing says which one suits it.
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,13 +40,14 @@ INSTALL: Final = "pip install 'kgkit[models]'"
 
 _WORDNET: Final = "wordnet"  # the builder
 _SAMPLE: Final = 256  # entities that are looked at for descriptions
+_CONTROLS: Final = ("control", "zero_vectors", "random_vectors")  # settings of trainings without knowledge
 _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
 
 log = logging.getLogger(__name__)
 
 
 def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = True) -> Iterator[str]:
-    """Yield the names of models for *kb*, the best first; `prior` is the last.
+    """Yield the names of models for *kb*, in the order in which they are tried; `prior` is the last.
 
     Args:
         kb: knowledge base that is linked to.
@@ -73,8 +75,34 @@ def trained_linkers(kb: KnowledgeBase) -> list[str]:
     """Return the names of the linkers that were trained for the build of *kb*, the latest first.
 
     Only models that are mainly linkers count, of whatever kind, that were trained for this build or for one
-    that it extends.
+    that it extends, and that are no controls.
     """
+    return [*_training_dates(kb)]
+
+
+def describe_choice(kb: KnowledgeBase, model: str) -> str:
+    """Say why `auto` takes *model* for *kb*, in words that stand behind its name.
+
+    Args:
+        kb: knowledge base that is linked to.
+        model: one of `auto_models`.
+    """
+    dates = _training_dates(kb)
+    if model in dates:
+        # A later one that cannot be opened has given way.
+        rule = "trained last" if model == next(iter(dates)) else "trained"
+        return f"{rule} for {kb.name} ({dates[model][:10]})"
+    match model:
+        case "prior":
+            return "which needs no training"
+        case "gloss":
+            return "which reads descriptions and needs no training"
+        case _:
+            return f"which comes with kgkit for {_WORDNET}"
+
+
+def _training_dates(kb: KnowledgeBase) -> dict[str, str]:
+    """Return when the linkers of `trained_linkers` were trained, by name, the latest first."""
     from kgkit.kb.lineage import ancestry
 
     home = Home(kb.home.path.parents[1])
@@ -85,10 +113,21 @@ def trained_linkers(kb: KnowledgeBase) -> list[str]:
             header = read_header(folder)
             if header.needs.kbs.get(kb.name) not in builds:
                 continue
+            if _is_control(header.config):
+                continue
             kind = find_kind(header, folder)
             if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
                 linkers.append((header.created, name))
-    return [name for _, name in sorted(linkers, reverse=True)]
+    return {name: created for created, name in sorted(linkers, reverse=True)}
+
+
+def _is_control(config: Mapping[str, Any]) -> bool:
+    """Say whether a model was trained without the knowledge that others of its kind read.
+
+    Linkers of several parts have the settings of each: `{"ridge": {…}, "head": {"control": true, …}}`.
+    """
+    parts = [config, *(part for part in config.values() if isinstance(part, Mapping))]
+    return any(part.get(name) is True for part in parts for name in _CONTROLS)
 
 
 def encoder_is_installed() -> bool:

@@ -81,8 +81,8 @@ def link(
             names to models, as `{"wordnet": "wsd-minilm", "aida": "auto"}`; links say which KB they are to.
         home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
         model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
-            (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the best that is there for
-            the KB, see `kgkit.linking.auto`.
+            (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the one trained last
+            for the KB, else one that needs no training, see `kgkit.linking.auto`.
         vectors: name of the entities' vectors, for the models that take some; None: `text`.
         device: torch device of the models that have an encoder.
         mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the

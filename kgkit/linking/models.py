@@ -1,6 +1,6 @@
 """Scorers of candidates by name: those that need no training, and trained ones.
 
-    auto      the best of those that are there for the knowledge base: `kgkit.linking.auto`
+    auto      the first that can be opened, in an order for the knowledge base: `kgkit.linking.auto`
     prior     p(entity | surface), as the generator has it
     gloss     that, times how well the entity's text fits the mention in its context; `tempered-gloss`:
               with a prior that yields where the texts tell the candidates apart
@@ -63,7 +63,7 @@ def find_scorer(
         DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
     """
     if model == AUTO:
-        return _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)[1]
+        return _first_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)[1]
     if model == "prior":
         return PriorScorer()
     if model in BUILT_IN:
@@ -122,13 +122,13 @@ def find_linker(
     The arguments and the errors are those of `find_scorer`.
     """
     if model == AUTO:
-        model, scorer = _best_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
+        model, scorer = _first_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
     else:
         scorer = find_scorer(model, kb, vectors=vectors, device=device, use_threshold=use_threshold)
     return scorer, link_defaults(model, Home(kb.home.path.parents[1]))
 
 
-def _best_scorer(
+def _first_scorer(
     kb: KnowledgeBase, *, vectors: str | None, device: str, use_threshold: bool
 ) -> tuple[str, Scorer]:
     """Return the first of the models for *kb* that can be opened, with its name."""
@@ -139,7 +139,7 @@ def _best_scorer(
         try:
             return name, find_scorer(name, kb, vectors=vectors, device=device, use_threshold=use_threshold)
         except KgkitError as error:
-            log.warning("the model %s cannot be used, the next best is taken: %s", name, error)
+            log.warning("the model %s cannot be used, the next one is taken: %s", name, error)
     return names[-1], find_scorer(names[-1], kb, vectors=vectors, device=device, use_threshold=use_threshold)
 
 

@@ -42,7 +42,7 @@ BUILT_IN: Final = ("prior", "gloss", TEMPERED_GLOSS)
 """The models that need no training; no other may have their names."""
 
 AUTO: Final = "auto"
-"""The model that stands for the best that is there for a knowledge base: `kgkit.linking.auto`."""
+"""The model that stands for the one that is taken where nobody names one: `kgkit.linking.auto`."""
 
 VECTORS: Final = "text"
 """The vectors that are taken unless others are named, or there are no others."""

@@ -1,11 +1,11 @@
-"""The model `auto`: the best that is there for a knowledge base, and never a download."""
+"""The model `auto`: which one is taken for a knowledge base, and never a download."""
 
 import msgspec
 import pytest
 
 import kgkit
 from kgkit.home import Home
-from kgkit.linking import Linker, auto
+from kgkit.linking import Linker, auto, models
 from kgkit.linking.auto import auto_models, reads_descriptions, trained_linkers
 from kgkit.linking.scoring import PriorScorer
 from kgkit.models.manifest import FORMAT, Needs
@@ -27,6 +27,19 @@ def _no_model_named(monkeypatch):
 def installed(monkeypatch):
     """Let the encoder be installed, whether it is or not; nothing loads it."""
     monkeypatch.setattr(auto, "encoder_is_installed", lambda: True)
+
+
+@pytest.fixture
+def by_name(monkeypatch):
+    """Let a linker that `write_linker` has written go by its name, as one above a prior does."""
+    stage = models._first_stage
+
+    def named_stage(folder, manifest, kb, opening):
+        scorer = stage(folder, manifest, kb, opening)
+        scorer.name = manifest.name
+        return scorer
+
+    monkeypatch.setattr(models, "_first_stage", named_stage)
 
 
 def write_linker(home, name, kb, build, created, kind="linker", **fields):
@@ -99,7 +112,7 @@ def test_a_model_that_cannot_be_opened_gives_way_to_the_next_and_is_told(tmp_pat
         write_linker(home, "broken", "pets", kb.build, "2026-01-01T00:00:00+00:00", type="strange")
         linker = Linker.open(kb)
         assert isinstance(linker.scorer, PriorScorer)
-        assert "the model broken cannot be used, the next best is taken: " in caplog.text
+        assert "the model broken cannot be used, the next one is taken: " in caplog.text
 
 
 def test_the_variable_goes_before_all(tmp_path, installed, monkeypatch):
@@ -115,7 +128,52 @@ def test_the_command_names_the_model_that_it_took(tmp_path):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
     done = run("link", "-", "--home", home, given=b"a dog")
-    assert done.err == "model: prior, the best for pets; --model takes another\n"
+    assert done.err == ("model: prior, which needs no training; --model or $KGKIT_MODEL takes another\n")
     assert '"model":"prior"' in done.out
     assert run("link", "-", "--home", home, "--quiet", given=b"a dog").err == ""
     assert run("link", "-", "--home", home, "--model", "prior", given=b"a dog").err == ""
+
+
+def test_the_command_says_that_a_linker_was_trained_last_and_when(tmp_path, by_name):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "first", "pets", kb.build, "2026-01-01T00:00:00+00:00")
+        write_linker(home, "last", "pets", kb.build, "2026-03-02T00:00:00+00:00")
+    done = run("link", "-", "--home", home, given=b"a dog")
+    assert done.err == (
+        "model: last, trained last for pets (2026-03-02); --model or $KGKIT_MODEL takes another\n"
+    )
+    write_linker(home, "broken", "pets", kb.build, "2026-04-01T00:00:00+00:00", type="strange")
+    done = run("link", "-", "--home", home, given=b"a dog")
+    assert done.err.splitlines()[-1] == (
+        "model: last, trained for pets (2026-03-02); --model or $KGKIT_MODEL takes another"
+    )
+
+
+def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_name):
+    for name in ("pets", "towns"):
+        with build(tmp_path, BARE, name=name) as kb:
+            home, number = kb.home.path.parents[1], kb.build
+    write_linker(home, "mine", "towns", number, "2026-03-02T00:00:00+00:00")
+    done = run("link", "-", "--home", home, "--kb", "pets=prior", "--kb", "towns", given=b"a dog")
+    assert done.err == (
+        "model: mine, trained last for towns (2026-03-02); --model or $KGKIT_MODEL takes another\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"head": {"control": True}, "ridge": {"layers": 3}}, {"control": True}, {"zero_vectors": True}],
+    ids=["head", "rerank", "vectors as zeros"],
+)
+def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "control", "pets", kb.build, "2026-05-01T00:00:00+00:00", config=config)
+        assert [*auto_models(kb)] == ["prior"]
+        assert Linker.open(kb, model="control").model == "control"
+        assert Linker.open(kb).model == "prior"
+        write_linker(
+            home, "mine", "pets", kb.build, "2026-01-01T00:00:00+00:00", config={"head": {"control": False}}
+        )
+        assert [*auto_models(kb)] == ["mine", "prior"]
