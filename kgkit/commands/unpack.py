@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kgkit.commands.kb.lost_builds import lost_builds_warned
+from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import size, write_json, write_line
@@ -46,6 +46,7 @@ def unpack(
     present = [kb.name for kb in where.kbs()]
     with (
         lost_builds_warned(where, present, messages),
+        removals_reported(where, present, messages),
         messages.progress(f"unpacking {source}") as tell,
     ):
         unpacked = read_pack(

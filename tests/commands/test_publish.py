@@ -116,3 +116,26 @@ def test_a_kb_whose_link_became_a_folder_can_be_removed(home):
     (kb.current / "manifest.json").write_bytes((target / "manifest.json").read_bytes())
     assert run("kb", "rm", "mine", "--home", home).code == 0
     assert not kb.path.exists()
+
+
+def test_the_build_that_goes_is_named_with_the_one_that_stays(tmp_path):
+    (tmp_path / "town.jsonl").write_text('{"key": "main", "label": "Main"}\n')
+    run("build-kb", "jsonl", tmp_path / "town.jsonl", "--name", "town", "--quiet", "--home", tmp_path)
+    first = Home(tmp_path).kb("town").published()
+    (tmp_path / "more.jsonl").write_text('{"key": "oder", "label": "Oder"}\n')
+    done = run("kb", "add", "town", tmp_path / "more.jsonl", "--home", tmp_path)
+    assert done.code == 0 and "removed build" not in done.err
+    second = Home(tmp_path).kb("town").published()
+    (tmp_path / "edits.jsonl").write_text('{"key": "oder", "label": "Odra"}\n')
+    done = run("kb", "edit", "town", tmp_path / "edits.jsonl", "--home", tmp_path)
+    assert f"removed build {first}; town@{second} can be published again\n" in done.err
+    third = Home(tmp_path).kb("town").published()
+    (tmp_path / "last.jsonl").write_text('{"key": "elbe", "label": "Elbe"}\n')
+    done = run("kb", "add", "town", tmp_path / "last.jsonl", "--home", tmp_path)
+    assert f"removed build {second}; town@{third} can be published again\n" in done.err
+    fourth = Home(tmp_path).kb("town").published()
+    (tmp_path / "town.jsonl").write_text('{"key": "main", "label": "Main (river)"}\n')
+    done = run("build-kb", "jsonl", tmp_path / "town.jsonl", "--name", "town", "--home", tmp_path)
+    assert f"removed build {third}; town@{fourth} can be published again\n" in done.err
+    (tmp_path / "last.jsonl").write_text('{"key": "elbe", "label": "Elbe"}\n')
+    assert run("kb", "add", "town", tmp_path / "last.jsonl", "--home", tmp_path, "--quiet").err == ""

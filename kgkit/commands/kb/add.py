@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.kb.info import write_change
-from kgkit.commands.kb.lost_builds import lost_builds_warned
+from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 
@@ -43,7 +43,11 @@ def add(
     began = time.monotonic()
     where = Home.find(home)
     _, before = read_build(where, name, read_manifest)
-    with lost_builds_warned(where, [name], messages), messages.progress(f"adding to {name}") as tell:
+    with (
+        lost_builds_warned(where, [name], messages),
+        removals_reported(where, [name], messages),
+        messages.progress(f"adding to {name}") as tell,
+    ):
         built = add_to_kb(
             name,
             source,

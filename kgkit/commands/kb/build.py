@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from kgkit.commands.kb.lost_builds import lost_builds_warned
+from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
 from kgkit.commands.output import plain, write_json, write_line
@@ -185,6 +185,7 @@ def build_kb(
     where = Home.find(home)
     with (
         lost_builds_warned(where, [name or builder], messages),
+        removals_reported(where, [name or builder], messages),
         messages.progress(f"building {name or builder}") as show,
     ):
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.kb.info import write_change
-from kgkit.commands.kb.lost_builds import lost_builds_warned
+from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import HomeOption, JSONOption, QuietOption
 
@@ -36,7 +36,7 @@ def edit(
     began = time.monotonic()
     where = Home.find(home)
     _, before = read_build(where, name, read_manifest)
-    with lost_builds_warned(where, [name], messages):
+    with lost_builds_warned(where, [name], messages), removals_reported(where, [name], messages):
         built = edit_kb(name, edits, home=where.path)
     if built.build == before.build:
         messages.write(f"{name} is as {edits} says already: nothing was changed")
