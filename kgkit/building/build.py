@@ -2,9 +2,10 @@
 
 import datetime
 import gc
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,7 @@ from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, path_list
 from kgkit.building.registering import register
 from kgkit.building.sources import (
+    KB_SOURCE,
     Material,
     Source,
     SourceTexts,
@@ -25,10 +27,10 @@ from kgkit.building.sources import (
     reading_errors,
     select,
 )
-from kgkit.errors import MissingExtra, SourceError, UsageError
+from kgkit.errors import KgkitError, MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
-from kgkit.store.layout import build_name, fingerprint
+from kgkit.store.layout import SourceInfo, build_name, fingerprint
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import write_index
 from kgkit.store.writer import checksums
@@ -37,7 +39,7 @@ from kgkit.types import Occurrences, Progress
 if TYPE_CHECKING:  # DuckDB and Arrow are an extra
     from kgkit.building.engines.run import TableEngine
 
-"""Called now and then with what is being done and how many records have been read."""
+log = logging.getLogger(__name__)
 
 
 class Built(NamedTuple):
@@ -170,16 +172,46 @@ def build_kb(
             restriction = f" of the types {', '.join(options.types)}" if options.types else ""
             raise SourceError(f"holds no entity{restriction}: nothing to build", path=material.path)
         tell("checksums", 0, 0)
+        older = _published_manifest(kb)
         published = staging.publish(
             _manifest(reader, builder_name, material, grouped, tables, options, staging.folder)
         )
         # While nobody else can sweep it.
         manifest = read_manifest(published.folder)
+        if older is not None and _is_of_other_sources(manifest.source, older.source):
+            log.warning(
+                "%s is built in the place of the older %s (source %s): `kgkit kb publish %s@%s` brings that "
+                "back, and another name builds both",
+                kb.name, kb.name, _name_of_source(older.source), kb.name, older.build,
+            )  # fmt: skip
         built = Built(*published, manifest, grouped.counts.dropped, grouped.examples)
         if tables_of is not None:
             tables_of.clean()
     register(where, built.name, built.build)
     return built
+
+
+def _published_manifest(kb: KBHome) -> Manifest | None:
+    """Return the manifest of the published build; None if there is none that can be read."""
+    with suppress(KgkitError):
+        if (build := kb.published()) is not None:
+            return read_manifest(kb.builds / build)
+    return None
+
+
+def _is_of_other_sources(source: SourceInfo, older: SourceInfo) -> bool:
+    """Say whether a source has other content than the older one, and another path: it is no later state."""
+    if source.sha256 and source.sha256 == older.sha256:
+        return False
+    is_kb = source.path.startswith(KB_SOURCE) and older.path.startswith(KB_SOURCE)
+    paths = [each.path.partition("@")[0] if is_kb else each.path for each in (source, older)]
+    return paths[0] != paths[1]
+
+
+def _name_of_source(source: SourceInfo) -> str:
+    """Return the first path of a source, or its name where it was no file."""
+    path, *others = source.path.split(os.pathsep) if not source.path.startswith(KB_SOURCE) else [source.path]
+    return f"{path or source.name}{f' and {len(others)} more' if others else ''}"
 
 
 def _check_builder(builder: object) -> None:

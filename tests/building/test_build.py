@@ -478,3 +478,28 @@ def test_a_query_does_not_load_what_only_a_build_needs(toy_home):
     )
     loaded = set(json.loads(run_python(code, toy_home).stdout))
     assert not loaded & {*NOT_NEEDED, "sqlalchemy", "alembic", "filelock"}
+
+
+def test_a_kb_of_other_sources_is_replaced_with_a_warning(tmp_path, caplog):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text('{"key": "main", "label": "Main"}\n')
+    second.write_text('{"key": "oder", "label": "Oder"}\n')
+    kgkit.build_kb("jsonl", first, home=tmp_path)
+    first.write_text('{"key": "main", "label": "Main (river)"}\n')
+    (tmp_path / "copy.jsonl").write_bytes(first.read_bytes())
+    for path in (first, tmp_path / "copy.jsonl"):
+        kgkit.build_kb("jsonl", path, name="copied", home=tmp_path)
+    old = kgkit.build_kb("jsonl", first, home=tmp_path).build
+    assert not caplog.messages  # the same file, as it is now, and the same content
+    kgkit.build_kb("jsonl", second, home=tmp_path)
+    [message] = caplog.messages
+    assert message == (
+        f"jsonl is built in the place of the older jsonl (source {first}): `kgkit kb publish jsonl@{old}` "
+        "brings that back, and another name builds both"
+    )
+
+
+def test_records_of_a_program_are_replaced_by_others_of_it_without_a_warning(tmp_path, caplog):
+    kgkit.build_kb("jsonl", [{"key": "main", "label": "Main"}], name="mine", home=tmp_path)
+    kgkit.build_kb("jsonl", [{"key": "oder", "label": "Oder"}], name="mine", home=tmp_path)
+    assert not caplog.messages

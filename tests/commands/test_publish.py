@@ -139,3 +139,12 @@ def test_the_build_that_goes_is_named_with_the_one_that_stays(tmp_path):
     assert f"removed build {third}; town@{fourth} can be published again\n" in done.err
     (tmp_path / "last.jsonl").write_text('{"key": "elbe", "label": "Elbe"}\n')
     assert run("kb", "add", "town", tmp_path / "last.jsonl", "--home", tmp_path, "--quiet").err == ""
+
+
+def test_a_build_under_the_name_of_the_builder_says_which_one_it_replaces(tmp_path):
+    for name in ("n1", "n2"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"key": "{name}", "label": "{name}"}}\n')
+    assert "in the place" not in run("build-kb", "jsonl", tmp_path / "n1.jsonl", "--home", tmp_path).err
+    done = run("build-kb", "jsonl", tmp_path / "n2.jsonl", "--home", tmp_path)
+    said = f"warning: jsonl is built in the place of the older jsonl (source {tmp_path / 'n1.jsonl'})"
+    assert done.code == 0 and said in done.err
