@@ -1,5 +1,6 @@
 """From a published knowledge base and new records to its next build."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +18,9 @@ from kgkit.store import Manifest, StoreEditor
 from kgkit.store.damage import report_damage
 from kgkit.types import Progress
 
-__all__ = ["add_to_kb"]
+__all__ = ["add_to_kb", "add_records"]
+
+log = logging.getLogger(__name__)
 
 
 def add_to_kb(
@@ -35,7 +38,8 @@ def add_to_kb(
     of an alias that is there are added up. What has been added before, says
     nothing new, or is the KB itself, leaves it as it is. The base's files are
     read whole and compared with their checksums first, about 1 GB a second, then
-    copied; of the rows, only those that change are read.
+    copied; of the rows, only those that change are read. Of records that cannot be kept, such as an alias of
+    no entity, a warning says how many there are; so does `dropped` of what is returned.
 
     Args:
         name: name of the KB.
@@ -53,6 +57,22 @@ def add_to_kb(
         DamagedKB: the KB's files, or those of the KB at *source*, are not as they were written.
         WriteFailed: no room on the disk.
     """
+    built = add_records(name, source, builder=builder, home=home, progress=progress)
+    for reason, count in built.dropped.items():
+        shown = "; ".join(built.examples.get(reason, ()))
+        log.warning("added to %s, dropped: %d × %s%s", name, count, reason, f": {shown}" if shown else "")
+    return built
+
+
+def add_records(
+    name: str,
+    source: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
+    *,
+    builder: str | Builder | None = None,
+    home: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Built:
+    """Do what `add_to_kb` does, for callers that report themselves what was dropped."""
     tell = progress or silent
     if builder is None and not (
         isinstance(source, str | os.PathLike) and os.fspath(source).startswith(KB_SOURCE)

@@ -497,3 +497,10 @@ def test_a_base_whose_rows_cannot_be_read_is_said_to_be_damaged(tmp_path, monkey
     ):
         add(tmp_path, MORE)
     assert kb.published() == before
+
+
+def test_records_that_cannot_be_kept_are_warned_of(tmp_path, caplog):
+    kgkit.build_kb("jsonl", [{"key": "main", "label": "Main"}], name="town", home=tmp_path)
+    built = kgkit.add_to_kb("town", [{"alias": "x", "key": "zz"}], home=tmp_path)
+    assert caplog.messages == ["added to town, dropped: 1 × alias of no entity: 'x' → zz"]
+    assert built.dropped == {"alias of no entity": 1}
