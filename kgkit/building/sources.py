@@ -113,6 +113,12 @@ def open_source(
         ):
             yield material._replace(info=lambda: msgspec.structs.replace(material.info(), path=""))
         return
+    if isinstance(source, Sequence) and not source:
+        raise UsageError(
+            "the source is an empty list: give records or paths; None lets the builder obtain its source"
+            if not isinstance(source, str)
+            else "the source is an empty text: give a path; None lets the builder obtain its source"
+        )
     sources = path_list(cast(Sequence[str], source or ()))
     named = [text for text in sources if text.startswith(KB_SOURCE)]
     if named:

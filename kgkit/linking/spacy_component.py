@@ -71,7 +71,8 @@ class LinkerComponent:
     Args:
         name: name of the component in its pipeline.
         kb: `NAME`, `NAME@BUILD`, or None for the default or only knowledge base in `KGKIT_HOME`.
-        model: name or folder of the model that scores candidates, as in `kgkit.link`.
+        model: name or folder of the model that scores candidates, as in `kgkit.link`; `auto` is chosen where
+            the pipeline is used.
         threshold: least score of a link, in [0, 1].
         mentions: spans that are linked, see `MENTIONS`. With `both`, a surface that overlaps an entity of the
             `Doc` is left out.

@@ -8,6 +8,7 @@ Where the pipeline is loaded, the knowledge base and the model have to be in the
 says in one error what is missing there. Nothing here imports spaCy.
 """
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ import msgspec
 
 from kgkit.errors import DamagedModel, NotThere, UnknownName
 from kgkit.home import Home
-from kgkit.models.folder import BUILT_IN, find_model_folder
+from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.store import find_build
 from kgkit.vectors import find_vectors
 from kgkit.versions import read_current
@@ -101,13 +102,18 @@ def find_requirements(
     Args:
         owner: name of the component, for the error.
         kb: `NAME`, `NAME@BUILD`, or None for the default or only one.
-        model: name or folder of a model; None: none is needed.
+        model: name or folder of a model; `auto`: that of `$KGKIT_MODEL`, if it names one; None: none is
+            needed.
         vectors: name of vectors of the knowledge base; None: those of the model.
 
     Raises:
         NotThere: if something is missing; names all of it.
         UsageError: if no knowledge base is named, there are several, and none of them is the default.
     """
+    from kgkit.linking.auto import MODEL_VARIABLE
+
+    if model == AUTO:
+        model = os.environ.get(MODEL_VARIABLE) or None
     home = Home.find()
     name = home.default_kb().name if kb is None else kb
     problems: list[str] = []

@@ -68,3 +68,9 @@ def test_a_record_that_cannot_be_read_is_named_by_its_number(tmp_path, source, m
 def test_what_is_no_list_of_dictionaries_is_refused(tmp_path, builder, source, message):
     with pytest.raises(UsageError, match=message):
         kgkit.build_kb(builder, source, home=tmp_path)
+
+
+@pytest.mark.parametrize("source, what", [([], "list"), ((), "list"), ("", "text")])
+def test_an_empty_source_is_said_to_be_empty(tmp_path, source, what):
+    with pytest.raises(kgkit.errors.UsageError, match=f"the source is an empty {what}: give"):
+        kgkit.build_kb("jsonl", source, name="x", home=tmp_path)

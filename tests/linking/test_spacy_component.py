@@ -437,3 +437,17 @@ def test_the_entry_points_name_what_is_there():
     for group, name in (("spacy_factories", "kgkit_linker"), ("spacy_misc", "kgkit.KnowledgeBase.v1")):
         module, _, function = project["entry-points"][group][name].partition(":")
         assert callable(getattr(import_module(module), function))
+
+
+def test_auto_is_a_model_that_is_chosen_where_the_pipeline_is_used(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("KGKIT_MODEL", "prior")
+    nlp = pipeline(model="auto")
+    assert nlp(TEXT).spans["kgkit"].attrs["model"] == "prior"
+    assert summary(nlp(TEXT)) == summary(pipeline(model="prior")(TEXT))
+    nlp.to_disk(tmp_path / "pipeline")
+    assert spacy.load(tmp_path / "pipeline").get_pipe("kgkit_linker").model == "auto"
+    monkeypatch.setenv("KGKIT_MODEL", "no-model")
+    with pytest.raises(NotThere, match="the model no-model"):
+        pipeline(model="auto")
+    monkeypatch.delenv("KGKIT_MODEL")
+    assert pipeline(model="auto").get_pipe("kgkit_linker").model == "auto"

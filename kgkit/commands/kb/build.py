@@ -199,7 +199,7 @@ def build_kb(
         additions = _additions(where.kb(name or builder), before)
         built = build(
             builder,
-            source,
+            source or None,
             name=name,
             home=where.path,
             progress=tell,
