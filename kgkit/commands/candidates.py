@@ -8,8 +8,8 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     HomeOption,
     JSONOption,
-    KBOption,
     QuietOption,
+    RecentKBOption,
     check_pos,
     check_text,
     flag,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def candidates(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A word or name, as it may stand in a text.")],
-    kb: KBOption = None,
+    kb: RecentKBOption = None,
     k: Annotated[
         int | None,
         typer.Option("-k", min=1, metavar="N", help="Number of candidates, at most; by default all."),

@@ -57,7 +57,8 @@ LinkKBsOption = Annotated[
         "--kb",
         metavar="KB[=MODEL]",
         help="NAME or NAME@BUILD, perhaps with the model that scores its candidates; repeat it to link to "
-        "several. By default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
+        "several. By default $KGKIT_KB, what `kgkit kb default` set, or the only one, of several the one "
+        "used last.",
     ),
 ]
 
@@ -234,7 +235,8 @@ class _Tables:
         self.kbs, self.explained = {kb.name: kb for kb in kbs}, explained
         kb_column = [_KB_COLUMN] if len(self.kbs) > 1 else []
         columns = [*_COLUMNS[:3], *kb_column, _COLUMNS[3], *([_PARTS] if explained else []), _COLUMNS[-1]]
-        self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty="no links")
+        empty = f"no links to {', '.join(self.kbs)}"
+        self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty=empty)
 
     def __call__(self, answer: "DocumentAnswer") -> None:
         self.tables.write(answer.document.id, self._rows(answer.document))  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ from kgkit.commands.options import (
     EntityKindOption,
     HomeOption,
     JSONOption,
-    KBOption,
     QuietOption,
+    RecentKBOption,
     check_text,
     find_entity,
     flag,
@@ -34,7 +34,7 @@ def nearest(
             metavar="ENTITY", help="Its key: dog.n.01; with --text, any text; with --pmi, a word, or several."
         ),
     ],
-    kb: KBOption = None,
+    kb: RecentKBOption = None,
     vectors: Annotated[
         str | None,
         typer.Option(

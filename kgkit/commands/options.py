@@ -3,7 +3,7 @@
 import secrets
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -32,27 +32,20 @@ def limit_option(help: str) -> Any:
     return typer.Option("--limit", "-n", min=0, metavar="N", help=help)
 
 
+_DEFAULT_KB: Final = "NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one"
+_USED_LAST: Final = ", of several the one used last"
+
 HomeOption = Annotated[
     Path | None,
     typer.Option(
         "--home", metavar="DIR", help="Folder of the data; by default KGKIT_HOME, else the platform's folder."
     ),
 ]
-KBOption = Annotated[
-    str | None,
-    typer.Option(
-        "--kb",
-        metavar="KB",
-        help="NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
-    ),
-]
-KBArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="KB",
-        help="NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one.",
-    ),
-]
+KBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}.")]
+RecentKBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}{_USED_LAST}.")]
+"""The option of commands that open what `open_chosen_kb` returns."""
+KBArgument = Annotated[str | None, typer.Argument(metavar="KB", help=f"{_DEFAULT_KB}.")]
+RecentKBArgument = Annotated[str | None, typer.Argument(metavar="KB", help=f"{_DEFAULT_KB}{_USED_LAST}.")]
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],

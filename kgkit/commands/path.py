@@ -8,8 +8,8 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     HomeOption,
     JSONOption,
-    KBOption,
     QuietOption,
+    RecentKBOption,
     find_entity,
     open_chosen_kb,
     repeated,
@@ -29,7 +29,7 @@ def path(
         list[str] | None,
         repeated("--relation", "RELATION", "Follow this relation only, in either direction", "-r"),
     ] = None,
-    kb: KBOption = None,
+    kb: RecentKBOption = None,
     home: HomeOption = None,
     as_json: JSONOption = False,
     quiet: QuietOption = False,

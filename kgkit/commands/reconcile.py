@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, KBOption, QuietOption, open_chosen_kb
+from kgkit.commands.options import HomeOption, QuietOption, RecentKBOption, open_chosen_kb
 from kgkit.commands.output import check_output_path, counted
 
 
@@ -18,7 +18,7 @@ def reconcile(
     column: Annotated[
         str, typer.Option("--column", metavar="NAME", help="Column of the table that has the names.")
     ],
-    kb: KBOption = None,
+    kb: RecentKBOption = None,
     kind: Annotated[
         str | None,
         typer.Option(

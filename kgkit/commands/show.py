@@ -5,7 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from kgkit.commands.options import HomeOption, JSONOption, KBOption, find_entity, limit_option, open_chosen_kb
+from kgkit.commands.options import (
+    HomeOption,
+    JSONOption,
+    RecentKBOption,
+    find_entity,
+    limit_option,
+    open_chosen_kb,
+)
 from kgkit.commands.output import Column, console, on_terminal, plain, write_json, write_line, write_table
 from kgkit.commands.ranked import meaning_of
 from kgkit.errors import FormatMismatch
@@ -29,7 +36,7 @@ def show(
     entity: Annotated[
         str, typer.Argument(metavar="ENTITY", help="Its key: dog.n.01, dog%1:05:00::, a page title.")
     ],
-    kb: KBOption = None,
+    kb: RecentKBOption = None,
     limit: Annotated[
         int | None,
         limit_option(

@@ -1,5 +1,8 @@
 """Which knowledge base is taken where none is named: the default, the only one, or the one used last."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 import kgkit
@@ -98,3 +101,18 @@ def test_in_a_checkout_the_home_of_the_demo_is_suggested(home, tmp_path, monkeyp
     (checkout / "Makefile").touch()
     for command in (["candidates", "dog"], ["kb", "list"], ["show", "dog", "--kb", "wordnet"]):
         assert hint in run(*command, *empty).err
+
+
+@pytest.mark.parametrize(
+    "command, takes_recent",
+    [
+        *((name, True) for name in ("link", "candidates", "show", "path", "nearest", "reconcile", "kb info")),
+        *((name, False) for name in ("evaluate el", "evaluate wsd", "train linker", "kb verify", "embed")),
+    ],
+)
+def test_the_help_says_whether_the_kb_that_was_used_last_is_taken(command, takes_recent):
+    shown = " ".join(run(*command.split(), "--help").out.replace("│", " ").split())
+    assert "or the only one" in shown and ("the one used last" in shown) is takes_recent
+    manual = (Path(__file__).parents[2] / "docs/commands.md").read_text(encoding="utf-8")
+    [taking] = re.findall(r"the only one;([^.]*)take of several the one that\sthey used last", manual)
+    assert (f"`{command}`" in taking) is takes_recent

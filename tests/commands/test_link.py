@@ -303,7 +303,7 @@ def test_a_file_that_is_not_there_is_exit_code_3_before_anything_is_written(home
 def test_an_empty_text_has_no_links(home, text):
     text.write_text("")
     assert linked(run("link", text, "--home", home).out)[0]["links"] == []
-    assert on_terminal("link", text, "--home", home).out.splitlines() == [str(text), "no links"]
+    assert on_terminal("link", text, "--home", home).out.splitlines() == [str(text), "no links to mini"]
 
 
 def test_a_file_name_that_is_no_utf_8_can_be_read(home, tmp_path):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.commands.options import HomeOption, JSONOption, KBArgument, open_chosen_kb
+from kgkit.commands.options import HomeOption, JSONOption, RecentKBArgument, open_chosen_kb
 from kgkit.commands.output import Column, number, plain, size, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kgkit.store import Manifest
 
 
-def info(name: KBArgument = None, home: HomeOption = None, as_json: JSONOption = False) -> None:
+def info(name: RecentKBArgument = None, home: HomeOption = None, as_json: JSONOption = False) -> None:
     """Show what a knowledge base holds and where it came from."""
     from kgkit.home import Home
 
