@@ -7,6 +7,8 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
 
+_MARKED = tuple(name for name, task in TASKS.items() if task.names)
+
 
 @dataclass(frozen=True, kw_only=True)
 class KBertTraining(TaskTraining):
@@ -22,13 +24,14 @@ class KBertTraining(TaskTraining):
         linker: linker that the query `link` asks: `prior`, `gloss`, or a trained one.
         coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         max_facts: number of facts of a mention, in the order of the data.
-        relations: whether the names of relations are injected too; else but in tagging.
+        relations: whether the names of relations are injected too; default: on, off for tagging.
         attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
         soft_positions: soft positions of tokens, see `KBertConfig`; without, they stand one behind the other.
         visible_matrix: visible matrix, see `KBertConfig`; without, all see what is injected.
     """
 
     TASKS = tuple(TASKS)
+    REFUSED = _MARKED
     KNOWLEDGE = (
         "query", "linker", "coherence", "max_facts", "relations", "attributes", "soft_positions",
         "visible_matrix",
@@ -65,7 +68,7 @@ class KBertTraining(TaskTraining):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if TASKS[self.task].names:
+        if self.task in self.REFUSED:
             raise UsageError(
                 f"the task {self.task} marks names, and the sentence trees of a K-BERT carry no marks: train "
                 "a KnowBert for it"

@@ -75,7 +75,9 @@ class TaskTraining:
     SEVERAL_KBS: ClassVar[bool] = True
     """Whether several knowledge bases, and several kinds of vectors, may be named."""
     ONLY_KB: ClassVar[bool] = True
-    """Whether the only knowledge base there is is taken where none is named; else the method goes without."""
+    """Whether the default or only knowledge base is taken where none is named; else there is none."""
+    REFUSED: ClassVar[tuple[str, ...]] = ()
+    """Tasks among `TASKS` that the settings refuse, with an error that says what to train for them."""
     KNOWLEDGE: ClassVar[tuple[str, ...]] = ()
     """Settings of what a control leaves out: they have no effect on it."""
     LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}

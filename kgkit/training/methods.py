@@ -198,8 +198,11 @@ def train_model(
 def _warn_of_control(training: TaskTraining, kbs: Sequence[str], vectors: Sequence[str]) -> None:
     """Log which of the names and settings of a control have no effect, if there are some."""
     names = [name for name, value in (("kb", kbs), ("vectors", vectors)) if value]
+    options = {field.name: field.metadata.get("option", "") for field in fields(training)}
     if names := [*names, *training.without_effect]:
-        log.warning("a control reads no knowledge, which leaves without effect: %s", ", ".join(names))
+        listed = [options.get(name, "").strip(" /") or f"--{name.replace('_', '-')}" for name in names]
+        verb = "has" if len(listed) == 1 else "have"
+        log.warning("%s %s no effect with --control", ", ".join(listed), verb)
 
 
 def data_files(data: Iterable[Path], dev: Iterable[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:

@@ -1,6 +1,7 @@
 """Commands that are made from the settings of a method: each field is an option of its type and default."""
 
 import inspect
+import re
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -11,6 +12,7 @@ from kgkit.commands.train import generated, kalm, pmi
 from kgkit.commands.train.generated import method_command
 from kgkit.commands.train.setting_options import attribute_helps
 from kgkit.errors import DamagedModel, UsageError
+from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import find_method
 from kgkit.training.kalm.settings import KALMTraining
@@ -251,3 +253,14 @@ def test_settings_of_what_is_no_method_are_written_as_its_manual_has_them(monkey
     for option, *value in ("--epochs", 0), ("--prior-weight", -1), ("--style", "x"), ("--feedback",):
         done = run("train", "kalm", "--data", data, "--kb", "types", "--name", "mine", option, *value)
         assert done.code == 2 and option in done.err
+
+
+def test_the_help_of_a_k_bert_lists_the_tasks_that_it_takes_and_its_defaults():
+    shown = " ".join(run("train", "kbert", "--help").out.replace("│", " ").split())
+    [listed] = re.findall(r"TASK (.*?)\.", shown)
+    assert set(listed.split(", ")) == {*KBertTraining.TASKS} - {"relation", "typing"}
+    for task in KBertTraining.REFUSED:
+        with pytest.raises(UsageError, match="train a KnowBert for it"):
+            KBertTraining(task=task, data=(Path("train.txt"),))
+    assert "By default $KGKIT_KB, what `kgkit kb default` set, or the only one; none: --control." in shown
+    assert "default: on, off for tagging" in shown

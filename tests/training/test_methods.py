@@ -11,6 +11,8 @@ pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.errors import BuildFailed, UsageError
+from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.training.methods import _warn_of_control
 from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import build_toy
@@ -98,17 +100,28 @@ def test_answers_that_are_no_numbers_end_a_training(train, home, monkeypatch):
 def test_a_control_names_what_it_leaves_out_in_one_warning(train, home, caplog):
     train(kbs="toy", query="link", linker="prior", max_facts=2)
     [warning] = [record.getMessage() for record in caplog.records if "control" in record.getMessage()]
-    assert warning == "a control reads no knowledge, which leaves without effect: kb, query, linker"
+    assert warning == "--kb, --query, --linker have no effect with --control"
     caplog.clear()
     train()
     train(kbs="toy", control=False, query="link", linker="prior")
-    assert not [record for record in caplog.records if "without effect" in record.getMessage()]
+    assert not [record for record in caplog.records if "no effect" in record.getMessage()]
     common = (
         "train", "kbert", "--task", "classification", "--data", home / "train.tsv", "--name", "small",
         "--home", home, "--encoder", home / "encoder", "--size", 16, "--batch", 8, "--epochs", 1, "--device",
         "cpu",
     )  # fmt: skip
     done = run(*common, "--control", "--no-soft-position")
-    assert done.code == 0 and done.err.count("without effect") == 1
-    assert "warning: a control reads no knowledge, which leaves without effect: soft_positions\n" in done.err
-    assert "without effect" not in run(*common, "--kb", "none").err
+    assert done.code == 0 and done.err.count("no effect") == 1
+    assert "warning: --no-soft-position has no effect with --control\n" in done.err
+    assert "no effect" not in run(*common, "--kb", "none").err
+
+
+def test_what_a_control_leaves_out_is_named_by_its_options(caplog, tmp_path):
+    settings = {"task": "classification", "data": (tmp_path,), "encoder": "none", "control": True}
+    _warn_of_control(KBertTraining(**settings), ["toy"], [])
+    _warn_of_control(KBertTraining(**settings, max_facts=3, visible_matrix=False), [], [])
+    _warn_of_control(KBertTraining(**settings), [], [])
+    assert caplog.messages == [
+        "--kb has no effect with --control",
+        "--max-facts, --no-visible-matrix have no effect with --control",
+    ]

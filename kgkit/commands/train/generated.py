@@ -199,14 +199,16 @@ def _options(
 def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
     """Yield the options of a method: the common ones around its own."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
-    repeated = "repeat it for more; " if settings.SEVERAL_KBS else ""
+    repeated = "; repeat it for more" if settings.SEVERAL_KBS else ""
     if settings.ONLY_KB:
-        helps.setdefault("kb", f"Knowledge base; {repeated}else the only one; none: a control.")
+        default = "By default $KGKIT_KB, what `kgkit kb default` set, or the only one"
+        helps.setdefault("kb", f"Knowledge base{repeated}. {default}; none: --control.")
     if not settings.SEVERAL_KBS:
         helps.setdefault("vectors", "Vectors of its entities, of one kind; else text.")
     by_name = {field.name: field for field in fields(settings)}
     untrained = settings.LEAST["epochs"] == 0  # a model is published as it begins, without data
-    tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{', '.join(settings.TASKS)}.")]
+    listed = ", ".join(task for task in settings.TASKS if task not in settings.REFUSED)
+    tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{listed}.")]
 
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
         annotation = with_help(annotation, helps.get(name), settings.LEAST.get(name))
