@@ -115,7 +115,7 @@ class EBertReader(TextReader):
         mentions = [self._mentions(text, part) for text, part in zip(texts, pieces, strict=True)]
         counts = self._fit(pieces, mentions, room)
         if sum(counts) < sum(map(len, pieces)):
-            self.warn_of_cut()
+            self.warn_of_cut([text.text for text in texts])
         names = [_Name(*span, *pair) for span, pair in zip(marks, markers, strict=True)]
         parts = [
             self._inject(*part, names if not number else ())

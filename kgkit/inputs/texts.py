@@ -27,6 +27,8 @@ SIZE: Final = 128
 """Pieces of a text, special ones and what is put in included, unless another number is asked for; KnowBert's
 paper has as many for most tasks."""
 
+_BEGINNING: Final = 40  # characters of a text that is cut, in the warning
+
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +99,7 @@ class TextReader:
         pieces = [self.tokens(text) for text in texts]
         counts = fit_pieces([len(part) for part in pieces], self.room(len(texts)))
         if sum(counts) < sum(map(len, pieces)):
-            self.warn_of_cut()
+            self.warn_of_cut(texts)
         begins = [len(self.tokens.before), len(self.tokens.before) + counts[0] + len(self.tokens.between)]
         ids, special = self.frame([part.ids[:count] for part, count in zip(pieces, counts, strict=True)])
         types = np.zeros(len(ids), np.int64)
@@ -130,11 +132,17 @@ class TextReader:
             inputs["token_type_ids"] = torch.from_numpy(types)
         return inputs
 
-    def warn_of_cut(self) -> None:
-        """Log, once, that a text is longer than what is read of it."""
-        if not self._warned:
-            self._warned = True
-            _log.warning("texts of more than %d word pieces are cut; this one has more", self.size)
+    def warn_of_cut(self, texts: Sequence[str]) -> None:
+        """Log, once, that a text, or a pair, is longer than what is read of it."""
+        if self._warned:
+            return
+        self._warned = True
+        count = sum(len(self.tokens(text)) for text in texts) + self.tokens.added(len(texts))
+        begin = texts[0] if len(texts[0]) <= _BEGINNING else f"{texts[0][:_BEGINNING]}…"
+        _log.warning(
+            "texts of more than %d word pieces are cut; the first such has %d%s: %r", self.size, count,
+            "" if count > self.size else " before anything is put in", begin,
+        )  # fmt: skip
 
 
 def fit_pieces(lengths: Sequence[int], room: int) -> list[int]:

@@ -73,7 +73,7 @@ class TreeReader(TextReader):
         cut = [self._by_token(tree.texts[0], tokens), *map(self.tokens, tree.texts[1:])] if tokens else ()
         flat = self._flatten(tree, cut)
         if self._flatten.shortened:
-            self.warn_of_cut()
+            self.warn_of_cut(tree.texts)
         return flat
 
     def _by_token(self, text: str, tokens: Sequence[tuple[int, int]]) -> WordPieces:

@@ -79,7 +79,7 @@ def test_a_text_that_is_cut_is_said_once(encoder, builder, caplog):
     long, _ = read(reader, ("the big city grows not",), ("a dog eats a cat and a tree",))
     assert pieces(long.tokens) == "[CLS] the big city grows [SEP]"
     assert [one.getMessage() for one in caplog.records] == [
-        "texts of more than 6 word pieces are cut; this one has more"
+        "texts of more than 6 word pieces are cut; the first such has 7: 'the big city grows not'"
     ]
 
 
