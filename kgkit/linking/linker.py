@@ -78,8 +78,10 @@ class LinkerConfig:
             raise UsageError(f"nil is {self.nil!r}; it is 'drop' or 'mark'")
         if not 0 <= self.threshold <= 1:
             raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
-        if self.top_k < 0 or (self.max_candidates is not None and self.max_candidates < 1):
-            raise UsageError(f"top_k is {self.top_k}, max_candidates {self.max_candidates}: too few")
+        if self.top_k < 0:
+            raise UsageError(f"top_k is {self.top_k}; the least is 0, which shows no candidates")
+        if self.max_candidates is not None and self.max_candidates < 1:
+            raise UsageError(f"max_candidates is {self.max_candidates}; the least is 1, and None is all")
         if self.explain and not self.top_k:
             raise UsageError("explain says what the scores of candidates are made of, and top_k shows none")
         check_overlaps(self.overlaps)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from kgkit.catalog.runs import recorded
-from kgkit.errors import DamagedModel, NotThere, UsageError
+from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.methods.settings import ChosenKB, TaskTraining
 from kgkit.models.folder import text_vectors
-from kgkit.models.kinds import Kind, find_method
+from kgkit.models.kinds import Kind, find_method, method_names
 from kgkit.training.job import TrainedModel, note_best_epoch, train_recorded
 from kgkit.training.tasks import train_method
 from kgkit.types import Progress
@@ -22,6 +22,11 @@ from kgkit.types import Progress
 log = logging.getLogger(__name__)
 
 _SHOWN: Final = 5  # files, in an error
+_FUNCTIONS: Final = {
+    "linker": "kgkit.training.linkers.train.train_linker",
+    "tagger": "kgkit.training.tagging.train_tagger",
+}
+"""What trains the models that `kgkit train` has commands of their own for."""
 
 
 def train(
@@ -35,7 +40,10 @@ def train(
     progress: Progress | None = None,
     **settings: Any,
 ) -> TrainedModel:
-    """Train a model, as `kgkit train METHOD` does.
+    """Train a model for a task, as `kgkit train METHOD` does.
+
+    Linkers and taggers are no methods: the commands `kgkit train linker` and `kgkit train tagger` train them,
+    and in Python `kgkit.training.linkers.train.train_linker` and `kgkit.training.tagging.train_tagger`.
 
     Args:
         method: `kbert`, `knowbert`, or a kind of an installed package that is trained for tasks.
@@ -60,6 +68,9 @@ def train(
         >>> model.manifest.results["accuracy"]
         0.94
     """
+    if method in _FUNCTIONS:
+        hint = f"{method}s are trained by the command `kgkit train {method}`, or by {_FUNCTIONS[method]}"
+        raise UnknownName("method", method, method_names(), hint=hint)
     kind = find_method(method)
     settings_class = settings_of(kind)
     arguments = {"name": name, "kbs": kbs, "vectors": vectors, "home": home, "device": device, **settings}

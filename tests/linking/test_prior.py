@@ -521,3 +521,15 @@ def test_candidates_iterate_as_named_records(kb):
     assert [row.prior for row in candidates] == candidates.priors.tolist()
     (number, sense, prior), *_ = candidates
     assert (number, sense, prior) == next(iter(candidates))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"top_k": -1}, "top_k is -1; the least is 0"),
+        ({"max_candidates": 0}, "max_candidates is 0; the least is 1, and None is all"),
+    ],
+)
+def test_too_few_candidates_are_refused_with_the_least_number(settings, message):
+    with pytest.raises(UsageError, match=message):
+        LinkerConfig(**settings)

@@ -1,6 +1,8 @@
 """`kgkit.train`: what a program may give, and what is refused in one sentence before anything is trained."""
 
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import kgkit
-from kgkit.errors import BuildFailed, UsageError
+from kgkit.errors import BuildFailed, UnknownName, UsageError
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.training.methods import _warn_of_control
 from tests.cli_helpers import run
@@ -125,3 +127,15 @@ def test_what_a_control_leaves_out_is_named_by_its_options(caplog, tmp_path):
         "--kb has no effect with --control",
         "--max-facts, --no-visible-matrix have no effect with --control",
     ]
+
+
+@pytest.mark.parametrize("kind", ["linker", "tagger"])
+def test_linkers_and_taggers_are_said_to_be_trained_otherwise(kind):
+    function = f"train_{kind}"
+    with pytest.raises(UnknownName) as error:
+        kgkit.train(kind, name="mine")
+    named = re.search(
+        rf"are trained by the command `kgkit train {kind}`, or by (\S+)\.{function}$", str(error.value)
+    )
+    assert named is not None and callable(getattr(import_module(named[1]), function))
+    assert f"{named[1]}.{function}" in kgkit.train.__doc__
