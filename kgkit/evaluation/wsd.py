@@ -14,7 +14,7 @@ out, and keys are read, written and compared without it.
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Container, Iterator, Mapping, Set
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -217,6 +217,22 @@ class Scores(msgspec.Struct, frozen=True):
     skipped: tuple[str, ...]  # answered instances that have no gold, in the order of the answers
 
 
+def check_instances(gold: Collection[str], instances: Container[str], path: Path | None = None) -> None:
+    """Make sure that the instances of a gold file are those of the data.
+
+    Args:
+        gold: instance ids of the gold.
+        instances: instance ids of the data.
+        path: file of the gold, for the error.
+
+    Raises:
+        SourceError: if one is not.
+    """
+    if lost := [instance for instance in gold if instance not in instances]:
+        problem = f"{len(lost)} of {len(gold)} gold instances are not in the data, the first is {lost[0]!r}"
+        raise SourceError(f"{problem}: do the two files belong together?", path=path)
+
+
 def score(
     gold: Mapping[str, Collection[str]],
     answers: Mapping[str, Collection[str]],
@@ -242,10 +258,8 @@ def score(
     Raises:
         SourceError: if *pos* is given and lacks an instance of *gold*.
     """
-    lost = [] if pos is None else [instance for instance in gold if instance not in pos]
-    if lost:
-        problem = f"{len(lost)} of {len(gold)} gold instances are not in the data, the first is {lost[0]!r}"
-        raise SourceError(f"{problem}: do the two files belong together?")
+    if pos is not None:
+        check_instances(gold, pos)
     skipped = tuple(instance for instance in answers if instance not in gold)
     if skipped:
         log.warning("%d answers have no gold and are not scored, the first is %r", len(skipped), skipped[0])

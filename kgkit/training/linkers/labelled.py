@@ -21,7 +21,7 @@ from kgkit.candidates import Generator, longest, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.plain_text import check_plain, read_plain
-from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
+from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
 from kgkit.linking.ridge import Matrix
 from kgkit.linking.scoring import Scorer, shares
 from kgkit.training.data import count_items
@@ -166,11 +166,13 @@ def labelled_senses(
         missing: counter of senses that *kb* does not have.
 
     Raises:
-        NotThere, SourceError: as `read_documents` and `read_gold` do.
+        NotThere, SourceError: as `read_documents` and `read_gold` do; behind the last document, if an
+            instance of *gold* is not in *data*.
     """
-    keys = read_gold(gold)
+    keys, instances = read_gold(gold), set[str]()
     names = _Names(kb)
     for document in read_documents(data):
+        instances.update(mention.id for mention in document.mentions or ())
         mentions = [
             mention if source == "lemma" else structs.replace(mention, lemma="", pos="")
             for mention in document.mentions or ()
@@ -184,6 +186,7 @@ def labelled_senses(
             if missing is not None and (senses := keys.get(mention.id, ())):
                 missing.note(senses[0], in_kb=bool(which.any()) or names.has(senses))
         yield LabelledDocument(read, right)
+    check_instances(keys, instances, gold)
 
 
 def labelled_entities(

@@ -302,6 +302,16 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
     assert lost not in caplog.text
 
 
+def test_gold_of_other_data_is_refused_with_the_first_instance_that_is_not_in_them(kb, corpus):
+    gold = corpus[1]
+    gold.write_text("".join(f"x{line}" for line in gold.read_text().splitlines(keepends=True)))
+    asked = (
+        r"x\.gold\.key\.txt: 80 of 80 gold instances are not in the data, the first is 'xd0\.s0\.t0': do the"
+    )
+    with pytest.raises(SourceError, match=asked):
+        list(sources_of(kb, generator_for(kb), training(corpus), None))
+
+
 def test_a_number_that_no_entity_has_is_told_before_anything_is_learnt(tmp_path, corpus):
     records = (
         *RECORDS,
