@@ -50,7 +50,10 @@ def best_temperature(scored: Scored, usual: float = 1.0) -> float:
     Mentions none of whose candidates is right say nothing and are left out. *usual* is returned where nothing
     can be learnt: of fewer than 100 mentions, and where the likeliest temperature has no end, as that of a
     model that is right on all of them, and would be sure of everything, or of one whose scores tell nothing.
+    Of none at all nothing is logged: who has held none out says why.
     """
+    if not scored:
+        return usual
     labelled = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
     if len(labelled) < _FEWEST:
         log.warning(

@@ -276,7 +276,7 @@ def fit_reranker(
         }
 
     if not held_out:
-        log.warning("too few documents to hold some out: no epoch is chosen, the last one is it")
+        log.warning("fewer than ten documents: none was held out, the last epoch is taken, temperature 1")
     trained = train(
         reranker, batches, loss,
         [torch.optim.AdamW(groups, weight_decay=settings.decay, fused=True)],

@@ -1,5 +1,6 @@
 """Training a linker: from data to a model's folder."""
 
+import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import StaleModel, UsageError
+from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from kgkit.types import Ids
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
+
+log = logging.getLogger(__name__)
 
 
 def train_linker(
@@ -156,11 +160,13 @@ def _prepare(
                 full = train_full(kb, name, where, data, config, work, **options)
                 own = vectors if full.vectors is None else full.vectors
                 save = partial(_save, kb, training, reader, own, full, None, work)
-                return Outcome(full.results, save)
+                _warn_of_none_held_out(full, parts)
+                return Outcome(full.results | _taught_counts(parts), save)
             from kgkit.training.linkers.head import HeadConfig, train_head
 
             head_config = training.head or HeadConfig()
             first = train_head(data, head_config, work, **options)
+        _warn_of_none_held_out(first, parts)
         second = None
         if training.coherence is not None:  # learns from what a first stage says that has not seen a document
             folds = training.coherence.members
@@ -171,10 +177,37 @@ def _prepare(
             )
             second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
         save = partial(_save, kb, training, reader, vectors, first, second, work)
-        return Outcome(first.results | _measured(second), save)
+        return Outcome(first.results | _taught_counts(parts) | _measured(second), save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
     return Plan((kb.build, made, *teacher), train, exclusive=training.type != RIDGE)
+
+
+def _warn_of_none_held_out(trained: "TrainedRidge | TrainedHead", parts: Sequence[TrainingSet]) -> None:
+    """Log why nothing was held out, and what is taken then."""
+    if trained.results.get("held_out"):
+        return
+    documents = len(parts[0].labelled)
+    if isinstance(trained, TrainedRidge):
+        few = "a single document" if documents == 1 else "too few documents"
+        log.warning(
+            "%s: none was held out, weights are the usual ones, temperature %g", few, trained.temperature
+        )
+        return
+    few = (
+        "fewer than ten documents: none was held out"
+        if documents < HELD_OUT
+        else "of the documents that were held out no mention has its gold entity among its candidates"
+    )
+    log.warning("%s, the last epoch is taken, temperature %g", few, trained.temperature)
+
+
+def _taught_counts(parts: Sequence[TrainingSet]) -> dict[str, float]:
+    """Return the number of mentions of which a teacher says what they mean, beside those that have gold."""
+    taught = [part for part in parts if part.has_targets]
+    if not taught or len(taught) == len(parts):
+        return {}  # there are no others, and "mentions" counts them
+    return {"mentions_of_teacher": float(sum(len(part.meanings) for part in taught))}
 
 
 def _teacher(home: Home, training: LinkerTraining) -> tuple[str, ...]:

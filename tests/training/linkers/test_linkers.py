@@ -302,6 +302,24 @@ def test_what_the_kb_lacks_is_warned_of_and_all_of_it_is_refused(kb, corpus, tmp
     assert lost not in caplog.text
 
 
+@pytest.mark.parametrize("model_type", ["ridge", "head"])
+def test_of_few_documents_none_is_held_out_and_it_is_said_what_is_taken(kb, corpus, caplog, model_type):
+    data, gold = corpus
+    count = 9 if model_type == "head" else 1
+    texts = data.read_text().removeprefix("<corpus>").split("</text>")[:count]
+    data.write_text(f"<corpus>{''.join(f'{text}</text>' for text in texts)}</corpus>")
+    gold.write_text("".join(gold.read_text().splitlines(keepends=True)[: 4 * count]))
+    head = HeadConfig(width=16, epochs=1) if model_type == "head" else None
+    folder = train_linker(kb, "small", training(corpus, type=model_type, head=head), device="cpu")
+    [warning] = [message for message in caplog.messages if "held out" in message or "held-out" in message]
+    assert warning == (
+        "fewer than ten documents: none was held out, the last epoch is taken, temperature 3"
+        if model_type == "head"
+        else "a single document: none was held out, weights are the usual ones, temperature 1"
+    )
+    assert LINKER.read(folder).temperature == float(warning.rpartition(" ")[2])
+
+
 def test_gold_of_other_data_is_refused_with_the_first_instance_that_is_not_in_them(kb, corpus):
     gold = corpus[1]
     gold.write_text("".join(f"x{line}" for line in gold.read_text().splitlines(keepends=True)))

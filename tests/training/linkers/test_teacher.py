@@ -18,6 +18,7 @@ from kgkit.home import Home
 from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import head as head_training
 from kgkit.training.linkers import settings as linker_settings
@@ -312,6 +313,10 @@ def test_the_command_reads_gold_and_a_teacher_s_text(kb, labelled, plain, monkey
                "--home", home)  # fmt: skip
     assert done.code == 0, done.err
     assert "both: head, el, for any knowledge base" in done.out
+    figures = dict(line.split("\t") for line in done.out.splitlines() if "\t" in line)
+    results = LINKER.read(find_model_folder("both", Home(home))).results
+    assert figures["mentions"] == "20"
+    assert int(figures["mentions of teacher"]) == results["mentions_of_teacher"] > 0
     refused = run("train", "linker", *options, "--name", "both", "--home", home)
     assert refused.code == 2 and "with --teacher" in refused.err
 
