@@ -118,10 +118,10 @@ def main() -> None:
 
 
 def write_results(page: str, *, at_scale: bool) -> None:
-    """Write *page* into `RESULTS.md`, in the place of the last run's; the other parts stay."""
+    """Write *page* into `RESULTS.md`, instead of the last run's; the other parts stay."""
     written = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-    usual, _, rest = written.partition(BETWEEN[0])
-    scale, _, vectors = rest.partition(BETWEEN[1])
+    usual, _, remainder = written.partition(BETWEEN[0])
+    scale, _, vectors = remainder.partition(BETWEEN[1])
     parts = (usual, page, vectors) if at_scale else (page, scale, vectors)
     RESULTS.write_text("".join(sum(zip(parts, (*BETWEEN, ""), strict=True), ())), encoding="utf-8")
 

@@ -22,7 +22,7 @@ VARIANTS: Final = {
     "aida-testb-redirects": (("testb", "redirects"), "without either"),
 }
 K: Final = 30
-GIVEN: Final = ("found", "found of all", "prior")
+OF_MENTIONS: Final = ("found", "found of all", "prior")
 KINDS: Final = ("longest", "all")
 OF_SPANS: Final = ("spans", "mentions", "with gold")
 EBERT_SPANS: Final = {"train": 153_103, "testa": 38_012, "testb": 34_936}  # Table 9
@@ -32,7 +32,7 @@ BUILD_NOTES = """
 The files of `python -m benchmarks.aida_kb`, built with `build_kb("jsonl")`: whole processes. `lines/s`:
 lines of those files by CPU second.
 """
-GIVEN_NOTES = f"""
+MENTIONS_NOTES = f"""
 The spans of AIDA's mentions are given, those with an entity counted. `found`: the gold entity is among the
 first {K} candidates; `all`: among all of them; `prior`: it is the first. Two titles are equal if
 `redirects.json.xz` leads both to one page. No split's entities are read to make the KB.
@@ -72,13 +72,14 @@ def bench(inputs: Inputs) -> list[Table]:
         for name in VARIANTS
     ]
     samples = in_turn(jobs, inputs.repeat)
-    built, given, text = [], [], []
+    build_rows, mention_rows, text_rows = [], [], []
     for name, (_, label) in VARIANTS.items():
-        cpu, wall = median(samples[name], lambda one: one.cpu), median(samples[name], lambda one: one.wall)
-        peak = median(samples[name], lambda one: one.peak / 1e6)
+        cpu = median(samples[name], lambda sample: sample.cpu)
+        wall = median(samples[name], lambda sample: sample.wall)
+        peak = median(samples[name], lambda sample: sample.peak / 1e6)
         rate = f"{lines[name] / cpu:,.0f}"
         counts = samples[name][0].result
-        built.append(
+        build_rows.append(
             [label, f"{counts['surfaces']:,}", f"{counts['pairs']:,}", f"{lines[name]:,}",
              f"{cpu:.2f}", f"{wall:.2f}", f"{peak:.0f}", rate]
         )  # fmt: skip
@@ -87,39 +88,41 @@ def bench(inputs: Inputs) -> list[Table]:
             "benchmarks.aida:measure",
             {"home": homes[name], "name": name, "folder": inputs.data / "aida"},
         )
-        found = run(job).result
+        results = run(job).result
         for split in SPLITS:
-            of = found[split]
-            given.append([label, split, f"{of['gold']:,}", *(_share(of[what], of["gold"]) for what in GIVEN)])
+            of = results[split]
+            mention_rows.append(
+                [label, split, f"{of['gold']:,}", *(_share(of[what], of["gold"]) for what in OF_MENTIONS)]
+            )
             row = [label, split, f"{EBERT_SPANS[split]:,}"]
             for kind in KINDS:
                 row += [f"{of[f'{kind} spans']:,}"]
                 row += [_share(of[f"{kind} {what}"], of["gold"]) for what in OF_SPANS[1:]]
-            text.append(row)
+            text_rows.append(row)
     return [
         Table(
             title="(e) Build of AIDA's Wikipedia slice",
             notes=BUILD_NOTES,
             columns=("", "surfaces", "surface and entity", "lines", "CPU s", "wall s", "peak MB", "lines/s"),
-            rows=built,
+            rows=build_rows,
         ),
         Table(
             title="(e) AIDA, given spans: candidates",
-            notes=GIVEN_NOTES,
+            notes=MENTIONS_NOTES,
             columns=("", "split", "mentions", f"found, k = {K}", "found, all", "prior"),
-            rows=given,
+            rows=mention_rows,
         ),
         Table(
             title="(e) AIDA, raw text: spans",
             notes=TEXT_NOTES,
             columns=("", "split", "E-BERT", *(f"{kind}: {what}" for kind in KINDS for what in OF_SPANS)),
-            rows=text,
+            rows=text_rows,
         ),
     ]
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %"
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / total:.2f} %"
 
 
 # -- what runs in a process of its own ----------------------------------------------
@@ -170,13 +173,13 @@ def _of_split(kb: "KnowledgeBase", page: _Pages, folder: Path, split: str) -> Co
     for line in aida_kb.records(folder, f"aida_{split}"):
         document, gold = _document(line)
         counts["gold"] += len(gold)
-        [told] = anything([document])
-        for mention in told.mentions or ():
+        [annotated] = anything([document])
+        for mention in annotated.mentions or ():
             title = page(gold[mention.start, mention.end])
-            meant = page.among(mention.candidates)
-            counts["found"] += title in meant[:K]
-            counts["found of all"] += title in meant
-            counts["prior"] += title in meant[:1]
+            titles = page.among(mention.candidates)
+            counts["found"] += title in titles[:K]
+            counts["found of all"] += title in titles
+            counts["prior"] += title in titles[:1]
         every = generator.mentions(document.text)
         for kind, spans in (("all", every), ("longest", longest(every))):
             counts[f"{kind} spans"] += len(spans)

@@ -81,8 +81,8 @@ def names(title: str) -> list[str]:
         ['Athens, Georgia (city)', 'Athens, Georgia', 'Athens']
     """
     plain = re.sub(r"\s*\([^()]*\)$", "", title)
-    found = dict.fromkeys([title, plain, plain.partition(", ")[0]])
-    return [name for name in found if name]
+    variants = dict.fromkeys([title, plain, plain.partition(", ")[0]])
+    return [name for name in variants if name]
 
 
 def parts(title: str) -> list[str]:
@@ -116,7 +116,7 @@ def other_titles(links_to: Mapping[str, int], moved: Mapping[str, str]) -> dict[
     Titles that redirect to one title, and that title, are one page. Its entity is the page of that title
     if there is one, else the one that most links lead to: the entities have the titles of an older
     dump, so an entity's own title may be a redirect by now. Where a page has several entities, the
-    others are told here too, although they stay entities.
+    others are listed here too, although they stay entities.
 
     Args:
         links_to: entity -> number of links to it.
@@ -125,13 +125,13 @@ def other_titles(links_to: Mapping[str, int], moved: Mapping[str, str]) -> dict[
     pages: dict[str, list[str]] = {}
     for title in dict.fromkeys([*links_to, *moved, *moved.values()]):
         pages.setdefault(moved.get(title, title), []).append(title)
-    found: dict[str, str] = {}
+    entity_of: dict[str, str] = {}
     for now, titles in pages.items():
         entities = [title for title in titles if title in links_to]
         if entities:
             chosen = now if now in links_to else max(entities, key=lambda title: (links_to[title], title))
-            found.update((title, chosen) for title in titles if title != chosen)
-    return found
+            entity_of.update((title, chosen) for title in titles if title != chosen)
+    return entity_of
 
 
 def squeezed(surface: str) -> str:
@@ -154,10 +154,12 @@ def pairs_of_mentions(folder: Path, splits: Collection[str]) -> set[tuple[str, i
     }
 
 
-def surfaces_of_titles(links_to: Mapping[str, int], others: Mapping[str, str], *, with_parts: bool) -> Pairs:
-    """Return the aliases that titles give, and those of *others*, the titles by redirects."""
+def surfaces_of_titles(
+    links_to: Mapping[str, int], entity_of: Mapping[str, str], *, with_parts: bool
+) -> Pairs:
+    """Return the aliases of titles, and of the other titles in *entity_of* (title -> entity)."""
     pairs: Pairs = {}
-    for title, key in [*((title, title) for title in links_to), *others.items()]:
+    for title, key in [*((title, title) for title in links_to), *entity_of.items()]:
         for name in [*names(title), *(parts(title) if with_parts else ())]:
             pairs[name, key] = links_to[key]
     return pairs
@@ -166,20 +168,20 @@ def surfaces_of_titles(links_to: Mapping[str, int], others: Mapping[str, str], *
 def surfaces(
     folder: Path,
     links_to: Mapping[str, int],
-    others: Mapping[str, str],
+    entity_of: Mapping[str, str],
     without: Collection[str],
     *,
     with_parts: bool = False,
 ) -> Pairs:
-    """Return all aliases: those of mentions, of titles, and of *others*, the titles by redirects."""
+    """Return all aliases: of mentions, titles, and the other titles in *entity_of* (title -> entity)."""
     splits = [split for split in SPLITS if split not in without]
-    given = None if len(splits) == len(SPLITS) else pairs_of_mentions(folder, splits)
+    mentioned = None if len(splits) == len(SPLITS) else pairs_of_mentions(folder, splits)
     pairs: Pairs = {}
     for row in records(folder / "candidates", "aliases"):
         for candidate in row["candidates"]:
-            if given is None or (squeezed(row["surface"]), candidate["id"]) in given:
+            if mentioned is None or (squeezed(row["surface"]), candidate["id"]) in mentioned:
                 pairs[row["surface"], candidate["title"]] = links_to[candidate["title"]]
-    return pairs | surfaces_of_titles(links_to, others, with_parts=with_parts)
+    return pairs | surfaces_of_titles(links_to, entity_of, with_parts=with_parts)
 
 
 def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,8 +214,8 @@ def write(
     entities = [*records(folder / "candidates", "entities")]
     title_of = {entity["id"]: entity["title"] for entity in entities}
     links_to = {entity["title"]: entity["in_count"] for entity in entities}
-    others = {} if "redirects" in without else other_titles(links_to, redirects(folder))
-    pairs = surfaces(folder, links_to, others, without, with_parts=with_parts)
+    entity_of = {} if "redirects" in without else other_titles(links_to, redirects(folder))
+    pairs = surfaces(folder, links_to, entity_of, without, with_parts=with_parts)
     version = f"without {' and '.join(sorted(without))}" if without else "whole"
     version += ", parts of titles" if with_parts else ""
     out.mkdir(parents=True, exist_ok=True)
@@ -238,7 +240,7 @@ def write(
             out / "redirects.jsonl",
             (
                 {"redirect": title, "to": key}
-                for title, key in sorted(others.items())
+                for title, key in sorted(entity_of.items())
                 if title not in links_to  # those are entities
             ),
         ),

@@ -70,10 +70,10 @@ def bench(inputs: Inputs, vectors: Path | None = None) -> list[Table]:
     """Map what was trained, and what was planted."""
     if vectors is None:
         python = os.environ.get("KGKIT_BENCH_WIKIPEDIA2VEC", sys.executable)
-        made = call(
+        job = call(
             "train", "benchmarks.word_vectors:make", {"data": inputs.data, "out": inputs.work / "words"}
         )
-        trained = run(Job(name="train", command=(python, *made.command[1:])))
+        trained = run(Job(name="train", command=(python, *job.command[1:])))
         print(f"  trained in {trained.cpu:.0f} s CPU, {trained.wall:.0f} s", file=sys.stderr)
         vectors = Path(trained.result)
     words = run(call("words", "benchmarks.alignment:words", {"vectors": vectors}))
@@ -131,12 +131,12 @@ def _of_size(sample: Sample) -> str:
 def _planted_row(noise: float, sample: Sample) -> list[str]:
     of = sample.result
     best = noise / (1 + noise**2) ** 0.5
-    found = [f"{100 * of[k]:.1f} %" for k in ("1", "10")]
+    accuracies = [f"{100 * of[k]:.1f} %" for k in ("1", "10")]
     errors = [f"{of['rows']:.4f}", f"{best:.4f}"]
     return [
         f"{noise:g}",
         f"{of['error']:.1e}",
-        *found,
+        *accuracies,
         *errors,
         f"{sample.cpu:.1f}",
         f"{sample.peak / 1e6:.0f}",
@@ -194,11 +194,11 @@ def _mean(
 def _figures(reports: "Sequence[Report]", part: str) -> list[str]:
     import statistics
 
-    found = []
+    cells = []
     for k in (1, 5, 10):
         values = [100 * getattr(report, part).accuracy[k] for report in reports]
-        found.append(f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} %")
-    return [*found, f"{statistics.mean(getattr(report, part).error for report in reports):.3f}"]
+        cells.append(f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f} %")
+    return [*cells, f"{statistics.mean(getattr(report, part).error for report in reports):.3f}"]
 
 
 # -- vectors of texts ---------------------------------------------------------------
@@ -305,10 +305,10 @@ def planted(noise: float) -> dict[str, float]:
     weight = rng.normal(size=(384, 300)).astype(np.float32)
     target = source @ weight.T
     target += (noise * target.std() * rng.normal(size=target.shape)).astype(np.float32)
-    found, report = fit_map(source, target, Anchors(np.arange(20_000), np.arange(20_000)), AlignConfig())
+    fitted, report = fit_map(source, target, Anchors(np.arange(20_000), np.arange(20_000)), AlignConfig())
     assert report.held_out is not None
     of = report.held_out
-    error = float(np.linalg.norm(found - weight) / np.linalg.norm(weight))
+    error = float(np.linalg.norm(fitted - weight) / np.linalg.norm(weight))
     return {"error": error, "rows": of.error, **{str(k): share for k, share in of.accuracy.items()}}
 
 
@@ -327,9 +327,9 @@ def large() -> dict[str, float]:
     anchors = Anchors(np.arange(25_000), np.arange(25_000))
     began = time.process_time()
     solve(source, target, anchors)
-    taken = time.process_time() - began
+    elapsed = time.process_time() - began
     fit_map(source, target, anchors, AlignConfig())
-    return {"solve": taken, "given": source.nbytes + target.nbytes}
+    return {"solve": elapsed, "given": source.nbytes + target.nbytes}
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ JOINING: Final = frozenset(
 SPLITTING: Final = frozenset(",()/;")
 UNCLEAR, OUTSIDE, BEGIN, INSIDE = -1, 0, 1, 2
 BATCH, EPOCHS, RATE, WORDS = 64, 2, 1e-3, 120
-UPPER, TITLED = 0.15, 0.05  # shares of stretches whose shapes are changed
+UPPER, TITLED = 0.15, 0.05  # shares of the ranges whose shapes are changed
 _ENDS: Final = frozenset('.!?:;"“”([')
 
 
@@ -138,9 +138,9 @@ def is_capital(word: str) -> bool:
 
 
 def names_in(page: Page, begin: int, end: int, cases: Cases) -> Iterator[tuple[int, int]]:
-    """Yield the names in a link: all of it where all has capitals, else what has; the parts of lists."""
-    words, stretch = page.words, [*range(begin, end)]
-    cuts = [index for index in stretch if words[index] in SPLITTING]
+    """Yield the names in a link: all of it if all words have capitals, else those that do; parts of lists."""
+    words, indices = page.words, [*range(begin, end)]
+    cuts = [index for index in indices if words[index] in SPLITTING]
     for first, last in zip([begin - 1, *cuts], [*cuts, end], strict=True):
         part = [*range(first + 1, last)]
         while part and (words[part[0]].lower() in ("the", "a", "an") or not words[part[0]][0].isalnum()):
@@ -166,14 +166,14 @@ def first_labels(page: Page, cases: Cases) -> np.ndarray:
     """Return labels that need no link: words in lower case, dates, titles, and common words are outside."""
     words, labels = page.words, np.full(len(page.words), UNCLEAR)
     for at, word in enumerate(words):
-        behind = words[at + 1] if at + 1 < len(words) else "."
+        next_word = words[at + 1] if at + 1 < len(words) else "."
         key = word.lower()
         if (
             not is_capital(word)
-            or (word in DATES and (word != "May" or behind[0].isdigit()))
+            or (word in DATES and (word != "May" or next_word[0].isdigit()))
             or (word != "I" and page.opening[at] and cases.is_common(word))
             or (word != "I" and cases.lower[key] >= 30 * (cases.capital[key] + 1))
-            or (word in TITLES and is_capital(behind) and not page.opening[at + 1])
+            or (word in TITLES and is_capital(next_word) and not page.opening[at + 1])
         ):
             labels[at] = OUTSIDE
     return labels
@@ -226,18 +226,18 @@ def mark_again(
                 at and is_capital(words[at - 1]) and not page.opening[at - 1] and labels[at - 1] == UNCLEAR
             )
             end = at + size
-            behind = end < total and is_capital(words[end]) and not page.opening[end]
-            if not (named[at:end].any() or lone or before or behind):
+            after = end < total and is_capital(words[end]) and not page.opening[end]
+            if not (named[at:end].any() or lone or before or after):
                 mark(at, end)
     lasts = {
         name[-1] for name in surfaces
         if len(name) > 1 and is_capital(name[-1]) and len(name[-1]) > 2 and not cases.is_common(name[-1])
     }  # fmt: skip
     for at, word in enumerate(words):
-        beside = (at and is_capital(words[at - 1]) and not page.opening[at - 1]) or (
+        adjacent = (at and is_capital(words[at - 1]) and not page.opening[at - 1]) or (
             at + 1 < total and is_capital(words[at + 1])
         )
-        if word in lasts and not named[at] and not beside:
+        if word in lasts and not named[at] and not adjacent:
             mark(at, at + 1)
 
 
@@ -245,7 +245,7 @@ def mark_capitals(page: Page, labels: np.ndarray, cases: Cases, mark: Any) -> No
     """Label the runs of capitals within sentences that are unclear, with the points of initials, as names."""
     words, total, at = page.words, len(page.words), 0
 
-    def goes_on(index: int) -> bool:
+    def continues(index: int) -> bool:
         return bool(labels[index] == UNCLEAR and is_capital(words[index]) and not page.opening[index])
 
     while at < total:
@@ -256,7 +256,7 @@ def mark_capitals(page: Page, labels: np.ndarray, cases: Cases, mark: Any) -> No
         end = at + 1
         while end < total:
             initial = words[end] == "." and len(words[end - 1]) == 1 and is_capital(words[end - 1])
-            if not goes_on(end) and not (initial and end + 1 < total and goes_on(end + 1)):
+            if not continues(end) and not (initial and end + 1 < total and continues(end + 1)):
                 break
             end += 1
         mark(at, end)
@@ -291,7 +291,7 @@ def encode(head: Any, reader: WordReader, documents: Sequence[Document], path: P
     return features
 
 
-def stretches(text: str, starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
+def sentence_ranges(text: str, starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield the ranges of some sentences each, of up to `WORDS` words."""
     begin = 0
     closes = [
@@ -374,7 +374,9 @@ def main() -> None:
         links = [tuple(np.searchsorted(starts, link).tolist()) for link in text.links]
         pages.append(Page(words, openings(document.text, starts, ends), links, text.own))
         shapes += map(shape, words)
-        ranges += [(count + begin, count + end) for begin, end in stretches(document.text, starts, ends)]
+        ranges += [
+            (count + begin, count + end) for begin, end in sentence_ranges(document.text, starts, ends)
+        ]
         count += len(words)
     wikitext = next((DATA / "wikitext2").glob("*train*"))
     cases = cases_of(pages, wikitext)

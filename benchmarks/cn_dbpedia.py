@@ -32,7 +32,7 @@ signal 9; its workers have to go by themselves, and the same command then goes o
 
 
 def built(source: str, home: str, workers: int, memory: str) -> dict[str, Any]:
-    """Build the dump; return what came out, and when each step began."""
+    """Build the dump; return the figures of the build, and the seconds at which each step began."""
     from kgkit.building import find_builder
     from kgkit.building.build import build_kb
 
@@ -45,12 +45,12 @@ def built(source: str, home: str, workers: int, memory: str) -> dict[str, Any]:
         first = first or what
         steps.setdefault(what.partition(":")[0], time.monotonic() - begin)
 
-    found = build_kb(
+    result = build_kb(
         "cn_dbpedia", source, name="cn", home=home, workers=workers, memory=memory, progress=progress
     )
-    manifest = found.manifest
+    manifest = result.manifest
     return {
-        "build": found.build,
+        "build": result.build,
         "tables": manifest.tables,
         "counts": [manifest.entities, manifest.triples, manifest.aliases],
         "dropped": manifest.counts.dropped,
@@ -72,30 +72,30 @@ def bench(inputs: Inputs, lines: int = LINES, memory: str = MEMORY, workers: int
     arguments: dict[str, object] = {"source": dump, "workers": workers, "memory": memory}
 
     def run(home: Path, kill_when: Callable[[], bool] | None = None) -> Watched:
-        found = watched("benchmarks.cn_dbpedia:built", {**arguments, "home": home}, kill_when)
-        print(f"  {home.name}: {found.seconds:.0f} s, {found.peak / 1e6:.0f} MB", file=sys.stderr)
-        print(f"    {found.result}", file=sys.stderr)
-        return found
+        process = watched("benchmarks.cn_dbpedia:built", {**arguments, "home": home}, kill_when)
+        print(f"  {home.name}: {process.seconds:.0f} s, {process.peak / 1e6:.0f} MB", file=sys.stderr)
+        print(f"    {process.result}", file=sys.stderr)
+        return process
 
     undisturbed, reading, grouping = (inputs.work / f"cn-{name}" for name in ("whole", "reading", "grouping"))
     for home in (undisturbed, reading, grouping):
         shutil.rmtree(home, ignore_errors=True)
-    whole = run(undisturbed)
-    rest = whole.seconds - whole.result["steps"]["grouping keys"]
-    rows = [_row("undisturbed", whole, f"{whole.seconds:.0f}", "")]
-    targets = [Target(what="peak memory", value=whole.peak / 1e6, aim=PEAK_MB, unit="MB", at_most=True)]
+    baseline = run(undisturbed)
+    grouping_seconds = baseline.seconds - baseline.result["steps"]["grouping keys"]
+    rows = [_row("undisturbed", baseline, f"{baseline.seconds:.0f}", "")]
+    targets = [Target(what="peak memory", value=baseline.peak / 1e6, aim=PEAK_MB, unit="MB", at_most=True)]
     for home, moment in (
-        (reading, _half_read(reading, whole)),
-        (grouping, _grouping_for(grouping, rest / 3)),
+        (reading, _half_read(reading, baseline)),
+        (grouping, _grouping_for(grouping, grouping_seconds / 3)),
     ):
         killed, again = run(home, moment), run(home)
         name = f"killed while {home.name.removeprefix('cn-')}"
-        rows.append(_row(name, again, f"{killed.seconds:.0f} + {again.seconds:.0f}", str(killed.left)))
-        same = all(again.result[what] == whole.result[what] for what in ("build", "tables"))
+        rows.append(_row(name, again, f"{killed.seconds:.0f} + {again.seconds:.0f}", str(killed.survivors)))
+        same = all(again.result[what] == baseline.result[what] for what in ("build", "tables"))
         targets.append(Target(what=f"{name}: the same build", value=float(same), aim=1.0, unit=""))
         shutil.rmtree(home)
     counts = "{:,} entities, {:,} triples, {:,} aliases; {:.1f} GB on the disk.".format(
-        *whole.result["counts"], whole.result["size"] / 1e9
+        *baseline.result["counts"], baseline.result["size"] / 1e9
     )
     return [
         Table(
@@ -117,9 +117,9 @@ def bench(inputs: Inputs, lines: int = LINES, memory: str = MEMORY, workers: int
     ]
 
 
-def _half_read(home: Path, whole: Watched) -> Callable[[], bool]:
-    """Return what says whether half of the parts are read."""
-    return lambda: 2 * len([*home.glob("cache/parts/**/part-*.json")]) >= whole.result["parts"]
+def _half_read(home: Path, baseline: Watched) -> Callable[[], bool]:
+    """Return a function that says whether half of the parts are read."""
+    return lambda: 2 * len([*home.glob("cache/parts/**/part-*.json")]) >= baseline.result["parts"]
 
 
 def _grouping_for(home: Path, seconds: float) -> Callable[[], bool]:
@@ -134,11 +134,11 @@ def _grouping_for(home: Path, seconds: float) -> Callable[[], bool]:
     return so_long
 
 
-def _row(name: str, run: Watched, seconds: str, left: str) -> list[str]:
+def _row(name: str, run: Watched, seconds: str, survivors: str) -> list[str]:
     reading = f"{run.result['steps']['grouping keys']:.0f}"
-    there = run.result["first"].removeprefix("reading: ").partition(" parts")[0]
+    parts_read = run.result["first"].removeprefix("reading: ").partition(" parts")[0]
     megabytes = [f"{size / 1e6:.0f}" for size in (run.peak, run.anonymous)]
-    return [name, seconds, reading, there, *megabytes, left, run.result["build"]]
+    return [name, seconds, reading, parts_read, *megabytes, survivors, run.result["build"]]
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ LINES_OF_SUBJECT: Final = 6.9
 LINES_OF_MENTION: Final = 60
 LINES_OF_ATTRIBUTE: Final = 172
 
-_CHARACTERS: Final = [chr(0x4E00 + 7 * place) for place in range(512)]
+_CHARACTERS: Final = [chr(0x4E00 + 7 * index) for index in range(512)]
 _ENDINGS: Final = ("", "", "", "村", "公司", "学院", "传", "路")
 _SENSES: Final = ("诗人", "中国女子网球运动员", "2004年发行的歌曲", "电视剧", "湖北省武汉市下辖村")
 _TAGS: Final = tuple(
@@ -45,9 +45,9 @@ def name(number: int) -> str:
 
 def key(number: int) -> str:
     """Return the key of a subject: of 64, the first five have one name and a bracket each."""
-    place = number % 64
-    if place < len(_SENSES):
-        return f"{name(number - place)}（{_SENSES[place]}）"
+    index = number % 64
+    if index < len(_SENSES):
+        return f"{name(number - index)}（{_SENSES[index]}）"
     return name(number)
 
 
@@ -103,11 +103,11 @@ def _attribute(number: int) -> str:
 def _text(chance: float, length: int) -> str:
     """Return a text of so many characters; which one, *chance* says."""
     state = int(chance * 0x7FFFFFFF)
-    found = []
+    characters = []
     for _ in range(length):
         state = state * 1103515245 + 12345 & 0x7FFFFFFF
-        found.append(_CHARACTERS[state >> 22])
-    return "".join(found)
+        characters.append(_CHARACTERS[state >> 22])
+    return "".join(characters)
 
 
 def mentions(lines: int, seed: int) -> Iterator[str]:
@@ -123,11 +123,11 @@ def mentions(lines: int, seed: int) -> Iterator[str]:
 def write(folder: Path, lines: int, seed: int = 1) -> None:
     """Write a dump into *folder*."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = {
+    files = {
         "baike_triples.txt": triples(lines, seed),
         "m2e.txt": mentions(max(1, lines // LINES_OF_MENTION), seed),
     }
-    for file, texts in found.items():
+    for file, texts in files.items():
         with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
             while some := list(islice(texts, 10_000)):
                 out.write("\n".join(some) + "\n")

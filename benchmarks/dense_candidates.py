@@ -43,28 +43,28 @@ class Case(NamedTuple):
 
 
 def cut(document: Document, mention: Mention, surface: str, *, data: bool) -> Document:
-    """Return the surroundings of a mention as a document, with *surface* in its place."""
+    """Return the surroundings of a mention as a document, with *surface* instead of its text."""
     first, last = max(0, mention.start - AROUND), mention.end + AROUND
     text = document.text
     before, after = text[first : mention.start], text[mention.end : last]
     end = len(before) + len(surface)
-    told = {"lemma": mention.lemma, "pos": mention.pos} if data else {"pos": mention.pos}
+    attributes = {"lemma": mention.lemma, "pos": mention.pos} if data else {"pos": mention.pos}
     shift = len(surface) - len(mention.text)
     sentences = [
         (max(0, start - first), stop - first + shift)
         for start, stop in document.sentences or ()
         if start <= mention.start < stop
     ]
-    given = Mention(len(before), end, surface, **told)
-    return Document(document.id, before + surface + after, sentences or None, mentions=[given])
+    new_mention = Mention(len(before), end, surface, **attributes)
+    return Document(document.id, before + surface + after, sentences or None, mentions=[new_mention])
 
 
 def damaged(surface: str, rng: np.random.Generator) -> str:
     """Return *surface* with two letters in the wrong order, or one left out."""
-    place = int(rng.integers(0, max(1, len(surface) - 1)))
+    index = int(rng.integers(0, max(1, len(surface) - 1)))
     if rng.random() < 0.5 and len(surface) > 3:
-        return surface[:place] + surface[place + 1 :]
-    return surface[:place] + surface[place : place + 2][::-1] + surface[place + 2 :]
+        return surface[:index] + surface[index + 1 :]
+    return surface[:index] + surface[index : index + 2][::-1] + surface[index + 2 :]
 
 
 def senses(kb: "KnowledgeBase", data: Path) -> Iterator[tuple[Document, Mention, frozenset[int]]]:
@@ -75,9 +75,11 @@ def senses(kb: "KnowledgeBase", data: Path) -> Iterator[tuple[Document, Mention,
         gold = read_gold(data / "wsd" / f"{name}.gold.key.txt")
         for document in read_documents(data / "wsd" / f"{name}.data.xml"):
             for mention in document.mentions or ():
-                wanted = set(gold.get(mention.id, ()))
-                found = kb.decode(kb.candidates(mention.lemma, pos=mention.pos))
-                ids = frozenset(one.entity.id for one in found if one.sense in wanted)
+                gold_senses = set(gold.get(mention.id, ()))
+                candidates = kb.decode(kb.candidates(mention.lemma, pos=mention.pos))
+                ids = frozenset(
+                    candidate.entity.id for candidate in candidates if candidate.sense in gold_senses
+                )
                 if ids:
                     yield document, mention, ids
 
@@ -118,19 +120,19 @@ def text_vectors(kb: "KnowledgeBase", encoder: "Encoder") -> Vectors:
 # -- measuring --------------------------------------------------------------
 
 
-def places(found: Sequence[Document], cases: Sequence[Case]) -> np.ndarray:
-    """Return at which place of its list each gold meaning is; 0 is the first, -1: it is not there."""
+def gold_ranks(documents: Sequence[Document], cases: Sequence[Case]) -> np.ndarray:
+    """Return the index of the first gold entity in each list of candidates, from 0; -1 if it has none."""
     rows = []
-    for document, case in zip(found, cases, strict=True):
+    for document, case in zip(documents, cases, strict=True):
         ids = ((document.mentions or [])[0].candidates or NO_CANDIDATES).ids.tolist()
-        rows.append(next((place for place, one in enumerate(ids) if one in case.gold), -1))
+        rows.append(next((rank for rank, id_ in enumerate(ids) if id_ in case.gold), -1))
     return np.array(rows)
 
 
-def figures(found: Sequence[Document], cases: Sequence[Case]) -> list[str]:
+def figures(documents: Sequence[Document], cases: Sequence[Case]) -> list[str]:
     """Return recall in the list and accuracy of its first, in percent."""
-    at = places(found, cases)
-    return [f"{100 * (at >= 0).mean():.1f}", f"{100 * (at == 0).mean():.1f}"]
+    ranks = gold_ranks(documents, cases)
+    return [f"{100 * (ranks >= 0).mean():.1f}", f"{100 * (ranks == 0).mean():.1f}"]
 
 
 class Nothing:
@@ -202,15 +204,18 @@ def measure(kind: str, home: Path, data: Path, count: int, encoder_name: str, se
             vectors = text_vectors(kb, encoder)
         every = [*KINDS[kind](kb, data)]
         drawn = [every[row] for row in np.sort(rng.permutation(len(every))[:count])]
-        whole = [Case(cut(doc, one, one.text, data=True), gold) for doc, one, gold in drawn]
-        spoilt = [Case(cut(doc, one, damaged(one.text, rng), data=False), gold) for doc, one, gold in drawn]
+        intact = [Case(cut(doc, mention, mention.text, data=True), gold) for doc, mention, gold in drawn]
+        spoilt = [
+            Case(cut(doc, mention, damaged(mention.text, rng), data=False), gold)
+            for doc, mention, gold in drawn
+        ]
         base = generator_for(kb, max_candidates=BUDGET)
-        sets = {"as they stand": whole, "damaged": spoilt}
+        sets = {"as they stand": intact, "damaged": spoilt}
         rows = []
         for label, cases in sets.items():
             for name, generator in generators(base, remembered, vectors, {}).items():
-                found = [*generator([case.document for case in cases])]
-                rows.append([f"{label}, {name}", *figures(found, cases)])
+                documents = [*generator([case.document for case in cases])]
+                rows.append([f"{label}, {name}", *figures(documents, cases)])
                 print(rows[-1], file=sys.stderr)
         texts = _texts(base, remembered, vectors, sets)
         mixing = _mixing(base, remembered, vectors, sets)
@@ -241,8 +246,8 @@ def _texts(base: Generator, encoder: Any, vectors: Vectors, sets: dict[str, list
     for name, (weight, text) in SHOWN.items():
         row = [name]
         for cases in sets.values():
-            made = generators(base, encoder, vectors, {"context_weight": weight}, text)
-            row += figures([*made["dense alone"]([case.document for case in cases])], cases)
+            variants = generators(base, encoder, vectors, {"context_weight": weight}, text)
+            row += figures([*variants["dense alone"]([case.document for case in cases])], cases)
         rows.append(row)
         print(row, file=sys.stderr)
     return rows

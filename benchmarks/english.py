@@ -38,7 +38,7 @@ def train() -> Iterator[list[str]]:
         yield named.document.text.splitlines()
     with opened(DATA / "fewrel" / "val_wiki.json.xz") as file:
         for instances in json.load(file).values():
-            yield from ([" ".join(one["tokens"])] for one in instances)
+            yield from ([" ".join(instance["tokens"])] for instance in instances)
     for _, line in lines(DATA / "glue" / "CoLA" / "train.tsv.xz"):
         label, sentence = line.split("\t")[1::2]
         if label == "1":
@@ -50,11 +50,11 @@ def train() -> Iterator[list[str]]:
 
 
 def wikitext(part: str) -> Iterator[list[str]]:
-    """Yield the sections of a part of WikiText-2, without headings and without what it has for rare words."""
+    """Yield the sections of a part of WikiText-2, without headings and without its token for rare words."""
     text = (
         (_HEADING.fullmatch(line.strip()), line) for _, line in lines(DATA / "wikitext2" / f"{part}.txt.xz")
     )
-    for heading, section in groupby(text, key=lambda one: one[0] is not None):
+    for heading, section in groupby(text, key=lambda pair: pair[0] is not None):
         if not heading:
             yield [_JOINED.sub(r"\1", line.replace("<unk> ", "")).strip() for _, line in section]
 
@@ -69,10 +69,10 @@ def write(path: Path, documents: Iterator[list[str]]) -> tuple[int, int]:
     count = words = 0
     with path.open("w", encoding="utf-8") as file:
         for document in documents:
-            kept = [line.strip() for line in document if line.strip()]
-            if kept:
-                file.write("\n".join(kept) + "\n\n")
-                count, words = count + 1, words + sum(len(line.split()) for line in kept)
+            stripped = [line.strip() for line in document if line.strip()]
+            if stripped:
+                file.write("\n".join(stripped) + "\n\n")
+                count, words = count + 1, words + sum(len(line.split()) for line in stripped)
     return count, words
 
 

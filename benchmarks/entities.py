@@ -114,22 +114,22 @@ class Pages:
 
     def __init__(self, kb: KnowledgeBase, moved: Redirects) -> None:
         self.kb, self.moved = kb, moved
-        self._known: dict[str, str] = {}
+        self._page_of: dict[str, str] = {}
 
     def __call__(self, title: str) -> str:
-        page = self._known.get(title)
+        page = self._page_of.get(title)
         if page is None:
             entity = self.kb.get(title)
-            page = self._known[title] = self.moved(title if entity is None else entity.key)
+            page = self._page_of[title] = self.moved(title if entity is None else entity.key)
         return page
 
 
 def documents(out: Path) -> dict[str, int]:
-    """Write the sets with the published candidates of their mentions, and return how many have some."""
+    """Write the sets with the published candidates of mentions; return the number of mentions with some."""
     entities = aida_kb.records(DATA / "candidates", "entities")
     title_of = {entity["id"]: entity["title"] for entity in entities}
-    given = {
-        (row["doc_id"], row["mention"]): [title_of[one] for one in row["candidates"] if one in title_of]
+    candidates_of = {
+        (row["doc_id"], row["mention"]): [title_of[id_] for id_ in row["candidates"] if id_ in title_of]
         for row in aida_kb.records(DATA / "candidates", "mention_candidates")
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -139,8 +139,8 @@ def documents(out: Path) -> dict[str, int]:
         with (out / f"aida_{split}.jsonl").open("w", encoding="utf-8") as file:
             for document in aida_kb.records(DATA, f"aida_{split}"):
                 for number, mention in enumerate(document["mentions"]):
-                    if (document["doc_id"], number) in given:
-                        mention["candidates"] = given[document["doc_id"], number]
+                    if (document["doc_id"], number) in candidates_of:
+                        mention["candidates"] = candidates_of[document["doc_id"], number]
                         counts[split] += 1
                 file.write(json.dumps(document, ensure_ascii=False) + "\n")
     return counts
@@ -159,9 +159,9 @@ def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
     entities = [*aida_kb.records(folder / "candidates", "entities")]
     title_of = {entity["id"]: entity["title"] for entity in entities}
     links_to = {entity["title"]: entity["in_count"] for entity in entities}
-    others = aida_kb.other_titles(links_to, aida_kb.redirects(folder))
+    entity_of = aida_kb.other_titles(links_to, aida_kb.redirects(folder))
     of_titles: dict[str, set[str]] = defaultdict(set)
-    for surface, title in aida_kb.surfaces_of_titles(links_to, others, with_parts=True):
+    for surface, title in aida_kb.surfaces_of_titles(links_to, entity_of, with_parts=True):
         of_titles[fold(surface)].add(title)
     train = [*aida_kb.records(folder, "aida_train")]
     texts = {
@@ -192,26 +192,26 @@ def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
                 mention["candidates"] = sorted(of_titles.get(surface, set()) | elsewhere)
                 if mention["entity"]:
                     linked += 1
-                    gold = others.get(mention["entity"], mention["entity"])
+                    gold = entity_of.get(mention["entity"], mention["entity"])
                     covered += not {mention["entity"], gold}.isdisjoint(mention["candidates"])
             file.write(json.dumps(document, ensure_ascii=False) + "\n")
     return linked, covered
 
 
 def answered(linker: Linker, data: Path, page: Pages) -> Iterator[list[Answered]]:
-    """Link the spans of a set, and yield for each document what became of them."""
+    """Link the spans of a set, and yield the answers of each document."""
     sets = [*read_gold_documents(data)]
-    wanted = [with_candidates(linker.kb, gold.document, gold.candidates) for gold in sets]
-    for gold, linked in zip(sets, linker(wanted), strict=True):
+    prepared = [with_candidates(linker.kb, gold.document, gold.candidates) for gold in sets]
+    for gold, linked in zip(sets, linker(prepared), strict=True):
         ids = [mention.id for mention in gold.document.mentions or ()]
-        meant = dict(zip(ids, gold.entities, strict=True))
+        gold_of = dict(zip(ids, gold.entities, strict=True))
         answers = []
         for link in linked.links:
-            title, best = meant[link.id], next(iter(link.candidates), None)
-            likely = max(link.candidates, key=lambda one: one.prior, default=None)
+            title, best = gold_of[link.id], next(iter(link.candidates), None)
+            likely = max(link.candidates, key=lambda candidate: candidate.prior, default=None)
             right, first = (
-                None not in (title, one) and page(one.entity) == page(title)  # type: ignore[arg-type,union-attr]
-                for one in (best, likely)
+                None not in (title, candidate) and page(candidate.entity) == page(title)  # type: ignore[arg-type,union-attr]
+                for candidate in (best, likely)
             )
             answers.append(Answered(0.0 if best is None else best.score, right, title is not None, first))
         yield answers
@@ -219,9 +219,9 @@ def answered(linker: Linker, data: Path, page: Pages) -> Iterator[list[Answered]
 
 def f1(answers: list[Answered], threshold: float) -> float:
     """Return the micro F1 over all spans of links that score *threshold* at least."""
-    links = sum(one.score >= threshold and one.score > 0 for one in answers)
-    right = sum(one.right for one in answers if one.score >= threshold)
-    return 2 * right / max(1, links + sum(one.entity for one in answers))
+    links = sum(answer.score >= threshold and answer.score > 0 for answer in answers)
+    right = sum(answer.right for answer in answers if answer.score >= threshold)
+    return 2 * right / max(1, links + sum(answer.entity for answer in answers))
 
 
 def columns_at(documents: list[list[Answered]], threshold: float) -> NDArray[np.float64]:
@@ -258,9 +258,11 @@ def with_interval(score: float, interval: Interval) -> str:
 
 def error(answers: list[Answered]) -> float:
     """Return the gap between scores and how often they are right, in bins of equal width."""
-    sure, right = (np.array([getattr(one, name) for one in answers], float) for name in ("score", "right"))
-    place = np.minimum((sure * BINS).astype(int), BINS - 1)
-    gaps = np.bincount(place, sure, BINS) - np.bincount(place, right, BINS)
+    sure, right = (
+        np.array([getattr(answer, name) for answer in answers], float) for name in ("score", "right")
+    )
+    bins = np.minimum((sure * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(bins, sure, BINS) - np.bincount(bins, right, BINS)
     return float(np.abs(gaps).sum() / max(1, len(answers)))
 
 
@@ -361,7 +363,7 @@ def scores_at(documents: list[LinkedGold], threshold: float, page: Pages) -> lis
     return scores
 
 
-def whole(scores: Iterable[LinkScore]) -> LinkScore:
+def total_score(scores: Iterable[LinkScore]) -> LinkScore:
     """Return the score of all documents."""
     return sum(scores, LinkScore())
 
@@ -370,7 +372,7 @@ def end_to_end_scores(linker: Linker, page: Pages) -> tuple[float, dict[str, lis
     """Link what the tagger finds, and return the best threshold on testa, and scores by set and document."""
     sets = linked_sets(linker)
     tried = [2 * step / STEPS for step in range(STEPS // 2)]
-    threshold = max(tried, key=lambda value: whole(scores_at(sets["testa"], value, page)).f1)
+    threshold = max(tried, key=lambda value: total_score(scores_at(sets["testa"], value, page)).f1)
     return threshold, {split: scores_at(sets[split], threshold, page) for split in SETS}
 
 
@@ -382,7 +384,7 @@ def print_end_to_end(chosen: argparse.Namespace) -> None:
         for model in chosen.model:
             linker = Linker.open(kb, model=model, mentions=chosen.tagger, coherence=chosen.coherence)
             threshold, scores = end_to_end_scores(linker, page)
-            total = {split: whole(scores[split]) for split in SETS}
+            total = {split: total_score(scores[split]) for split in SETS}
             cells = [f"{100 * total[split].f1:.1f} / {100 * total[split].macro_f1:.1f}" for split in SETS]
             rows.append([linker.model, f"{threshold:.2f}", *cells])
             errors[linker.model] = total["testb"]

@@ -45,11 +45,11 @@ def compared(kb: str, home: str, again: str) -> dict[str, int]:
     import kgkit
     from kgkit.kb import differences
 
-    with kgkit.open_kb(kb, home=home) as one, kgkit.open_kb("again", home=again) as other:
-        found = Counter(f"{change.what} {change.change}" for change in differences(one, other))
-        if [entity.key for entity in one] != [entity.key for entity in other]:
-            found["order of entities"] = 1
-        return dict(sorted(found.items()))
+    with kgkit.open_kb(kb, home=home) as original, kgkit.open_kb("again", home=again) as copy:
+        counts = Counter(f"{change.what} {change.change}" for change in differences(original, copy))
+        if [entity.key for entity in original] != [entity.key for entity in copy]:
+            counts["order of entities"] = 1
+        return dict(sorted(counts.items()))
 
 
 # -- the table --------------------------------------------------------------
@@ -61,13 +61,13 @@ def bench(inputs: Inputs) -> list[Table]:
     if not hownet.exists():
         file = inputs.data / "hownet" / "HowNet.spo"
         run(call("HowNet", "benchmarks.exchange:built_hownet", {"file": file, "out": hownet}))
-    places = (("wordnet", inputs.home()), ("hownet", hownet))
+    homes = (("wordnet", inputs.home()), ("hownet", hownet))
     return [
         Table(
             title="(g) Exchange: round trips",
             notes=NOTES,
             columns=("", "MB", "out, s", "in, s", "out, peak MB", "in, peak MB", "came back"),
-            rows=[row for kb, home in places for row in rows(kb, home, inputs.work / "exchange")],
+            rows=[row for kb, home in homes for row in rows(kb, home, inputs.work / "exchange")],
         )
     ]
 
@@ -83,13 +83,13 @@ def rows(kb: str, home: Path, work: Path) -> Iterator[list[str]]:
         back = run(
             call("in", "benchmarks.exchange:imported", {"format": format, "source": target, "home": again})
         )
-        found = run(call("compare", "benchmarks.exchange:compared", {**where, "again": again})).result
+        differences = run(call("compare", "benchmarks.exchange:compared", {**where, "again": again})).result
         files = [target] if target.is_file() else list(target.iterdir())
-        told = ", ".join(f"{what}: {count:,}" for what, count in found.items()) or "equal"
+        summary = ", ".join(f"{what}: {count:,}" for what, count in differences.items()) or "equal"
         size = sum(file.stat().st_size for file in files)
-        print(f"  {kb} {format}: {told}", file=sys.stderr)
+        print(f"  {kb} {format}: {summary}", file=sys.stderr)
         yield [
             f"{kb}, {format}", f"{size / 1e6:.1f}", f"{out.cpu:.1f}", f"{back.cpu:.1f}",
-            f"{out.peak / 1e6:.0f}", f"{back.peak / 1e6:.0f}", told,
+            f"{out.peak / 1e6:.0f}", f"{back.peak / 1e6:.0f}", summary,
         ]  # fmt: skip
     shutil.rmtree(work)

@@ -64,14 +64,14 @@ def searched(matrix: str, folder: str, seed: int, rounds: int) -> dict[str, Any]
     ours, theirs = index.search(queries, 10).rows, plain(unit(queries))
     parts = [queries[at : at + 200] for at in range(0, 1000, 200)]
     singles = [queries[at : at + 1] for at in range(100)]
-    found: dict[str, Any] = {"recall": recall_of(ours, truth), "recall_faiss": recall_of(theirs, truth)}
+    results: dict[str, Any] = {"recall": recall_of(ours, truth), "recall_faiss": recall_of(theirs, truth)}
     for name, blocks in (("batch", parts), ("single", singles)):
         pairs = [_turn(index, plain, unit, blocks) for _ in range(rounds)]
         count = sum(map(len, blocks))
-        found[name] = float(np.median([mine for mine, _ in pairs])) / count
-        found[f"{name}_faiss"] = float(np.median([other for _, other in pairs])) / count
-        found[f"{name}_over"] = float(np.median([mine / other for mine, other in pairs])) - 1
-    return found
+        results[name] = float(np.median([mine for mine, _ in pairs])) / count
+        results[f"{name}_faiss"] = float(np.median([other for _, other in pairs])) / count
+        results[f"{name}_over"] = float(np.median([mine / other for mine, other in pairs])) - 1
+    return results
 
 
 def _turn(index: Any, plain: Any, unit: Any, blocks: Any) -> tuple[float, float]:
@@ -173,10 +173,10 @@ def table(title: str, matrix: Path, work: Path, kinds: tuple[str, ...], rounds: 
         where = {"matrix": matrix, "folder": folder}
         build = run(call(kind, "benchmarks.index:built", {**where, "kind": kind}))
         turns = {"seed": 12345, "rounds": rounds}
-        found = run(call(kind, "benchmarks.index:searched", {**where, **turns})).result
+        search = run(call(kind, "benchmarks.index:searched", {**where, **turns})).result
         memory = run(call(kind, "benchmarks.index:held", {**where, "seed": 5})).result
-        print(f"  {kind}: {build} {found} {memory}", file=sys.stderr)
-        rows.append(row(build.result, build.peak, found, memory))
+        print(f"  {kind}: {build} {search} {memory}", file=sys.stderr)
+        rows.append(row(build.result, build.peak, search, memory))
     return Table(
         title=title,
         notes=NOTES,
@@ -189,19 +189,23 @@ def table(title: str, matrix: Path, work: Path, kinds: tuple[str, ...], rounds: 
     )  # fmt: skip
 
 
-def row(made: dict[str, Any], peak: int, found: dict[str, Any], memory: dict[str, int]) -> list[str]:
+def row(build: dict[str, Any], peak: int, search: dict[str, Any], memory: dict[str, int]) -> list[str]:
     """Return the row of one kind."""
-    settings = [f"{made['knob']} {made['setting']}"] if made["knob"] else []
-    settings += [f"proposals {made['proposals']}"] if made["factory"] else []
+    settings = [f"{build['knob']} {build['setting']}"] if build["knob"] else []
+    settings += [f"proposals {build['proposals']}"] if build["factory"] else []
     cells = [
-        f"{made['kind']} ({', '.join(settings)})" if settings else made["kind"],
-        f"{made['cpu']:.1f}",
+        f"{build['kind']} ({', '.join(settings)})" if settings else build["kind"],
+        f"{build['cpu']:.1f}",
         f"{peak / 1e6:.0f}",
-        f"{made['bytes'] / 1e6:.1f}",
-        f"{found['recall']:.3f}",
+        f"{build['bytes'] / 1e6:.1f}",
+        f"{search['recall']:.3f}",
     ]
     for way in ("batch", "single"):
-        cells += [figures(1 / found[way]), figures(1 / found[f"{way}_faiss"]), f"{found[f'{way}_over']:+.1%}"]
+        cells += [
+            figures(1 / search[way]),
+            figures(1 / search[f"{way}_faiss"]),
+            f"{search[f'{way}_over']:+.1%}",
+        ]
     return [*cells, f"{memory['own'] / 1e6:.0f} + {memory['files'] / 1e6:.0f}"]
 
 

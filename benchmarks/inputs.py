@@ -83,21 +83,21 @@ class Inputs:
     def keys(self) -> Path:
         """Write the keys and lemmas that the look-ups ask for."""
         self.nltk_data()
-        return self._made("keys.json", "benchmarks.peers.nltk_wordnet:write_keys")
+        return self._ensure("keys.json", "benchmarks.peers.nltk_wordnet:write_keys")
 
     def lmf(self) -> Path:
         """Write WordNet as WN-LMF."""
-        return self._made("wordnet.xml", "benchmarks.peers.wn_wordnet:write_lmf", wordnet=self.wordnet)
+        return self._ensure("wordnet.xml", "benchmarks.peers.wn_wordnet:write_lmf", wordnet=self.wordnet)
 
     def wn_data(self) -> Path:
         """Add the WN-LMF file to wn's database."""
         lmf = self.lmf()
-        return self._made("wn", "benchmarks.peers.wn_wordnet:add", lmf=lmf)
+        return self._ensure("wn", "benchmarks.peers.wn_wordnet:add", lmf=lmf)
 
     def records(self) -> Path:
         """Write one record a synset into a bare LMDB environment."""
         self.nltk_data()
-        return self._made("records", "benchmarks.peers.bare_lmdb:write_records")
+        return self._ensure("records", "benchmarks.peers.bare_lmdb:write_records")
 
     def entities(self) -> Path:
         """Write KnowBert's table of entities with its own extraction."""
@@ -106,7 +106,7 @@ class Inputs:
         path.parent.mkdir(exist_ok=True)
         relations = path.with_name("relations.tsv")
         extraction = "benchmarks.peers.knowbert:extract"
-        return self._made(
+        return self._ensure(
             "knowbert/entities.jsonl",
             extraction,
             argument="entities",
@@ -116,11 +116,11 @@ class Inputs:
 
     def home(self) -> Path:
         """Build WordNet with kgkit."""
-        return self._made("home", "benchmarks.own:build", wordnet=self.wordnet)
+        return self._ensure("home", "benchmarks.own:build", wordnet=self.wordnet)
 
     def spacy_kb(self) -> Path:
         """Write that WordNet as a KB of spaCy's."""
-        return self._made("spacy-kb", "benchmarks.peers.spacy_kb:write", home=self.home())
+        return self._ensure("spacy-kb", "benchmarks.peers.spacy_kb:write", home=self.home())
 
     def text(self) -> Path:
         """Write the text, one document a line."""
@@ -134,10 +134,10 @@ class Inputs:
                         out.writelines(line.strip() + "\n" for line in text if line.strip())
         return path
 
-    def _made(self, name: str, function: str, argument: str = "out", **others: object) -> Path:
-        """Return the path *name* in the work folder; *function* makes it, told of it as *argument*."""
+    def _ensure(self, name: str, function: str, argument: str = "out", **arguments: object) -> Path:
+        """Return the path *name* in the work folder; *function* makes it, with the path as its *argument*."""
         path = self.work / name
         if not path.exists():
             print(f"making {name}", file=sys.stderr)
-            run(call(name, function, {argument: path, **others}, self.environment))
+            run(call(name, function, {argument: path, **arguments}, self.environment))
         return path

@@ -157,12 +157,12 @@ def filled(
 
 
 def without(words: TypeWords, share: float, seed: int = 0) -> TypeWords:
-    """Return words of which a share, drawn at random, is left out; each type keeps one at least."""
+    """Return the words without a share of them, drawn at random; each type keeps a word at least."""
     every = sorted({word for counts in words.values() for word in counts})
     drawn = np.random.default_rng(seed).permutation(len(every))[: round(share * len(every))]
-    gone = {every[number] for number in drawn.tolist()}
+    dropped = {every[number] for number in drawn.tolist()}
     return {
-        kind: {word: count for word, count in counts.items() if word not in gone}
+        kind: {word: count for word, count in counts.items() if word not in dropped}
         or dict([*counts.items()][:1])
         for kind, counts in words.items()
     }

@@ -54,10 +54,10 @@ class Variant(NamedTuple):
 def chinese(size: int, count: int) -> tuple[list[str], list[str]]:
     """Return texts that leave room for facts, and longer ones without any."""
     with lzma.open(DATA / "chinese_tasks" / "chnsenticorp" / "test.tsv.xz", "rt", encoding="utf-8") as lines:
-        whole = "".join(line.rstrip("\n").split("\t")[1] for line in lines)
+        text = "".join(line.rstrip("\n").split("\t")[1] for line in lines)
     # The text goes first: three quarters of the size leave room for facts.
-    parts = [whole[at * size : at * size + 3 * size // 4] for at in range(count)]
-    return parts, [whole[at * size : (at + 2) * size] for at in range(count)]
+    parts = [text[at * size : at * size + 3 * size // 4] for at in range(count)]
+    return parts, [text[at * size : (at + 2) * size] for at in range(count)]
 
 
 def read(
@@ -71,7 +71,7 @@ def read(
     trees, texts_ = batches
     length = trees.ids.shape[1]
     return trees, texts_._replace(
-        **{name: one[:, :length] for name, one in texts_._asdict().items() if one is not None}
+        **{name: tensor[:, :length] for name, tensor in texts_._asdict().items() if tensor is not None}
     )
 
 
@@ -84,9 +84,9 @@ def read_chinese(kb: KnowledgeBase, vocabulary: Path, size: int) -> tuple[KBertI
 
 
 def variants(trees: KBertInputs, plain: KBertInputs, *, flex: bool) -> dict[str, Variant]:
-    """Return what is measured, by its name: plain BERT is the first."""
-    found = {BERT: Variant("sdpa", plain), DENSE: Variant("sdpa", trees)}
-    return found | ({FLEX: Variant("flex_attention", trees)} if flex else {})
+    """Return the measured variants by name; plain BERT is the first."""
+    by_name = {BERT: Variant("sdpa", plain), DENSE: Variant("sdpa", trees)}
+    return by_name | ({FLEX: Variant("flex_attention", trees)} if flex else {})
 
 
 def timed(device: torch.device) -> Callable[[Callable[[], object]], float]:
@@ -113,19 +113,19 @@ def rows_of(
     """Return a row for each size and variant."""
     rows, measured = [], timed(device)
     for size in sizes:
-        trees, plain = (one.to(device) for one in read_chinese(kb, vocabulary, size))
+        trees, plain = (batch.to(device) for batch in read_chinese(kb, vocabulary, size))
         every = variants(trees, plain, flex=device.type != "cpu")
-        taken: dict[str, list[float]] = {name: [] for name in every}
+        times: dict[str, list[float]] = {name: [] for name in every}
         with torch.inference_mode():
             for number in range(rounds + 1):
                 for name, (attention, inputs) in every.items():
                     set_attention(model, attention)
                     seconds = measured(lambda inputs=inputs: KBert(model)(inputs))  # type: ignore[misc]
                     if number:  # the first round warms up
-                        taken[name].append(seconds)
+                        times[name].append(seconds)
         facts = int(trees.branches.amax(1).sum())
-        for name, seconds_ in taken.items():
-            ratio = statistics.median(mine / base for mine, base in zip(seconds_, taken[BERT], strict=True))
+        for name, seconds_ in times.items():
+            ratio = statistics.median(mine / base for mine, base in zip(seconds_, times[BERT], strict=True))
             about = f"{int(trees.real.sum()):,} pieces, {facts} facts" if name != BERT else ""
             rows.append([f"{size}", name, about, f"{statistics.median(seconds_):.3g}", f"{ratio:.3f}"])
     return rows

@@ -77,7 +77,7 @@ def write_doc_bin(path: Path, documents: Iterable[GoldDocument]) -> None:
 
 
 def evaluate(data: Path, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Return what `kgkit evaluate el` says of a data set."""
+    """Return the scores of a data set by `kgkit evaluate el`."""
     line = [
         sys.executable,
         "-m",
@@ -91,8 +91,8 @@ def evaluate(data: Path, chosen: argparse.Namespace) -> dict[str, Any]:
     ]
     line += ["--kb", chosen.kb, "--model", chosen.model, "--home", str(chosen.home)]
     line += ["--mentions", chosen.mentions, "--redirects", str(DATA / "redirects.json.xz")]
-    done = subprocess.run(line, capture_output=True, check=True)
-    scores: dict[str, Any] = json.loads(done.stdout)["sets"][0]
+    completed = subprocess.run(line, capture_output=True, check=True)
+    scores: dict[str, Any] = json.loads(completed.stdout)["sets"][0]
     return scores
 
 

@@ -27,8 +27,8 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
     """Measure one kind of look-up; *what* names one of the loops below."""
     import kgkit
 
-    asked = json.loads(Path(keys).read_text())
-    names = [name for name, _ in asked["synsets"][:count]]
+    queries = json.loads(Path(keys).read_text())
+    names = [name for name, _ in queries["synsets"][:count]]
     with kgkit.open_kb("wordnet") as kb:
 
         def entity(names: list[str]) -> None:
@@ -37,8 +37,8 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
 
         def arrays(lemmas: list[str]) -> None:
             for lemma in lemmas:
-                found = kb.candidates(lemma)
-                found.ids, found.priors  # noqa: B018 - the arrays are what is asked for
+                candidates = kb.candidates(lemma)
+                candidates.ids, candidates.priors  # noqa: B018 - the arrays are what is measured
 
         def decoded(lemmas: list[str]) -> None:
             for lemma in lemmas:
@@ -59,10 +59,10 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
         ids = [kb.id(name) for name in names] if what.endswith("_ids") else []
         questions: dict[str, tuple[Any, list[Any]]] = {
             "entity": (entity, names),
-            "lemmas, arrays": (arrays, asked["lemmas"][:count]),
-            "lemmas, decoded": (decoded, asked["lemmas"][:count]),
-            "polysemous, arrays": (arrays, asked["polysemous"][:count]),
-            "polysemous, decoded": (decoded, asked["polysemous"][:count]),
+            "lemmas, arrays": (arrays, queries["lemmas"][:count]),
+            "lemmas, decoded": (decoded, queries["lemmas"][:count]),
+            "polysemous, arrays": (arrays, queries["polysemous"][:count]),
+            "polysemous, decoded": (decoded, queries["polysemous"][:count]),
             "neighbour_ids": (neighbour_ids, ids),
             "hypernym_ids": (hypernym_ids, ids),
             "neighbours": (neighbours, names),
@@ -92,7 +92,7 @@ def mentions(generator: str, text: str) -> dict[str, float]:
             spans += len(document.mentions)
         stop = time.process_time()
         # Counted in a second reading: in the first nothing is done but the work itself.
-        found = sum(
+        candidate_count = sum(
             len(mention.candidates) for document in generate(documents) for mention in document.mentions
         )
     tokens = sum(len(line.split()) for line in lines)
@@ -101,7 +101,7 @@ def mentions(generator: str, text: str) -> dict[str, float]:
         "seconds": stop - start,
         "tokens": tokens,
         "spans": spans,
-        "candidates": found,
+        "candidates": candidate_count,
     }
 
 
@@ -117,8 +117,8 @@ def add(home: str, source: str, out: str) -> dict[str, float]:
     add_to_kb("wordnet", source, home=out)
     seconds = time.process_time() - start
     text = " and ".join(f"Zorblax {number}" for number in range(0, 1000, 50))
-    found = link(text, kb="wordnet", home=out, model="prior").links
-    return {"seconds": seconds, "linked": sum(str(link.entity).startswith("zorb_") for link in found)}
+    links = link(text, kb="wordnet", home=out, model="prior").links
+    return {"seconds": seconds, "linked": sum(str(link.entity).startswith("zorb_") for link in links)}
 
 
 def edit(home: str, edits: str, out: str) -> dict[str, float]:

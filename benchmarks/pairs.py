@@ -39,21 +39,21 @@ file come and go with the page cache.
 
 
 def built(source: str, home: str, workers: int, memory: str) -> dict[str, Any]:
-    """Build; return what came out, when each step began, and the files that were grouped."""
+    """Build; return the figures of the build, and the seconds at which each step began."""
     from benchmarks.pairs_source import PairsBuilder
     from kgkit.building.build import build_kb
 
     begin = time.monotonic()
     steps: dict[str, float] = {}
-    found = build_kb(
+    result = build_kb(
         PairsBuilder(), source, name="pairs", home=home, workers=workers, memory=memory,
         progress=lambda what, *_: steps.__setitem__(
             what.partition(":")[0], steps.get(what.partition(":")[0], time.monotonic() - begin)
         ),
     )  # fmt: skip
-    manifest = found.manifest
+    manifest = result.manifest
     counts = [manifest.alias_rows, manifest.aliases, manifest.entities]
-    return {"build": found.build, "counts": counts, "size": sum(manifest.files.values()), "steps": steps}
+    return {"build": result.build, "counts": counts, "size": sum(manifest.files.values()), "steps": steps}
 
 
 def read(source: str, folder: str) -> None:
@@ -120,17 +120,17 @@ def used(home: str, pairs: int, lookups: int, words: int) -> dict[str, float]:
     generator = AliasGenerator(kb)
     tokens = len(text.split())
     lines = [text[begin : begin + 2_000] for begin in range(0, len(text), 2_000)]
-    found = 0
+    mention_count = 0
     begin = time.process_time()
     for line in lines:
-        found += len(generator.mentions(line))
+        mention_count += len(generator.mentions(line))
     return {
         "opening": sorted(opening)[4] * 1000,
         "lookups": max(speeds[1:]),
         "first": speeds[0],
         "private": looked_up / 1e6,
         "tokens": tokens / (time.process_time() - begin),
-        "mentions": found,
+        "mentions": mention_count,
         "matching": (_anonymous() - before) / 1e6,
     }
 
@@ -146,7 +146,7 @@ def _anonymous() -> int:
 
 
 def bench(inputs: Inputs, pairs: int = PAIRS, memory: str = MEMORY, workers: int = WORKERS) -> list[Table]:
-    """Group beside DuckDB, then use what came out."""
+    """Group beside DuckDB, then use the knowledge base."""
     source, home, alone = (
         inputs.work / f"pairs-{pairs}",
         inputs.work / "pairs-home",
@@ -164,16 +164,16 @@ def bench(inputs: Inputs, pairs: int = PAIRS, memory: str = MEMORY, workers: int
     shutil.rmtree(alone)
     shutil.rmtree(parquet)
     arguments = {"source": source, "home": home, "workers": workers, "memory": memory}
-    whole = watched("benchmarks.pairs:built", arguments)
-    print(f"  {whole.seconds:.0f} s, {whole.peak / 1e6:.0f} MB, {whole.result}", file=sys.stderr)
-    rows, aliases, entities = whole.result["counts"]
+    build = watched("benchmarks.pairs:built", arguments)
+    print(f"  {build.seconds:.0f} s, {build.peak / 1e6:.0f} MB, {build.result}", file=sys.stderr)
+    rows, aliases, entities = build.result["counts"]
     use = watched(
         "benchmarks.pairs:used", {"home": home, "pairs": pairs, "lookups": LOOKUPS, "words": WORDS}
     ).result
     shutil.rmtree(home)
     notes = NOTES.format(
         pairs=pairs, workers=workers, memory=memory, rows=rows, aliases=aliases, entities=entities,
-        size=whole.result["size"] / 1e9,
+        size=build.result["size"] / 1e9,
     )  # fmt: skip
     return [
         Table(
@@ -188,7 +188,7 @@ def bench(inputs: Inputs, pairs: int = PAIRS, memory: str = MEMORY, workers: int
                 "peak MB",
                 "anonymous MB",
             ),
-            rows=[_row("kgkit, dump to knowledge base", whole), _row("DuckDB alone, grouping", duckdb)],
+            rows=[_row("kgkit, dump to knowledge base", build), _row("DuckDB alone, grouping", duckdb)],
             targets=[],
         ),
         Table(

@@ -24,9 +24,9 @@ MEANINGS = 40
 @cache
 def words() -> list[str]:
     """Return the vocabulary: 54,000 words of two to three syllables."""
-    one = [first + vowel for first, vowel in product("bdfgklmnprstvz", "aeiou")]
-    two = ["".join(pair) for pair in product(one, one)]
-    return two + [f"{word}{one[place % len(one)]}n" for place, word in enumerate(two * 10)]
+    syllables = [first + vowel for first, vowel in product("bdfgklmnprstvz", "aeiou")]
+    pairs = ["".join(pair) for pair in product(syllables, syllables)]
+    return pairs + [f"{word}{syllables[index % len(syllables)]}n" for index, word in enumerate(pairs * 10)]
 
 
 def surface(number: int) -> str:

@@ -114,20 +114,20 @@ def check_batches(predictor: Predictor, bare: BareEncoder, block: Sequence[Parse
 def measure(predictor: Predictor, bare: BareEncoder, path: Path) -> list[Timing]:
     """Answer the texts of a file with both; after each batch of the one the other reads the same batch."""
     clock = time.process_time if bare.device.type == "cpu" else time.perf_counter
-    taken: list[ParsedRecord] = []  # of the present block
+    block_records: list[ParsedRecord] = []  # of the present block
     batches: list[list[str]] = []  # of it, that the bare encoder has still to read
     inside = read = 0.0  # seconds in `read_bare`, and those of the bare encoder among them
 
     def records() -> Iterator[ParsedRecord]:
         for record in predictor.task.read_records(path):
-            taken.append(record)
+            block_records.append(record)
             yield record
 
     def read_bare(_: int) -> None:
         nonlocal inside, read
         began = clock()
         if not batches:
-            batches.extend(batches_of(taken))
+            batches.extend(batches_of(block_records))
         texts = batches.pop(0)
         first = clock()
         bare(texts)
@@ -145,8 +145,8 @@ def measure(predictor: Predictor, bare: BareEncoder, path: Path) -> list[Timing]
         b"".join(json_line(answered) for answered in block)
         timings.append(Timing(len(block), clock() - began - inside, read))
         if len(timings) == 1:
-            check_batches(predictor, bare, taken)
-        taken.clear()
+            check_batches(predictor, bare, block_records)
+        block_records.clear()
 
 
 def peak_of_command(home: Path, path: Path, device: str) -> float:
@@ -159,11 +159,11 @@ def peak_of_command(home: Path, path: Path, device: str) -> float:
         sys.executable, "-m", "kgkit.commands", "predict", "--model", "control", "--home", str(home),
         "--device", device, "--quiet", "-o", str(home / "answers.jsonl"), str(path),
     ]  # fmt: skip
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program, *command], check=True, capture_output=True, text=True, env=os.environ
     )
     assert len((home / "answers.jsonl").read_text(encoding="utf-8").splitlines()) > 0
-    return int(done.stdout) / 1e6
+    return int(completed.stdout) / 1e6
 
 
 def rows_of(timings: Sequence[Timing]) -> list[list[str]]:

@@ -51,7 +51,7 @@ Seconds of each step, of the largest source that was built. `peak`: of the memor
 
 
 def built(source: str, home: str, engine: str, workers: int, memory: str) -> dict[str, Any]:
-    """Build the dump; return what came out, and when each step began."""
+    """Build the dump; return the figures of the build, and the moments at which each step began."""
     from kgkit.building.build import build_kb
 
     steps: list[tuple[str, float]] = []
@@ -59,19 +59,19 @@ def built(source: str, home: str, engine: str, workers: int, memory: str) -> dic
 
     def progress(what: str, *_: int) -> None:
         nonlocal pages
-        name, _, told = what.partition(": ")
+        name, _, detail = what.partition(": ")
         if not steps or steps[-1][0] != name:
             steps.append((name, time.monotonic()))
-        if told:
-            pages = int(told.split(", ")[1].split()[0].replace(",", ""))
+        if detail:
+            pages = int(detail.split(", ")[1].split()[0].replace(",", ""))
 
-    found = build_kb(
+    result = build_kb(
         "wikipedia", source, home=home, engine=engine, workers=workers, memory=memory, progress=progress,
         master=MASTER if engine == "spark" else None,
     )  # fmt: skip
-    manifest = found.manifest
+    manifest = result.manifest
     return {
-        "build": found.build,
+        "build": result.build,
         "tables": manifest.tables,
         "steps": [*steps, ("end", time.monotonic())],
         "pages": pages,
@@ -114,7 +114,7 @@ class Looks:
         return self._ticks / _TICKS
 
     @property
-    def others(self) -> float:
+    def other_cores(self) -> float:
         """Cores that other processes of the machine, this one among them, have used on the average."""
         seconds = time.monotonic() - self.memory[0][0]
         return (_busy() - self._busy - self.cpu) / seconds
@@ -146,14 +146,14 @@ def _busy() -> float:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, int]]:
-    for place, _, names in os.walk(folder):
+    for directory, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                yield Path(place, name), Path(place, name).stat().st_size
+                yield Path(directory, name), Path(directory, name).stat().st_size
 
 
 def measured(source: Path, home: Path, engine: str, workers: int, memory: str) -> dict[str, Any]:
-    """Build once; return what came out, how long each step took, and what it needed."""
+    """Build once; return the figures of the build, the seconds of each step, and its memory and disk."""
     shutil.rmtree(home, ignore_errors=True)
     looks = Looks(home)
     begin = time.monotonic()
@@ -163,11 +163,11 @@ def measured(source: Path, home: Path, engine: str, workers: int, memory: str) -
         look=looks,
     )
     shutil.rmtree(home)
-    found: dict[str, Any] = run.result
-    found |= {"engine": engine, "workers": workers, "memory": memory}
-    found |= _took(begin, run, found["steps"], looks)
-    found["xml"] = sum(file.stat().st_size for file in source.glob("*pages-articles*"))
-    return found
+    results: dict[str, Any] = run.result
+    results |= {"engine": engine, "workers": workers, "memory": memory}
+    results |= _took(begin, run, results["steps"], looks)
+    results["xml"] = sum(file.stat().st_size for file in source.glob("*pages-articles*"))
+    return results
 
 
 def _took(begin: float, run: Watched, steps: list[tuple[str, float]], looks: Looks) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _took(begin: float, run: Watched, steps: list[tuple[str, float]], looks: Loo
         "by_step": seconds,
         "rows": rows,
         "cpu": looks.cpu,
-        "others": looks.others,
+        "others": looks.other_cores,
         "peak": run.peak,
         "anonymous": run.anonymous,
         "parts": max(parts for _, parts, _, _ in looks.disk),
@@ -278,8 +278,8 @@ def _runs(chosen: argparse.Namespace, work: Path) -> Iterator[dict[str, Any]]:
                 run = {"size": size, **measured(source, work / "home", engine, workers, chosen.memory)}
                 with (work / "runs.jsonl").open("a", encoding="utf-8") as log:
                     log.write(json.dumps(run) + "\n")
-                told = f"{run['seconds']:.1f} s, {_mb(run['peak'])} MB, others {run['others']:.2f} cores"
-                print(f"  {_name(run)}: {told}", file=sys.stderr)
+                summary = f"{run['seconds']:.1f} s, {_mb(run['peak'])} MB, others {run['others']:.2f} cores"
+                print(f"  {_name(run)}: {summary}", file=sys.stderr)
                 yield run
 
 

@@ -58,8 +58,8 @@ def ours(texts: str, reference: str, threads: int, dtype: str) -> dict[str, Any]
 
     torch.set_num_threads(threads)
     encoder = Encoder.load(MODEL, device="cpu", dtype=dtype)  # type: ignore[arg-type]
-    found = _timed(encoder.encode, texts, reference)
-    return {**found, "dtype": encoder.dtype}
+    timing = _timed(encoder.encode, texts, reference)
+    return {**timing, "dtype": encoder.dtype}
 
 
 def theirs(texts: str, reference: str, threads: int, batch: int, bf16: bool = False) -> dict[str, Any]:
@@ -74,8 +74,8 @@ def theirs(texts: str, reference: str, threads: int, batch: int, bf16: bool = Fa
     model = SentenceTransformer(str(find_model(MODEL)), device="cpu", model_kwargs=settings)
 
     def encode(texts: Sequence[str]) -> Any:
-        found = model.encode(texts, batch_size=batch, normalize_embeddings=True, convert_to_tensor=True)
-        return found.float().numpy()
+        vectors = model.encode(texts, batch_size=batch, normalize_embeddings=True, convert_to_tensor=True)
+        return vectors.float().numpy()
 
     return _timed(encode, texts, reference)
 
@@ -107,12 +107,12 @@ def _timed(encode: Any, texts: str, reference: str) -> dict[str, Any]:
     lines = Path(texts).read_text(encoding="utf-8").splitlines()
     encode(lines[:64])
     cpu, wall = time.process_time(), time.perf_counter()
-    found = encode(lines)
+    vectors = encode(lines)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     path = Path(reference)
     if not path.exists():
-        np.save(path, found)
-    cosines = (np.load(path) * found).sum(axis=1)
+        np.save(path, vectors)
+    cosines = (np.load(path) * vectors).sum(axis=1)
     return {
         "cpu": len(lines) / cpu, "wall": len(lines) / wall,
         "least": float(cosines.min()), "mean": float(cosines.mean()),
@@ -139,8 +139,8 @@ def bench(
     targets: list[Target] = []
     for threads in threads_tried:
         samples = in_turn(_jobs(lines, work / "reference.npy", threads), rounds)
-        for name, found in samples.items():
-            rows.append(_row(name, threads, found, samples[PEER]))
+        for name, runs in samples.items():
+            rows.append(_row(name, threads, runs, samples[PEER]))
         targets += [
             Target(
                 what=f"texts a second of {clock} time, {threads} thread{'s' * (threads > 1)}",
@@ -168,8 +168,8 @@ def bench(
 
 def _jobs(lines: Path, reference: Path, threads: int) -> list[Job]:
     def job(name: str, function: str, **settings: object) -> Job:
-        given = {"texts": lines, "reference": reference, "threads": threads, **settings}
-        return call(name, f"benchmarks.text_vectors:{function}", given, {"OMP_NUM_THREADS": str(threads)})
+        arguments = {"texts": lines, "reference": reference, "threads": threads, **settings}
+        return call(name, f"benchmarks.text_vectors:{function}", arguments, {"OMP_NUM_THREADS": str(threads)})
 
     return [
         job(PEER, "theirs", batch=32),
@@ -194,11 +194,12 @@ def _row(name: str, threads: int, samples: Sequence[Sample], peer: Sequence[Samp
 
 
 def _full_table(home: Path) -> Table:
-    found = run(call("full", "benchmarks.text_vectors:full", {"home": home, "name": "text-bench"}))
-    told = found.result
+    sample = run(call("full", "benchmarks.text_vectors:full", {"home": home, "name": "text-bench"}))
+    counts = sample.result
     row = [
-        f"{told['texts']:,} entities", f"{told['distinct']:,}", f"{told['tokens']:,}", f"{found.cpu:.0f}",
-        f"{found.wall:.0f}", report.figures(told["texts"] / found.cpu), f"{found.peak / 1e6:.0f}",
+        f"{counts['texts']:,} entities", f"{counts['distinct']:,}", f"{counts['tokens']:,}",
+        f"{sample.cpu:.0f}", f"{sample.wall:.0f}", report.figures(counts["texts"] / sample.cpu),
+        f"{sample.peak / 1e6:.0f}",
     ]  # fmt: skip
     columns = ("", "distinct texts", "tokens", "CPU s", "wall s", "texts / CPU s", "peak MB")
     return Table(title="Text vectors of all of WordNet", notes=FULL_NOTES, columns=columns, rows=[row])

@@ -32,14 +32,14 @@ class Watched:
     Attributes:
         seconds: from start to end.
         peak, anonymous: bytes; peaks of the sums.
-        left: how many processes were still there when the first had been killed, after some seconds.
+        survivors: number of processes that still ran some seconds after the first had been killed.
         result: what the function returned; None if it was killed.
     """
 
     seconds: float
     peak: int
     anonymous: int
-    left: int = 0
+    survivors: int = 0
     result: Any = None
 
 
@@ -51,7 +51,8 @@ def watched(
 ) -> Watched:
     """Call `module:function` in a fresh process, and kill it as soon as *kill_when* says so.
 
-    At each look *look* is told the session, the bytes of all its processes, and those that are anonymous.
+    *look* is called again and again with the session, the bytes of all its processes, and those that are
+    anonymous.
 
     Raises:
         JobFailed: if it ends with an error, or before it was killed.
@@ -83,11 +84,13 @@ def watched(
         if kill_when is not None:
             if process.returncode != -signal.SIGKILL:
                 raise JobFailed(f"{function}: ended before it was killed")
-            return Watched(seconds=seconds, peak=peak, anonymous=anonymous, left=_left(process.pid))
+            return Watched(
+                seconds=seconds, peak=peak, anonymous=anonymous, survivors=_end_survivors(process.pid)
+            )
         if process.returncode:
             errors.seek(0)
-            said = errors.read()[-2000:].decode(errors="replace")
-            raise JobFailed(f"{function}: exit status {process.returncode}\n{said}")
+            message = errors.read()[-2000:].decode(errors="replace")
+            raise JobFailed(f"{function}: exit status {process.returncode}\n{message}")
         answers.seek(0)
         result = json.loads(answers.read())
     return Watched(seconds=seconds, peak=peak, anonymous=anonymous, result=result)
@@ -95,15 +98,15 @@ def watched(
 
 def members(session: int) -> list[int]:
     """Return the processes of a session."""
-    found = []
+    processes = []
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
                 # Behind the name, which may hold anything: state, parent, group, session.
                 fields = Path(entry.path, "stat").read_text().rpartition(")")[2].split()
                 if int(fields[3]) == session and fields[0] != "Z":
-                    found.append(int(entry.name))
-    return found
+                    processes.append(int(entry.name))
+    return processes
 
 
 def weight(session: int) -> tuple[int, int]:
@@ -112,18 +115,18 @@ def weight(session: int) -> tuple[int, int]:
     for process in members(session):
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-                name, _, rest = line.partition(" ")
+                name, _, value = line.partition(" ")
                 if name in sums:
-                    sums[name] += int(rest.split()[0]) * 1024
+                    sums[name] += int(value.split()[0]) * 1024
     return sums["Pss:"], sums["Pss_Anon:"]
 
 
-def _left(session: int) -> int:
-    """Return how many processes do not go by themselves, and end them."""
+def _end_survivors(session: int) -> int:
+    """End the processes that do not end by themselves, and return their number."""
     end = time.monotonic() + PATIENCE
-    while (left := members(session)) and time.monotonic() < end:
+    while (survivors := members(session)) and time.monotonic() < end:
         time.sleep(EVERY)
-    for process in left:
+    for process in survivors:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    return len(left)
+    return len(survivors)

@@ -37,7 +37,7 @@ SPEED: Final = ("book_review", "chnsenticorp")
 SIZES: Final = (128, 256)
 TAGGED: Final = ("financial_ner", "medical_ner", "msra_ner")  # a fact is its object alone there
 CLS, SEP, PAD = "[CLS]", "[SEP]", "[PAD]"
-ONE, TWO = Frame((CLS,)), Frame((CLS,), (SEP,), (SEP,))
+SINGLE, PAIR = Frame((CLS,)), Frame((CLS,), (SEP,), (SEP,))
 CHUNK: Final = 50
 JIEBA: Final = find_spec("jieba") is not None
 BASE: Final = "reference, segments ready"
@@ -78,12 +78,12 @@ these those whose text lost its end, in the reference (there) and in kgkit (here
 
 
 class Reference:
-    """The released `KnowledgeGraph` on HowNet; `cut` is what it asks for its segments."""
+    """The released `KnowledgeGraph` on HowNet; `cut` is its segmenter."""
 
     def __init__(self, folder: Path, predicate: bool = True) -> None:
         self.cut: Callable[[str], Sequence[str]] = list
         stand_in: Any = ModuleType("pkuseg")
-        stand_in.pkuseg = lambda **_: self  # `cut` is all that is asked of it
+        stand_in.pkuseg = lambda **_: self  # `cut` is all that it calls
         sys.modules["pkuseg"] = stand_in
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
@@ -96,7 +96,7 @@ class Reference:
         self.predicate = predicate
 
     def in_order(self) -> dict[str, list[str]]:
-        """Return what it knows in the order of the data; it keeps sets."""
+        """Return its facts in the order of the data; it keeps sets."""
         ordered: dict[str, dict[str, None]] = {}
         with self.path.open(encoding="utf-8") as lines:
             for line in lines:
@@ -104,9 +104,9 @@ class Reference:
                 ordered.setdefault(subject, {})[relation + value if self.predicate else value] = None
         return {subject: [*values] for subject, values in ordered.items()}
 
-    def set(self, segments: Sequence[str], known: Mapping[str, Sequence[str]]) -> None:
-        """Fix what it finds in any text, and what it knows."""
-        self.cut, self.graph.lookup_table = lambda _: segments, known
+    def set(self, segments: Sequence[str], facts: Mapping[str, Sequence[str]]) -> None:
+        """Fix its segments of any text, and its facts."""
+        self.cut, self.graph.lookup_table = lambda _: segments, facts
 
     def tree(self, text: str, size: int) -> tuple[list[str], list[int], np.ndarray]:
         """Return tokens, soft positions and visible matrix, as long as *size* says."""
@@ -118,7 +118,7 @@ class Ours:
     """kgkit, as it is set up for a training."""
 
     def __init__(self, generator: Generator, size: int) -> None:
-        self._builder, self._flattener = TreeBuilder([generator]), Flattener(cutter(), ONE, size)
+        self._builder, self._flattener = TreeBuilder([generator]), Flattener(cutter(), SINGLE, size)
 
     def __call__(self, texts: Sequence[tuple[str, ...]]) -> Iterator[FlatTree]:
         pairs = (tuple(Document("", text) for text in some) for some in texts)
@@ -152,19 +152,19 @@ def segments(
     Args:
         generator: that finds them.
         text: all of it comes back.
-        special: tokens that are left whole.
+        special: tokens that stay in one piece.
         words: cuts what is between; None for characters.
     """
-    found, done = list[str](), 0
+    pieces, position = list[str](), 0
     single = re.compile("|".join([*map(re.escape, special), "."]), re.DOTALL)
 
     def between(gap: str) -> list[str]:
         return single.findall(gap) if words is None else [gap[start:end] for start, end in words(gap)]
 
     for mention in generator.mentions(text):
-        found += [*between(text[done : mention.start]), mention.text]
-        done = mention.end
-    return [*found, *between(text[done:])]
+        pieces += [*between(text[position : mention.start]), mention.text]
+        position = mention.end
+    return [*pieces, *between(text[position:])]
 
 
 # -- speed --------------------------------------------------------------------
@@ -174,9 +174,9 @@ def speed(home: str, reference: Reference, task: str, size: int, count: int, rou
     """Return the column of one task at one size."""
     texts = texts_of(DATA / task / "train.tsv.xz", count)
     with open_kb("hownet", home) as kb:
-        known = AliasGenerator(kb)
+        generator = AliasGenerator(kb)
         words = jieba_segments(()) if JIEBA else None
-        ready = {CLS + text: [CLS, *segments(known, text, words=words)] for (text,) in texts}
+        ready = {CLS + text: [CLS, *segments(generator, text, words=words)] for (text,) in texts}
         cut = jieba_segments(kb.surfaces()) if JIEBA else None
 
     def released(segmented: Callable[[str], Sequence[str]]) -> float:
@@ -193,36 +193,36 @@ def speed(home: str, reference: Reference, task: str, size: int, count: int, rou
 
     seconds: dict[str, list[float]] = {}
 
-    def note(name: str, taken: float) -> None:
-        seconds.setdefault(name, []).append(taken)
+    def note(name: str, elapsed: float) -> None:
+        seconds.setdefault(name, []).append(elapsed)
 
-    def made(ours: Ours, seen: bool) -> float:
+    def timed(ours: Ours, with_matrix: bool) -> float:
         began = time.process_time()
         for flat in ours(texts):
-            if seen:
+            if with_matrix:
                 matrix(flat, size)
         return time.process_time() - began
 
     for _ in range(rounds):
         with open_kb("hownet", home) as kb:
             ours = Ours(AliasGenerator(kb), size)
-            note("kgkit, cold", made(ours, seen=False))
-            note("kgkit, warm", made(ours, seen=False))
-            note("kgkit, warm, with the visible matrix", made(ours, seen=True))
+            note("kgkit, cold", timed(ours, with_matrix=False))
+            note("kgkit, warm", timed(ours, with_matrix=False))
+            note("kgkit, warm, with the visible matrix", timed(ours, with_matrix=True))
             note(BASE, released(ready.__getitem__))
             if cut is not None:
                 ours = Ours(SegmentGenerator(kb, cut), size)
-                made(ours, seen=False)
-                note("kgkit, warm, with the visible matrix, with jieba", made(ours, seen=True))
+                timed(ours, with_matrix=False)
+                note("kgkit, warm, with the visible matrix, with jieba", timed(ours, with_matrix=True))
                 by_it = {CLS + text: by_jieba(CLS + text) for (text,) in texts}
                 note("reference, jieba's segments ready", released(by_it.__getitem__))
                 note("reference, with jieba", released(by_jieba))
-    found = {}
+    cells = {}
     for name, some in seconds.items():
         rate = len(texts) / statistics.median(some)
-        ratio = statistics.median(other / one for one, other in zip(some, seconds[BASE], strict=True))
-        found[name] = f"{figures(rate)} ({ratio:.2f})"
-    return found
+        ratio = statistics.median(base / own for own, base in zip(some, seconds[BASE], strict=True))
+        cells[name] = f"{figures(rate)} ({ratio:.2f})"
+    return cells
 
 
 _worker: Ours | None = None
@@ -243,7 +243,7 @@ def work(texts: Sequence[tuple[str, ...]]) -> int:
 def spread_out(home: str, task: str, size: int, count: int, rounds: int, processes: int) -> Table:
     """Return throughput by the clock with one worker process, and with several."""
     texts = texts_of(DATA / task / "train.tsv.xz", count)
-    chunks = [texts[place : place + CHUNK] for place in range(0, len(texts), CHUNK)]
+    chunks = [texts[index : index + CHUNK] for index in range(0, len(texts), CHUNK)]
     seconds: dict[int, list[float]] = {1: [], processes: []}
     with contextlib.ExitStack() as stack:
         pools = {
@@ -259,7 +259,7 @@ def spread_out(home: str, task: str, size: int, count: int, rounds: int, process
                     seconds[many].append(time.perf_counter() - began)
     rows = []
     for many, some in seconds.items():
-        ratio = statistics.median(one / other for one, other in zip(seconds[1], some, strict=True))
+        ratio = statistics.median(base / own for base, own in zip(seconds[1], some, strict=True))
         rows.append([f"{many}", figures(len(texts) / statistics.median(some)), f"{ratio:.2f}"])
     notes = f"""
 {len(texts):,} sentences of {task} at {size} tokens, {CHUNK} a call, trees left where they are made; seconds
@@ -299,47 +299,47 @@ class Compared:
         self.counts: Counter[str] = Counter()
         self.examples: Counter[tuple[str, str]] = Counter()
         self._kb, self._reference, self._generator = kb, reference, AliasGenerator(kb)
-        self._known = reference.in_order()
+        self._facts = reference.in_order()
         self._builder = TreeBuilder([self._generator], TreeConfig(relations=reference.predicate))
         cut = cutter(special=reference.special)
-        self._whole = Flattener(cut, frame)
+        self._unlimited = Flattener(cut, frame)
         self._sized = {size: Flattener(cut, frame, size) for size in SIZES}
 
     def add(self, texts: tuple[str, ...]) -> None:
         """Compare one text, or pair."""
         [tree] = self._builder([tuple(Document("", text) for text in texts)])
-        flat, begun = self._whole(tree), " | ".join(texts)[:40]
+        flat, prefix = self._unlimited(tree), " | ".join(texts)[:40]
         self.counts["texts"] += 1
         self._note("special", {tag for tag in self._reference.special if any(tag in text for text in texts)})
         if not self._explained(flat, texts):
-            self._note("otherwise", {begun})
+            self._note("otherwise", {prefix})
             return
         for size, flattener in self._sized.items():
             ours = flattener(tree)
             if len(flat) > size:
-                kept = (flat.branches == 0).nonzero()[0]
+                text_indices = (flat.branches == 0).nonzero()[0]
                 self.counts[f"over {size}"] += 1
-                self.counts[f"there {size}"] += bool(kept[-1] >= size)
-                self.counts[f"here {size}"] += bool((ours.branches == 0).sum() < len(kept))
+                self.counts[f"there {size}"] += bool(text_indices[-1] >= size)
+                self.counts[f"here {size}"] += bool((ours.branches == 0).sum() < len(text_indices))
             elif not same(ours, self._reference.tree("", size)):
-                self._note("otherwise", {f"at {size}: {begun}"})
+                self._note("otherwise", {f"at {size}: {prefix}"})
 
     def _explained(self, flat: FlatTree, texts: tuple[str, ...]) -> bool:
-        """Say whether the tree is that of the reference, and note what has to be done for that."""
-        given, spelled = [CLS], {}
+        """Say whether the tree is that of the reference, and note the changes to its segments for that."""
+        segmented, spelled = [CLS], {}
         for number, text in enumerate(texts):
-            given += [SEP] * (number > 0) + segments(self._generator, text, self._reference.special)
+            segmented += [SEP] * (number > 0) + segments(self._generator, text, self._reference.special)
             for mention in self._generator.mentions(text):
-                if mention.text not in self._known and mention.candidates is not None:
-                    spelled[mention.text] = self._known[self._kb.key(int(mention.candidates.ids[0]))]
-        given += [SEP] * (len(texts) > 1)
-        bare = [one for one in given if not one.isspace()]
-        for kind, cut, known, why in (
-            ("equal", given, self._known, {""}),
-            ("white space", bare, self._known, {*given} - {*bare}),
-            ("spelling", bare, ChainMap(spelled, self._known), {*spelled}),
+                if mention.text not in self._facts and mention.candidates is not None:
+                    spelled[mention.text] = self._facts[self._kb.key(int(mention.candidates.ids[0]))]
+        segmented += [SEP] * (len(texts) > 1)
+        bare = [segment for segment in segmented if not segment.isspace()]
+        for kind, cut, facts, why in (
+            ("equal", segmented, self._facts, {""}),
+            ("white space", bare, self._facts, {*segmented} - {*bare}),
+            ("spelling", bare, ChainMap(spelled, self._facts), {*spelled}),
         ):
-            self._reference.set(cut, known)
+            self._reference.set(cut, facts)
             # One token more than ours: were the reference's tree longer, there would be no padding.
             if same(flat, self._reference.tree("", len(flat) + 1)):
                 self._note(kind, why)
@@ -348,7 +348,7 @@ class Compared:
 
     def _note(self, kind: str, what: set[str]) -> None:
         self.counts[kind] += bool(what)
-        self.examples.update((kind, one) for one in what)
+        self.examples.update((kind, example) for example in what)
 
 
 def equality(home: str, folder: Path, count: int) -> list[Table]:
@@ -360,21 +360,21 @@ def equality(home: str, folder: Path, count: int) -> list[Table]:
     with open_kb("hownet", home) as kb:
         for path in sorted(DATA.glob("*/*.xz")):
             texts = texts_of(path, count)
-            frame = TWO if len(texts[0]) > 1 else ONE
-            found = Compared(kb, references[path.parent.name not in TAGGED], frame)
+            frame = PAIR if len(texts[0]) > 1 else SINGLE
+            compared = Compared(kb, references[path.parent.name not in TAGGED], frame)
             for some in texts:
-                found.add(some)
-            total += found.counts
-            examples += found.examples
+                compared.add(some)
+            total += compared.counts
+            examples += compared.examples
             name = f"{path.parent.name}/{path.name.partition('.')[0]}"
-            rows.append([name, *(f"{found.counts[kind]:,}" for kind in kinds)])
+            rows.append([name, *(f"{compared.counts[kind]:,}" for kind in kinds)])
     rows.append(["all", *(f"{total[kind]:,}" for kind in kinds)])
-    told = [
+    example_rows = [
         [kind, repr(what), f"{many:,}"]
-        for wanted in kinds[2:6]
-        for (kind, what), many in Counter({k: n for k, n in examples.items() if k[0] == wanted}).most_common(
-            8
-        )
+        for selected in kinds[2:6]
+        for (kind, what), many in Counter(
+            {k: n for k, n in examples.items() if k[0] == selected}
+        ).most_common(8)
     ]
     sizes = " and ".join(map(str, SIZES))
     return [
@@ -388,7 +388,7 @@ def equality(home: str, folder: Path, count: int) -> list[Table]:
             title="Sentence trees: where they differ",
             notes="The most frequent of each kind, and the number of texts that have them.",
             columns=("kind", "what", "texts"),
-            rows=told,
+            rows=example_rows,
         ),
     ]
 
@@ -407,7 +407,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.only != "equality":
         reference = Reference(chosen.reference)
-        found = {
+        columns = {
             f"{task}, {size}": speed(chosen.home, reference, task, size, chosen.count, chosen.rounds)
             for task in SPEED
             for size in SIZES
@@ -418,9 +418,9 @@ def main() -> None:
             rest="as words of jieba's" if JIEBA else "as characters",
             segmenter=WITH_JIEBA if JIEBA else WITHOUT_JIEBA,
         )
-        names = [*next(iter(found.values()))]
-        rows = [[name, *(column[name] for column in found.values())] for name in names]
-        print(Table(title="Sentence trees", notes=notes, columns=("", *found), rows=rows).markdown())
+        names = [*next(iter(columns.values()))]
+        rows = [[name, *(column[name] for column in columns.values())] for name in names]
+        print(Table(title="Sentence trees", notes=notes, columns=("", *columns), rows=rows).markdown())
         if chosen.processes:
             for size in SIZES:
                 args = chosen.home, SPEED[1], size, chosen.count, chosen.rounds, chosen.processes

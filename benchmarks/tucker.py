@@ -100,12 +100,12 @@ def ours_on_the_subset(work: Path, seconds: float, every: float, changes: dict[s
 def groups(model: Any, data: Subset, path: Path) -> None:
     """Write the scores of the test triples by group of relations."""
     questions = both_ways(data.test)
-    known = TrueTails(both_ways(np.concatenate([data.train, data.valid, data.test])))
-    found = ranks(model, questions, known)
+    true_tails = TrueTails(both_ways(np.concatenate([data.train, data.valid, data.test])))
+    test_ranks = ranks(model, questions, true_tails)
     names = np.array(data.relations)[questions[:, 1] // 2]
     symmetric = np.isin(names, SYMMETRIC)
-    lines = {"all": found, "symmetric": found[symmetric], "others": found[~symmetric]}
-    lines |= {str(name): found[names == name] for name in np.unique(names)}
+    lines = {"all": test_ranks, "symmetric": test_ranks[symmetric], "others": test_ranks[~symmetric]}
+    lines |= {str(name): test_ranks[names == name] for name in np.unique(names)}
     path.write_text(
         json.dumps({name: asdict(RankingScores.of(rows)) for name, rows in lines.items()}, indent=1)
     )
@@ -127,12 +127,12 @@ def small(work: Path, seeds: int, epochs: int) -> None:
 
     data = UMLS(create_inverse_triples=True)
     for loss, way, seed in product(LOSSES, WAYS, range(seeds)):
-        line = one_small(data, loss, way, seed, epochs)
+        line = train_and_rank(data, loss, way, seed, epochs)
         with (work / "small.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
 
 
-def one_small(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[str, Any]:
+def train_and_rank(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[str, Any]:
     """Train once, and rank the test triples."""
     torch.manual_seed(seed)
     model = TuckER(
@@ -146,16 +146,16 @@ def one_small(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[st
         model=model, triples_factory=data.training, optimizer="adam", optimizer_kwargs={"lr": 0.003},
         automatic_memory_optimization=False, **more,
     )  # fmt: skip
-    begun = time.process_time()
+    start = time.process_time()
     with _quiet():
         loop.train(
             data.training, num_epochs=epochs, batch_size=128, use_tqdm=False,
             label_smoothing=0.1 if loss == "bcewithlogits" else 0.0,
         )  # fmt: skip
-    seconds = time.process_time() - begun
+    seconds = time.process_time() - start
     parts = [getattr(data, part).mapped_triples.numpy() for part in ("training", "validation", "testing")]
-    known = TrueTails(both_ways(np.concatenate(parts)))
-    scores = RankingScores.of(ranks(model, both_ways(parts[2]), known))
+    true_tails = TrueTails(both_ways(np.concatenate(parts)))
+    scores = RankingScores.of(ranks(model, both_ways(parts[2]), true_tails))
     return {"loss": loss, "way": way, "seed": seed, "epochs": epochs, "seconds": seconds, **asdict(scores)}
 
 
@@ -169,12 +169,12 @@ LOSSES = ("crossentropy", "bcewithlogits")
 
 def wordnet(work: Path, changes: dict[str, Any], name: str) -> None:
     """Train on all of WordNet and publish; write figures and neighbours."""
-    begun = time.time()
+    start = time.time()
     with kgkit.open_kb("wordnet") as kb:
         vectors = embed_tucker(kb, TuckERConfig.preset("cpu", name=name, **changes))
         figures = {
             **vectors.manifest.results,
-            "wall": time.time() - begun,
+            "wall": time.time() - start,
             "cpu": time.process_time(),
             "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             "triples": len(stored_triples(kb)),
@@ -188,13 +188,13 @@ def neighbours(kb: kgkit.KnowledgeBase, name: str, k: int = 8) -> dict[str, list
     matrix = np.array(kb.vectors(name).matrix)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12)
     synsets = np.array([entity.kind == "synset" for entity in kb])
-    found = {}
+    nearest = {}
     for key in NEIGHBOURS_OF:
         number = kb.id(key)
         scores = np.where(synsets, matrix @ matrix[number], -1)
         scores[number] = -1
-        found[key] = [(kb.key(int(each)), float(scores[each])) for each in np.argsort(-scores)[:k]]
-    return found
+        nearest[key] = [(kb.key(int(each)), float(scores[each])) for each in np.argsort(-scores)[:k]]
+    return nearest
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ class Clock(TrainingCallback):
     def __init__(self, subset: Subset, limit: float, every: float, log: Path) -> None:
         super().__init__()
         self.valid, self.test = both_ways(subset.valid), both_ways(subset.test)
-        self.known = TrueTails(both_ways(np.concatenate([subset.train, subset.valid, subset.test])))
+        self.true_tails = TrueTails(both_ways(np.concatenate([subset.train, subset.valid, subset.test])))
         self.limit, self.every, self.log = limit, every, log
         self.spent, self.steps, self.next = 0.0, 0, every
         self.started = time.process_time()
@@ -85,7 +85,7 @@ class Clock(TrainingCallback):
 
     def write(self, epoch: int, questions: np.ndarray, part: str) -> None:
         """Rank and note."""
-        scores = RankingScores.of(ranks(self.model, questions, self.known))
+        scores = RankingScores.of(ranks(self.model, questions, self.true_tails))
         line = {
             "seconds": round(self.spent, 1), "epoch": epoch, "steps": self.steps,
             "seconds_a_step": self.spent / self.steps, "loss": float(np.mean(self.losses[-200:])),

@@ -71,8 +71,8 @@ class Subset:
     @classmethod
     def load(cls, path: Path) -> "Subset":
         """Read what `save` wrote."""
-        with np.load(path) as found:
-            arrays = dict(found)
+        with np.load(path) as file:
+            arrays = dict(file)
         return cls(**{**arrays, "relations": tuple(arrays["relations"].tolist())})
 
 
@@ -81,20 +81,20 @@ def subset(kb: KnowledgeBase, seed: int, entities: int = ENTITIES) -> Subset:
     generator = np.random.default_rng(seed)
     triples = _drawn(_between_synsets(kb), generator)  # (T, 3)
     triples = _peeled(triples, len(kb), entities, generator)
-    numbers, places = np.unique(triples[:, [0, 2]], return_inverse=True)
-    triples[:, [0, 2]] = places.reshape(-1, 2)
-    rest, held = _split(triples, len(numbers), sum(HELD_OUT), generator)
+    numbers, indices = np.unique(triples[:, [0, 2]], return_inverse=True)
+    triples[:, [0, 2]] = indices.reshape(-1, 2)
+    train, held = _split(triples, len(numbers), sum(HELD_OUT), generator)
     return Subset(
         entities=numbers,
         relations=tuple(RELATIONS),
-        train=rest,
+        train=train,
         valid=held[: HELD_OUT[0]],
         test=held[HELD_OUT[0] :],
     )
 
 
 def _between_synsets(kb: KnowledgeBase) -> np.ndarray:
-    rows = [(number, others, codes) for number, others, codes in kb.store.iter_facts()]
+    rows = [(number, neighbours, codes) for number, neighbours, codes in kb.store.iter_facts()]
     heads = np.repeat([row[0] for row in rows], [len(row[1]) for row in rows])
     tails = np.concatenate([row[1] for row in rows]).astype(np.int64)
     codes = np.concatenate([row[2] for row in rows])
@@ -102,36 +102,36 @@ def _between_synsets(kb: KnowledgeBase) -> np.ndarray:
     synset = np.arange(len(kb))
     sense = codes == 2 * names.index("lemma_in_synset")
     synset[heads[sense]] = tails[sense]
-    found = []
+    triples = []
     for number, (name, turned) in enumerate(RELATIONS.values()):
-        wanted = codes == 2 * names.index(name)
-        ends = np.stack([synset[heads[wanted]], synset[tails[wanted]]], axis=1)
+        selected = codes == 2 * names.index(name)
+        ends = np.stack([synset[heads[selected]], synset[tails[selected]]], axis=1)
         ends = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
         ends = ends[:, ::-1] if turned else ends
-        found.append(np.insert(ends, 1, number, axis=1))
-    return np.concatenate(found)
+        triples.append(np.insert(ends, 1, number, axis=1))
+    return np.concatenate(triples)
 
 
 def _drawn(triples: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    kept = np.ones(len(triples), bool)
+    mask = np.ones(len(triples), bool)
     for name, count in _DRAWN.items():
         mine = np.flatnonzero(triples[:, 1] == [*RELATIONS].index(name))
         pairs, pair = np.unique(np.sort(triples[mine][:, [0, 2]], axis=1), axis=0, return_inverse=True)
         chosen = generator.permutation(len(pairs))[: count // 2]
-        kept[mine] = np.isin(pair.ravel(), chosen)
-    return triples[kept]
+        mask[mine] = np.isin(pair.ravel(), chosen)
+    return triples[mask]
 
 
-def _peeled(triples: np.ndarray, size: int, wanted: int, generator: np.random.Generator) -> np.ndarray:
+def _peeled(triples: np.ndarray, size: int, limit: int, generator: np.random.Generator) -> np.ndarray:
     while True:
         degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=size)
-        there = np.flatnonzero(degree)
-        if len(there) <= wanted:
+        present = np.flatnonzero(degree)
+        if len(present) <= limit:
             return triples
-        fewest = there[degree[there] == degree[there].min()]
-        gone = np.zeros(size, bool)
-        gone[generator.permutation(fewest)[: len(there) - wanted]] = True
-        triples = triples[~gone[triples[:, 0]] & ~gone[triples[:, 2]]]
+        fewest = present[degree[present] == degree[present].min()]
+        removed = np.zeros(size, bool)
+        removed[generator.permutation(fewest)[: len(present) - limit]] = True
+        triples = triples[~removed[triples[:, 0]] & ~removed[triples[:, 2]]]
 
 
 def _split(
@@ -139,14 +139,14 @@ def _split(
 ) -> tuple[np.ndarray, np.ndarray]:
     degree = np.bincount(triples[:, [0, 2]].ravel(), minlength=size)
     held = np.zeros(len(triples), bool)
-    for place in generator.permutation(len(triples)).tolist():
-        head, _, tail = triples[place].tolist()
+    for index in generator.permutation(len(triples)).tolist():
+        head, _, tail = triples[index].tolist()
         if degree[head] > 1 and degree[tail] > 1:
             degree[head] -= 1
             degree[tail] -= 1
-            held[place] = True
+            held[index] = True
             count -= 1
             if not count:
                 break
-    rest = triples[~held]
-    return rest, generator.permutation(triples[held])
+    train = triples[~held]
+    return train, generator.permutation(triples[held])

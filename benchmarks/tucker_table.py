@@ -61,10 +61,10 @@ def _small(work: Path) -> Table:
     for entry in lines(work / "small.jsonl"):
         runs.setdefault((entry["loss"], entry["way"]), []).append(entry)
     rows = []
-    for (loss, way), found in runs.items():
-        figures = [_spread([entry[name] for entry in found]) for name in ("mrr", "hits_at_1", "hits_at_10")]
-        seconds = statistics.mean(entry["seconds"] for entry in found)
-        rows.append([f"{way}, {loss}", str(len(found)), *figures, f"{seconds:.0f}"])
+    for (loss, way), entries in runs.items():
+        figures = [_spread([entry[name] for entry in entries]) for name in ("mrr", "hits_at_1", "hits_at_10")]
+        seconds = statistics.mean(entry["seconds"] for entry in entries)
+        rows.append([f"{way}, {loss}", str(len(entries)), *figures, f"{seconds:.0f}"])
     return Table(
         title="UMLS, to the end",
         notes="Test triples, filtered, mean and standard deviation over seeds.",
@@ -79,7 +79,7 @@ def _spread(values: list[float]) -> str:
 
 
 def _wordnet(work: Path) -> list[Table]:
-    found = []
+    tables = []
     for path in sorted(work.glob("*.json")):
         entry = json.loads(path.read_text())
         if "neighbours" not in entry:
@@ -95,12 +95,12 @@ def _wordnet(work: Path) -> list[Table]:
             ["Hits@1, 3, 10", ", ".join(_scores(entry)[1:])],
         ]
         title = f"All of WordNet: {path.stem}"
-        found.append(Table(title=title, notes="", columns=("", ""), rows=rows))
+        tables.append(Table(title=title, notes="", columns=("", ""), rows=rows))
         near = [
-            [key, ", ".join(f"{name} {score:.2f}" for name, score in others)]
-            for key, others in entry["neighbours"].items()
+            [key, ", ".join(f"{name} {score:.2f}" for name, score in neighbours)]
+            for key, neighbours in entry["neighbours"].items()
         ]
-        found.append(
+        tables.append(
             Table(title=f"{title}, neighbours", notes="By cosine.", columns=("", "nearest"), rows=near)
         )
-    return found
+    return tables

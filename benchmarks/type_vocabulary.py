@@ -61,16 +61,16 @@ def words_of(data: Path) -> Counter[str]:
 
 def vocabulary(kb: kgkit.KnowledgeBase) -> dict[str, dict[str, float]]:
     """Return word -> type -> count, of single words."""
-    found: dict[str, dict[str, float]] = {}
+    counts: dict[str, dict[str, float]] = {}
     for record in TypeVocabularyBuilder().derive(StoredRecords(kb)):
         if isinstance(record, Alias) and " " not in record.surface:
-            found.setdefault(record.surface, {})[record.key] = record.count
-    return found
+            counts.setdefault(record.surface, {})[record.key] = record.count
+    return counts
 
 
-def table(title: str, known: Mapping[str, Mapping[str, float]], words: Counter[str]) -> Table:
+def table(title: str, kinds_of: Mapping[str, Mapping[str, float]], words: Counter[str]) -> Table:
     """Return the counts of one vocabulary."""
-    present = {word: kinds for word, kinds in known.items() if word in words}
+    present = {word: kinds for word, kinds in kinds_of.items() if word in words}
     mostly = {word: max(kinds, key=kinds.__getitem__) for word, kinds in present.items()}
     rows = []
     for kind in TYPES:
@@ -78,7 +78,7 @@ def table(title: str, known: Mapping[str, Mapping[str, float]], words: Counter[s
         rows.append(
             [
                 kind,
-                _number(sum(kind in kinds for kinds in known.values())),
+                _number(sum(kind in kinds for kinds in kinds_of.values())),
                 _number(sum(kind in kinds for kinds in present.values())),
                 _number(len(mine)),
                 _number(sum(words[word] for word in mine)),
@@ -86,7 +86,7 @@ def table(title: str, known: Mapping[str, Mapping[str, float]], words: Counter[s
             ]
         )
     occurring = sum(words[word] for word in present)
-    totals = (len(known), len(present), len(present), occurring, sum(PAPER.values()))
+    totals = (len(kinds_of), len(present), len(present), occurring, sum(PAPER.values()))
     rows.append(["all, each once", *map(_number, totals)])
     return Table(
         title=title,
@@ -99,7 +99,7 @@ def table(title: str, known: Mapping[str, Mapping[str, float]], words: Counter[s
 def tables(names: Iterable[str], wordnet: Path | None, data: Path) -> list[Table]:
     """Return a table for each KB of *names*, or for WordNet if there is none."""
     words = words_of(data)
-    found = []
+    result = []
     with ExitStack() as stack:
         home = None
         if not names:
@@ -108,17 +108,17 @@ def tables(names: Iterable[str], wordnet: Path | None, data: Path) -> list[Table
         for name in names or ["wordnet"]:
             kb = stack.enter_context(kgkit.open_kb(name, home=home))
             began = time.perf_counter()
-            known = vocabulary(kb)
+            kinds_of = vocabulary(kb)
             seconds = time.perf_counter() - began
-            found.append(table(f"Type vocabulary of {kb.name}, made in {seconds:.1f} s", known, words))
-    return found
+            result.append(table(f"Type vocabulary of {kb.name}, made in {seconds:.1f} s", kinds_of, words))
+    return result
 
 
 def main() -> None:
-    """Print what the command line asks for."""
+    """Print the tables of the command line's knowledge bases."""
     chosen = arguments()
-    for one in tables(chosen.kb, chosen.wordnet, chosen.data):
-        print(one.markdown())
+    for table in tables(chosen.kb, chosen.wordnet, chosen.data):
+        print(table.markdown())
 
 
 def _number(count: int) -> str:

@@ -17,9 +17,10 @@ import torch
 from torch import Tensor
 
 from benchmarks.report import Table
+from kgkit.evaluation.plain_text import read_plain
 from kgkit.heads import KAR
 from kgkit.inputs.masking import masking_of
-from kgkit.inputs.passages import measure_sentences, read_plain, single_passages
+from kgkit.inputs.passages import measure_sentences, single_passages
 from kgkit.linking.hidden_words import perplexity
 from kgkit.linking.knowbert import TrainedKnowBert
 

@@ -194,13 +194,13 @@ def repeated(sample: Path, work: Path, size: int) -> tuple[Path, Path, int]:
 
 
 def _packer() -> Any:
-    """Return what packs a piece, each only once."""
-    known: dict[bytes, bytes] = {}
+    """Return a function that compresses a piece, each only once."""
+    compressed: dict[bytes, bytes] = {}
 
     def packed(piece: bytes) -> bytes:
-        if piece not in known:
-            known[piece] = bz2.compress(piece)
-        return known[piece]
+        if piece not in compressed:
+            compressed[piece] = bz2.compress(piece)
+        return compressed[piece]
 
     return packed
 
@@ -208,8 +208,8 @@ def _packer() -> Any:
 def _has_wikipedia2vec() -> str | None:
     """Return the Python that has wikipedia2vec, if one has."""
     python = os.environ.get("KGKIT_BENCH_WIKIPEDIA2VEC", sys.executable)
-    found = subprocess.run([python, "-c", "import wikipedia2vec"], capture_output=True, check=False)
-    return python if found.returncode == 0 else None
+    completed = subprocess.run([python, "-c", "import wikipedia2vec"], capture_output=True, check=False)
+    return python if completed.returncode == 0 else None
 
 
 def main() -> None:

@@ -55,10 +55,11 @@ class Page(NamedTuple):
 @cache
 def words() -> list[str]:
     """Return the vocabulary: 16,384 different words of two or three syllables, short ones first."""
-    one = [first + vowel for first, vowel in product("bdfgklmnprstvz", "aeiou")]
-    two = ["".join(pair) for pair in product(one, one)]
-    return two + [
-        f"{two[place * 13 % len(two)]}{one[place // len(two)]}n" for place in range(16_384 - len(two))
+    syllables = [first + vowel for first, vowel in product("bdfgklmnprstvz", "aeiou")]
+    pairs = ["".join(pair) for pair in product(syllables, syllables)]
+    return pairs + [
+        f"{pairs[index * 13 % len(pairs)]}{syllables[index // len(pairs)]}n"
+        for index in range(16_384 - len(pairs))
     ]
 
 
@@ -73,18 +74,18 @@ def name(number: int) -> str:
 
 def title(number: int) -> str:
     """Return the title of an article: of 64, the first five have one name and a bracket each."""
-    place = number % _GROUP
-    if place < len(_SENSES):
-        return f"{name(number - place)} {_SENSES[place]}"
-    return name(number) + _ENDINGS[place % len(_ENDINGS)]
+    index = number % _GROUP
+    if index < len(_SENSES):
+        return f"{name(number - index)} {_SENSES[index]}"
+    return name(number) + _ENDINGS[index % len(_ENDINGS)]
 
 
 def redirects(number: int) -> list[str]:
     """Return the titles that lead to an article: 1.4 in the mean, one at least."""
-    there = title(number)
+    page_title = title(number)
     if number % 5 < 3:
-        return [f"The {there}"]
-    return [f"The {there}", f"{there} in history"]
+        return [f"The {page_title}"]
+    return [f"The {page_title}", f"{page_title} in history"]
 
 
 def pages(articles: int, first: int, stop: int, seed: int) -> Iterator[Page]:
@@ -105,7 +106,7 @@ def pages(articles: int, first: int, stop: int, seed: int) -> Iterator[Page]:
             drawn = list(islice(rows, size))
             if first <= number < stop:
                 yield Page(title(number), _article(number, drawn, articles))
-                yield from _beside(number, articles)
+                yield from _other_pages(number, articles)
 
 
 def _article(number: int, drawn: list[tuple[int, int, float, float]], articles: int) -> str:
@@ -129,53 +130,55 @@ def _article(number: int, drawn: list[tuple[int, int, float, float]], articles: 
 
 
 def _link(target: int, shape: float, text: float, articles: int) -> str:
-    there = title(target)
+    page_title = title(target)
     if shape < 0.5:
-        return f"[[{there}]]"
+        return f"[[{page_title}]]"
     if shape < 0.75:
-        return f"[[{there}|{_anchor(there, text)}]]"
+        return f"[[{page_title}|{_anchor(page_title, text)}]]"
     if shape < 0.8:
         return (
-            f"[[{there[0].lower()}{there[1:]}]]s" if text < 0.5 else f"[[{there.replace(' ', '_')}|{there}]]"
+            f"[[{page_title[0].lower()}{page_title[1:]}]]s"
+            if text < 0.5
+            else f"[[{page_title.replace(' ', '_')}|{page_title}]]"
         )
     if shape < 0.9:
         by = redirects(target)[-1 if text < 0.3 else 0]
-        return f"[[{by}]]" if text < 0.5 else f"[[{by}|{_anchor(there, text)}]]"
+        return f"[[{by}]]" if text < 0.5 else f"[[{by}|{_anchor(page_title, text)}]]"
     if shape < 0.94:
-        return f"[[{there}#History|{_anchor(there, text)}]]"
+        return f"[[{page_title}#History|{_anchor(page_title, text)}]]"
     if shape < 0.96:
         return f"[[{title((articles + target) % (1 << _BITS))}]]"  # to nowhere
     if shape < 0.98:
-        return f"[[File:{there}.jpg|thumb|left|The [[{there}]] in winter]] "
-    return f"[[:fr:{there}|{there}]]"
+        return f"[[File:{page_title}.jpg|thumb|left|The [[{page_title}]] in winter]] "
+    return f"[[:fr:{page_title}|{page_title}]]"
 
 
-def _anchor(there: str, chance: float) -> str:
-    bare = there.partition(" (")[0]
+def _anchor(page_title: str, chance: float) -> str:
+    bare = page_title.partition(" (")[0]
     if chance < 0.4:
         return bare
-    first, _, rest = bare.partition(" ")
+    first, _, second = bare.partition(" ")
     if chance < 0.6:
         return first
     if chance < 0.75:
-        return rest
+        return second
     if chance < 0.85:
         return f"''{bare}''"
-    return f"{words()[int(chance * 4_900)]} {rest}"
+    return f"{words()[int(chance * 4_900)]} {second}"
 
 
-def _beside(number: int, articles: int) -> Iterator[Page]:
+def _other_pages(number: int, articles: int) -> Iterator[Page]:
     """Yield the pages that are no articles."""
     # Redirects come before or long after what they lead to, as they are made.
     other = (number * 3 + 1) % articles if articles % 3 else number
-    for place, source in enumerate(redirects(other)):
-        leads_to = redirects(other)[0] if place and other % 50 == 3 else title(other)
+    for index, source in enumerate(redirects(other)):
+        leads_to = redirects(other)[0] if index and other % 50 == 3 else title(other)
         text = f"#REDIRECT [[{leads_to}]]\n\n{{{{Redirect category shell|\n{{{{R from move}}}}\n}}}}"
         yield Page(source, text, redirect=leads_to)
     if number % _GROUP == 0:
         same = "".join(
-            f"* [[{title(number + place)}]], a {words()[place * 7]} of {words()[number % 3_001]}\n"
-            for place in range(min(len(_SENSES), articles - number))
+            f"* [[{title(number + index)}]], a {words()[index * 7]} of {words()[number % 3_001]}\n"
+            for index in range(min(len(_SENSES), articles - number))
         )
         yield Page(name(number), f"'''{name(number)}''' may refer to:\n{same}\n{{{{disambiguation}}}}")
     if number % 4 == 0:
@@ -190,37 +193,37 @@ def filler() -> list[str]:
     lengths = draw.integers(25, 90, _CHUNKS).tolist()
     vocabulary = words()
     drawn = iter(ranks(draw, sum(lengths), len(vocabulary), 4).tolist())
-    found = []
+    chunks = []
     for number, (length, kind) in enumerate(zip(lengths, draw.random(_CHUNKS).tolist(), strict=True)):
-        some = [vocabulary[place] for place in islice(drawn, length)]
-        found.append(_chunk(some, kind, number))
-    return found
+        some = [vocabulary[index] for index in islice(drawn, length)]
+        chunks.append(_chunk(some, kind, number))
+    return chunks
 
 
 def _chunk(some: list[str], kind: float, number: int) -> str:
     half = len(some) // 2
-    one, two = " ".join(some[:half]), " ".join(some[half:])
+    opening, closing = " ".join(some[:half]), " ".join(some[half:])
     if kind < 0.45:
-        return f", {one}. {two.capitalize()} – "
+        return f", {opening}. {closing.capitalize()} – "
     if kind < 0.6:
-        return f" {one}, {number % 2_000} {two}.\n\n{some[0].capitalize()} "
+        return f" {opening}, {number % 2_000} {closing}.\n\n{some[0].capitalize()} "
     if kind < 0.8:
         return (
-            f" {one}.&lt;ref name=&quot;{some[0]}{number}&quot;&gt;{{{{cite web|url=https://{some[1]}.example/"
-            f"{number}|title={two}|date={1 + number % 28} May {1950 + number % 70}}}}}&lt;/ref&gt; It "
+            f" {opening}.&lt;ref name=&quot;{some[0]}{number}&quot;&gt;{{{{cite web|url=https://{some[1]}.example/"
+            f"{number}|title={closing}|date={1 + number % 28} May {1950 + number % 70}}}}}&lt;/ref&gt; It "
         )
     if kind < 0.86:
-        return f".\n\n=== {some[0].capitalize()} {some[1]} ===\n{one}; {two} "
+        return f".\n\n=== {some[0].capitalize()} {some[1]} ===\n{opening}; {closing} "
     if kind < 0.92:
-        return f"\n* '''{some[0]}''': {one} ''{two}''\n* "
+        return f"\n* '''{some[0]}''': {opening} ''{closing}''\n* "
     if kind < 0.95:
         rows = "".join(
             f"|-\n| {first} || {second}\n" for first, second in zip(some[::2], some[1::2], strict=False)
         )
         return f":\n{{| class=&quot;wikitable&quot;\n! Name !! Place\n{rows}|}}\n{some[0].capitalize()} "
     if kind < 0.98:
-        return f" {one} {{{{convert|{number}|km|mi|abbr=on}}}} {two}&amp;nbsp;km. "
-    return f" {one} &lt;!-- {two} --&gt; "
+        return f" {opening} {{{{convert|{number}|km|mi|abbr=on}}}} {closing}&amp;nbsp;km. "
+    return f" {opening} &lt;!-- {closing} --&gt; "
 
 
 def xml(page: Page, number: int) -> str:
@@ -252,10 +255,10 @@ def xml(page: Page, number: int) -> str:
 
 
 def head() -> str:
-    """Return what stands before the first page."""
+    """Return the XML before the first page."""
     spaces = "".join(
-        f'      <namespace key="{key}" case="first-letter">{there}</namespace>\n'
-        for key, there in _NAMESPACES.items()
+        f'      <namespace key="{key}" case="first-letter">{label}</namespace>\n'
+        for key, label in _NAMESPACES.items()
     )
     return f"""<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">
   <siteinfo>
@@ -290,16 +293,16 @@ def write(folder: Path, articles: int, seed: int = 1, files: int = 0) -> None:
             first, stop = (articles * end // max(files, 1) for end in (file, file + 1))
             with (folder / f"{STEM}-{kind}{ending}").open("wb") as out:
                 packed = bz2.compress if files else bytes
-                rest = pages(articles, first, stop, seed)
-                number = _write_file(out, rest, number, packed, properties)
+                file_pages = pages(articles, first, stop, seed)
+                number = _write_file(out, file_pages, number, packed, properties)
         properties.write("-- Dump completed\n")
 
 
 def _write_file(
-    out: Any, rest: Iterator[Page], number: int, packed: Callable[[bytes], bytes], properties: Any
+    out: Any, file_pages: Iterator[Page], number: int, packed: Callable[[bytes], bytes], properties: Any
 ) -> int:
     out.write(packed(head().encode()))
-    while some := list(islice(rest, PAGES_OF_STREAM)):
+    while some := list(islice(file_pages, PAGES_OF_STREAM)):
         numbers = range(number + 10, number + 10 + 2 * len(some), 2)
         number += 2 * len(some)
         out.write(packed("".join(map(xml, some, numbers)).encode()))

@@ -58,7 +58,9 @@ def make(data: str, out: str, width: int = 384, iterations: int = 5, workers: in
     config = SkipGramConfig(
         dump=dump, width=width, lowercase=True, iterations=iterations, workers=workers, min_entity_count=1
     )
-    model = train(config, folder, lambda _, done, total: print(f"step {done}/{total}", file=sys.stderr))
+    model = train(
+        config, folder, lambda _, completed, total: print(f"step {completed}/{total}", file=sys.stderr)
+    )
     import_required()("wikipedia2vec").Wikipedia2Vec.load(str(model)).save_text(str(text), "word2vec")
     return str(text)
 

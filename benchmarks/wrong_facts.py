@@ -47,7 +47,7 @@ class Case(NamedTuple):
     kb: str
     text: str
     mention: str
-    meant: str
+    gold: str
 
 
 class Count(NamedTuple):
@@ -59,7 +59,7 @@ class Count(NamedTuple):
 
     def plus(self, other: "Count") -> "Count":
         """Return both together."""
-        return Count(*(one + two for one, two in zip(self, other, strict=True)))
+        return Count(*(first + second for first, second in zip(self, other, strict=True)))
 
     @property
     def cells(self) -> tuple[str, str, str, str]:
@@ -84,12 +84,12 @@ def judged(case: Case, tree: Tree) -> Count:
     }
     if not entities:
         return Count(none=1)
-    return Count(right=1) if entities == {case.meant} else Count(wrong=1)
+    return Count(right=1) if entities == {case.gold} else Count(wrong=1)
 
 
 def by_string(kb: KnowledgeBase, some: Sequence[Case]) -> Count:
     """Count over trees of the longest surfaces, each with its likeliest entity."""
-    trees = TreeBuilder(generators_of([kb], "longest"))([(Document("", one.text),) for one in some])
+    trees = TreeBuilder(generators_of([kb], "longest"))([(Document("", case.text),) for case in some])
     return reduce(Count.plus, map(judged, some, trees), Count())
 
 
@@ -98,28 +98,28 @@ def by_links(
 ) -> Count:
     """Count over trees of finished links."""
     linker = Linker.open(kb, model=model, coherence=coherence, device="cpu")
-    linked = [References([kb])(one) for one in linker(one.text for one in some)]
-    trees = TreeBuilder([AliasGenerator(kb)])([(one,) for one in linked])
+    linked = [References([kb])(document) for document in linker(case.text for case in some)]
+    trees = TreeBuilder([AliasGenerator(kb)])([(document,) for document in linked])
     return reduce(Count.plus, map(judged, some, trees), Count())
 
 
 def ambiguous(home: Path, models: Sequence[str], scratch: Path) -> Table:
-    """Return what is injected by which query."""
+    """Return the table of the facts that each query injects."""
     build_kb(JSONLBuilder(), HERE / "names_zh.jsonl", name="names_zh", home=scratch)
     rows = []
     every = [*cases("english.tsv"), *cases("chinese.tsv")]
-    for name in dict.fromkeys(one.kb for one in every):
-        some = [one for one in every if one.kb == name]
+    for name in dict.fromkeys(case.kb for case in every):
+        some = [case for case in every if case.kb == name]
         with open_kb(name, scratch if name == "names_zh" else home) as kb:
             rows.append([name, "longest words, likeliest entity", *by_string(kb, some).cells])
             for model in models:
                 for coherence in _COHERENCE:
                     try:
-                        found = by_links(kb, some, model, coherence)
+                        count = by_links(kb, some, model, coherence)
                     except (NotThere, StaleModel, UsageError) as error:  # it is not for this one
                         print(f"{name}, {model}: {error}")
                         continue
-                    rows.append([name, f"link, {model}{', coherence' if coherence else ''}", *found.cells])
+                    rows.append([name, f"link, {model}{', coherence' if coherence else ''}", *count.cells])
     columns = ("KB", "query", "right", "wrong", "none", "wrong of injected")
     return Table(title="Facts that are injected for ambiguous names", notes="", columns=columns, rows=rows)
 
@@ -143,12 +143,13 @@ class Words(Builder):
 
 
 def cuts(scratch: Path) -> Table:
-    """Return how many sentences are cut as they are meant, by what."""
+    """Return the table of how many sentences each query cuts right."""
     lines = (HERE / "cuts_zh.tsv").read_text(encoding="utf-8").splitlines()[1:]
     sentences = [
-        (text, words.split(), others.split()) for text, words, others in (one.split("\t") for one in lines)
+        (text, words.split(), outside.split())
+        for text, words, outside in (line.split("\t") for line in lines)
     ]
-    words = (word for _, inside, others in sentences for word in (*inside, *others))
+    words = (word for _, inside, outside in sentences for word in (*inside, *outside))
     build_kb(Words(words), HERE, name="words", home=scratch)
     rows = []
     with open_kb("words", scratch) as kb:
@@ -157,33 +158,36 @@ def cuts(scratch: Path) -> Table:
             "jieba, surfaces kept whole": SegmentGenerator(kb, jieba_segments(kb.surfaces())),
             "jieba, its own words": SegmentGenerator(kb, jieba_segments([])),
         }
-        linker, found_by = Linker.open(kb, model="prior"), dict[str, list[Document | LinkedDocument]]()
+        linker = Linker.open(kb, model="prior")
+        documents_by_query: dict[str, list[Document | LinkedDocument]] = {}
         for name, generator in queries.items():
-            cut = [*generator([Document("", one[0]) for one in sentences])]
-            found_by |= {name: [*cut], f"{name}, linked": [*linker(cut)]}
-        for name, documents in found_by.items():
-            trees = TreeBuilder([AliasGenerator(kb)], TreeConfig(max_facts=1))([(one,) for one in documents])
+            cut = [*generator([Document("", sentence[0]) for sentence in sentences])]
+            documents_by_query |= {name: [*cut], f"{name}, linked": [*linker(cut)]}
+        for name, documents in documents_by_query.items():
+            trees = TreeBuilder([AliasGenerator(kb)], TreeConfig(max_facts=1))(
+                [(document,) for document in documents]
+            )
             right = extra = lost = 0
             for (text, inside, _), tree in zip(sentences, trees, strict=True):
-                found = {text[hook.start : hook.end] for hook in tree.hooks}
-                right += found == set(inside)
-                extra += len(found - set(inside))
-                lost += len(set(inside) - found)
+                matched = {text[hook.start : hook.end] for hook in tree.hooks}
+                right += matched == set(inside)
+                extra += len(matched - set(inside))
+                lost += len(set(inside) - matched)
             rows.append([name, f"{right} of {len(sentences)}", f"{extra}", f"{lost}"])
     columns = ("query", "sentences right", "wrong words", "words not found")
     return Table(title="Chinese that the longest surfaces cut wrongly", notes="", columns=columns, rows=rows)
 
 
 def biden(scratch: Path) -> list[str]:
-    """Return which words receive Biden's facts."""
+    """Return the words of the sentence with the facts that hang from them."""
     people = HERE.parent / "ambiguous" / "people.jsonl"
     build_kb(JSONLBuilder(), people, name="people", home=scratch)
     with open_kb("people", scratch) as kb:
         [linked] = Linker.open(kb, model="prior")([BIDEN])
-        told: LinkedDocument = References([kb])(linked)
-        [tree] = TreeBuilder([AliasGenerator(kb)])([(told,)])
+        document: LinkedDocument = References([kb])(linked)
+        [tree] = TreeBuilder([AliasGenerator(kb)])([(document,)])
         return [
-            f"{BIDEN[hook.start : hook.end]}: {'; '.join(' '.join(one.words) for one in hook.branches)}"
+            f"{BIDEN[hook.start : hook.end]}: {'; '.join(' '.join(branch.words) for branch in hook.branches)}"
             for hook in tree.hooks
         ]
 

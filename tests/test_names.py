@@ -3,7 +3,8 @@ names have a docstring.
 
 Prose words (`found`, `one`, `told`, `place` …) read well in a sentence and say nothing as a name: what was
 found is a row, a match, a path. They are counted, by the syntax tree, among the names of functions, classes,
-arguments, variables and attributes of `kgkit` and `kb_builders`; `NotThere` counts as *not* and *there*.
+arguments, variables and attributes of `kgkit`, `kb_builders` and `benchmarks`; `NotThere` counts as *not* and
+*there*.
 """
 
 import ast
@@ -52,7 +53,7 @@ def modules(package: str) -> tuple[tuple[str, ast.Module], ...]:
 
 
 def room_of(path: str) -> str:
-    """Return the room of a module: `kb_builders`, a folder of `kgkit`, or a file of its own beside these."""
+    """Return the room of a module: its package, or of `kgkit` the folder or the file beside these."""
     package, *rooms = path.split("/")
     return rooms[0] if package == "kgkit" else package
 
@@ -83,7 +84,7 @@ def prose_names() -> tuple[Counter[str], dict[str, list[str]], set[tuple[str, st
     totals: Counter[str] = Counter()
     prose: dict[str, list[str]] = defaultdict(list)
     used: set[tuple[str, str]] = set()
-    for package in ("kgkit", "kb_builders"):
+    for package in ("kgkit", "kb_builders", "benchmarks"):
         for path, tree in modules(package):
             for name, line in names_in(tree):
                 totals[room_of(path)] += 1

@@ -25,7 +25,7 @@ LEAST: Final = 20.0  # seconds under which no line is begun
 RESERVE: Final = 5.0  # seconds to write the page
 
 
-def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     names = [each.name for each in registered_lines()]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
@@ -49,7 +49,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, help="folder for 20 GB on the way (default: a temporary one)")
     parser.add_argument("--out", type=Path, help="folder for gpu.md and gpu.json, written line by line")
     parser.add_argument("--write", action="store_true", help="write the part of benchmarks/RESULTS.md")
-    chosen = parser.parse_args(given)
+    chosen = parser.parse_args(argv)
     if chosen.write and (chosen.only or chosen.small):
         parser.error("--write replaces all of the part: it goes with neither --only nor --small")
     for name in ("home", "data", "wordnet"):  # the measured processes run elsewhere
@@ -62,14 +62,14 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def machine(device: str) -> dict[str, str]:
-    """Return what the device is, and the versions of what computes on it.
+    """Return the name of the device, and the versions of torch and CUDA.
 
     Raises:
         SystemExit: if torch does not find the device.
     """
     import torch
 
-    told = {"torch": torch.__version__, "device": "the CPU"}
+    description = {"torch": torch.__version__, "device": "the CPU"}
     if device != "cpu":
         if not torch.cuda.is_available():
             raise SystemExit(
@@ -77,9 +77,9 @@ def machine(device: str) -> dict[str, str]:
                 "lines with --small --device cpu"
             )
         about = torch.cuda.get_device_properties(device)
-        told["device"] = f"{about.name}, {about.total_memory / 2**30:.0f} GiB"
-        told["CUDA"] = str(torch.version.cuda)
-    return told
+        description["device"] = f"{about.name}, {about.total_memory / 2**30:.0f} GiB"
+        description["CUDA"] = str(torch.version.cuda)
+    return description
 
 
 # -- the page ---------------------------------------------------------------
@@ -89,7 +89,7 @@ def page(
     about: dict[str, str],
     setting: Setting,
     results: Sequence[tuple[Line, Sequence[Row]]],
-    left_out: Sequence[str],
+    skipped: Sequence[str],
 ) -> str:
     """Return the part of RESULTS.md."""
     small = "\n**Tiny sizes: these figures mean nothing.**\n" if setting.small else ""
@@ -102,15 +102,15 @@ Written by `python -m benchmarks.gpu` on {datetime.date.today().isoformat()}{_co
 - Each line in a process of its own, the processor's controls with all cores. `over control` is the figure
   divided by the control's: of `ms` and `s` less is better, of `…/s` more. MB are 10⁶ bytes.
 """
-    if left_out:
-        head += f"- Left out, for lack of time: {', '.join(left_out)}.\n"
+    if skipped:
+        head += f"- Left out, for lack of time: {', '.join(skipped)}.\n"
     return "\n".join([head, *(table_of(line, rows).markdown() for line, rows in results)])
 
 
 def _commit() -> str:
     """Return which commit was measured, if git knows."""
     try:
-        told = subprocess.run(
+        completed = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"],
             cwd=REPOSITORY,
             capture_output=True,
@@ -119,13 +119,13 @@ def _commit() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return f", commit {told.stdout.strip()}" if told.returncode == 0 else ""
+    return f", commit {completed.stdout.strip()}" if completed.returncode == 0 else ""
 
 
 def with_part(results: str, part: str) -> str:
     """Return RESULTS.md with another part between its markers, which are added at its end if need be."""
-    before, begin, rest = results.partition(BEGIN)
-    _, _, after = rest.partition(END)
+    before, begin, remainder = results.partition(BEGIN)
+    _, _, after = remainder.partition(END)
     if not begin:
         before = results.rstrip("\n") + "\n\n"
     return f"{before}{BEGIN}\n{part}\n{END}{after}"
@@ -171,21 +171,21 @@ def measured(
     )
     missing = prepare(setting) if any(each.stand_ins for each in lines) else ""
     results: list[tuple[Line, list[Row]]] = []
-    left_out: list[str] = []
-    written = page(about, setting, results, left_out)
+    skipped: list[str] = []
+    written = page(about, setting, results, skipped)
     for each in lines:
-        left = deadline - time.monotonic() - RESERVE
-        if left < min(LEAST, each.limit):
-            left_out.append(each.name)
-            written = page(about, setting, results, left_out)
+        remaining = deadline - time.monotonic() - RESERVE
+        if remaining < min(LEAST, each.limit):
+            skipped.append(each.name)
+            written = page(about, setting, results, skipped)
             continue
         began = time.monotonic()
         if each.stand_ins and missing:
             rows = [Row(what=each.title, note=f"not measured: no stand-ins: {missing}")]
         else:
-            rows = rows_of(each, setting, min(each.limit, left))
+            rows = rows_of(each, setting, min(each.limit, remaining))
         results.append((each, rows))
-        written = page(about, setting, results, left_out)
+        written = page(about, setting, results, skipped)
         keep(chosen, written, results)
         print(f"  {each.name}: {time.monotonic() - began:.0f} s, {len(rows)} rows", file=sys.stderr)
     keep(chosen, written, results)
@@ -201,10 +201,10 @@ def prepare(setting: Setting) -> str:
     return ""
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Measure what the command line asks for, and print the page; 1 if nothing could be measured."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure the lines of the command line, and print the page; 1 if nothing could be measured."""
     deadline = time.monotonic()
-    chosen = arguments(given)
+    chosen = arguments(argv)
     deadline += chosen.budget
     lines = [each for each in registered_lines() if not chosen.only or each.name in chosen.only]
     if chosen.list:

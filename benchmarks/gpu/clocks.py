@@ -46,14 +46,14 @@ def measure_calls(
 
     Args:
         device: that it computes on.
-        call: what is measured.
+        call: measured function.
         rounds: counted calls.
         warm: calls before them, one at least.
         memory: look at the device's memory too.
     """
-    taken = [timed(device, call) for _ in range(max(1, warm))]
+    warmup = [timed(device, call) for _ in range(max(1, warm))]
     peak = peak_memory(device, call) if memory and device != "cpu" else None
-    return Measured([timed(device, call) for _ in range(rounds)], taken[0], peak)
+    return Measured([timed(device, call) for _ in range(rounds)], warmup[0], peak)
 
 
 def timed(device: str, call: Callable[[], object]) -> float:
@@ -111,24 +111,24 @@ class Pace:
         self.until = until
         self.total, self.stage = 0, "the beginning"
         self.times: list[float] = []  # by step, from the first
-        self._number = self._seen = 0
+        self._number = self._completed = 0
 
-    def __call__(self, stage: str, done: int, total: int, /) -> None:
+    def __call__(self, stage: str, completed: int, total: int, /) -> None:
         """Take notice of a step."""
         self.stage = stage
         if time.perf_counter() >= self.until:
             raise Enough
         if not stage.startswith("training"):
             return
-        if not self._number or done <= self._seen:
+        if not self._number or completed <= self._completed:
             self._number += 1
-        self._seen = done
+        self._completed = completed
         if self._number != self.training:
             return
         self.total = total
         self.times.append(now(self.device))
         spent = self.times[-1] - self.times[0]
-        if done == total or spent >= self.seconds or len(self.times) == self.most:
+        if completed == total or spent >= self.seconds or len(self.times) == self.most:
             raise Enough
 
     def run(self, training: Callable[[], object]) -> "Pace":

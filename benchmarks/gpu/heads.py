@@ -55,7 +55,7 @@ def kbert(setting: Setting) -> Iterator[Row]:
     bert: Any = BertModel(BertConfig(**shape))
     model = bert.to(setting.device).eval()
     for size, bf16 in ((32, False),) if setting.small else LENGTHS:
-        trees, plain = (one.to(torch.device(setting.device)) for one in _trees(setting, size))
+        trees, plain = (batch.to(torch.device(setting.device)) for batch in _trees(setting, size))
         every = variants(trees, plain, flex=setting.on_gpu)
         facts = int(trees.branches.amax(1).sum())
         about = f"{int(trees.real.sum()):,} pieces of {len(trees.ids)} trees, {facts:,} facts"
@@ -109,14 +109,14 @@ def _trees(setting: Setting, size: int) -> "tuple[KBertInputs, KBertInputs]":
         fresh_encoder(folder, Path(setting.scratch) / "vocabulary.txt", shape)
     encoder, count = Encoder.load(str(folder), device="cpu"), setting.size(TEXTS, 2)
     pieces = 1.2  # of a word: one in five is in two
-    part, whole = int(0.75 * size / pieces), size
-    starts = [at * size % max(1, len(words) - whole) for at in range(count)]
+    part, full = int(0.75 * size / pieces), size
+    starts = [at * size % max(1, len(words) - full) for at in range(count)]
     with stand_ins.open_stand_in(setting) as kb:
         return read(
             kb,
             encoder,
             [" ".join(words[at : at + part]) for at in starts],
-            [" ".join(words[at : at + whole]) for at in starts],
+            [" ".join(words[at : at + full]) for at in starts],
             size,
         )
 
@@ -161,14 +161,14 @@ def knowbert(setting: Setting) -> Iterator[Row]:
         name: model.to(device)
         for name, model in bench.models(torch.Generator().manual_seed(0), batch, shape).items()
     }
-    whole = [*variants][-1]
+    full = [*variants][-1]
     yield Row(what="the batch: layout, vectors from memory", value=1000 * gathered, unit="ms", note=about)
     yield Row(
         what=f"the batch, to the {setting.name}", value=1000 * moved, unit="ms", note=bench.described(batch)
     )
     for bf16 in (False, True):
         kind = "bfloat16" if bf16 else "float32"
-        taken: dict[str, list[float]] = {name: [] for name in variants}
+        seconds: dict[str, list[float]] = {name: [] for name in variants}
         peaks: dict[str, int | None] = {}
         warm = setting.size(2, 1)
         for turn in range(rounds + warm):
@@ -178,14 +178,14 @@ def knowbert(setting: Setting) -> Iterator[Row]:
                 spent = now(setting.device) - began
                 model.zero_grad(set_to_none=True)
                 if turn >= warm:  # the first ones warm up
-                    taken[name].append(spent)
+                    seconds[name].append(spent)
         for name, model in variants.items() if setting.on_gpu else ():
             peaks[name] = peak_memory(
                 setting.device,
                 lambda: bench.forward_backward(model, on_device, labels, device, bf16=bf16),  # noqa: B023
             )
             model.zero_grad(set_to_none=True)
-        middles = {name: sorted(some)[len(some) // 2] for name, some in taken.items()}
+        middles = {name: sorted(some)[len(some) // 2] for name, some in seconds.items()}
         plain, *_ = middles.values()
         for name, middle in middles.items():
             first = name == next(iter(middles))
@@ -193,11 +193,11 @@ def knowbert(setting: Setting) -> Iterator[Row]:
                 what=f"{name}, {kind}", value=1000 * middle, unit="ms", control="" if first else "BERT",
                 control_value=None if first else 1000 * plain, memory=peaks.get(name),
             )  # fmt: skip
-        every = gathered + moved + middles[whole]
+        every = gathered + moved + middles[full]
         yield Row(
-            what=f"{whole}, {kind}: the candidates' share", value=100 * (every - plain) / every, unit="%",
+            what=f"{full}, {kind}: the candidates' share", value=100 * (every - plain) / every, unit="%",
             note=f"of {1000 * every:.1f} ms: {1000 * gathered:.1f} for the batch, {1000 * moved:.1f} to the "
-            f"{setting.name}, {1000 * (middles[whole] - plain):.1f} in the layers",
+            f"{setting.name}, {1000 * (middles[full] - plain):.1f} in the layers",
         )  # fmt: skip
 
 
@@ -206,10 +206,10 @@ def _rows(setting: Setting) -> tuple[dict[str, int], str]:
     from benchmarks.knowbert import STORED
 
     width, free = STORED["aida"], shutil.disk_usage(setting.scratch).free
-    wanted = setting.size(ROWS, 300)
+    target = setting.size(ROWS, 300)
     most = int(FREE * free / (4 * width))
-    rows = min(wanted, most)
+    rows = min(target, most)
     note = f"{rows:,} × {width} of one knowledge base"
-    if rows < wanted:
-        note += f" (the disk has no room for {wanted:,})"
+    if rows < target:
+        note += f" (the disk has no room for {target:,})"
     return {"aida": rows, "wordnet": setting.size(117_659, 300)}, note

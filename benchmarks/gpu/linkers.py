@@ -86,7 +86,7 @@ def full(setting: Setting) -> Iterator[Row]:
             return
         what = f"{setting.name}, without"
 
-        def beside_cpu() -> Row:
+        def with_cpu_control() -> Row:
             slow = Pace("cpu", seconds=ON_CPU, steps=last, training=2)
             slow.run(lambda: train(setting, kb, files, "b", "cpu", slow))
             return Row(
@@ -94,7 +94,7 @@ def full(setting: Setting) -> Iterator[Row]:
                 note=f"steps {WARM + 1} to {last}; CPU: to {len(slow.times)}",
             )  # fmt: skip
 
-        row = attempt(what, beside_cpu)
+        row = attempt(what, with_cpu_control)
         yield row
         if row.value is None:
             yield Row(what=what, value=alone, unit="steps/s")
@@ -127,10 +127,10 @@ def semcor(setting: Setting) -> Iterator[Row]:
         return
     with kb:
         encoder = _with_vectors(setting, kb)
-        left = setting.limit - (time.perf_counter() - began) - SPARED
-        pace = Pace(setting.device, until=time.perf_counter() + left, training=2)
+        remaining = setting.limit - (time.perf_counter() - began) - SPARED
+        pace = Pace(setting.device, until=time.perf_counter() + remaining, training=2)
         pace.run(lambda: train(setting, kb, (data, gold), "semcor", setting.device, pace))
-    ready = pace.times[0] - began if pace.times else left
+    ready = pace.times[0] - began if pace.times else remaining
     if len(pace.times) < WARM:
         yield Row(what=what, note=f"not measured: after {ready:.0f} s at: {pace.stage}; see --only")
         return
@@ -151,9 +151,9 @@ def _wordnet(setting: Setting) -> "KnowledgeBase":
     from kgkit.errors import NotThere
 
     home = Path(setting.scratch) / "wordnet-home"
-    there = Path(setting.home or "no-home") / "kbs" / "wordnet"
-    if there.is_dir():
-        shutil.copytree(there, home / "kbs" / "wordnet", symlinks=True)
+    source = Path(setting.home or "no-home") / "kbs" / "wordnet"
+    if source.is_dir():
+        shutil.copytree(source, home / "kbs" / "wordnet", symlinks=True)
     elif setting.wordnet:
         kgkit.build_kb("wordnet", setting.wordnet, home=home)
     else:

@@ -81,12 +81,12 @@ def make(setting: dict[str, object]) -> None:
     write_documents(folder, sized)
 
 
-def write_vocabulary(path: Path, known: list[str]) -> None:
+def write_vocabulary(path: Path, vocabulary: list[str]) -> None:
     """Write a vocabulary of word pieces: one word in five is in two pieces."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    whole = [word for place, word in enumerate(known) if place % 5]
-    cut = [word for place, word in enumerate(known) if not place % 5]
-    pieces = [*special, *whole, *(word[:2] for word in cut), *(f"##{word[2:]}" for word in cut), *".,:;"]
+    single = [word for index, word in enumerate(vocabulary) if index % 5]
+    cut = [word for index, word in enumerate(vocabulary) if not index % 5]
+    pieces = [*special, *single, *(word[:2] for word in cut), *(f"##{word[2:]}" for word in cut), *".,:;"]
     path.write_text("".join(f"{piece}\n" for piece in dict.fromkeys(pieces)), encoding="utf-8")
 
 
@@ -94,12 +94,12 @@ def entities(sized: Sizes) -> Iterator[dict[str, object]]:
     """Yield the lines of the knowledge base: entities of each word, their senses, their facts."""
     import numpy as np
 
-    drawn, known = np.random.default_rng(0), words(sized.words)
+    drawn, vocabulary = np.random.default_rng(0), words(sized.words)
     yield {"kgkit": {"name": NAME, "label_aliases": False}}
-    for place in range(sized.entities):
-        word, sense = known[place % sized.surfaces], place // sized.surfaces
-        described = " ".join(known[each] for each in drawn.integers(0, sized.words, 12).tolist())
-        key = f"e{place}"
+    for number in range(sized.entities):
+        word, sense = vocabulary[number % sized.surfaces], number // sized.surfaces
+        described = " ".join(vocabulary[each] for each in drawn.integers(0, sized.words, 12).tolist())
+        key = f"e{number}"
         alias = {"text": word, "count": SENSES - sense, "sense": f"{key}%s"}
         yield {"key": key, "label": word, "description": described, "kind": "entity", "aliases": [alias]}
         yield {"key": f"{key}%s", "label": word, "kind": "sense"}
@@ -113,23 +113,23 @@ def write_documents(folder: Path, sized: Sizes) -> None:
     """Write labelled documents, in the format of the unified framework, and the same as plain texts."""
     import numpy as np
 
-    drawn, known = np.random.default_rng(1), words(sized.words)
+    drawn, vocabulary = np.random.default_rng(1), words(sized.words)
     pages, gold, plain = [], [], []
     for document in range(sized.documents):
         sentences = []
         for number in range(SENTENCES):
             tokens = []
             mentioned = set(drawn.choice(SENTENCE, MENTIONS, replace=False).tolist())
-            for place in range(SENTENCE):
+            for position in range(SENTENCE):
                 surface = int(drawn.integers(0, sized.mentioned))
-                word = known[surface]
+                word = vocabulary[surface]
                 plain.append(word)
-                if place not in mentioned:
+                if position not in mentioned:
                     tokens.append(f'<wf lemma="{word}" pos="X">{word}</wf>')
                     continue
-                name = f"d{document}.s{number}.t{place}"
-                meant = surface + sized.surfaces * int(drawn.integers(0, SENSES))
-                gold.append(f"{name} e{meant}%s\n")
+                name = f"d{document}.s{number}.t{position}"
+                entity = surface + sized.surfaces * int(drawn.integers(0, SENSES))
+                gold.append(f"{name} e{entity}%s\n")
                 tokens.append(f'<instance id="{name}" lemma="{word}" pos="NOUN">{word}</instance>')
             sentences.append(f'<sentence id="d{document}.s{number}">{"".join(tokens)}</sentence>')
         pages.append(f'<text id="d{document}">{"".join(sentences)}</text>')

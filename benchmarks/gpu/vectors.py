@@ -155,7 +155,7 @@ def text(setting: Setting) -> Iterator[Row]:
 
         yield attempt(what, measured)
 
-    def whole() -> Row:
+    def embedded() -> Row:
         encoder = _encoder(setting, setting.device, "auto", about)
         config = TextConfig(encoder=str(encoder.folder), name="gpu", device=setting.device)
         with stand_ins.open_stand_in(setting) as kb:
@@ -168,17 +168,17 @@ def text(setting: Setting) -> Iterator[Row]:
             note=f"{count:,} texts of the stand-in in {seconds:.1f} s",
         )  # fmt: skip
 
-    yield attempt("`kgkit embed`", whole)
+    yield attempt("`kgkit embed`", embedded)
 
 
 def _texts(setting: Setting) -> tuple[list[str], str]:
-    """Return texts of entities, and whose they are: `glosses` or `drawn`."""
+    """Return texts of entities, and their kind: `glosses` or `drawn`."""
     from kgkit.encoder.finding import find_in_package
 
     real = stand_ins.open_real(setting, "wordnet") if find_in_package(stand_ins.ENCODER) else None
     with real or stand_ins.open_stand_in(setting) as kb:
-        found = [f"{one.label}: {one.description}" for one in kb if one.description]
-    return found, "drawn" if real is None else "glosses"
+        texts = [f"{entity.label}: {entity.description}" for entity in kb if entity.description]
+    return texts, "drawn" if real is None else "glosses"
 
 
 def _encoder(setting: Setting, device: str, dtype: str, about: str) -> "Encoder":
@@ -253,18 +253,18 @@ def index(setting: Setting) -> Iterator[Row]:
 
 def _compared(setting: Setting, answers: dict[tuple[str, str], dict[str, Any]]) -> Iterator[Row]:
     """Yield the rows of the index, each beside the same kind on the CPU."""
-    for (kind, name), found in answers.items():
+    for (kind, name), answer in answers.items():
         control = answers.get(("exact", "CPU"))
         for batch in map(str, BATCHES):
             other = control if control is not None and (kind, name) != ("exact", "CPU") else None
-            note = f"recall@{NEAREST} {found['recall'][batch]:.3f}"
-            if name == "GPU" and not found["gpu"]:
+            note = f"recall@{NEAREST} {answer['recall'][batch]:.3f}"
+            if name == "GPU" and not answer["gpu"]:
                 yield Row(
-                    what=f"{kind}, GPU, batches of {int(batch):,}", note=f"not measured: {found['reason']}"
+                    what=f"{kind}, GPU, batches of {int(batch):,}", note=f"not measured: {answer['reason']}"
                 )
                 continue
             yield Row(
-                what=f"{kind}, {name}, batches of {int(batch):,}", value=found["rate"][batch],
+                what=f"{kind}, {name}, batches of {int(batch):,}", value=answer["rate"][batch],
                 unit="queries/s", control="" if other is None else "exact, CPU",
                 control_value=None if other is None else other["rate"][batch], note=note,
             )  # fmt: skip
@@ -284,9 +284,9 @@ def clustered(rows: int, width: int) -> "np.ndarray":
 
     drawn = np.random.default_rng(0)
     centers = drawn.standard_normal((max(2, rows // 100), width), np.float32)
-    found = centers[drawn.integers(0, len(centers), rows)]
-    found += np.float32(0.7) * drawn.standard_normal((rows, width), np.float32)
-    return found
+    matrix = centers[drawn.integers(0, len(centers), rows)]
+    matrix += np.float32(0.7) * drawn.standard_normal((rows, width), np.float32)
+    return matrix
 
 
 def queries_for(matrix: "np.ndarray", count: int) -> "np.ndarray":
@@ -317,20 +317,20 @@ def searched(folder: str, kind: str, small: bool) -> dict[str, Any]:
     own.mkdir(exist_ok=True)
     index = build_index(matrix, own, kind=kind)
     truth = scan(matrix, queries_for(matrix, max(BATCHES)), NEAREST).rows
-    found: dict[str, Any] = {"rate": {}, "recall": {}, "gpu": False, "reason": "faiss-gpu is not installed"}
+    results: dict[str, Any] = {"rate": {}, "recall": {}, "gpu": False, "reason": "faiss-gpu is not installed"}
     if has_gpu_package():
         try:
-            found["gpu"] = faiss_module().get_num_gpus() > 0
-            found["reason"] = "faiss-gpu finds no GPU"
+            results["gpu"] = faiss_module().get_num_gpus() > 0
+            results["reason"] = "faiss-gpu finds no GPU"
         except Exception as error:  # noqa: BLE001  whatever the package raises is the reason
-            found["reason"] = reason_of(error)
+            results["reason"] = reason_of(error)
     for batch in BATCHES:
         some = queries_for(matrix, max(BATCHES))[:batch]
         rows = index.search(some, NEAREST).rows
         took = measure_calls("cpu", lambda: index.search(some, NEAREST), rounds=2 if small else 10)  # noqa: B023
-        found["rate"][str(batch)] = len(some) / took.median
-        found["recall"][str(batch)] = recall_of(rows, truth[:batch])
-    return found
+        results["rate"][str(batch)] = len(some) / took.median
+        results["recall"][str(batch)] = recall_of(rows, truth[:batch])
+    return results
 
 
 def _bare(

@@ -54,7 +54,7 @@ def mentions(checkout: str, entities: str, text: str) -> dict[str, float]:
         spans += len(mentions["candidate_spans"])
     stop = time.process_time()
     # Counted in a second reading: in the first nothing is done but the work itself.
-    found = sum(
+    candidate_count = sum(
         len(entities)
         for line in lines
         for entities in generate(line, whitespace_tokenize=True)["candidate_entities"]
@@ -64,7 +64,7 @@ def mentions(checkout: str, entities: str, text: str) -> dict[str, float]:
         "seconds": stop - start,
         "tokens": sum(map(len, tokens)),
         "spans": spans,
-        "candidates": found,
+        "candidates": candidate_count,
     }
 
 
@@ -106,7 +106,7 @@ class _Standins(Loader, MetaPathFinder):
     """Finds and makes the stand-ins; installed before the real finders."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec | None:
-        if any(name == known or name.startswith(known + ".") for known in STANDINS):
+        if any(name == package or name.startswith(package + ".") for package in STANDINS):
             return spec_from_loader(name, self, is_package=True)
         return None
 

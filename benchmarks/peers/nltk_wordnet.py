@@ -10,14 +10,14 @@ from benchmarks.timing import passes
 SEED = 13
 
 # The relations that KnowBert's extraction asks nltk for (Peters et al. 2019, 4.1; allenai/kb): of the
-# pairs that WordNet writes in both directions only one is asked for. Here in the order of our reading.
-ONE_WAY = (
+# pairs that WordNet writes in both directions it reads a single one. Here in the order of our reading.
+DIRECTED_RELATIONS = (
     "hypernyms", "instance_hypernyms", "member_holonyms", "substance_holonyms", "part_holonyms",
     "attributes", "entailments", "causes", "also_sees", "verb_groups", "similar_tos",
 )  # fmt: skip
-SYNSET_RELATIONS = ONE_WAY
+SYNSET_RELATIONS = DIRECTED_RELATIONS
 LEMMA_RELATIONS = (
-    *ONE_WAY, "antonyms", "derivationally_related_forms", "pertainyms",
+    *DIRECTED_RELATIONS, "antonyms", "derivationally_related_forms", "pertainyms",
     "topic_domains", "region_domains", "usage_domains",
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
     from nltk.corpus import wordnet
 
     wordnet.ensure_loaded()
-    asked = json.loads(Path(keys).read_text())
+    queries = json.loads(Path(keys).read_text())
 
     def entities(names: list[str]) -> None:
         for name in names:
@@ -118,6 +118,6 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
             wordnet.synset(name).hypernyms()
 
     if what in ("lemmas", "polysemous"):
-        return passes(candidates, [lemma.replace(" ", "_") for lemma in asked[what][:count]])
-    names = [name for name, _ in asked["synsets"][:count]]
+        return passes(candidates, [lemma.replace(" ", "_") for lemma in queries[what][:count]])
+    names = [name for name, _ in queries["synsets"][:count]]
     return passes(entities if what == "entity" else hypernyms, names)

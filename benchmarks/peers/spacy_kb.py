@@ -12,18 +12,18 @@ def write(home: str, out: str) -> None:
 
     import kgkit
 
-    found = InMemoryLookupKB(spacy.blank("en").vocab, entity_vector_length=1)
+    lookup = InMemoryLookupKB(spacy.blank("en").vocab, entity_vector_length=1)
     with kgkit.open_kb("wordnet", home=home) as kb:
         synsets = [entity.key for entity in kb.entities("synset")]
-        found.set_entities(
+        lookup.set_entities(
             entity_list=synsets, freq_list=[1] * len(synsets), vector_list=[[0.0]] * len(synsets)
         )
         for surface in kb.surfaces():
             candidates = kb.decode(kb.candidates(surface, prefer_case=False))
             # It refuses priors that add up to more than 1, as rounded ones do.
             priors = [0.999 * candidate.prior for candidate in candidates]
-            found.add_alias(surface, [candidate.entity.key for candidate in candidates], priors)
-    found.to_disk(out)
+            lookup.add_alias(surface, [candidate.entity.key for candidate in candidates], priors)
+    lookup.to_disk(out)
 
 
 def add(kb: str, source: str, out: str) -> dict[str, float]:
@@ -33,16 +33,16 @@ def add(kb: str, source: str, out: str) -> dict[str, float]:
 
     vocab = spacy.blank("en").vocab
     start = time.process_time()
-    found = InMemoryLookupKB(vocab, entity_vector_length=1)
-    found.from_disk(kb)
+    lookup = InMemoryLookupKB(vocab, entity_vector_length=1)
+    lookup.from_disk(kb)
     for line in Path(source).read_text(encoding="utf-8").splitlines():
         entity = json.loads(line)
         if "key" in entity:
-            found.add_entity(entity["key"], freq=1, entity_vector=[0.0])
-            found.add_alias(entity["label"], [entity["key"]], [1.0])
+            lookup.add_entity(entity["key"], freq=1, entity_vector=[0.0])
+            lookup.add_alias(entity["label"], [entity["key"]], [1.0])
             for alias in entity["aliases"]:
-                found.add_alias(alias["text"], [entity["key"]], [1.0])
-    found.to_disk(out)
+                lookup.add_alias(alias["text"], [entity["key"]], [1.0])
+    lookup.to_disk(out)
     seconds = time.process_time() - start
-    asked = [f"Zorblax {number}" for number in range(0, 1000, 50)]
-    return {"seconds": seconds, "linked": sum(bool(found.get_alias_candidates(text)) for text in asked)}
+    surfaces = [f"Zorblax {number}" for number in range(0, 1000, 50)]
+    return {"seconds": seconds, "linked": sum(bool(lookup.get_alias_candidates(text)) for text in surfaces)}

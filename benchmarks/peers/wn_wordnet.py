@@ -59,15 +59,15 @@ def write_lmf(wordnet: str, out: str) -> None:
     """Write the WordNet of the folder *wordnet* with wn's own writer, sense relations included."""
     from wn import lmf
 
-    found = list(rows(Path(wordnet)))
-    pos_of = {row.offset + CATEGORIES[row.pos]: row.pos for row in found}
+    records = list(rows(Path(wordnet)))
+    pos_of = {row.offset + CATEGORIES[row.pos]: row.pos for row in records}
 
     def synset_id(target: str) -> str:
         return f"bench-{target[:-1]}-{pos_of[target]}"
 
     entries: dict[tuple[str, str], dict[str, Any]] = {}
     synsets = []
-    for row in found:
+    for row in records:
         me = synset_id(row.offset + CATEGORIES[row.pos])
         relations: dict[int, list[dict[str, Any]]] = {}
         for symbol, target, source, word in row.pointers:
@@ -131,8 +131,8 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
     import wn
 
     wordnet = wn.Wordnet(LEXICON)
-    asked = json.loads(Path(keys).read_text())
-    ids = [id_ for _, id_ in asked["synsets"][:count]]
+    queries = json.loads(Path(keys).read_text())
+    ids = [id_ for _, id_ in queries["synsets"][:count]]
 
     def entities(ids: list[str]) -> None:
         for id_ in ids:
@@ -151,7 +151,7 @@ def look_up(what: str, keys: str, count: int) -> dict[str, float]:
             wordnet.synset(id_).get_related()
 
     if what in ("lemmas", "polysemous"):
-        return passes(candidates, asked[what][:count])
+        return passes(candidates, queries[what][:count])
     if what == "related":
         return passes(related, [wordnet.synset(id_) for id_ in ids])
     return passes(entities if what == "entity" else neighbours, ids)
