@@ -301,7 +301,7 @@ def test_the_command_trains_and_evaluates(copied, encoder, files):
     own = {field.name for field in fields(EBertTraining)} - {field.name for field in fields(TaskTraining)}
     assert own and all(f"--{name.replace('_', '-')}" in shown for name in own)
     kb = " ".join(shown[shown.index("--kb ") : shown.index("--encoder ")].split())
-    assert "else the only" in kb and "repeat it" not in kb  # one knowledge base, and one kind of vectors
+    assert "or the only one" in kb and "repeat it" not in kb  # one knowledge base, and one kind of vectors
 
 
 def test_a_linker_that_was_trained_again_is_noticed(copied, encoder, files, monkeypatch):
