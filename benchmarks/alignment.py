@@ -231,9 +231,9 @@ def bench_texts(home: Path, encoders: Sequence[str]) -> list[Table]:
 def _texts_rows(kb: "KnowledgeBase", vectors: "Vectors", encoder: "Encoder") -> list[list[str]]:
     import numpy as np
 
-    from kgkit.embedding.align import align_texts
-    from kgkit.embedding.align.anchors import vocabulary_words
+    from kgkit.embedding.align import align_encoder
     from kgkit.embedding.align.fitting import AlignConfig
+    from kgkit.encoder.vocabulary import vocabulary_words
 
     words = sorted(vocabulary_words(encoder.word_pieces()[0]))
     order = np.random.default_rng(0).permutation(len(words))
@@ -248,7 +248,7 @@ def _texts_rows(kb: "KnowledgeBase", vectors: "Vectors", encoder: "Encoder") -> 
         shuffled.write_text("".join(lines), encoding="utf-8")
         for label, settings in variants.items():
             pairs = shuffled if label == "pairs shuffled" else None
-            report = align_texts(vectors, encoder, AlignConfig(**settings), kb=kb, pairs=pairs).report
+            report = align_encoder(vectors, encoder, AlignConfig(**settings), kb=kb, pairs=pairs).report
             rows.append([Path(encoder.name).name, label, *_texts_row(report)])
     return rows[::-1]
 
@@ -264,7 +264,7 @@ def _texts_row(report: "Report") -> list[str]:
 
 
 def _senses_rows(kb: "KnowledgeBase", vectors: "Vectors", encoders: "Sequence[Encoder]") -> list[list[str]]:
-    from benchmarks.senses import FIVE, answered, row
+    from benchmarks.senses import FIVE, predictions_on, row
     from kgkit.embedding.align import Alignment
     from kgkit.linking import Linker
 
@@ -275,7 +275,9 @@ def _senses_rows(kb: "KnowledgeBase", vectors: "Vectors", encoders: "Sequence[En
         linker = Linker.open(kb, model="gloss", vectors="text", max_candidates=None, nil="mark", top_k=1)
         if alignment is not None:
             linker.scorer = _mapped(linker.scorer, alignment)
-        cells = row(label, {**{name: answered(linker, name, frozenset()) for name in FIVE}, "ALLamended": []})
+        cells = row(
+            label, {**{name: predictions_on(linker, name, frozenset()) for name in FIVE}, "ALLamended": []}
+        )
         rows.append([cells[0], cells[3], cells[6], cells[7], *cells[9:13]])
     return rows
 

@@ -197,7 +197,7 @@ def fit_head(
         scale: (2, F) mean and deviation of the features.
     """
     reader, vectors = data.reader, data.vectors
-    hidden, held = Hidden(data.parts), [sentence for sentence in sentences if sentence.held_out]
+    hidden, held_out = Hidden(data.parts), [sentence for sentence in sentences if sentence.held_out]
     torch.manual_seed(config.seed)
     settings = EntityLinkerConfig(
         hidden=reader.width, width=config.width, stored=vectors.width, features=scale.shape[1],
@@ -207,7 +207,7 @@ def fit_head(
 
     def accuracy(model: EntityLinker) -> float:
         scorer = HeadScorer(reader, vectors, arrays, [model], scale, share=config.ridge)
-        return held_out_metrics(list(hidden.summed(scorer, held)), 1.0)["held_out_accuracy"]
+        return held_out_metrics(list(hidden.summed(scorer, held_out)), 1.0)["held_out_accuracy"]
 
     train(
         head, _Batches(sentences, hidden, vectors, config),
@@ -216,7 +216,7 @@ def fit_head(
         TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=config.bf16,
                        device=device, seed=config.seed),
         folder,
-        evaluate=accuracy if held else None,
+        evaluate=accuracy if held_out else None,
         progress=progress,
         resume=True,
     )  # fmt: skip
@@ -278,7 +278,7 @@ def labelled_sentences(
     """Yield the sentences of all sets, rows counted through, with features that leave their document out."""
     begin = 0
     for index, part in enumerate(data.parts):
-        held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
+        held_out = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
         is_counted = any(part is counted for counted in data.counted_parts())
         own = part.own_sums() if is_counted else [{} for _ in part.labelled]
         row = begin
@@ -287,10 +287,10 @@ def labelled_sentences(
             rows = np.arange(row - begin, row - begin + len(candidates))
             features, means = _without_document(part, number, rows, own, together, arrays, ranks)
             means_scores = [np.zeros(len(these), np.float32) for these in features]
-            if number in held:
+            if number in held_out:
                 scorer = RidgeScorer(data.reader, data.vectors, means)
                 means_scores = list(map(scorer.scores, part.queries_of(rows, part.mean), candidates))
-            yield from _sentences(labelled, row, features, means_scores, index, held_out=number in held)
+            yield from _sentences(labelled, row, features, means_scores, index, held_out=number in held_out)
             row += len(candidates)
             if progress is not None and number % 64 == 0:
                 progress("counting what was seen", number, len(part.labelled))
@@ -311,7 +311,7 @@ def prior_sentences(
     """
     row = 0
     for index, part in enumerate(data.parts):
-        held = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
+        held_out = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
         is_counted = portable == "data" and not part.has_targets
         own = part.own_counts() if is_counted else []
         for number, labelled in enumerate(part.labelled):
@@ -323,7 +323,7 @@ def prior_sentences(
             flat = np.concatenate([*priors, np.empty(0, np.float32)])
             features = np.split(prior_features(flat, sizes, ranks), np.cumsum(sizes)[:-1])
             zeros = [np.zeros(size, np.float32) for size in sizes.tolist()]
-            yield from _sentences(labelled, row, features, zeros, index, held_out=number in held)
+            yield from _sentences(labelled, row, features, zeros, index, held_out=number in held_out)
             row += len(candidates)
 
 
