@@ -49,7 +49,6 @@ from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput, State
 from kgkit.heads.log_sums import ALL, LogSumExp
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary, read_words
-from kgkit.inputs.pieces import Numbers
 from kgkit.linking.kalm import score_words
 from kgkit.training.job import fit, scores_by_epoch
 from kgkit.training.kalm.settings import PRESETS, KALMTraining
@@ -61,6 +60,7 @@ from kgkit.training.kalm.train import (
     schedule_of,
     word_batches,
 )
+from kgkit.types import Numbers
 
 MODELS: Final = {"ne-lm": False, "ne-lm-both": True}
 """Models by name, and whether they predict words from both sides."""

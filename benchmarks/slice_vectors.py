@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 import kgkit
 from benchmarks.aida_kb import records
@@ -34,13 +33,12 @@ from kgkit.embedding.text import encoder_of
 from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.home import Home
 from kgkit.models.encoders import load_encoder
+from kgkit.types import Matrix
 from kgkit.vectors.scan import unit
 
 OWN: Final = 0.5  # share of a page's own title in its vector
 DUMP: Final = "slicewiki-20260101-pages-articles.xml.bz2"  # the package reads no other
 RELATION: Final = "links_to"
-
-Matrix = NDArray[np.float32]
 
 
 # -- titles, smoothed over links --------------------------------------------

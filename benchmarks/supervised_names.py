@@ -33,12 +33,12 @@ from torch import Tensor, nn
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, chunks, read_names, score_names
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, shape
 from kgkit.text import fold
 from kgkit.training.batches import Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.loop import train
+from kgkit.types import Numbers
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SHARES: Final = (0.1, 0.4, 1.0)

@@ -34,6 +34,10 @@ CANDIDATE: Final = np.dtype([("entity", "<u4"), ("sense", "<u4"), ("prior", "<f4
 
 Ids = NDArray[np.uint32]
 Priors = NDArray[np.float32]
+Matrix = NDArray[np.float32]
+"""Vectors, a row each, or one of them."""
+Numbers = NDArray[np.int64]
+"""Numbers of rows, positions, counts."""
 Rows = NDArray[np.void]
 
 

@@ -7,13 +7,13 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.building.numbers import NONE, Numbers, changes, in_key_order, numbering
+from kgkit.building.numbers import NONE, changes, in_key_order, numbering
 from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import MAX_CLASS_BITS, MAX_ROWS, MAX_TOKENS
 from kgkit.store.writer import Item
 from kgkit.text import fold, tokens
-from kgkit.types import CANDIDATE, NO_SENSE
+from kgkit.types import CANDIDATE, NO_SENSE, Numbers
 
 Weights = NDArray[np.float64]
 

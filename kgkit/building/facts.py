@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.building.numbers import Numbers, changes
+from kgkit.building.numbers import changes
 from kgkit.errors import UsageError
 from kgkit.store import codec
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
+from kgkit.types import Numbers
 
 Pairs = NDArray[np.uint64]
 

@@ -16,14 +16,14 @@ from msgspec import structs
 
 from kgkit.building import aliases, facts
 from kgkit.building.contract import MAX_COUNT
-from kgkit.building.numbers import NONE, Numbers, in_key_order, numbering
+from kgkit.building.numbers import NONE, in_key_order, numbering
 from kgkit.building.occurrences import SurfaceHashes, checked_occurrences
 from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import Counts
 from kgkit.store.writer import StoreWriter
 from kgkit.text import fold
-from kgkit.types import Alias, Entity, Form, Occurrences, Redirect, Single, Triple
+from kgkit.types import Alias, Entity, Form, Numbers, Occurrences, Redirect, Single, Triple
 
 MAX_CLASSES = 255
 """The store has a byte for an entity's part of speech: of more, the later ones cannot be asked for."""

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.store import codec
-
-Numbers = NDArray[np.int64]
+from kgkit.types import Numbers
 
 NONE: Final = -1
 """Where a number is wanted and there is none."""

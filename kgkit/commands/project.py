@@ -16,10 +16,9 @@ from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-    from kgkit.types import Entity
+    from kgkit.types import Entity, Matrix, Numbers
     from kgkit.vectors import Vectors
     from kgkit.vectors.projection import Method
-    from kgkit.vectors.scan import Matrix, Rows
 
 _PICTURED, _LISTED = 5_000, 10_000
 _MOST_TYPES: Final = 60
@@ -92,7 +91,9 @@ def project(
             messages.write(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
-def choose_rows(kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int) -> "Rows":
+def choose_rows(
+    kb: "KnowledgeBase", vectors: "Vectors", limit: int, kind: str | None, seed: int
+) -> "Numbers":
     """Return the rows of up to *limit* entities that have a vector, drawn evenly; 0 is all."""
     import numpy as np
 
@@ -118,13 +119,13 @@ class ColoredVectors(NamedTuple):
     """
 
     vectors: "Vectors"
-    rows: "Rows"
+    rows: "Numbers"
     entities: list["Entity"]
     field: str
 
 
 def colored(
-    kb: "KnowledgeBase", vectors: "Vectors", rows: "Rows", color_by: str | None, seed: int
+    kb: "KnowledgeBase", vectors: "Vectors", rows: "Numbers", color_by: str | None, seed: int
 ) -> ColoredVectors:
     """Return the entities of *rows* with the field that the user named, or else the one that tells most."""
     entities = [kb[row] for row in rows.tolist()]
@@ -197,7 +198,7 @@ def draw(
 
 
 def color_field(
-    entities: Sequence["Entity"], vectors: "Vectors", rows: "Rows", field: str | None, seed: int
+    entities: Sequence["Entity"], vectors: "Vectors", rows: "Numbers", field: str | None, seed: int
 ) -> str:
     """Return *field*, or the one that tells most about vectors, if it is None.
 

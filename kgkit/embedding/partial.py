@@ -23,9 +23,9 @@ from kgkit.embedding.text import METHOD, SETTINGS, TextConfig, check_kinds, enco
 from kgkit.encoder import Encoder
 from kgkit.errors import MissingExtra, NotThere
 from kgkit.kb import KnowledgeBase
-from kgkit.types import Entity, Progress
+from kgkit.types import Entity, Matrix, Progress
 from kgkit.vectors import Vectors
-from kgkit.vectors.layout import FORMAT, DescribedVectors, Matrix, VectorsManifest, require_finite
+from kgkit.vectors.layout import FORMAT, DescribedVectors, VectorsManifest, require_finite
 from kgkit.vectors.matrix import check_ids
 from kgkit.vectors.partial import KINDS, partial_folders, partial_path
 from kgkit.vectors.partial import SETTINGS as SETTINGS_FILE

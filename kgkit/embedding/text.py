@@ -35,9 +35,9 @@ from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import Progress
+from kgkit.types import Matrix, Numbers, Progress
 from kgkit.vectors import Vectors, Work, find_vectors
-from kgkit.vectors.layout import MATRIX, Digests, Matrix
+from kgkit.vectors.layout import MATRIX, Digests
 from kgkit.vectors.partial import partial_path
 from kgkit.vectors.row_file import RowFile
 from kgkit.versions import read_current
@@ -53,8 +53,6 @@ _RECORD_EVERY: Final = 5.0  # seconds: what a crash can cost
 
 SETTINGS: Final = ("encoder", "template", "normalize", "dtype", "batch_tokens", "chunk")
 """What an update takes from the settings that the vectors were made with."""
-
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,7 +314,7 @@ def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
     return digests
 
 
-def _texts(kb: KnowledgeBase, template: Template, rows: Rows) -> Iterator[str]:
+def _texts(kb: KnowledgeBase, template: Template, rows: Numbers) -> Iterator[str]:
     for begin in range(0, len(rows), _READ):
         yield from map(template, kb.store.entities(rows[begin : begin + _READ].tolist()))
 
@@ -324,7 +322,7 @@ def _texts(kb: KnowledgeBase, template: Template, rows: Rows) -> Iterator[str]:
 # -- the matrix -------------------------------------------------------------
 
 
-def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | None) -> NDArray[np.bool_]:
+def _take_over(matrix: Matrix, distinct: Digests, first: Numbers, old: Vectors | None) -> NDArray[np.bool_]:
     """Copy the rows of texts that *old* has; return which of the distinct texts they are."""
     reused = np.zeros(len(distinct), np.bool_)
     if old is None or old.width != matrix.shape[1]:
@@ -341,7 +339,7 @@ def _take_over(matrix: Matrix, distinct: Digests, first: Rows, old: Vectors | No
 
 
 def _take_partial(
-    matrix: Matrix, distinct: Digests, first: Rows, folder: Path, record: Path
+    matrix: Matrix, distinct: Digests, first: Numbers, folder: Path, record: Path
 ) -> NDArray[np.bool_]:
     """Copy the rows of partial vectors; return which of the distinct texts they are, once noted in *record*.
 
@@ -373,7 +371,7 @@ def _encode(
     encoder: Encoder,
     record: Path,
     matrix: Matrix,
-    rows: Rows,
+    rows: Numbers,
     progress: Progress | None,
 ) -> _Totals:
     """Fill *rows* of the matrix, which are those of the first entity of each distinct text."""
@@ -412,7 +410,7 @@ def _record(matrix: Matrix, path: Path, totals: _Totals) -> None:
     staged.replace(path)
 
 
-def _copy(matrix: Matrix, digests: Digests, first: Rows, which: Rows) -> None:
+def _copy(matrix: Matrix, digests: Digests, first: Numbers, which: Numbers) -> None:
     """Give every row the vector that the first row with its text has."""
     source = first[which]
     again = np.flatnonzero((source != np.arange(len(source))) & (digests != 0))

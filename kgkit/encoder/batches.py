@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+from kgkit.types import Numbers
 
 SURROGATES: Final = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """What no UTF-8 can hold -> the replacement character."""

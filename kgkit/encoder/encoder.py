@@ -29,14 +29,13 @@ from kgkit.encoder.loading import check_installed, check_vocabulary, length_limi
 from kgkit.encoder.pauses import pause
 from kgkit.encoder.threads import on_single_threads
 from kgkit.errors import UsageError
-from kgkit.types import Progress
+from kgkit.types import Matrix, Progress
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-Matrix = NDArray[np.float32]
 DType = Literal["auto", "float32", "bfloat16"]
 
 CHUNK: Final = 8_192

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.plain_text import sentence_begins
-from kgkit.inputs.pieces import Numbers, WordPieces
-from kgkit.types import Document
+from kgkit.inputs.pieces import WordPieces
+from kgkit.types import Document, Numbers
 
 
 class Cuts(NamedTuple):

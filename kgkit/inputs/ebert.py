@@ -18,8 +18,9 @@ from kgkit.errors import UsageError
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence, collate_sequences
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, check_spans
 from kgkit.inputs.entity_vectors import StoredEntityVectors
-from kgkit.inputs.pieces import Numbers, WordPieces
+from kgkit.inputs.pieces import WordPieces
 from kgkit.inputs.texts import SIZE, TextReader, fit_pieces
+from kgkit.types import Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBertInputs

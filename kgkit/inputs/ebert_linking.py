@@ -31,9 +31,9 @@ from kgkit.errors import UsageError
 from kgkit.inputs.cuts import Cuts, find_cuts
 from kgkit.inputs.entity_sequences import EntitySequence, Piece, build_sequence, collate_sequences
 from kgkit.inputs.entity_vectors import StoredEntityVectors
-from kgkit.inputs.pieces import Numbers, WordPieces
+from kgkit.inputs.pieces import WordPieces
 from kgkit.inputs.texts import TextReader
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert_linker import EBertLinkerInputs

@@ -15,7 +15,7 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_vectors import StoredEntityVectors
-from kgkit.inputs.pieces import Numbers
+from kgkit.types import Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBertInputs

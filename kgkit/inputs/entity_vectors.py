@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.types import Matrix
 from kgkit.vectors.layout import require_finite
 
 if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
-Matrix = NDArray[np.float32]
 _LEAST = 1e-30  # length below which a mapped vector points nowhere, and is read as none
 
 EntityIds = NDArray[np.integer[Any]] | Sequence[int]

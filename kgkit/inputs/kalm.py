@@ -38,9 +38,9 @@ from kgkit.building.records import StoredRecords
 from kgkit.candidates.spelling import FUNCTION_WORDS
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.evaluation.plain_text import check_plain, read_sentences
-from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold
+from kgkit.types import Numbers
 
 UNKNOWN: Final = "<unk>"
 UNKNOWN_NAME: Final = "<Unk>"

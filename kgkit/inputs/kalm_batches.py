@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.windows import Window, windows
+from kgkit.types import Numbers
 
 _MOVED = 10  # a part in so many of a stretch is what its end is moved by
 

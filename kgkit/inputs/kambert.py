@@ -29,12 +29,11 @@ from kgkit.inputs.maps import (
     word_ranges,
 )
 from kgkit.inputs.mentions import MentionSpans
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.text import fold, token_spans
-from kgkit.types import NO_CANDIDATES
+from kgkit.types import NO_CANDIDATES, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBertInputs

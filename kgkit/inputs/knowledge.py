@@ -12,21 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.errors import KgkitError, NotThere, StaleModel, StaleVectors, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.kb.lineage import ancestry, serving_builds
-from kgkit.types import Ids
+from kgkit.types import Ids, Matrix
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorsManifest
 
-Matrix = NDArray[np.float32]
 
 MOST_CANDIDATES: Final = 30
 """Candidates of a mention at most, as published for KnowBert."""

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.inputs.knowledge import Matrix
 from kgkit.inputs.mentions import MentionSpans
-from kgkit.inputs.pieces import Numbers
-from kgkit.types import Document, Ids
+from kgkit.types import Document, Ids, Matrix, Numbers
 
 if TYPE_CHECKING:
     from torch import Tensor

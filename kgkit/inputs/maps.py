@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase
+from kgkit.types import Numbers
 
 MapName = Literal["entity", "phrase", "correlation", "knowledge"]
 MAPS: Final[tuple[MapName, ...]] = get_args(MapName)

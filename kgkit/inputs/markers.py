@@ -6,8 +6,8 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mentions import MentionSpans
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import TokenizedText
+from kgkit.types import Numbers
 
 
 def insert_markers(text: TokenizedText, markers: Sequence[tuple[int, int]]) -> TokenizedText:

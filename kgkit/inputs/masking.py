@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mentions import MentionSpans
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import TokenizedText
-from kgkit.types import CANDIDATE, Candidates
+from kgkit.types import CANDIDATE, Candidates, Numbers
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from kgkit.candidates import Generator
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers
-from kgkit.types import NO_CANDIDATES, Candidates, Document
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Numbers
 
 _CHUNK: Final = 256  # texts that a generator of candidates sees together
 

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.encoder.batches import SURROGATES
 from kgkit.errors import UsageError
-from kgkit.types import Mention
+from kgkit.types import Mention, Numbers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from kgkit.encoder import Encoder
-
-Numbers = NDArray[np.int64]
 
 
 class WordPieces(NamedTuple):

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.texts import TextReader
-from kgkit.types import Document
+from kgkit.types import Document, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.reranker import RerankerInputs

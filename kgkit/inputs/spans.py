@@ -9,15 +9,12 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.inputs.pieces import Numbers, PieceTokenizer, check_window
+from kgkit.inputs.pieces import PieceTokenizer, check_window
 from kgkit.inputs.windows import Scope, Window, windows
-from kgkit.types import Document
-
-Matrix = NDArray[np.float32]
+from kgkit.types import Document, Matrix, Numbers
 
 _DOCUMENTS: Final = 32  # whose windows are sorted by length together
 

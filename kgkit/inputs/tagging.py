@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
-from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces, check_window
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces, check_window
 from kgkit.inputs.windows import Scope, windows
 from kgkit.text import token_spans
-from kgkit.types import Document
+from kgkit.types import Document, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.tagger import TaggerInputs

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.mentions import MentionSpans
-from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces
+from kgkit.types import Numbers
 
 if TYPE_CHECKING:
     from torch import Tensor

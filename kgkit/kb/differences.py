@@ -12,16 +12,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.errors import NotThere
 from kgkit.home import Home
 from kgkit.kb.handle import KnowledgeBase
 from kgkit.kb.opening import open_kb
 from kgkit.store import codec
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
-
-Numbers = NDArray[np.int64]
+from kgkit.types import NO_SENSE, Alias, Entity, Form, Numbers, Occurrences, Record, Redirect, Triple
 
 _TOLERANCE = 2e-5  # of counts: they are kept as parts of 32-bit priors
 _NONE = -1

@@ -26,9 +26,8 @@ from kgkit.candidates import Generator
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.text import fold
-from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention
+from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention, Numbers
 
-Numbers = NDArray[np.int64]
 Weights = NDArray[np.float32]
 
 _MAX_VECTORS = 100_000

@@ -44,15 +44,11 @@ from math import isfinite
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, tokens
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Mention
-
-Matrix = NDArray[np.float32]
-Numbers = NDArray[np.int64]
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Matrix, Mention, Numbers
 
 NAMES: Final = (
     "is title", "is plain", "is name", "begins", "begun", "ends", "trigrams", "trigrams in", "acronym",

@@ -28,7 +28,6 @@ from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.gloss import prepare_candidates
 from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import (
-    Matrix,
     RidgeArrays,
     RidgeScorer,
     check_shapes,
@@ -46,7 +45,7 @@ from kgkit.models.arrays import read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import NO_CANDIDATES, Document, Matrix
 from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
 

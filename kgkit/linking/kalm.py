@@ -37,14 +37,13 @@ from kgkit.inputs.kalm import (
     spell_word,
     word_spans,
 )
-from kgkit.inputs.pieces import Numbers
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
 from kgkit.models.kalm import KALMManifest
 from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel
 from kgkit.text import token_spans
-from kgkit.types import Document, Mention, Progress
+from kgkit.types import Document, Mention, Numbers, Progress
 
 if TYPE_CHECKING:
     from kgkit.heads.kalm import KALM, KALMOutput

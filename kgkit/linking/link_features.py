@@ -35,12 +35,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.entity_features import Matrix, Numbers, relative
+from kgkit.linking.entity_features import relative
 from kgkit.linking.scoring import Scores
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
 from kgkit.text import fold, tokens
-from kgkit.types import NO_CANDIDATES, Ids, Mention
+from kgkit.types import NO_CANDIDATES, Ids, Matrix, Mention, Numbers
 
 FEATURES: Final = (
     "out", "in", "out and in", "out any", "in any", "out share", "out best", "alike", "alike best", "same",

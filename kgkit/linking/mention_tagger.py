@@ -11,15 +11,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.models.opening import open_model
 from kgkit.text import token_spans
-from kgkit.types import Document, Mention
-
-Matrix = NDArray[np.float32]
+from kgkit.types import Document, Matrix, Mention
 
 SPACY: Final = "spacy:"
 """Prefix of a tagger that is a spaCy pipeline."""

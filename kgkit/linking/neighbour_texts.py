@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kgkit.errors import UnknownName
-from kgkit.vectors.layout import Matrix, VectorRows, VectorsManifest
+from kgkit.types import Matrix
+from kgkit.vectors.layout import VectorRows, VectorsManifest
 from kgkit.vectors.matrix import check_ids
 from kgkit.vectors.scan import unit
 

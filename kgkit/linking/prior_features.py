@@ -8,9 +8,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.types import LEAST_PRIOR
-
-Matrix = NDArray[np.float32]
+from kgkit.types import LEAST_PRIOR, Matrix
 
 FEATURES: Final = (
     "count",  # log(1 + n), n being the mentions of this meaning in training

@@ -48,7 +48,7 @@ from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids, Matrix
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
 
-Matrix = NDArray[np.float32]
 
 KIND: Final = "ridge"
 ARRAYS: Final = ("meanings", "centroids", "counts", "weight", "mean", "gloss_mean")

@@ -22,12 +22,11 @@ from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
-from kgkit.linking.mention_tagger import Matrix, MentionTagger, TaggedMention, TypedWord
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import broken_weights, checking_settings
-from kgkit.types import Document, Mention
+from kgkit.types import Document, Matrix, Mention, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.frozen_tagger import FrozenWordTagger

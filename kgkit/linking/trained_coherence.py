@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers, relative
+from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores
 from kgkit.models.arrays import read_archive
 from kgkit.models.manifest import Temperature, checking_settings
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Matrix, Numbers
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase

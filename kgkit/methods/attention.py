@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from kgkit.encoder import Encoder
 from kgkit.encoder.attention import attention
@@ -20,11 +19,11 @@ from kgkit.methods.kambert import KamBertMethod
 from kgkit.methods.predicting import Predictor
 from kgkit.models.kinds import find_method
 from kgkit.models.manifest import broken_weights
+from kgkit.types import Matrix
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBertInputs
 
-Matrix = NDArray[np.float32]
 
 _NOTHING: Final = "∅"
 

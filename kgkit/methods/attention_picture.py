@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from kgkit.methods.attention import Matrix, TextAttention
+from kgkit.methods.attention import TextAttention
 from kgkit.pages import drawing_file
 from kgkit.text import drawn_text, escape_xml
+from kgkit.types import Matrix
 
 _CELL, _GAP, _MARGIN, _LINE, _LETTER = 14, 40, 16, 24, 7.2  # pixels
 _LEAST: Final = 0.01  # of the highest value: fainter cells are not drawn

@@ -19,10 +19,10 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.cloze import NAME_TEMPLATE, TOP_NAMES, ClozeGuess, NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.inputs.masking import HiddenPieces, MaskedText, hide
-from kgkit.inputs.pieces import Numbers, PieceTokenizer, WordPieces
+from kgkit.inputs.pieces import PieceTokenizer, WordPieces
 from kgkit.inputs.texts import TokenizedText
 from kgkit.models.manifest import broken_weights
-from kgkit.types import Progress
+from kgkit.types import Numbers, Progress
 
 LIKELIEST = 10
 """Words that are kept of each guess."""

@@ -21,10 +21,10 @@ from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.masking import HiddenPieces, logits_of
-from kgkit.inputs.pieces import Numbers
 from kgkit.linking.ebert_encoder import begin_head
 from kgkit.methods.cloze import ClozeModel
 from kgkit.methods.cloze_opening import MaskedLanguageModel
+from kgkit.types import Numbers
 
 if TYPE_CHECKING:
     from kgkit.vectors import Vectors

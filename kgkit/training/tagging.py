@@ -20,7 +20,6 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_data
 from kgkit.evaluation.ner import NamedDocument, read_names
 from kgkit.home import Home
-from kgkit.inputs.pieces import Numbers
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
 from kgkit.linking.mention_tagger import MentionTagger
 from kgkit.linking.tagger import HEAD, Tagger, score_tagger
@@ -32,7 +31,7 @@ from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, Trainer, check_not_replaced, fit, scores_by_epoch
 from kgkit.training.teaching import read_untagged, teach
-from kgkit.types import Progress
+from kgkit.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

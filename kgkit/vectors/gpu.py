@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from kgkit.types import Matrix, Numbers
 from kgkit.vectors.kinds import faiss_module, has_gpu_package
-from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
+from kgkit.vectors.scan import lengths_of, unit
 
 MANY: Final = 64  # queries that are worth it
 _MOST: Final = 2048  # rows that faiss selects on a GPU
@@ -35,11 +36,11 @@ class OnGPU:
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
         self._index: Any = None
-        self._rows: Rows = np.empty(0, np.int64)
+        self._rows: Numbers = np.empty(0, np.int64)
         self._absent = not has_gpu_package()
         self._lock, self._pid = threading.Lock(), os.getpid()
 
-    def propose(self, sought: Matrix, many: int) -> Rows | None:
+    def propose(self, sought: Matrix, many: int) -> Numbers | None:
         """Return (Q, C) rows, the nearest to each query, -1 where there is none; None if it is not for a GPU.
 
         Args:
@@ -56,7 +57,7 @@ class OnGPU:
                 if self._index is None:
                     self._absent = True
                     return None
-            positions: Rows = self._index.search(sought, many)[1]
+            positions: Numbers = self._index.search(sought, many)[1]
         return np.where(positions < 0, -1, self._rows[positions])
 
     def _fill(self) -> Any:

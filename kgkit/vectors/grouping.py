@@ -14,12 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from kgkit.vectors.scan import Matrix, Rows, unit
+from kgkit.types import Matrix, Numbers
+from kgkit.vectors.scan import unit
 
 _BLOCK: Final = 1024
 
 
-def nearest_rows(vectors: Matrix) -> Rows:
+def nearest_rows(vectors: Matrix) -> Numbers:
     """Return for each vector the row of the other one that is nearest by cosine; its own if it is alone.
 
     Args:
@@ -36,7 +37,7 @@ def nearest_rows(vectors: Matrix) -> Rows:
     return nearest
 
 
-def shared_bits(groups: Sequence[str], nearest: Rows) -> float:
+def shared_bits(groups: Sequence[str], nearest: Numbers) -> float:
     """Return how many bits the group of a vector tells about that of its nearest neighbour, 0 at least.
 
     Vectors without a group, or whose neighbour has none, tell nothing: they count as vectors of no bits.

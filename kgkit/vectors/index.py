@@ -24,10 +24,11 @@ import msgspec
 import numpy as np
 
 from kgkit.errors import DamagedVectors, UsageError
+from kgkit.types import Matrix, Numbers
 from kgkit.vectors.gpu import OnGPU
 from kgkit.vectors.kinds import faiss_module, turn
 from kgkit.vectors.layout import INDEX, VectorsFormat, files_of_other_sizes
-from kgkit.vectors.scan import SPARE, Matrix, NearRows, Rows, lengths_of, merge, rescore, scan
+from kgkit.vectors.scan import SPARE, NearRows, lengths_of, merge, rescore, scan
 
 FORMAT: Final = 1
 
@@ -106,7 +107,7 @@ class Index:
     """
 
     def __init__(
-        self, manifest: IndexManifest, matrix: Matrix, inner: Any = None, rows: Rows | None = None
+        self, manifest: IndexManifest, matrix: Matrix, inner: Any = None, rows: Numbers | None = None
     ) -> None:
         self.manifest, self.matrix = manifest, matrix
         self.inner, self._rows = inner, rows
@@ -163,14 +164,14 @@ class Index:
             result = merge(result, scan(self.matrix, vectors, k, begin=self.manifest.rows))
         return result
 
-    def propose(self, sought: Matrix, many: int) -> Rows:
+    def propose(self, sought: Matrix, many: int) -> Numbers:
         """Return (Q, C) rows that may be among the *many* nearest, -1 where there is none.
 
         Args:
             sought: (Q, D) of length 1.
             many: largest number of rows.
         """
-        positions: Rows = self.inner.search(sought, min(many, self.manifest.vectors))[1]
+        positions: Numbers = self.inner.search(sought, min(many, self.manifest.vectors))[1]
         return positions if self._rows is None else np.where(positions < 0, -1, self._rows[positions])
 
 

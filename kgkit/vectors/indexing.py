@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from kgkit.errors import UsageError, WriteFailed
-from kgkit.types import Progress
+from kgkit.types import Matrix, Numbers, Progress
 from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, open_inner, sample
 from kgkit.vectors.kinds import (
     AUTO,
@@ -33,7 +33,7 @@ from kgkit.vectors.kinds import (
     turn,
 )
 from kgkit.vectors.layout import INDEX
-from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
+from kgkit.vectors.scan import lengths_of, unit
 from kgkit.vectors.tuning import AT, sampled_queries, tune
 
 _BLOCK: Final = 16_384  # rows that are copied at once
@@ -125,7 +125,7 @@ def _train(
     manifest: IndexManifest,
     kind: IndexKind,
     matrix: Matrix,
-    rows: Rows,
+    rows: Numbers,
     folder: Path,
     progress: Progress | None,
 ) -> IndexManifest:
@@ -161,7 +161,7 @@ def _with_setting(
     manifest: IndexManifest,
     kind: IndexKind,
     matrix: Matrix,
-    rows: Rows,
+    rows: Numbers,
     folder: Path,
     queries: Matrix | None,
     target: float,
@@ -170,7 +170,7 @@ def _with_setting(
     faiss = faiss_module()
     index = open_inner(folder, manifest, matrix)
 
-    def propose(sought: Matrix, many: int, setting: int) -> Rows:
+    def propose(sought: Matrix, many: int, setting: int) -> Numbers:
         """Return the rows that the index proposes with one setting of its knob."""
         turn(faiss, index.inner, kind.knob, setting)
         return index.propose(sought, many)
@@ -194,7 +194,7 @@ def _with_setting(
     )
 
 
-def _training(matrix: Matrix, rows: Rows, kind: IndexKind, seed: int) -> Matrix:
+def _training(matrix: Matrix, rows: Numbers, kind: IndexKind, seed: int) -> Matrix:
     """Return the sample that quantisers are trained with, at length 1."""
     most = min(_MOST_TRAINING, max(_LEAST_TRAINING, _TRAINING * lists_for(len(rows))))
     if len(rows) > most:
@@ -202,7 +202,7 @@ def _training(matrix: Matrix, rows: Rows, kind: IndexKind, seed: int) -> Matrix:
     return unit(np.asarray(matrix).take(rows, axis=0))
 
 
-def _unit_blocks(matrix: Matrix, rows: Rows) -> Iterator[tuple[int, Matrix]]:
+def _unit_blocks(matrix: Matrix, rows: Numbers) -> Iterator[tuple[int, Matrix]]:
     """Yield the vectors at length 1, block by block, and how many have been yielded."""
     plain = np.asarray(matrix)
     for at in range(0, len(rows), _BLOCK):

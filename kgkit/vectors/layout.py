@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kgkit.errors import DamagedVectors, UsageError
 from kgkit.home import KBHome, is_name
+from kgkit.types import Matrix
 
 FORMAT: Final = 1
 
@@ -35,7 +36,6 @@ MATRIX: Final = "matrix.npy"
 KEYS: Final = "keys.npy"
 INDEX: Final = "index.json"
 
-Matrix = NDArray[np.float32]
 Digests = NDArray[np.uint64]
 
 

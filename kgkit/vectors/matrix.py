@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kgkit.errors import DamagedVectors, NotThere, StaleVectors, UsageError
+from kgkit.types import Matrix
 from kgkit.vectors.layout import (
     FORMAT,
     INDEX,
@@ -18,7 +19,6 @@ from kgkit.vectors.layout import (
     MATRIX,
     DescribedVectors,
     Digests,
-    Matrix,
     VectorsFormat,
     VectorsManifest,
     files_of_other_sizes,

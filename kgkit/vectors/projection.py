@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UnknownName, UsageError
-from kgkit.types import Progress
-from kgkit.vectors.scan import Matrix, Rows, lengths_of, unit
+from kgkit.types import Matrix, Numbers, Progress
+from kgkit.vectors.scan import lengths_of, unit
 
 Method = Literal["pca", "tsne"]
 Points = NDArray[np.float32]
@@ -31,7 +31,7 @@ _FIRST: Final = 50  # components that t-SNE is given, as its authors do
 _PERPLEXITY: Final = 30.0
 
 
-def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None = None) -> Rows:
+def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Numbers | None = None) -> Numbers:
     """Return up to *limit* rows that have a vector, drawn evenly, in order; 0 is no limit.
 
     Args:
@@ -51,7 +51,7 @@ def sample_rows(matrix: Matrix, limit: int, seed: int = 0, *, among: Rows | None
 def write_projector(
     folder: Path,
     matrix: Matrix,
-    rows: Rows,
+    rows: Numbers,
     columns: Sequence[str],
     metadata: Iterable[Sequence[str]],
     progress: Progress | None = None,
@@ -97,7 +97,7 @@ def checked_method(name: str) -> Method:
     raise UnknownName("method", name, get_args(Method))
 
 
-def project_rows(matrix: Matrix, rows: Rows, method: Method = "tsne", seed: int = 0) -> Points:
+def project_rows(matrix: Matrix, rows: Numbers, method: Method = "tsne", seed: int = 0) -> Points:
     """Return a place in the plane for each of *rows*.
 
     `pca` keeps the two directions of most variance: what differs in others lies on one heap. `tsne` (van der

@@ -19,7 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.vectors.layout import Digests, Matrix
+from kgkit.types import Matrix
+from kgkit.vectors.layout import Digests
 from kgkit.versions import lock_folder
 
 ROWS: Final = "rows.bin"

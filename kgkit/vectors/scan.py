@@ -10,10 +10,8 @@ not be of length 1; a row of zeros is no vector and is never found; a query of z
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float32]
-Rows = NDArray[np.int64]
+from kgkit.types import Matrix, Numbers
 
 _SCORES: Final = 1 << 21  # scores held at once while comparing: 8 MiB
 _GATHERED: Final = 1 << 20  # numbers of candidates held at once while scoring: 4 MiB, a cache's worth
@@ -33,7 +31,7 @@ class NearRows(NamedTuple):
     """
 
     scores: Matrix
-    rows: Rows
+    rows: Numbers
 
 
 def scan(
@@ -59,7 +57,7 @@ def scan(
     return rescore(plain, sought, rows, k)
 
 
-def _scan(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix | None) -> Rows:
+def _scan(matrix: Matrix, sought: Matrix, k: int, begin: int, lengths: Matrix | None) -> Numbers:
     """Return (Q, k), the best rows, but for rounding in their order."""
     wide = len(sought)
     best = np.full((wide, k), -np.inf, np.float32)
@@ -95,7 +93,7 @@ def _products(sought: Matrix, block: Matrix) -> Matrix:
     return sought @ block.T
 
 
-def _spread(which: Rows, values: Matrix, positions: Rows, wide: int) -> tuple[Matrix, Rows]:
+def _spread(which: Numbers, values: Matrix, positions: Numbers, wide: int) -> tuple[Matrix, Numbers]:
     """Return what belongs to each of *wide* queries as rows of two tables; *which* is sorted."""
     counts = np.bincount(which, minlength=wide)
     column = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -105,7 +103,7 @@ def _spread(which: Rows, values: Matrix, positions: Rows, wide: int) -> tuple[Ma
     return scores, rows
 
 
-def rescore(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
+def rescore(matrix: Matrix, sought: Matrix, rows: Numbers, k: int) -> NearRows:
     """Return the k best of each query's candidates, with their scores.
 
     Args:
@@ -125,7 +123,7 @@ def rescore(matrix: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
     return result
 
 
-def _score(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
+def _score(plain: Matrix, sought: Matrix, rows: Numbers, k: int) -> NearRows:
     """Do the work of `rescore` for as many queries as fit into memory; there may be fewer than k columns."""
     wide, many = rows.shape
     step = max(1, _GATHERED // max(1, wide * plain.shape[1]))
@@ -152,7 +150,7 @@ def _score(plain: Matrix, sought: Matrix, rows: Rows, k: int) -> NearRows:
     return result
 
 
-def _compare(plain: Matrix, sought: Matrix, rows: Rows) -> tuple[Matrix, Matrix]:
+def _compare(plain: Matrix, sought: Matrix, rows: Numbers) -> tuple[Matrix, Matrix]:
     """Return (Q, C) the products of queries and candidates, and the candidates' lengths."""
     near = plain.take(rows, axis=0, mode="clip")  # (Q, C, D); -1 is read as row 0, then put out
     # vecdot adds each row up in the same order wherever it stands: equal rows have equal scores.

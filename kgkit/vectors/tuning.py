@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kgkit.types import Matrix, Numbers
 from kgkit.vectors.kinds import IndexKind
-from kgkit.vectors.scan import Matrix, Rows, rescore, scan, unit
+from kgkit.vectors.scan import rescore, scan, unit
 
-Propose = Callable[[Matrix, int, int], Rows]
+Propose = Callable[[Matrix, int, int], Numbers]
 """Takes queries (Q, D) of length 1, C and the setting of the knob; returns (Q, C) rows."""
 
 AT: Final = 10
@@ -28,7 +29,7 @@ class Tuned(NamedTuple):
     queries: int
 
 
-def sampled_queries(matrix: Matrix, rows: Rows, count: int, seed: int) -> Matrix:
+def sampled_queries(matrix: Matrix, rows: Numbers, count: int, seed: int) -> Matrix:
     """Return up to *count* rows of the matrix, each moved by 1.5 times its length in a random direction.
 
     A row itself, or one moved a little, would be too easy: a graph that finds the row has its neighbours at
@@ -68,7 +69,13 @@ def tune(
 
 
 def _choose(
-    propose: Propose, kind: IndexKind, most: int, matrix: Matrix, sought: Matrix, truth: Rows, target: float
+    propose: Propose,
+    kind: IndexKind,
+    most: int,
+    matrix: Matrix,
+    sought: Matrix,
+    truth: Numbers,
+    target: float,
 ) -> tuple[int, int]:
     tried = [setting for setting in kind.settings if setting <= most] or [kind.settings[0]]
     for setting in tried:
@@ -80,7 +87,7 @@ def _choose(
     return tried[-1], kind.proposals[-1]
 
 
-def recall_of(result: Rows, truth: Rows) -> float:
+def recall_of(result: Numbers, truth: Numbers) -> float:
     """Return the share of the rows in *truth* (Q, k) that are in *found* (Q, k) too; -1 is no row."""
     same = (result[:, :, None] == truth[:, None, :]) & (truth >= 0)[:, None, :]
     return float(same.any(axis=1).sum() / max(1, int((truth >= 0).sum())))

@@ -29,13 +29,13 @@ import numpy as np
 
 from kgkit.errors import BuildFailed, KBBusy, NotThere, UsageError, WriteFailed
 from kgkit.home import KBHome, is_name
+from kgkit.types import Matrix
 from kgkit.vectors.layout import (
     FORMAT,
     INDEX,
     KEYS,
     MANIFEST,
     MATRIX,
-    Matrix,
     Owner,
     VectorsManifest,
     checked_name,

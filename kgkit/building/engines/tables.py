@@ -16,13 +16,14 @@ from kgkit.building.engines.columns import PART_BITS, is_digest, shown_name, sto
 from kgkit.building.engines.pieces import decode_entity, join_pieces, with_attributes
 from kgkit.building.engines.session import Session, first_row
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
-from kgkit.building.numbers import NONE, Numbers, numbering
+from kgkit.building.numbers import NONE, numbering
 from kgkit.building.sources import Part
 from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import MANY, Counts
 from kgkit.store.surfaces import SurfaceWriter
 from kgkit.store.writer import Item, StoreWriter
+from kgkit.types import Numbers
 
 __all__ = ["Tables"]
 

@@ -34,7 +34,6 @@ from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shar
 from kgkit.embedding.align.fitting import (
     AlignConfig,
     Report,
-    Rows,
     check,
     fit_map,
     map_rows,
@@ -46,7 +45,7 @@ from kgkit.embedding.wikipedia2vec import read_words
 from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import DamagedVectors, MissingExtra, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
-from kgkit.types import Progress
+from kgkit.types import Matrix, Progress
 from kgkit.vectors import Vectors
 from kgkit.vectors.work import making
 from kgkit.versions import set_usual_modes, write_failures
@@ -70,7 +69,7 @@ class HasWordPieces(Protocol):
     def name(self) -> str:
         """The name of the encoder, as messages have it."""
 
-    def word_pieces(self) -> tuple[list[str], Rows]:
+    def word_pieces(self) -> tuple[list[str], Matrix]:
         """Return the word pieces of its vocabulary and their input vectors, (V, H) float32."""
 
 
@@ -100,7 +99,7 @@ class Alignment:
 
     def __init__(
         self,
-        weight: Rows,
+        weight: Matrix,
         *,
         source: str,
         target: str,
@@ -111,7 +110,7 @@ class Alignment:
         self.weight, self.source, self.target = weight, source, target
         self.fingerprint, self.report, self.norm = fingerprint, report, norm
 
-    def apply(self, rows: ArrayLike) -> Rows:
+    def apply(self, rows: ArrayLike) -> Matrix:
         """Return W v for each v in *rows*, (…, S) -> (…, T) float32; zeros, no vector, stay zeros.
 
         A map that was fitted with `rescale` gives all other rows one norm.
@@ -201,7 +200,7 @@ class Alignment:
         )
 
 
-def _read_weight(path: Path, width: int) -> Rows:
+def _read_weight(path: Path, width: int) -> Matrix:
     """Return W in a file, (T, S) with S = *width*.
 
     Raises:
@@ -222,7 +221,7 @@ def _read_weight(path: Path, width: int) -> Rows:
                 raise SourceError(
                     f"the weight is {kind} {shape}; expected F32 with rows of {width} numbers", path=path
                 )
-            weight: Rows = file.get_tensor("weight")
+            weight: Matrix = file.get_tensor("weight")
     except SafetensorError as error:
         raise SourceError(str(error), path=path) from error
     if not np.isfinite(weight).all():
@@ -310,9 +309,9 @@ def fingerprint_of(target: HasWordPieces | Vectors) -> str:
 
 def fit_alignment(
     vectors: Vectors,
-    rows: Rows,
+    rows: Matrix,
     target: HasWordPieces | Vectors,
-    target_rows: Rows,
+    target_rows: Matrix,
     anchors: Anchors,
     config: AlignConfig,
     progress: Progress | None = None,

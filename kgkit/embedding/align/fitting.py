@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.errors import UsageError
 from kgkit.ranges import check_range
-from kgkit.types import Progress
+from kgkit.types import Matrix, Progress
 from kgkit.vectors.scan import unit
 
-Rows = NDArray[np.float32]
 Wide = NDArray[np.float64]
 
 _BLOCK = 4096  # anchors, or rows of the target, that are taken at once
@@ -120,12 +119,12 @@ class Fit(NamedTuple):
         report: figures that were measured.
     """
 
-    weight: Rows
+    weight: Matrix
     report: Report
 
 
 def fit_map(
-    source: Rows, target: Rows, anchors: Anchors, config: AlignConfig, progress: Progress | None = None
+    source: Matrix, target: Matrix, anchors: Anchors, config: AlignConfig, progress: Progress | None = None
 ) -> Fit:
     """Fit W, checked on anchors that were held out, then on all of them.
 
@@ -196,7 +195,7 @@ def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchor
     return first, second
 
 
-def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> tuple[Rows, int]:
+def solve(source: Matrix, target: Matrix, anchors: Anchors, ridge: float = 0.0) -> tuple[Matrix, int]:
     """Return W (T, S) of least squares and the rank of the source rows, which a ridge leaves as it is.
 
     [F | E] is reduced to its triangle R block by block, in float64, so that no
@@ -232,16 +231,16 @@ def solve(source: Rows, target: Rows, anchors: Anchors, ridge: float = 0.0) -> t
     return np.ascontiguousarray(solution.T, np.float32), rank
 
 
-def map_rows(weight: Rows, rows: Rows, norm: float | None = None) -> Rows:
+def map_rows(weight: Matrix, rows: Matrix, norm: float | None = None) -> Matrix:
     """Return W v for each v in *rows*, (…, S) -> (…, T), at the norm *norm* if given; zeros stay zeros."""
-    mapped: Rows = np.asarray(rows, np.float32) @ weight.T
+    mapped: Matrix = np.asarray(rows, np.float32) @ weight.T
     if norm is None:
         return mapped
     return (unit(mapped.reshape(-1, len(weight))) * np.float32(norm)).reshape(mapped.shape)
 
 
 def norms_of(
-    rows: Rows, chosen: NDArray[np.int64], weight: Rows | None = None, norm: float | None = None
+    rows: Matrix, chosen: NDArray[np.int64], weight: Matrix | None = None, norm: float | None = None
 ) -> Norms:
     """Measure the norms of the *chosen* rows, or of what a map makes of them; rows of zeros are left out."""
     lengths = []
@@ -262,9 +261,9 @@ def spread_evenly(count: int, most: int) -> NDArray[np.int64]:
 
 
 def check(
-    weight: Rows,
-    source: Rows,
-    target: Rows,
+    weight: Matrix,
+    source: Matrix,
+    target: Matrix,
     anchors: Anchors,
     config: AlignConfig,
     norm: float | None = None,
@@ -286,7 +285,7 @@ def check(
     return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / total)), norms=norms)
 
 
-def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranks_of(mapped: Matrix, target: Matrix, gold: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return (Q,) int64: as which neighbour of its query, by cosine, each gold row comes; 1 is the nearest.
 
     Args:
@@ -307,7 +306,7 @@ def ranks_of(mapped: Rows, target: Rows, gold: NDArray[np.int64]) -> NDArray[np.
     return rank
 
 
-def without_zeros(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
+def without_zeros(source: Matrix, target: Matrix, anchors: Anchors) -> Anchors:
     """Return the anchors of which neither row is zeros, which stand for no vector."""
     is_real = np.ones(len(anchors.source), bool)
     for begin in range(0, len(is_real), _BLOCK):
@@ -316,6 +315,6 @@ def without_zeros(source: Rows, target: Rows, anchors: Anchors) -> Anchors:
     return Anchors(anchors.source[is_real], anchors.target[is_real])
 
 
-def _blocks(rows: Rows) -> Iterator[Rows]:
+def _blocks(rows: Matrix) -> Iterator[Matrix]:
     for begin in range(0, len(rows), _BLOCK):
         yield np.asarray(rows[begin : begin + _BLOCK], np.float32)

@@ -30,13 +30,13 @@ from kgkit.embedding.align.alignment import (
     labelled_entities,
 )
 from kgkit.embedding.align.anchors import Anchors, read_pairs
-from kgkit.embedding.align.fitting import AlignConfig, Rows
+from kgkit.embedding.align.fitting import AlignConfig
 from kgkit.embedding.entity_text import Template
 from kgkit.embedding.text import encoder_of, is_of_texts, text_settings
 from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import UsageError, WriteFailed
 from kgkit.home import Home
-from kgkit.types import Entity, Progress
+from kgkit.types import Entity, Matrix, Progress
 from kgkit.vectors import Vectors
 from kgkit.versions import free_space, set_aside, write_once
 
@@ -99,7 +99,7 @@ def align_encoder(
     return fit_alignment(vectors, rows, encoder, target, anchors, config, progress, labelled=labelled)
 
 
-def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Progress | None) -> Rows:
+def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Progress | None) -> Matrix:
     """Return the vectors of *texts* (A, S) by the encoder of *vectors*, mapped into memory."""
     about = text_settings(vectors)
     shape = len(texts), vectors.width
@@ -127,16 +127,16 @@ def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Prog
                 if progress is not None:
                     progress("encoding", count, len(texts))
             rows.flush()
-            encoded: Rows = np.load(staged / WORDS, mmap_mode="r")  # stays mapped, whoever moves the file
+            encoded: Matrix = np.load(staged / WORDS, mmap_mode="r")  # stays mapped, whoever moves the file
     except OSError as error:
         raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
     return encoded
 
 
-def _read(path: Path, shape: tuple[int, int]) -> Rows | None:
+def _read(path: Path, shape: tuple[int, int]) -> Matrix | None:
     """Return the rows in *path*, mapped into memory; None if there are none of that shape."""
     try:
-        rows: Rows = np.load(path, mmap_mode="r", allow_pickle=False)
+        rows: Matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     return rows if rows.shape == shape and rows.dtype == np.float32 else None

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
-from kgkit.types import Progress
+from kgkit.types import Matrix, Progress
 
 Form = Literal["auto", "text", "binary", "model"]
 FORMS: Final = ("auto", "text", "binary", "model")
@@ -32,7 +31,6 @@ FORMS: Final = ("auto", "text", "binary", "model")
 MODEL_MARK: Final = "ENTITY/"
 """What entities of a model come with here, as in wikipedia2vec's text files."""
 
-Rows = NDArray[np.float32]
 
 _BATCH = 1 << 22  # bytes of a text or binary file that are read at once
 _MODEL_BATCH = 8192  # rows
@@ -52,7 +50,7 @@ class RowBatch(NamedTuple):
     """
 
     names: list[str]
-    rows: Rows
+    rows: Matrix
 
 
 def read_vectors(

@@ -20,11 +20,11 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Form, RowBatch, Rows, read_vectors
+from kgkit.embedding.wikipedia2vec.files import FORMS, MODEL_MARK, Form, RowBatch, read_vectors
 from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, import_required, train
 from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.types import Progress
+from kgkit.types import Matrix, Progress
 from kgkit.vectors import Vectors, Work
 from kgkit.versions import file_sha256
 
@@ -139,7 +139,7 @@ def train_wikipedia2vec(
         return _publish(work, kb, _own(model), None)
 
 
-def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
+def read_words(vectors: Vectors) -> tuple[list[str], Matrix]:
     """Return the words that vectors keep, and their rows (V, D), mapped into memory.
 
     Raises:
@@ -156,7 +156,7 @@ def read_words(vectors: Vectors) -> tuple[list[str], Rows]:
     try:
         # As bytes: a word may have a `\r` in it, which text would be given as a line end.
         words = listed.read_bytes().decode("utf-8").split("\n")[:-1]
-        rows_of_words: Rows = np.load(rows, mmap_mode="r", allow_pickle=False)
+        rows_of_words: Matrix = np.load(rows, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DamagedVectors(f"the words in {listed.parent} cannot be read: {error}; {again}") from error
     if len(words) != len(rows_of_words):

@@ -25,7 +25,6 @@ from kgkit.inputs.kalm import (
     make_vocabulary,
     read_words,
 )
-from kgkit.inputs.pieces import Numbers
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.kalm import FOLDER, WORDS, score_words
 from kgkit.models.kalm import KALM as KALM_KIND
@@ -35,7 +34,7 @@ from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items
 from kgkit.training.job import Outcome, Plan, Trainer, fit, scores_by_epoch
 from kgkit.training.kalm.settings import AUTO, PRESETS, KALMPreset, KALMTraining
-from kgkit.types import Progress
+from kgkit.types import Numbers, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

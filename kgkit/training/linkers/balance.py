@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.linking.prior_features import FEATURES, OF_PRIORS
-from kgkit.linking.ridge import Matrix
+from kgkit.types import Matrix
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -33,11 +33,11 @@ from kgkit.encoder.encoder import pool
 from kgkit.encoder.folder import Pooling
 from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
 from kgkit.inputs.linking import PaddedLayout
+from kgkit.types import Numbers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-Numbers = NDArray[np.int64]
 
 _TOKENS: Final = (512, 4_096)  # fewest and most that go through the texts' encoder at once
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature
-from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, Matrix, Numbers
+from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
@@ -28,7 +28,7 @@ from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.types import Candidates, Progress
+from kgkit.types import Candidates, Matrix, Numbers, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase

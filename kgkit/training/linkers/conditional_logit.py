@@ -25,7 +25,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.linking.ridge import START, YIELDING_START, Matrix
+from kgkit.linking.ridge import START, YIELDING_START
+from kgkit.types import Matrix
 
 PRECISIONS: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
 """κ of α, β, γ, δ, ε: 1 / κ is the variance that each has before any data."""
@@ -34,7 +35,7 @@ _DELTA: Final = 3  # the place of δ
 _ROUNDS: Final = 100
 _ENOUGH: Final = 1e-7  # of the loss, what a step must gain for another one
 
-Numbers = NDArray[np.float64]
+Values = NDArray[np.float64]
 
 
 def fit_weights(
@@ -88,14 +89,14 @@ class _Likelihood(NamedTuple):
         start, precisions: (F,).
     """
 
-    terms: Numbers
+    terms: Values
     correct: NDArray[np.bool_]
     begins: NDArray[np.int64]
-    counts: Numbers
-    start: Numbers
-    precisions: Numbers
+    counts: Values
+    start: Values
+    precisions: Values
 
-    def loss(self, weights: Numbers) -> tuple[float, Numbers, Numbers]:
+    def loss(self, weights: Values) -> tuple[float, Values, Values]:
         """Return the loss, p of each candidate, (R,), and p of each correct one among these."""
         scores = self.terms @ weights
         sizes = np.diff([*self.begins, len(scores)])
@@ -107,7 +108,7 @@ class _Likelihood(NamedTuple):
         loss = self.counts @ np.log(sums / correct_sums) + penalty
         return float(loss), values / np.repeat(sums, sizes), correct_values / np.repeat(correct_sums, sizes)
 
-    def maximum(self) -> Numbers:
+    def maximum(self) -> Values:
         """Return the likeliest weights, (F,), by Newton's steps, each halved until it gains."""
         terms, begins = self.terms, self.begins
         weights = self.start.copy()

@@ -16,12 +16,12 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.linking.ridge import Matrix, RidgeScorer, probabilities, queries
+from kgkit.linking.ridge import RidgeScorer, probabilities, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, add_sums, fit_means
 from kgkit.training.linkers.ridge import counted_priors
-from kgkit.types import NO_CANDIDATES, Progress
+from kgkit.types import NO_CANDIDATES, Matrix, Progress
 
 if TYPE_CHECKING:
     from kgkit.training.linkers.head import HeadConfig

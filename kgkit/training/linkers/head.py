@@ -24,7 +24,7 @@ from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerIn
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.linking.head import HeadScorer, hidden_of, texts_of
 from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeScorer, meanings
+from kgkit.linking.ridge import RidgeArrays, RidgeScorer, meanings
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
@@ -34,7 +34,7 @@ from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
 from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, training_counts
 from kgkit.training.loop import train
-from kgkit.types import NO_SENSE, Progress
+from kgkit.types import NO_SENSE, Matrix, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:

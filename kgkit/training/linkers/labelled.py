@@ -22,10 +22,9 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
-from kgkit.linking.ridge import Matrix
 from kgkit.linking.scoring import Scorer, shares
 from kgkit.training.data import count_items
-from kgkit.types import NO_CANDIDATES, Candidates, Document, Progress
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Matrix, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase

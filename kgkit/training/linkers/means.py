@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
-from kgkit.linking.ridge import Matrix, RidgeArrays, RidgeConfig, meanings, queries, texts_of
+from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings, queries, texts_of
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.data import held_out_interval
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.types import Ids, Progress
+from kgkit.types import Ids, Matrix, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import START, YIELDING_START, Matrix, RidgeArrays, RidgeScorer, meanings
+from kgkit.linking.ridge import START, YIELDING_START, RidgeArrays, RidgeScorer, meanings
 from kgkit.linking.scoring import shares
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.linkers.balance import balanced_counts
@@ -20,7 +20,7 @@ from kgkit.training.linkers.means import (
     fit_means,
     subtract_sums,
 )
-from kgkit.types import Candidates
+from kgkit.types import Candidates, Matrix
 
 USUAL: Final = 1.0
 """The temperature where too little is held out to choose one: scores as they are weighed."""
