@@ -30,7 +30,7 @@ from kgkit.errors import UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
-from kgkit.linking.text_vectors import open_text_vectors
+from kgkit.linking.text_vectors import open_text_vectors, prepare_candidates, warn_of_missing
 from kgkit.models.folder import TEMPERED_GLOSS
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
@@ -201,27 +201,3 @@ def evenness(logits: Scores) -> float:
     probabilities = shares(np.exp(logits - logits.max()))
     entropy = -float(probabilities @ np.log(np.maximum(probabilities, np.finfo(np.float32).tiny)))
     return min(1.0, max(0.0, entropy / float(np.log(len(logits)))))
-
-
-def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> None:
-    """Have the vectors of all candidates of *documents* made that are made as they are needed."""
-    ids = [
-        mention.candidates.ids
-        for document in documents
-        for mention in document.mentions or ()
-        if mention.candidates
-    ]
-    if ids:
-        vectors.prepare(np.concatenate(ids))
-
-
-def warn_of_missing(kb: "KnowledgeBase", vectors: "VectorRows") -> None:
-    """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
-    if vectors.manifest.build != kb.build:
-        names = (kb.name, vectors.manifest.name)
-        log.warning(
-            "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
-            "--name %s --update` gives them one",
-            *names,
-            *names,
-        )

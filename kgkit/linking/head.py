@@ -25,22 +25,11 @@ from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
-from kgkit.linking.gloss import prepare_candidates
+from kgkit.linking.mention_vectors import hidden_of, queries, span_config
 from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
-from kgkit.linking.ridge import (
-    RidgeArrays,
-    RidgeScorer,
-    check_shapes,
-    check_weights,
-    linker_vectors,
-    meanings,
-    parts_of,
-    probabilities,
-    queries,
-    span_config,
-    texts_with_neighbours,
-)
-from kgkit.linking.scoring import Scorer, Scores
+from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights
+from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
+from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
@@ -258,12 +247,6 @@ class HeadScorer(Scorer):
 def head_folders(heads: int) -> list[str]:
     """Return the names of the folders of so many heads, in that of a model."""
     return [HEAD, *(f"{HEAD}-{number}" for number in range(1, heads))]
-
-
-def hidden_of(vectors: Matrix, layers: int) -> Matrix:
-    """Return vectors of mentions (M, W) as the head takes them: each layer with a mean square of 1."""
-    parts = parts_of(vectors, layers)
-    return parts * np.float32(np.sqrt(vectors.shape[1] // layers))
 
 
 def texts_of(vectors: "VectorRows", ids: "Ids") -> Matrix:

@@ -31,32 +31,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.gloss import GlossConfig, evenness, prepare_candidates, warn_of_missing
-from kgkit.linking.models import kb_of
-from kgkit.linking.neighbour_texts import own_texts, with_neighbours
-from kgkit.linking.scoring import ScoreParts, Scorer, Scores, shares
+from kgkit.inputs import SpanReader
+from kgkit.linking.gloss import GlossConfig, evenness
+from kgkit.linking.mention_vectors import mention_vector_of, queries, span_config
+from kgkit.linking.neighbour_texts import own_texts
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
+from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import read_array
-from kgkit.models.folder import model_vectors
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids, Matrix
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document, Ids, Matrix
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
-    from kgkit.embedding.partial import PartialTextVectors
     from kgkit.models.opening import Opening
-    from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
-
 
 KIND: Final = "ridge"
 ARRAYS: Final = ("meanings", "centroids", "counts", "weight", "mean", "gloss_mean")
@@ -156,30 +152,6 @@ class RidgeArrays(NamedTuple):
                     folder, f"{name}.npy has the shape {shape}, the others ask for {expected[name]}"
                 )
         return arrays
-
-
-def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors | PartialTextVectors":
-    """Open the vectors that a linker takes, of the knowledge base that it is opened on.
-
-    Raises:
-        UsageError: if there is no knowledge base.
-        The rest as `model_vectors` does.
-    """
-    kb = kb_of(opening, manifest.name)
-    vectors = model_vectors(manifest, kb, opening.vectors, device=opening.device)
-    warn_of_missing(kb, vectors)
-    return vectors
-
-
-def texts_with_neighbours(
-    vectors: "Vectors | PartialTextVectors", manifest: LinkerManifest, opening: "Opening"
-) -> "VectorRows":
-    """Return the vectors of a linker as it reads them: with those of neighbours, if it was trained so.
-
-    Raises:
-        UnknownName: if the knowledge base has no relation of a name.
-    """
-    return with_neighbours(kb_of(opening, manifest.name), vectors, manifest.neighbours)
 
 
 class RidgeScorer(Scorer):
@@ -333,14 +305,6 @@ def centred_cosines(query: Matrix, vectors: Matrix, valid: NDArray[np.bool_]) ->
     return cosines
 
 
-def mention_vector_of(query: Matrix, mean: Matrix) -> Matrix:
-    """Return ⟨v⟩ of a mention, (K · D,), of its q = ⟨⟨v⟩ − μ⟩: where the ray from μ has come to length 1."""
-    along = float(query @ mean)
-    length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
-    result: Matrix = query * length + mean
-    return result
-
-
 def check_shapes(folder: Path, arrays: RidgeArrays, reader: SpanReader, texts: "VectorRows") -> None:
     """Make sure that the arrays of the model in *folder* are of mentions and texts as they are read.
 
@@ -355,17 +319,6 @@ def check_shapes(folder: Path, arrays: RidgeArrays, reader: SpanReader, texts: "
         )
 
 
-def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
-    """Return q of mentions, (M, K · D), of vectors of all *layers* that are read; *mean* is of K of them."""
-    return unit(unit(parts_of(vectors, layers)[:, : len(mean)]) - mean)
-
-
-def parts_of(vectors: Matrix, layers: int) -> Matrix:
-    """Return (M, K · D) with each layer's part at length 1."""
-    result: Matrix = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
-    return result
-
-
 def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:
     """Return g of entities, (N, D + 1), of their vectors (N, D); zeros, no text, stay zeros."""
     has_text = vectors.any(axis=1, keepdims=True)
@@ -375,28 +328,3 @@ def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:
 def map_texts(vectors: Matrix, mean: Matrix, weight: Matrix) -> Matrix:
     """Return ⟨W g⟩ of entities, (N, K · D)."""
     return unit(texts_of(vectors, mean) @ weight)
-
-
-def meanings(candidates: Candidates) -> Ids:
-    """Return (C,) what each candidate means: its sense, where it has one, else its entity."""
-    senses = candidates.senses
-    return np.where(senses == NO_SENSE, candidates.ids, senses)
-
-
-def probabilities(scores: Scores, candidates: Candidates, temperature: float) -> Scores:
-    """Return scores (C,) as probabilities that leave NULL its part."""
-    if not len(scores):
-        return np.empty(0, np.float32)
-    weights = np.exp((scores - scores.max()) / np.float32(temperature))
-    result: Scores = (weights / weights.sum() * (1 - candidates.null)).astype(np.float32)
-    return result
-
-
-def span_config(manifest: LinkerManifest) -> SpanConfig:
-    """Return how the model's mentions are read.
-
-    Raises:
-        ValueError: if a setting is of another type, as msgspec says.
-        UsageError: if one is out of range.
-    """
-    return msgspec.convert(manifest.reader, SpanConfig)

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.types import NO_CANDIDATES, Document
+from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidates, Document, Ids
 
 Scores = NDArray[np.float32]
 
@@ -105,3 +105,18 @@ def shares(weights: Scores) -> Scores:
     if total > 0:
         return (weights / total).astype(np.float32, copy=False)
     return np.full(len(weights), 1 / max(1, len(weights)), np.float32)
+
+
+def probabilities(scores: Scores, candidates: Candidates, temperature: float) -> Scores:
+    """Return scores (C,) as probabilities that leave NULL its part."""
+    if not len(scores):
+        return np.empty(0, np.float32)
+    weights = np.exp((scores - scores.max()) / np.float32(temperature))
+    result: Scores = (weights / weights.sum() * (1 - candidates.null)).astype(np.float32)
+    return result
+
+
+def meanings(candidates: Candidates) -> Ids:
+    """Return (C,) what each candidate means: its sense, where it has one, else its entity."""
+    senses = candidates.senses
+    return np.where(senses == NO_SENSE, candidates.ids, senses)

@@ -1,4 +1,4 @@
-"""Which vectors of entities' texts a linker reads: published ones, or those encoded as they are needed.
+"""The vectors of entities' texts that a linker reads: published ones, or those encoded as they are needed.
 
 a name                  published vectors of that name
 an encoder              published vectors of it; else its own, encoded as they are needed
@@ -6,15 +6,23 @@ neither                 the published ones, as `kgkit.models.folder.text_vectors
                         of the encoder that is taken unless another is named, encoded as they are needed
 """
 
+import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import is_name
-from kgkit.models.folder import VECTORS, text_vectors
+from kgkit.linking.models import kb_of
+from kgkit.linking.neighbour_texts import with_neighbours
+from kgkit.models.folder import VECTORS, model_vectors, text_vectors
+from kgkit.models.kinds import LinkerManifest
+from kgkit.types import Document
 from kgkit.vectors import find_vectors, vectors_names
 from kgkit.vectors.layout import VectorsManifest
 from kgkit.vectors.matrix import read_manifest
@@ -24,7 +32,11 @@ from kgkit.versions import read_current
 if TYPE_CHECKING:
     from kgkit.embedding.partial import PartialTextVectors
     from kgkit.kb import KnowledgeBase
+    from kgkit.models.opening import Opening
     from kgkit.vectors import Vectors
+    from kgkit.vectors.layout import VectorRows
+
+log = logging.getLogger(__name__)
 
 
 def open_text_vectors(
@@ -62,6 +74,54 @@ def open_text_vectors(
         if name is not None or is_of_texts(opened):
             return opened
     return PartialTextVectors.open(kb, device=device)
+
+
+def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors | PartialTextVectors":
+    """Open the vectors that a linker takes, of the knowledge base that it is opened on.
+
+    Raises:
+        UsageError: if there is no knowledge base.
+        The rest as `model_vectors` does.
+    """
+    kb = kb_of(opening, manifest.name)
+    vectors = model_vectors(manifest, kb, opening.vectors, device=opening.device)
+    warn_of_missing(kb, vectors)
+    return vectors
+
+
+def texts_with_neighbours(
+    vectors: "Vectors | PartialTextVectors", manifest: LinkerManifest, opening: "Opening"
+) -> "VectorRows":
+    """Return the vectors of a linker as it reads them: with those of neighbours, if it was trained so.
+
+    Raises:
+        UnknownName: if the knowledge base has no relation of a name.
+    """
+    return with_neighbours(kb_of(opening, manifest.name), vectors, manifest.neighbours)
+
+
+def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> None:
+    """Have the vectors of all candidates of *documents* made that are made as they are needed."""
+    ids = [
+        mention.candidates.ids
+        for document in documents
+        for mention in document.mentions or ()
+        if mention.candidates
+    ]
+    if ids:
+        vectors.prepare(np.concatenate(ids))
+
+
+def warn_of_missing(kb: "KnowledgeBase", vectors: "VectorRows") -> None:
+    """Say so, if entities have come to *kb* since *vectors* were made: they have none."""
+    if vectors.manifest.build != kb.build:
+        names = (kb.name, vectors.manifest.name)
+        log.warning(
+            "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
+            "--name %s --update` gives them one",
+            *names,
+            *names,
+        )
 
 
 def _vectors_of(

@@ -15,7 +15,8 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker, LinkerConfig
-from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config, warn_of_missing
+from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config
+from kgkit.linking.text_vectors import warn_of_missing
 from kgkit.types import Alias, Candidates, Document, Entity, Mention, Triple
 from tests.cli_helpers import run
 from tests.small_kb import build

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
-from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings, queries, texts_of
+from kgkit.linking.mention_vectors import queries
+from kgkit.linking.ridge import RidgeArrays, RidgeConfig, texts_of
+from kgkit.linking.scoring import meanings
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.data import held_out_interval
 from kgkit.training.linkers.labelled import LabelledDocument

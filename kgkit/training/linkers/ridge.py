@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import START, YIELDING_START, RidgeArrays, RidgeScorer, meanings
-from kgkit.linking.scoring import shares
+from kgkit.linking.ridge import START, YIELDING_START, RidgeArrays, RidgeScorer
+from kgkit.linking.scoring import meanings, shares
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights

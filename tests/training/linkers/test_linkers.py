@@ -29,7 +29,8 @@ from kgkit.inputs.mention_vectors import features
 from kgkit.linking import Linker
 from kgkit.linking.head import HeadScorer
 from kgkit.linking.prior_features import candidate_features
-from kgkit.linking.ridge import RidgeArrays, RidgeConfig, meanings
+from kgkit.linking.ridge import RidgeArrays, RidgeConfig
+from kgkit.linking.scoring import meanings
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import Opening
