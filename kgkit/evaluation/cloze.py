@@ -13,15 +13,17 @@ Hits@k is averaged within a relation, then across relations, and over all questi
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 import msgspec
+import numpy as np
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.facts import ClozeQuestion, Fact
 from kgkit.evaluation.files import opened, written
+from kgkit.evaluation.score_columns import ScoreColumns, mean_of_sums
 
 NAME_NOUNS: Final[Mapping[str, str]] = {
     "P19": "city",
@@ -43,12 +45,19 @@ TOP_NAMES: Final = 3
 CUTOFFS: Final = (*range(1, 11), *range(20, 101, 10))
 """The k of Hits@k."""
 
+COMPARED_CUTOFFS: Final = (1, 10, 100)
+"""The k whose Hits@k of two models are compared."""
+
 MAX_BYTES: Final = 1 << 26
 """Bytes of a file of guesses about names, decompressed: enough for half a million names."""
 
 Filter = Literal["none", "string", "names", "easy"]
 """Questions that are scored: all; those after the string match filter; those after the person name filter too
 (LAMA-UHN); those that the two have taken out."""
+
+
+Subjects = Literal["all", "with_vector"]
+"""Questions that are scored: about all subjects, or about those that have a vector."""
 
 
 class NameQuestion(NamedTuple):
@@ -105,7 +114,7 @@ class SubsetScore(NamedTuple):
     """
 
     filter: Filter
-    subjects: Literal["all", "with_vector"]
+    subjects: Subjects
     hits: dict[str, HitsScore]
 
 
@@ -280,14 +289,34 @@ def score_subsets(
         has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
             they are not.
     """
-    scores = []
+    return [
+        SubsetScore(
+            name, subjects, _score_guesses([guess for guess in guesses if guess.question.fact in indices])
+        )
+        for name, subjects, indices in subsets(facts_by_filter, has_vector)
+    ]
+
+
+def subsets(
+    facts_by_filter: Mapping[Filter, Collection[int]], has_vector: Collection[int] | None = None
+) -> Iterator[tuple[Filter, Subjects, Set[int]]]:
+    """Yield the facts that are scored together: a filter, the subjects, and indices of facts.
+
+    The arguments are those of `score_subsets`.
+    """
     for name, indices in facts_by_filter.items():
-        subset = [guess for guess in guesses if guess.question.fact in indices]
-        scores.append(SubsetScore(name, "all", _score_guesses(subset)))
+        yield name, "all", frozenset(indices)
         if has_vector is not None:
-            subset = [guess for guess in subset if guess.question.fact in has_vector]
-            scores.append(SubsetScore(name, "with_vector", _score_guesses(subset)))
-    return scores
+            yield name, "with_vector", frozenset(indices).intersection(has_vector)
+
+
+def paired_guesses(
+    first: Iterable[ClozeGuess], second: Iterable[ClozeGuess]
+) -> tuple[list[ClozeGuess], list[ClozeGuess]]:
+    """Return the predictions of two models for the questions that both answer, in the order of the second."""
+    by_id = {guess.question.id: guess for guess in first}
+    both = [guess for guess in second if guess.question.id in by_id]
+    return [by_id[guess.question.id] for guess in both], both
 
 
 def _score_guesses(guesses: Sequence[ClozeGuess]) -> dict[str, HitsScore]:
@@ -296,3 +325,27 @@ def _score_guesses(guesses: Sequence[ClozeGuess]) -> dict[str, HitsScore]:
         "objects": score_hits((guess.question.relation, guess.object_rank) for guess in guesses),
         "frequent": score_hits(frequency_ranks(guess.question for guess in guesses)),
     }
+
+
+def hits_columns(
+    first: Sequence[ClozeGuess], second: Sequence[ClozeGuess], cutoffs: Collection[int] = COMPARED_CUTOFFS
+) -> list[ScoreColumns]:
+    """Return the columns of Hits@k among the words of the vocabulary, averaged across relations, of each k.
+
+    A question counts N / (R n), n being the questions of its relation, of R relations.
+
+    Args:
+        first, second: predictions of two models for the same N questions, in the same order.
+        cutoffs: each k.
+    """
+    counts = Counter(guess.question.relation for guess in first)
+    weights = np.array(
+        [len(first) / (len(counts) * counts[guess.question.relation]) for guess in first], np.float64
+    )
+    ranks = np.array([[guess.rank for guess in guesses] for guesses in (first, second)], np.int64)  # (2, N)
+    return [
+        ScoreColumns(
+            f"hits@{k}", np.stack([weights * (ranks <= k), np.stack([weights] * 2)], -1), mean_of_sums
+        )
+        for k in cutoffs
+    ]

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from kgkit.errors import UsageError
+from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, Masking, logits_of, pad_labels
 from kgkit.inputs.passages import Passage
-from kgkit.linking.word_models import perplexity_of
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -57,6 +58,12 @@ class Perplexity(NamedTuple):
     accuracy: float
     pieces: int
 
+    @classmethod
+    def of(cls, columns: NDArray[np.float64]) -> "Perplexity":
+        """Return it for (P, 3) nats, correct and masked pieces of passages, one piece at least."""
+        nats, correct, pieces = columns.sum(0).tolist()
+        return cls(perplexity_of(nats / pieces), correct / pieces, int(pieces))
+
 
 def masked_batch(
     masked: Sequence[MaskedText], reader: KnowBertReader, follows: Sequence[bool | None]
@@ -68,7 +75,7 @@ def masked_batch(
     return LanguageBatch(batch, labels, classes)
 
 
-def perplexity(
+def score_passages(
     knowbert: "KnowBert",
     reader: KnowBertReader,
     masking: Masking,
@@ -77,8 +84,8 @@ def perplexity(
     size: int = 32,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Perplexity:
-    """Return how well a model guesses hidden words of passages.
+) -> NDArray[np.float64]:
+    """Return how well a model predicts masked pieces: (P, 3) nats, correct and masked pieces of P passages.
 
     What is hidden follows from the seed and from the passages, whatever model is asked and however many are
     read at once, as long as its tokenizer is the same, and the size of its texts, which makes the passages.
@@ -98,22 +105,54 @@ def perplexity(
     if not passages:
         raise UsageError("there are no passages to guess words of")
 
-    def predict() -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield logits and gold of each batch."""
+    def predict() -> Iterator[HiddenPieces]:
+        """Yield the predictions of each batch."""
         for begin in range(0, len(passages), size):
             part = passages[begin : begin + size]
             masked = [
                 masking(text, np.random.default_rng([seed, index]))
                 for index, text in enumerate(reader(passage.texts for passage in part), begin)
             ]
-            yield predict_hidden(knowbert, reader, masked)[:2]
+            yield predict_hidden(knowbert, reader, masked)
             if progress is not None:
                 progress("scoring", min(begin + size, len(passages)), len(passages))
 
-    return perplexity_of_batches(predict())
+    return _text_columns(predict())
+
+
+def perplexity(
+    knowbert: "KnowBert",
+    reader: KnowBertReader,
+    masking: Masking,
+    passages: Sequence[Passage],
+    *,
+    size: int = 32,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Perplexity:
+    """Return how well a model predicts masked pieces of all passages; arguments as `score_passages` has them.
+
+    Raises:
+        UsageError: if there are no passages.
+    """
+    return Perplexity.of(
+        score_passages(knowbert, reader, masking, passages, size=size, seed=seed, progress=progress)
+    )
 
 
 @torch.inference_mode()
+def _text_columns(predicted: Iterable[HiddenPieces]) -> NDArray[np.float64]:
+    """Return (P, 3): of each text of the batches the nats of its masked pieces, those correct, and all."""
+    columns = []
+    for logits, gold, counts in predicted:
+        nats = functional.cross_entropy(logits, gold, reduction="none").double()
+        values = torch.stack([nats, logits.argmax(-1) == gold, torch.ones_like(nats)], 1)  # (N, 3)
+        sums = np.zeros((len(counts), 3))
+        np.add.at(sums, np.repeat(np.arange(len(counts)), counts), values.cpu().numpy())
+        columns.append(sums)
+    return np.concatenate(columns)
+
+
 def perplexity_of_batches(predicted: Iterable[tuple[Tensor, Tensor]]) -> Perplexity:
     """Return how well the hidden words of batches are guessed.
 
@@ -121,12 +160,7 @@ def perplexity_of_batches(predicted: Iterable[tuple[Tensor, Tensor]]) -> Perplex
         predicted: of each batch the logits, (N, V), and the pieces that are there, (N,) int64; taken without
             gradients, batch by batch. There is a hidden piece in one of them.
     """
-    surprise, correct, count = 0.0, 0, 0
-    for logits, gold in predicted:
-        surprise += float(functional.cross_entropy(logits, gold, reduction="sum"))
-        correct += int((logits.argmax(-1) == gold).sum())
-        count += len(gold)
-    return Perplexity(perplexity_of(surprise / count), correct / count, count)
+    return Perplexity.of(_text_columns(HiddenPieces(*batch, [len(batch[1])]) for batch in predicted))
 
 
 @torch.inference_mode()

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from kgkit.encoder.loading import check_installed
 from kgkit.errors import UsageError
+from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import (
     TypedVocabulary,
@@ -38,7 +39,7 @@ from kgkit.inputs.kalm import (
     word_spans,
 )
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
-from kgkit.linking.word_models import WordModel, WordPerplexity, perplexity_of
+from kgkit.linking.word_models import WordModel, WordPerplexity
 from kgkit.models.kalm import KALMManifest
 from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel

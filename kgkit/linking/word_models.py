@@ -1,11 +1,10 @@
 """Language models of whole words, as the role `language_model` gives them, and their perplexity."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kgkit.errors import UsageError
 from kgkit.home import Home
@@ -15,8 +14,6 @@ from kgkit.models.manifest import read_header
 from kgkit.models.opening import open_model
 from kgkit.types import Progress
 from kgkit.versions import read_current
-
-_MOST_NATS: Final = 700.0
 
 
 class WordPerplexity(NamedTuple):
@@ -33,11 +30,6 @@ class WordPerplexity(NamedTuple):
     nats: float
     words: int
     unknown: int
-
-
-def perplexity_of(nats: float) -> float:
-    """Return e to a mean surprise in nats; of one above 700, for which there is no number, e to 700."""
-    return math.exp(min(nats, _MOST_NATS)) if math.isfinite(nats) else nats
 
 
 class WordModel(ABC):

@@ -218,6 +218,49 @@ def test_the_command_reads_vectors_of_subjects(home, folder, files):
         assert counts[0] == counts[1] and len(counts[0]) == 6
 
 
+def test_the_command_compares_with_another_model(home, folder, files, tmp_path):
+    plain = tmp_path / "plain.jsonl"
+    common = (*files, "--encoder", folder, "--kb", "animals")
+    assert cloze(home, *common, "--predictions", plain).code == 0
+    vectors = (*common, "--inject", "replace", "--random-vectors", "--versus", plain)
+    done = cloze(home, *vectors, "--json")
+    assert done.code == 0, done.err
+    sets = json.loads(done.out)["sets"]
+    for each in sets:
+        compared = each["versus"]
+        assert compared["questions"] == each["vocabulary"]["questions"]
+        for k in ("1", "10", "100") if compared["questions"] else ():
+            assert compared[f"hits@{k}"]["score"] == pytest.approx(each["vocabulary"]["macro"][k])
+    same = json.loads(cloze(home, *common, "--versus", plain, "--json").out)["sets"]
+    assert {each["versus"]["hits@10"]["p"] for each in same if each["versus"]["questions"]} == {1.0}
+    table = cloze(home, *vectors).out.split("\n\n")[1].splitlines()
+    assert table[0].split("\t") == [
+        "filter", "subjects", "metric", "questions", "versus", "score", "difference", "95 %", "p",
+    ]  # fmt: skip
+    assert table[1].startswith("no filter\tall\tHits@1\t5\t")
+
+
+def test_questions_of_one_model_alone_are_not_compared(home, folder, files, tmp_path):
+    plain = tmp_path / "plain.jsonl"
+    assert cloze(home, *files, "--encoder", folder, "--predictions", plain).code == 0
+    rows = plain.read_text().splitlines(keepends=True)
+    plain.write_text("".join(rows[1:]))
+    done = cloze(home, *files, "--encoder", folder, "--versus", plain, "--json")
+    assert (
+        done.code == 0
+        and "1 predictions for questions that the other model has none for are left out" in done.err
+    )
+    assert [each["versus"]["questions"] for each in json.loads(done.out)["sets"]] == [4, 3, 1]
+
+
+def test_predictions_for_other_facts_are_refused_before_anything_is_asked(home, folder, files, tmp_path):
+    plain = tmp_path / "plain.jsonl"
+    assert cloze(home, *files, "--encoder", folder, "--predictions", plain).code == 0
+    plain.write_text(plain.read_text().replace('"fruit"', '"stone"'))
+    done = cloze(home, *files, "--encoder", folder, "--versus", plain)
+    assert (done.code, done.out) == (1, "") and "it asks for 'fruit'" in done.err
+
+
 def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files, tmp_path):
     names = tmp_path / "names.json"
     made = {"language": {"two": ["BIG"], "dog": [], "many": [], "tree": []}}

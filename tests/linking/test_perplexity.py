@@ -1,5 +1,6 @@
 """Perplexity of what is no number, or of none that a computer has: told, never an error of arithmetic."""
 
+import json
 import math
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -14,11 +15,11 @@ import torch
 from kgkit.commands.evaluate import language
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
+from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.inputs import KnowBertReader
-from kgkit.inputs.masking import masking_of
+from kgkit.inputs.masking import HiddenPieces, masking_of
 from kgkit.inputs.passages import Passage
 from kgkit.linking import hidden_words, word_models
-from kgkit.linking.word_models import perplexity_of
 from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 
@@ -41,7 +42,7 @@ def score(encoder, monkeypatch):
             gold = labels[labels >= 0]
             logits = torch.zeros(len(gold), len(encoder.tokenizer))
             logits[torch.arange(len(gold)), gold] = logit
-            return logits, gold, []
+            return HiddenPieces(logits, gold, [int((text.labels >= 0).sum()) for text in masked])
 
         monkeypatch.setattr(hidden_words, "predict_hidden", predict)
         reader, masking = KnowBertReader(encoder, {}, size=16), masking_of(encoder, "mask")
@@ -96,3 +97,49 @@ def test_the_command_refuses_a_perplexity_that_is_no_number(score, encoder, monk
     assert (
         "error: the model broken gives hidden words the perplexity nan: its weights are damaged" in done.err
     )
+
+
+@pytest.fixture
+def command(encoder, monkeypatch, tmp_path):
+    """Return what runs `evaluate ppl` on two passages, by the logits that `score` has set."""
+
+    @contextmanager
+    def opened(*_):
+        yield SimpleNamespace(encoder=encoder, reader=KnowBertReader(encoder, {}, size=16), knowbert=None)
+
+    monkeypatch.setattr(word_models, "open_word_model", lambda *_, **__: None)
+    monkeypatch.setattr(language, "_open_language_model", opened)
+    (tmp_path / "text.txt").write_text("the dog barks\n\na cat eats fruit\n")
+    common = ("evaluate", "ppl", "--model", "model", "--data", tmp_path / "text.txt", "--home", tmp_path)
+    return lambda *options: run(*common, *options)
+
+
+def test_the_command_compares_passages_with_those_of_another_model(score, encoder, command, tmp_path):
+    path = tmp_path / "control.jsonl"
+    score(0.0)
+    assert command("--predictions", path).code == 0
+    assert [(row["set"], row["passage"]) for row in map(json.loads, path.read_text().splitlines())] == [
+        ("text", 1), ("text", 2),
+    ]  # fmt: skip
+    score(2.0)
+    done = command("--versus", path, "--json")
+    assert done.code == 0, done.err
+    [own] = json.loads(done.out)["sets"]
+    compared = own["versus"]
+    assert compared["perplexity"]["versus"] == pytest.approx(len(encoder.tokenizer), rel=1e-5)
+    assert compared["perplexity"]["score"] == own["perplexity"] < compared["perplexity"]["versus"]
+    assert compared["perplexity"]["p"] == 0.5  # of two passages that both gain, two of four assignments
+    assert compared["accuracy"]["score"] == own["accuracy"] == 1
+    table = command("--versus", path).out.split("\n\n")[1].splitlines()
+    assert [line.split("\t")[:2] for line in table] == [
+        ["data", "metric"], ["text", "perplexity"], ["text", "accuracy"],
+    ]  # fmt: skip
+
+
+def test_the_command_refuses_scores_of_other_passages(score, command, tmp_path):
+    path = tmp_path / "control.jsonl"
+    score(0.0)
+    assert command("--predictions", path).code == 0
+    path.write_text(path.read_text().splitlines()[0])
+    done = command("--versus", path)
+    assert (done.code, done.out) == (2, "") and "compare models with one tokenizer" in done.err

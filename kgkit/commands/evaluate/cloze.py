@@ -11,6 +11,7 @@ from kgkit.commands.evaluate.cloze_choice import ClozeChoice, open_choice
 from kgkit.commands.evaluate.cloze_facts import draw_facts, facts_of_kb
 from kgkit.commands.evaluate.cloze_run import find_name_guesses, score_by_hits, score_by_recall
 from kgkit.commands.evaluate.sets import check_sets
+from kgkit.commands.evaluate.versus import VersusOption
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -132,6 +133,7 @@ def cloze(
             help="Write each question, its ranks and the likeliest words, as JSON lines.",
         ),
     ] = None,
+    versus: VersusOption = None,
     batch: BatchOption = 32,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
@@ -143,7 +145,7 @@ def cloze(
 
     Of each fact the object is masked; the score is Hits@k among the whole words of the vocabulary, and among
     the objects of the relation. Questions are also scored without those whose answer the subject's name says
-    or suggests.
+    or suggests. `--versus` compares Hits@k with those of another model, by a paired test over questions.
     """
     from kgkit.home import Home
     from kgkit.models.registering import trained_model_name
@@ -154,11 +156,11 @@ def cloze(
         random=random_vectors, seed=seed,
     )  # fmt: skip
     choice.check()
-    _check_scores(hide, score, predictions, name_model, names)
+    _check_scores(hide, score, predictions, versus, name_model, names)
     files = data or []
     if not files and facts_kb is None:
         raise UsageError("there are no facts: name files with --data, or a knowledge base with --facts")
-    check_sets([*files, *([templates] if templates else [])], predictions)
+    check_sets([*files, *(path for path in (templates, versus) if path)], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     facts, questions = _read_questions(files, facts_kb, templates, limit, seed, where, messages)
     if hide == "object":
@@ -177,7 +179,7 @@ def cloze(
         else:
             guesses = find_name_guesses(name_model, names, facts, where, device, batch, messages)
             score_by_hits(
-                answering, facts, questions, entities, guesses, predictions, batch, messages, record,
+                answering, facts, questions, entities, guesses, predictions, versus, batch, messages, record,
                 as_json=as_json,
             )  # fmt: skip
     if without := questions.without_template:
@@ -185,15 +187,20 @@ def cloze(
 
 
 def _check_scores(
-    hide: str, score: str, predictions: Path | None, name_model: str | None, names: Path | None
+    hide: str,
+    score: str,
+    predictions: Path | None,
+    versus: Path | None,
+    name_model: str | None,
+    names: Path | None,
 ) -> None:
     """Refuse options of one score with the other, before anything is read."""
     if score == "hits" and hide == "both":
         raise UsageError(
             "--score hits counts objects, which are single words: leave out --hide both, or say --score mrr"
         )
-    if score == "mrr" and (predictions or name_model or names):
-        raise UsageError("--predictions, --name-model and --names are for --score hits")
+    if score == "mrr" and (predictions or versus or name_model or names):
+        raise UsageError("--predictions, --versus, --name-model and --names are for --score hits")
     if names is not None:
         check_output_path(names)
         if name_model is None and not names.exists():

@@ -1,20 +1,21 @@
 """Asking a model cloze questions, writing its scores and recording them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.commands.evaluate.cloze_scores import write_hits, write_hits_json, write_predictions
+from kgkit.commands.evaluate.cloze_scores import write_compared_hits, write_hits, write_hits_json
 from kgkit.commands.evaluate.sets import TOGETHER, write_scores
+from kgkit.commands.evaluate.versus import compare_columns
 from kgkit.commands.messages import Messages
-from kgkit.commands.output import number, write_json
+from kgkit.commands.output import number, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kgkit.catalog.runs import RunRecord
-    from kgkit.evaluation.cloze import NameGuesses
+    from kgkit.evaluation.cloze import ClozeGuess, Filter, NameGuesses
     from kgkit.evaluation.facts import ClozeQuestion, ClozeQuestions, Fact
     from kgkit.home import Home
     from kgkit.methods.cloze import ClozeModel
@@ -101,6 +102,7 @@ def score_by_hits(
     entities: "NDArray[Any] | None",
     names: "NameGuesses | None",
     predictions: Path | None,
+    versus: Path | None,
     batch: int,
     messages: Messages,
     record: "RunRecord",
@@ -117,18 +119,22 @@ def score_by_hits(
             vectors are not scored apart.
         names: what a plain model says of names; None: the person name filter is left out.
         predictions: file for each guess; None: they are not written.
+        versus: file of the predictions of another model; None: it is compared with none.
         batch: number of questions that are read at once.
         messages: messages to the user.
         record: record of the run.
         as_json: whether JSON is written.
 
     Raises:
-        UsageError: if no question can be scored.
+        UsageError: if no question can be scored, or none that both models answer.
+        NotThere, SourceError: if *versus* cannot be read, before anything is asked.
     """
     from kgkit.evaluation.cloze import filtered, score_subsets
+    from kgkit.evaluation.cloze_predictions import read_cloze_predictions, write_cloze_predictions
     from kgkit.methods.cloze import cloze_guesses
 
     facts_by_filter = filtered(facts, names)
+    others = None if versus is None else read_cloze_predictions(versus, questions.instances)
     with messages.progress(f"asking {model.name}") as tell:
         guesses = cloze_guesses(
             model, questions.instances, size=batch,
@@ -142,15 +148,21 @@ def score_by_hits(
         for answers, hits in subset.hits.items():
             record.score("cloze", dataset, f"{answers}_hits@1", hits.macro[1], hits.questions)
     if predictions is not None:
-        write_predictions(predictions, guesses.guesses, facts, facts_by_filter, has_vector)
+        write_cloze_predictions(predictions, guesses.guesses, facts, facts_by_filter, has_vector)
     counts = {
         "vocabulary": len(model.words), "no_word": len(guesses.no_word), "too_long": len(guesses.too_long),
         "without_template": questions.without_template,
     }  # fmt: skip
+    differences = []
+    if others is not None:
+        differences = _compare_hits(others, guesses.guesses, facts_by_filter, has_vector, messages)
     if as_json:
-        write_hits_json(model.name, counts, scores)
+        write_hits_json(model.name, counts, scores, differences)
     else:
         write_hits(scores)
+        if differences:
+            write_line()
+            write_compared_hits(scores, differences)
     messages.write(f"the vocabulary has {len(model.words):,} whole words")
     if guesses.no_word:
         messages.write(
@@ -160,6 +172,39 @@ def score_by_hits(
         messages.write(f"{len(guesses.too_long):,} sentences are too long for the model")
     if names is None:
         messages.write("--name-model NAME adds LAMA-UHN, without names that suggest the answer")
+
+
+def _compare_hits(
+    others: "Sequence[ClozeGuess]",
+    guesses: "Sequence[ClozeGuess]",
+    facts_by_filter: "Mapping[Filter, Collection[int]]",
+    has_vector: "Collection[int] | None",
+    messages: Messages,
+) -> list[dict[str, Any]]:
+    """Return for the questions that each filter leaves how Hits@k differ, by name, for JSON.
+
+    Raises:
+        UsageError: if no question is answered by both.
+    """
+    from kgkit.evaluation.cloze import hits_columns, paired_guesses, subsets
+
+    first, second = paired_guesses(others, guesses)
+    if not second:
+        raise UsageError("no question is answered by both models, so there is nothing to compare")
+    if missing := len(others) + len(guesses) - 2 * len(second):
+        messages.write(
+            f"{missing:,} predictions for questions that the other model has none for are left out of the "
+            "comparison"
+        )
+    differences = []
+    for _, _, indices in subsets(facts_by_filter, has_vector):
+        own = [row for row, guess in enumerate(second) if guess.question.fact in indices]
+        columns = hits_columns([first[row] for row in own], [second[row] for row in own]) if own else []
+        compared: dict[str, Any] = {"questions": len(own)}
+        for each in columns:
+            compared |= compare_columns(each)
+        differences.append(compared)
+    return differences
 
 
 def _check_scored(scored: int, too_long: int, no_word: "Sequence[ClozeQuestion]") -> None:

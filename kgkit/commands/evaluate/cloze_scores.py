@@ -1,15 +1,14 @@
 """What `kgkit evaluate cloze` writes: a table of Hits@k, JSON with the whole curve, each guess."""
 
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.commands.evaluate.sets import percents, write_scores
+from kgkit.commands.evaluate.versus import SCORE_HEADINGS, versus_row
 from kgkit.commands.output import number, write_json
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.cloze import ClozeGuess, Filter, HitsScore, SubsetScore
-    from kgkit.evaluation.facts import Fact
+    from kgkit.evaluation.cloze import HitsScore, SubsetScore
 
 _FILTERS: "Final[Mapping[str, str]]" = {
     "none": "no filter",
@@ -32,13 +31,34 @@ def write_hits(scores: "Sequence[SubsetScore]") -> None:
     write_scores(["subjects"], headings, rows, "filter")
 
 
-def write_hits_json(model: str, counts: Mapping[str, Any], scores: "Sequence[SubsetScore]") -> None:
-    """Write the scores as JSON, with Hits@k of each k."""
+def write_compared_hits(scores: "Sequence[SubsetScore]", differences: Sequence[Mapping[str, Any]]) -> None:
+    """Write a table of how Hits@k differ from those of another model, for each of the scores."""
+    rows = []
+    for subset, compared in zip(scores, differences, strict=True):
+        subjects, questions = subset.subjects.replace("_", " "), number(compared["questions"])
+        lines = [
+            (subjects, metric.capitalize(), questions, *versus_row(own))
+            for metric, own in compared.items()
+            if metric != "questions"
+        ]
+        rows.append((_FILTERS[subset.filter], lines))
+    write_scores(["subjects", "metric"], ["questions", *SCORE_HEADINGS], rows, "filter")
+
+
+def write_hits_json(
+    model: str,
+    counts: Mapping[str, Any],
+    scores: "Sequence[SubsetScore]",
+    differences: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Write the scores as JSON, with Hits@k of each k, and differences from another model."""
     sets = [
         {"filter": subset.filter, "subjects": subset.subjects}
         | {name: _plain(hits) for name, hits in subset.hits.items()}
         for subset in scores
     ]
+    for own, compared in zip(sets, differences, strict=False):
+        own["versus"] = dict(compared)
     write_json({"model": model, **counts, "sets": sets})
 
 
@@ -52,30 +72,3 @@ def _plain(hits: "HitsScore") -> dict[str, Any]:
             for name, (count, curve) in hits.relations.items()
         },
     }
-
-
-def write_predictions(
-    path: Path,
-    guesses: "Sequence[ClozeGuess]",
-    facts: "Sequence[Fact]",
-    facts_by_filter: "Mapping[Filter, Collection[int]]",
-    has_vector: Collection[int] | None,
-) -> None:
-    """Write each guess as a JSON line, with the filters that leave its question."""
-    import msgspec
-
-    from kgkit.evaluation.files import written
-
-    with written(path) as file:
-        for guess in guesses:
-            index = guess.question.fact
-            fact = facts[index]
-            row: dict[str, Any] = {
-                "id": guess.question.id, "subject": fact.subject, "relation": fact.relation,
-                "object": fact.object, "rank": guess.rank, "object_rank": guess.object_rank,
-                "likeliest": guess.likeliest,
-                "filters": [name for name, indices in facts_by_filter.items() if index in indices],
-            }  # fmt: skip
-            if has_vector is not None:
-                row["vector"] = index in has_vector
-            file.write(msgspec.json.encode(row) + b"\n")

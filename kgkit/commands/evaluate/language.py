@@ -1,13 +1,14 @@
 """`kgkit evaluate ppl`: score a language model on predicting words."""
 
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
+from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgkit.commands.evaluate.sets import check_sets, set_names, write_scores
+from kgkit.commands.evaluate.versus import SCORE_HEADINGS, VersusOption, compare_columns
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -23,6 +24,9 @@ from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from kgkit.home import Home
     from kgkit.linking.knowbert import TrainedKnowBert
     from kgkit.linking.word_models import WordModel, WordPerplexity
@@ -45,6 +49,15 @@ def ppl(
     blind: Annotated[
         bool, flag("--blind", help="Leave out the mentions that have a masked word piece.")
     ] = False,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            "--predictions",
+            metavar="FILE",
+            help="Write the scores of each passage, as JSON lines; of masked word pieces only.",
+        ),
+    ] = None,
+    versus: VersusOption = None,
     device: DeviceOption = "auto",
     home: HomeOption = None,
     as_json: JSONOption = False,
@@ -54,22 +67,29 @@ def ppl(
 
     A KnowBert: over masked word pieces, with accuracy. 15 of 100 are masked, the same ones for all models
     with one tokenizer and one seed that were trained for texts of one size. A KALM, or its control: over all
-    words. The two do not compare.
+    words. The two do not compare. `--versus` compares two models of masked word pieces, such as a KnowBert
+    with its control, by a paired test over passages.
     """
     from kgkit.home import Home
     from kgkit.linking.word_models import open_word_model
 
-    check_sets(data, None)
+    check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
     words = open_word_model(model, where, device)
     if words is None:
         _score_pieces(
-            model, data, messages, where, batch=batch, seed=seed, blind=blind, device=device, as_json=as_json
-        )
+            model, data, messages, where, batch=batch, seed=seed, blind=blind, predictions=predictions,
+            versus=versus, device=device, as_json=as_json,
+        )  # fmt: skip
         return
     if blind or seed:
         raise UsageError(
             f"the model {model} predicts all words, not masked ones: leave out --blind and --seed"
+        )
+    if predictions is not None or versus is not None:
+        raise UsageError(
+            f"the model {model} predicts all words in one sequence, and has no scores of passages: leave out "
+            "--predictions and --versus"
         )
     _score_words(model, words, data, messages, where, batch=batch, device=device, as_json=as_json)
 
@@ -140,19 +160,26 @@ def _score_pieces(
     batch: int,
     seed: int,
     blind: bool,
+    predictions: Path | None,
+    versus: Path | None,
     device: str,
     as_json: bool,
 ) -> None:
     """Score a KnowBert on the masked word pieces of each file."""
     from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.passage_scores import check_same_pieces, read_passage_scores, write_passage_scores
     from kgkit.evaluation.plain_text import read_plain
     from kgkit.inputs.masking import masking_of
     from kgkit.inputs.passages import measure_sentences, single_passages
-    from kgkit.linking.hidden_words import Perplexity, perplexity
+    from kgkit.linking.hidden_words import Perplexity, score_passages
     from kgkit.models.manifest import broken_weights
     from kgkit.models.registering import trained_model_name
 
+    names = set_names(data, ".txt")
+    compared = None if versus is None else read_passage_scores(versus, names)
     scores: list[tuple[str, Perplexity]] = []
+    columns: list[tuple[str, NDArray[np.float64]]] = []
+    differences: dict[str, dict[str, Any]] = {}
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         seeds=[seed], config={"model": model, "blind": blind},
@@ -164,25 +191,33 @@ def _score_pieces(
     ):
         masking, reader = masking_of(trained.encoder, "none" if blind else "mask"), trained.reader
         room = reader.room(1)
-        for name, path in zip(set_names(data, ".txt"), data, strict=True):
+        for name, path in zip(names, data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
             def show(_: str, count: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {count:,} of {total:,}", count, total)
 
-            result = perplexity(
+            own = score_passages(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
             )
+            result = Perplexity.of(own)
             if not isfinite(result.perplexity):
                 raise broken_weights(model, f"gives hidden words the perplexity {result.perplexity}")
             scores.append((name, result))
+            columns.append((name, own))
+            if compared is not None and versus is not None:
+                check_same_pieces(versus, compared, name, own)
+                differences[name] = _compare_passages(compared[name], own)
             record.score("ppl", name, "perplexity", result.perplexity, result.pieces)
             record.score("ppl", name, "accuracy", result.accuracy, result.pieces)
+    if predictions is not None:
+        write_passage_scores(predictions, columns)
     if as_json:
         sets = [
-            {"name": name, "data": str(path), **result._asdict()}
+            {"name": name, "data": str(path), **result._asdict(),
+             **({"versus": differences[name]} if differences else {})}
             for (name, result), path in zip(scores, data, strict=True)
-        ]
+        ]  # fmt: skip
         write_json({"model": model, "blind": blind, "sets": sets})
         return
     rows = [
@@ -190,6 +225,41 @@ def _score_pieces(
         for name, result in scores
     ]
     write_scores([], ["pieces", "perplexity", "accuracy"], rows)
+    if differences:
+        write_line()
+        _write_compared(differences)
+
+
+def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]") -> dict[str, Any]:
+    """Return how a model's scores (P, 3) differ from those of another, by name, for JSON."""
+    import numpy as np
+
+    from kgkit.evaluation.passage_scores import accuracy_of_sums, perplexity_of_sums
+    from kgkit.evaluation.score_columns import ScoreColumns
+    from kgkit.evaluation.significance import Interval
+
+    both = np.stack([versus, own])
+    return compare_columns(
+        ScoreColumns("perplexity", both, perplexity_of_sums, Interval(1, inf))
+    ) | compare_columns(ScoreColumns("accuracy", both, accuracy_of_sums))
+
+
+def _write_compared(differences: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Write a table of how scores differ; accuracy in hundredths."""
+    rows = []
+    for name, compared in differences.items():
+        lines = []
+        for metric, own in compared.items():
+            scale, digits = (1, 3) if metric == "perplexity" else (100, 2)
+
+            def shown(value: float, scale: int = scale, digits: int = digits) -> str:
+                return f"{scale * value:.{digits}f}"
+
+            figures = [shown(own[key]) for key in ("versus", "score", "difference")]
+            interval = " to ".join(map(shown, own["interval"]))
+            lines.append((metric, *figures, interval, f"{own['p']:.4f}"))
+        rows.append((name, lines))
+    write_scores(["metric"], SCORE_HEADINGS, rows)
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":

@@ -1,0 +1,148 @@
+"""How well a masked language model predicts the masked word pieces of each passage, as files keep it.
+
+A line is a passage, as JSON: `set`, the name of its data; `passage`, its number there, from 1; `pieces`,
+masked word pieces; `correct`, those that are predicted right; `nats`, the sum of their negative
+log-likelihoods.
+
+    P  passages
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.evaluation.files import lines, written
+
+MOST_NATS: Final = 700.0
+"""Nats of a piece above which e to them is no number: e to 700 stands for it."""
+
+
+class PassageScore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of a file.
+
+    Attributes:
+        set: name of the data.
+        passage: number of the passage in it, from 1.
+        pieces: masked word pieces.
+        correct: how many of them are predicted right.
+        nats: sum of their negative log-likelihoods.
+    """
+
+    set: str
+    passage: int
+    pieces: int
+    correct: int
+    nats: float
+
+
+def perplexity_of(nats: float) -> float:
+    """Return e to a mean surprise in nats; of one above `MOST_NATS`, which has none, e to that."""
+    return math.exp(min(nats, MOST_NATS)) if math.isfinite(nats) else nats
+
+
+def perplexity_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the perplexity (…) of sums (…, 3): nats, correct, pieces; 1 of none."""
+    perplexity: NDArray[np.float64] = np.exp(
+        np.minimum(sums[..., 0] / np.maximum(sums[..., 2], 1), MOST_NATS)
+    )
+    return perplexity
+
+
+def accuracy_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the accuracy (…) of sums (…, 3): nats, correct, pieces; 0 of none."""
+    accuracy: NDArray[np.float64] = sums[..., 1] / np.maximum(sums[..., 2], 1)
+    return accuracy
+
+
+def write_passage_scores(path: Path, sets: Iterable[tuple[str, NDArray[np.float64]]]) -> None:
+    """Write a line for each passage.
+
+    Args:
+        path: the file.
+        sets: of each data set its name, and (P, 3) nats, correct and pieces of its passages.
+
+    Raises:
+        NotThere: if there is no folder to put the file in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    with written(path) as file:
+        for name, columns in sets:
+            for number, (nats, correct, pieces) in enumerate(columns.tolist(), 1):
+                row = PassageScore(name, number, int(pieces), int(correct), nats)
+                file.write(msgspec.json.encode(row) + b"\n")
+
+
+def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """Return the scores of the passages of each data set, (P, 3): nats, correct and pieces.
+
+    Args:
+        path: the file.
+        names: names of the sets.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or a line is no score of a passage, of another set, or not of the
+            passage that follows.
+    """
+    rows: dict[str, list[tuple[float, int, int]]] = {name: [] for name in names}
+    decoder = msgspec.json.Decoder(PassageScore)
+    for number, line in lines(path):
+        try:
+            score = decoder.decode(line)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise SourceError(
+                f"no score of a passage, as --predictions writes it: {error}",
+                path=path, line=number, text=line,
+            ) from None  # fmt: skip
+        if score.set not in rows:
+            raise SourceError(
+                f"no set is called {abbreviate(repr(score.set))}, they are {', '.join(names)}: give the "
+                "scores of the same --data",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        own = rows[score.set]
+        if score.passage != len(own) + 1:
+            raise SourceError(
+                f"expected passage {len(own) + 1} of {score.set}, found {score.passage}: let --predictions "
+                "write the file anew",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        if not (0 <= score.correct <= score.pieces and 0 <= score.nats < math.inf):
+            raise SourceError(
+                f"{score.pieces} pieces, {score.correct} correct and {score.nats} nats cannot be the "
+                "scores of a passage",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        own.append((score.nats, score.correct, score.pieces))
+    return {name: np.array(own, np.float64).reshape(-1, 3) for name, own in rows.items()}
+
+
+def check_same_pieces(
+    path: Path, first: Mapping[str, NDArray[np.float64]], name: str, own: NDArray[np.float64]
+) -> None:
+    """Refuse scores of another model for other masked word pieces.
+
+    Args:
+        path: file of the other's scores.
+        first: the other's, (P, 3) by the name of the set.
+        name: name of a set.
+        own: (P, 3) of the model.
+
+    Raises:
+        UsageError: if passages, or masked pieces of one, are more or fewer.
+    """
+    same_size = len(first[name]) == len(own)
+    if same_size and (first[name][:, 2] == own[:, 2]).all():
+        return
+    other, pieces = int(first[name][:, 2].sum()), int(own[:, 2].sum())
+    raise UsageError(
+        f"{path} has scores of {len(first[name]):,} passages of {name} with {other:,} masked pieces, the "
+        f"model reads {len(own):,} with {pieces:,}: compare models with one tokenizer, trained for texts of "
+        "one size, on the same --data with the same --seed"
+    )

@@ -1,0 +1,78 @@
+"""Predictions for cloze questions in files: what is written is read again, and what is none is refused."""
+
+import json
+
+import pytest
+
+from kgkit.errors import SourceError
+from kgkit.evaluation.cloze import ClozeGuess, filtered, hits_columns, paired_guesses, subsets
+from kgkit.evaluation.cloze_predictions import read_cloze_predictions, write_cloze_predictions
+from kgkit.evaluation.facts import cloze_questions
+from tests.cloze_toys import FACTS, TEMPLATES
+
+QUESTIONS = [each for each in cloze_questions(FACTS, TEMPLATES).instances if each.hidden == "object"]
+GUESSES = [ClozeGuess(question, 3 + number, 1) for number, question in enumerate(QUESTIONS)]
+ROW = {
+    "id": "1.object",
+    "subject": "big dog",
+    "relation": "eats",
+    "object": "fruit",
+    "rank": 2,
+    "object_rank": 1,
+}
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    path = tmp_path / "predictions.jsonl"
+    write_cloze_predictions(path, GUESSES, FACTS, filtered(FACTS), {0})
+    assert read_cloze_predictions(path, QUESTIONS) == GUESSES
+    assert [json.loads(line)["vector"] for line in path.read_text().splitlines()] == [True, *[False] * 5]
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem", "number"),
+    [
+        (["{"], "no prediction of a question", 1),
+        ([json.dumps({"id": "1.object"})], "no prediction of a question", 1),
+        (["[" * 100_000], "no prediction of a question", 1),
+        (
+            [json.dumps(ROW | {"id": "9.object"})],
+            "the id '9.object' of .*: no question has it",
+            1,
+        ),
+        ([json.dumps(ROW | {"object": "tree"})], "of the object 'tree': it asks for 'fruit'", 1),
+        ([json.dumps(ROW | {"relation": "P1412"})], "give predictions for the same facts", 1),
+        ([json.dumps(ROW), json.dumps(ROW)], "1.object has a prediction on line 1 already", 2),
+        ([json.dumps(ROW | {"rank": 0})], "ranks are counted from 1", 1),
+        ([], "no prediction in it", None),
+    ],
+)
+def test_what_is_no_prediction_is_refused_with_its_line(tmp_path, lines, problem, number):
+    path = tmp_path / "predictions.jsonl"
+    path.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(SourceError, match=problem) as caught:
+        read_cloze_predictions(path, QUESTIONS)
+    assert caught.value.line == number
+
+
+def test_questions_that_both_answer_are_paired_in_the_order_of_the_second():
+    first, second = paired_guesses(GUESSES[:4], [GUESSES[5], GUESSES[3], GUESSES[0]])
+    assert first == second == [GUESSES[3], GUESSES[0]]
+
+
+def test_hits_are_averaged_within_a_relation_then_across_relations():
+    relations = [question.relation for question in QUESTIONS]
+    assert relations == ["eats", "eats", "eats", "P1412", "P1412", "Squad"]
+    other = [guess._replace(rank=1 if guess.question.relation != "eats" else 11) for guess in GUESSES]
+    for columns, macro in zip(hits_columns(GUESSES, other), [(0, 2 / 3), (1, 2 / 3), (1, 1)], strict=True):
+        assert columns.statistic(columns.columns.sum(1)) == pytest.approx(macro)
+
+
+def test_subsets_are_those_that_each_filter_leaves():
+    left = filtered(FACTS)
+    assert [(name, subjects) for name, subjects, _ in subsets(left, {0})][:3] == [
+        ("none", "all"), ("none", "with_vector"), ("string", "all"),
+    ]  # fmt: skip
+    assert [indices for _, subjects, indices in subsets(left, {0}) if subjects == "with_vector"] == [
+        {0}, {0}, set(),
+    ]  # fmt: skip
