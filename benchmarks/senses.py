@@ -27,8 +27,7 @@ from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker, LinkerConfig, Scorer
 from kgkit.linking.gloss import GlossScorer, gloss_config
-from kgkit.linking.mention_vectors import queries
-from kgkit.linking.ridge import RidgeScorer
+from kgkit.linking.ridge import RidgeScorer, queries
 from kgkit.linking.scoring import Scores, meanings
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Candidates, Document

@@ -15,6 +15,7 @@ from kgkit.errors import UsageError
 from kgkit.inputs.pieces import PieceTokenizer, check_window
 from kgkit.inputs.windows import Scope, Window, windows
 from kgkit.types import Document, Matrix, Numbers
+from kgkit.vectors.scan import unit
 
 _DOCUMENTS: Final = 32  # whose windows are sorted by length together
 
@@ -133,3 +134,15 @@ class SpanWindow(NamedTuple):
     tokens: list[int]
     mentions: Numbers
     spans: Numbers
+
+
+def parts_of(vectors: Matrix, layers: int) -> Matrix:
+    """Return vectors of mentions (M, K · D) with each layer's part at length 1."""
+    result: Matrix = unit(vectors.reshape(-1, vectors.shape[1] // layers)).reshape(vectors.shape)
+    return result
+
+
+def hidden_of(vectors: Matrix, layers: int) -> Matrix:
+    """Return vectors of mentions (M, K · D) as heads take them: each layer with a mean square of 1."""
+    parts = parts_of(vectors, layers)
+    return parts * np.float32(np.sqrt(vectors.shape[1] // layers))

@@ -18,16 +18,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
 from kgkit.encoder.folder import ENCODER
 from kgkit.encoder.pauses import pause
-from kgkit.inputs import SpanReader
+from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
-from kgkit.linking.mention_vectors import hidden_of, queries, span_config
+from kgkit.inputs.spans import hidden_of
 from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
-from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights
+from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights, queries
 from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import read_array
@@ -122,7 +123,7 @@ class HeadScorer(Scorer):
             ranks = manifest.config["head"].get("ranks") or "listed"  # models of 0.2.0 have none
             if ranks not in RANKS:
                 raise ValueError(f"ranks is {ranks!r}")
-            read = span_config(manifest)
+            read = msgspec.convert(manifest.reader, SpanConfig)
         if missing := next(
             (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
         ):

@@ -145,27 +145,13 @@ def _first_scorer(
 
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
     """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
-    kb = kb_of(opening, manifest.name)
+    kb = opening.kb_for(manifest.name)
     first = _first_stage(folder, manifest, kb, opening)
     if manifest.coherence is None:
         return first
     from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
 
     return CoherentScorer(first, TrainedCoherence.open(folder, kb, manifest.coherence), name=manifest.name)
-
-
-def kb_of(opening: "Opening", model: str) -> KnowledgeBase:
-    """Return the knowledge base that a linker is opened on.
-
-    Raises:
-        UsageError: if there is none.
-    """
-    if opening.kb is None:
-        raise UsageError(
-            f"the model {model} scores the candidates of a knowledge base, and none is given: open it with "
-            f"kb=…, or link texts with kgkit.Linker.open(KB, model={model!r})"
-        )
-    return opening.kb
 
 
 def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:
@@ -209,7 +195,7 @@ def linked_kb(
     Raises:
         UsageError: if there is no knowledge base, it was not trained with that, or vectors are named.
     """
-    kb = kb_of(opening, manifest.name)
+    kb = opening.kb_for(manifest.name)
     if opening.vectors is not None:
         raise UsageError(f"{title} has the vectors that it was trained with: leave out --vectors")
     if kb.name not in names:

@@ -29,7 +29,7 @@ from kgkit.encoder.pauses import pause
 from kgkit.errors import StaleModel
 from kgkit.home import Home
 from kgkit.inputs.reranking import CandidateSequence, MentionContext, RerankingReader
-from kgkit.linking.models import find_scorer, kb_of
+from kgkit.linking.models import find_scorer
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.models.folder import BUILT_IN, manifest_digest
 from kgkit.models.manifest import checking_settings, damaged
@@ -121,7 +121,7 @@ class RerankScorer(Scorer):
         from kgkit.encoder import Encoder
         from kgkit.heads.reranker import Reranker
 
-        kb = kb_of(opening, manifest.name)
+        kb = opening.kb_for(manifest.name)
         if not manifest.first:
             raise damaged(folder, "its manifest names no first stage")
         if first_digest(manifest.first, kb) != manifest.first_sha256:

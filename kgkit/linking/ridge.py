@@ -31,13 +31,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.inputs import SpanReader
+from kgkit.inputs import SpanConfig, SpanReader
+from kgkit.inputs.spans import parts_of
 from kgkit.linking.gloss import GlossConfig, evenness
-from kgkit.linking.mention_vectors import mention_vector_of, queries, span_config
 from kgkit.linking.neighbour_texts import own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
@@ -196,7 +197,7 @@ class RidgeScorer(Scorer):
         vectors = linker_vectors(manifest, opening)
         own_vectors = texts_with_neighbours(vectors, manifest, opening)
         with checking_settings(folder):
-            read = span_config(manifest)
+            read = msgspec.convert(manifest.reader, SpanConfig)
         encoder, arrays = encoder_for(vectors, device=opening.device), RidgeArrays.load(folder)
         reader = SpanReader(encoder, read)
         check_shapes(folder, arrays, reader, own_vectors)
@@ -305,6 +306,14 @@ def centred_cosines(query: Matrix, vectors: Matrix, valid: NDArray[np.bool_]) ->
     return cosines
 
 
+def mention_vector_of(query: Matrix, mean: Matrix) -> Matrix:
+    """Return ⟨v⟩ of a mention, (K · D,), of its q = ⟨⟨v⟩ − μ⟩: where the ray from μ has come to length 1."""
+    along = float(query @ mean)
+    length = np.float32(max(0.0, along * along + 1 - float(mean @ mean)) ** 0.5 - along)
+    result: Matrix = query * length + mean
+    return result
+
+
 def check_shapes(folder: Path, arrays: RidgeArrays, reader: SpanReader, texts: "VectorRows") -> None:
     """Make sure that the arrays of the model in *folder* are of mentions and texts as they are read.
 
@@ -317,6 +326,11 @@ def check_shapes(folder: Path, arrays: RidgeArrays, reader: SpanReader, texts: "
         raise damaged(
             folder, f"its arrays are for mentions and texts of {shape} numbers, read are {expected}"
         )
+
+
+def queries(vectors: Matrix, layers: int, mean: Matrix) -> Matrix:
+    """Return q of mentions, (M, K · D), of vectors of all *layers* that are read; *mean* is of K of them."""
+    return unit(unit(parts_of(vectors, layers)[:, : len(mean)]) - mean)
 
 
 def texts_of(vectors: Matrix, mean: Matrix) -> Matrix:

@@ -18,7 +18,6 @@ import numpy as np
 
 from kgkit.errors import KgkitError, NotThere, UsageError
 from kgkit.home import is_name
-from kgkit.linking.models import kb_of
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.models.folder import VECTORS, model_vectors, text_vectors
 from kgkit.models.kinds import LinkerManifest
@@ -83,7 +82,7 @@ def linker_vectors(manifest: LinkerManifest, opening: "Opening") -> "Vectors | P
         UsageError: if there is no knowledge base.
         The rest as `model_vectors` does.
     """
-    kb = kb_of(opening, manifest.name)
+    kb = opening.kb_for(manifest.name)
     vectors = model_vectors(manifest, kb, opening.vectors, device=opening.device)
     warn_of_missing(kb, vectors)
     return vectors
@@ -97,7 +96,7 @@ def texts_with_neighbours(
     Raises:
         UnknownName: if the knowledge base has no relation of a name.
     """
-    return with_neighbours(kb_of(opening, manifest.name), vectors, manifest.neighbours)
+    return with_neighbours(opening.kb_for(manifest.name), vectors, manifest.neighbours)
 
 
 def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> None:

@@ -43,6 +43,19 @@ class Opening:
     type_prior: float | None = None
     posterior: bool | None = None
 
+    def kb_for(self, model: str) -> "KnowledgeBase":
+        """Return the knowledge base that a linker, called *model*, is opened on.
+
+        Raises:
+            UsageError: if there is none.
+        """
+        if self.kb is None:
+            raise UsageError(
+                f"the model {model} scores the candidates of a knowledge base, and none is given: open it "
+                f"with kb=…, or link texts with kgkit.Linker.open(KB, model={model!r})"
+            )
+        return self.kb
+
 
 class OpenModel:
     """A model that may have opened knowledge bases, which `close`, or the end of `with`, closes."""

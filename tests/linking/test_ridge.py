@@ -14,8 +14,7 @@ from kgkit.errors import DamagedModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
 from kgkit.linking.gloss import GlossConfig, GlossScorer
-from kgkit.linking.mention_vectors import mention_vector_of, queries
-from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines
+from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines, mention_vector_of, queries
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker

@@ -16,8 +16,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
-from kgkit.linking.mention_vectors import queries
-from kgkit.linking.ridge import RidgeScorer
+from kgkit.linking.ridge import RidgeScorer, queries
 from kgkit.linking.scoring import PriorScorer, Scorer, Scores, probabilities
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, add_sums, fit_means

@@ -22,8 +22,8 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
+from kgkit.inputs.spans import hidden_of
 from kgkit.linking.head import HeadScorer, texts_of
-from kgkit.linking.mention_vectors import hidden_of
 from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import RidgeArrays, RidgeScorer
 from kgkit.linking.scoring import meanings

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
-from kgkit.linking.mention_vectors import queries
-from kgkit.linking.ridge import RidgeArrays, RidgeConfig, texts_of
+from kgkit.linking.ridge import RidgeArrays, RidgeConfig, queries, texts_of
 from kgkit.linking.scoring import meanings
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.data import held_out_interval

@@ -56,7 +56,7 @@ from kgkit.training.job import Outcome, Plan
 from kgkit.training.linkers.cross_fitting import score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.ridge import held_out_metrics
-from kgkit.training.linkers.settings import LinkerTraining, sources_of
+from kgkit.training.linkers.sources import sources_of
 from kgkit.training.loop import train
 from kgkit.types import LEAST_PRIOR, Progress
 from kgkit.versions import read_current
@@ -64,6 +64,7 @@ from kgkit.versions import read_current
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
     from kgkit.kb import KnowledgeBase
+    from kgkit.training.linkers.settings import LinkerTraining
 
 log = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ class RerankBatch(NamedTuple):
 
 
 def plan_rerank(
-    kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
+    kb: "KnowledgeBase", name: str, training: "LinkerTraining", device: str, progress: Progress | None
 ) -> Plan:
     """Read the data of a re-ranker, with the scores of its first stage, and begin it.
 
@@ -202,7 +203,7 @@ def plan_rerank(
     return Plan((kb.build, encoder.fingerprint, digest, read_by, template), train_in, needs=needs)
 
 
-def check_first_stage(training: LinkerTraining, home: Home) -> None:
+def check_first_stage(training: "LinkerTraining", home: Home) -> None:
     """Make sure that the first stage has not learnt from the files of a training.
 
     Of a model that comes with kgkit, which nobody here can train anew, a warning says so.
@@ -342,7 +343,7 @@ def _save_model(reranker: Reranker, encoder: "Encoder", staged: Path) -> None:
 
 def _examples(
     kb: "KnowledgeBase",
-    training: LinkerTraining,
+    training: "LinkerTraining",
     first: Scorer,
     reader: RerankingReader,
     reading: RerankReading,

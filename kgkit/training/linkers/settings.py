@@ -1,44 +1,30 @@
 """What a linker is trained on, and how: the settings, and the documents that they name."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
-from kgkit.candidates import Generator
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD
-from kgkit.linking.models import find_scorer
 from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.folder import AUTO, BUILT_IN, FULL
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
-from kgkit.training.data import Item, count_items, hold_out_each_tenth
+from kgkit.training.data import Item
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.labelled import (
     CandidateSource,
-    LabelledDocument,
-    MissingGold,
-    check_text,
-    has_choice,
-    labelled_entities,
-    labelled_examples,
-    labelled_senses,
-    no_choice,
-    read_letters,
-    taught_documents,
 )
-from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
-    from kgkit.kb import KnowledgeBase
     from kgkit.training.linkers.fine_tuned import FullConfig
     from kgkit.training.linkers.head import HeadConfig
     from kgkit.training.linkers.rerank import RerankConfig
@@ -305,58 +291,3 @@ def usual_reader(model_type: str, encoder: "Encoder", size: int | None = None) -
         size=size,
         context=min(usual.context, size // 4),
     )
-
-
-def sources_of(
-    kb: "KnowledgeBase",
-    generator: Generator,
-    training: LinkerTraining,
-    progress: Progress | None,
-    *,
-    device: str = "auto",
-) -> Iterator[Sequence[LabelledDocument]]:
-    """Yield the sets of documents: data, plain text that a teacher reads, examples.
-
-    Gold entities that *kb* does not have are warned of.
-
-    Raises:
-        NotThere: if a file is not there, or examples are wanted and there are none.
-        SourceError: if a file is not what it should be.
-        UsageError: if no mention has a right candidate, and there are no examples either; of a head, if none
-            has several candidates, one of which is right.
-        UnknownName: if there is no such teacher.
-    """
-    missing, choice = MissingGold(kb), training.type not in (HEAD, FULL)
-    teacher = find_scorer(training.teacher, kb, device=device) if training.teacher else None
-    if training.task == "text":
-        assert teacher is not None
-        check_text(kb, generator, training.data, "--data", choice=True)
-        parts = [taught_documents(generator, teacher, data) for data in training.data]
-    elif training.task == "wsd":
-        pairs = zip(training.data, training.gold, strict=True)
-        parts = [
-            labelled_senses(kb, generator, data, gold, training.candidates, missing) for data, gold in pairs
-        ]
-    else:
-        parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
-    if parts:
-        listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
-        listed = hold_out_each_tenth(listed).learn if training.mentions else listed
-        choice |= any(map(has_choice, listed))
-        yield missing.check(listed, required=not training.examples)
-    if training.text:
-        assert teacher is not None
-        check_text(kb, generator, training.text, "--text", choice=not (choice or training.examples))
-        texts = chain.from_iterable(taught_documents(generator, teacher, path) for path in training.text)
-        listed = list(count_items(texts, "reading what the teacher says", progress))
-        choice |= any(map(has_choice, listed))
-        yield listed
-    if training.examples:
-        documents = labelled_examples(kb, generator, without=read_letters(training.without))
-        usage = list(count_items(documents, "looking up examples", progress))
-        if not usage:
-            raise NotThere(f"knowledge base {kb.name!r} has no usage examples: train without --examples")
-        choice |= any(map(has_choice, usage))
-        yield usage
-    if not choice:
-        raise no_choice()

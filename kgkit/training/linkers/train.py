@@ -36,7 +36,8 @@ from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
 from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, train_ridge
-from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, sources_of, usual_reader
+from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, usual_reader
+from kgkit.training.linkers.sources import sources_of
 from kgkit.training.linkers.threshold import plan_threshold
 from kgkit.types import Progress
 

@@ -20,9 +20,9 @@ from kgkit.encoder import Encoder
 from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.wsd import read_documents
 from kgkit.inputs import SpanReader
+from kgkit.inputs.spans import hidden_of
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
-from kgkit.linking.mention_vectors import hidden_of
 from kgkit.linking.prior_features import prior_features
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER

@@ -39,7 +39,8 @@ from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
 from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
 from kgkit.training.linkers.means import LinkerData, TrainingSet, add_sums, fit_means, text_mean
-from kgkit.training.linkers.settings import LinkerTraining, command_of, sources_of
+from kgkit.training.linkers.settings import LinkerTraining, command_of
+from kgkit.training.linkers.sources import sources_of
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Document, Entity, Mention
 from tests.cli_helpers import run

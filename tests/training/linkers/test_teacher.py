@@ -21,8 +21,7 @@ from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import head as head_training
-from kgkit.training.linkers import settings as linker_settings
-from kgkit.training.linkers import train
+from kgkit.training.linkers import sources, train
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences, likeliest, prior_sentences
 from kgkit.training.linkers.labelled import taught_documents
 from kgkit.training.linkers.means import fit_means
@@ -91,9 +90,9 @@ def plain(tmp_path):
 @pytest.fixture
 def oracle(monkeypatch):
     """The model `large`, which no folder has."""
-    find_scorer = linker_settings.find_scorer
+    find_scorer = sources.find_scorer
     monkeypatch.setattr(
-        linker_settings,
+        sources,
         "find_scorer",
         lambda name, *rest, **options: Oracle() if name == "large" else find_scorer(name, *rest, **options),
     )
