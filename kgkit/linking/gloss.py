@@ -34,7 +34,7 @@ from kgkit.linking.text_vectors import open_text_vectors, prepare_candidates, wa
 from kgkit.models.folder import TEMPERED_GLOSS
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
-from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document
+from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document, Matrix
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -175,10 +175,7 @@ class GlossScorer(Scorer):
             return (np.empty(0, np.float32),) * 3
         query = unit(mention[None])[0]  # (D,)
         joined = self.vectors.gather(candidates.ids)
-        rows = unit(own_texts(joined, self.vectors))  # (C, D)
-        fit = rows @ query  # (C,)
-        has_text = rows.any(axis=1)
-        fit[~has_text] = fit[has_text].mean() if has_text.any() else 0
+        fit = text_cosines(query, own_texts(joined, self.vectors))
         if weight := self.config.neighbours:
             neighbour_means = joined[:, len(query) :]  # (C, D)
             fit = np.where(
@@ -189,6 +186,17 @@ class GlossScorer(Scorer):
         prior = np.maximum(shares(candidates.priors), LEAST_PRIOR) ** np.float32(exponent)
         score = shares(prior * np.exp(context)) * np.float32(1 - candidates.null)
         return score, prior, context
+
+
+def text_cosines(mention: Scores, texts: Matrix) -> Scores:
+    """Return the cosines (C,) of a mention (D,) with the texts (C, D) of its candidates.
+
+    A candidate without a text, a row of zeros, has the mean of the others; 0 if none has a text.
+    """
+    has_text = texts.any(axis=1)
+    cosines: Scores = unit(texts) @ unit(mention[None])[0]
+    cosines[~has_text] = cosines[has_text].mean() if has_text.any() else 0
+    return cosines
 
 
 def evenness(logits: Scores) -> float:

@@ -11,10 +11,16 @@ So do heads that began with other random numbers; a model may have several, and 
 
 A portable head has no means, and of the features only those that the prior tells. It knows nothing of single
 entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
+Beside its score stands what `gloss` says of the text alone (see there for the letters):
+
+    ψ(m,e) + u cos(v(m), g(e)) / τ
+
+The head has fitted the texts that it learnt from; the cosine has fitted none.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +33,7 @@ from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
+from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights, queries
 from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
@@ -40,7 +47,9 @@ from kgkit.vectors.scan import unit
 from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
-    from kgkit.heads.entity_linker import EntityLinker
+    from torch import Tensor
+
+    from kgkit.heads.entity_linker import EntityLinker, LinkerInputs
     from kgkit.models.opening import Opening
     from kgkit.types import Ids
     from kgkit.vectors.layout import VectorRows
@@ -54,6 +63,7 @@ TEXTS: Final = "texts"
 in `ENCODER`."""
 
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
+_TAU: Final = GlossConfig().temperature
 _HEADS: Final = 10_000  # more than any model has
 
 
@@ -68,6 +78,7 @@ class HeadScorer(Scorer):
         scale: (2, F) float32, mean and deviation of the features in training.
         ranks: what ranks candidates that are level.
         share: w, how much the score of the means, s, counts.
+        text_weight: u, how much the cosine with an entity's text counts; for a head without means.
         temperature, name: as `RidgeScorer` takes them.
     """
 
@@ -83,11 +94,12 @@ class HeadScorer(Scorer):
         *,
         ranks: Ranks = "listed",
         share: float = 0.0,
+        text_weight: float = 0.0,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
-        self.scale, self.ranks, self.share = scale, ranks, share
+        self.scale, self.ranks, self.share, self.text_weight = scale, ranks, share, text_weight
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature: float = temperature
         self.name = name
@@ -120,9 +132,12 @@ class HeadScorer(Scorer):
                 int(manifest.config["head"].get("heads", 1)),
                 float(manifest.config["head"]["ridge"]),
             )
-            ranks = manifest.config["head"].get("ranks") or "listed"  # models of 0.2.0 have none
+            text_weight = float(manifest.config["head"].get("text_weight") or 0.0)  # 0.2.0 has none,
+            ranks = manifest.config["head"].get("ranks") or "listed"  # nor ranks
             if ranks not in RANKS:
                 raise ValueError(f"ranks is {ranks!r}")
+            if not 0 <= text_weight < inf:
+                raise ValueError(f"text_weight is {text_weight}")
             read = msgspec.convert(manifest.reader, SpanConfig)
         if missing := next(
             (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
@@ -151,6 +166,7 @@ class HeadScorer(Scorer):
             scale,
             ranks=ranks,
             share=share,
+            text_weight=text_weight,
             temperature=manifest.temperature,
             name=manifest.name,
         )
@@ -170,7 +186,10 @@ class HeadScorer(Scorer):
         return results
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
-        """Return ψ + w s, (C,), of the candidates of each mention; *vectors* (M, W) are the reader's."""
+        """Return ψ and what stands beside it, (C,), of the candidates of each mention.
+
+        *vectors* (M, W) are the reader's.
+        """
         (scores,) = self._document_scores([(document, vectors)])
         return scores
 
@@ -192,7 +211,7 @@ class HeadScorer(Scorer):
             yield self._with_means(document, vectors, scores[begin:end])
 
     def _with_means(self, document: Document, vectors: Matrix, scores: list[Scores]) -> list[Scores]:
-        """Return ψ + w s, (C,), of the candidates of each mention; *scores* are ψ."""
+        """Return *scores* (C,) of the candidates of each mention, and w s beside them."""
         if self.means is None:
             return scores
         query_vectors = queries(vectors, len(self.reader.config.layers), self.means.arrays.mean)
@@ -202,7 +221,10 @@ class HeadScorer(Scorer):
         ]
 
     def scored(self, sentences: Sequence[LinkerSentence], hidden: Matrix) -> list[Scores]:
-        """Return ψ of the candidates of each mention, (C,), by the mentions' rows in *hidden* (M, W)."""
+        """Return ψ, and u cos / τ beside it, of the candidates of each mention, (C,).
+
+        Mentions are named by their rows in *hidden* (M, W).
+        """
         import torch
 
         results = [np.empty(0, np.float32) for _ in hidden]
@@ -215,11 +237,28 @@ class HeadScorer(Scorer):
             inputs = inputs.to(next(self.heads[0].parameters()).device)
             with torch.inference_mode():
                 each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
-            scores = each.mean(0).cpu().numpy()
+                together = each.mean(0)
+                if self.text_weight:
+                    together = together + self.text_weight / _TAU * self._text_cosines(inputs)
+            scores = together.cpu().numpy()
             for b, sentence in enumerate(part):
                 for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
                     results[row] = scores[b, m, : len(ids)]
         return results
+
+    def _text_cosines(self, inputs: "LinkerInputs") -> "Tensor":
+        """Return (B, M, C) cosines of mentions with the texts of candidates, as `gloss` has them."""
+        from torch.nn.functional import normalize
+
+        width = self.reader.encoder.width
+        texts = inputs.vectors[..., :width]  # those of neighbours are behind it
+        mentions = normalize(inputs.hidden[..., :width], dim=-1)
+        lengths = texts.norm(dim=-1)
+        cosines = (texts @ mentions[..., None])[..., 0] / lengths.clamp(min=1e-12)
+        has_text = (lengths > 0) & inputs.candidates
+        mean = (cosines * has_text).sum(-1, keepdim=True) / has_text.sum(-1, keepdim=True).clamp(min=1)
+        result: Tensor = cosines.where(has_text, mean)
+        return result
 
     def texts(self, ids: "Ids") -> Matrix:
         """Return the stored vectors of entities, (R, D), as the head takes them."""

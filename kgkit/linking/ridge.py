@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.spans import parts_of
-from kgkit.linking.gloss import GlossConfig, evenness
+from kgkit.linking.gloss import GlossConfig, evenness, text_cosines
 from kgkit.linking.neighbour_texts import own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
@@ -267,8 +267,7 @@ class RidgeScorer(Scorer):
         texts = self.vectors.gather(candidates.ids)  # (C, D)
         own = own_texts(texts, self.vectors)
         has_text = np.linalg.norm(own, axis=1) > 0
-        fit = unit(own) @ unit(mention_vector_of(query, arrays.mean)[None, : own.shape[1]])[0]  # cos(v₁, g)
-        fit[~has_text] = fit[has_text].mean() if has_text.any() else 0  # as `gloss` has it
+        fit = text_cosines(mention_vector_of(query, arrays.mean)[: own.shape[1]], own)  # cos(v₁, g)
         prior = np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
         gloss = prior + fit / _TAU
         own_meanings = meanings(candidates)

@@ -15,7 +15,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker, LinkerConfig
-from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config
+from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config, text_cosines
 from kgkit.linking.text_vectors import warn_of_missing
 from kgkit.types import Alias, Candidates, Document, Entity, Mention, Triple
 from tests.cli_helpers import run
@@ -325,3 +325,10 @@ def test_neighbours_without_their_texts_are_refused(kb, encoder):
         GlossScorer(kb.vectors("text"), encoder, GlossConfig(neighbours=0.2))
     with pytest.raises(UsageError, match=r"neighbours is 1\.5; it is from 0 to 1"):
         GlossConfig(neighbours=1.5)
+
+
+def test_a_candidate_without_a_text_has_the_mean_of_the_others():
+    texts = np.array([[2, 0], [0, 0], [0, 3]], np.float32)
+    np.testing.assert_allclose(text_cosines(np.array([5, 0], np.float32), texts), [1, 0.5, 0])
+    assert text_cosines(np.ones(2, np.float32), np.zeros((2, 2), np.float32)).tolist() == [0, 0]
+    assert text_cosines(np.ones(2, np.float32), np.zeros((0, 2), np.float32)).tolist() == []

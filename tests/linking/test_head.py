@@ -17,6 +17,7 @@ class RandomReader:
     """Gives each mention a random vector, the same each time."""
 
     config = SimpleNamespace(layers=(-1,))
+    encoder = SimpleNamespace(width=WIDTH)
 
     def __call__(self, documents):
         for document in documents:
@@ -98,6 +99,22 @@ def test_the_head_reads_the_sentences_of_several_documents_at_once(scorer):
     scorer.heads[0].forward = counted
     scorer(DOCUMENTS[:2] * 3 + DOCUMENTS[2:3])
     assert calls == [6]  # three sentences, and one of 60 mentions, which are read 24 at a time
+
+
+def test_the_text_of_an_entity_counts_beside_the_score_of_the_head(scorer, monkeypatch):
+    document, vectors = next(iter(scorer.reader(DOCUMENTS[:1])))
+    alone = scorer.scores(document, vectors)
+    scorer.text_weight = 0.5
+    for mention, vector, score, own in zip(
+        document.mentions, vectors, alone, scorer.scores(document, vectors), strict=True
+    ):
+        texts = RandomVectors.matrix[mention.candidates.ids]
+        cosines = texts @ vector / (np.linalg.norm(texts, axis=1) * np.linalg.norm(vector))
+        np.testing.assert_allclose(own, score + 0.5 * cosines / 0.1, atol=1e-5)
+    together = [score for scores in scorer(DOCUMENTS) for score in scores]
+    apart = [score for one in DOCUMENTS for score in scorer([one])[0]]
+    for score, expected in zip(together, apart, strict=True):
+        np.testing.assert_allclose(score, expected, atol=1e-6)
 
 
 def test_documents_without_mentions_have_no_scores(scorer):

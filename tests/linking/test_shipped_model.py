@@ -13,8 +13,8 @@ from tests.cli_helpers import build_mini
 from tests.tiny_encoder import MINILM
 
 NAME = "wsd-minilm"
-WEIGHTS = "14d10bc8445316743ec1d4c6449a6fbf60680f49a048020082d7ca57dfc7a1ef"
-SCALE = "3326cc122e14ea9824236759fbcd46c0766ef56d5f091667b3e4dfa3d58e0af4"
+WEIGHTS = "329b3677a9d259a4e6e5fc1581bb1a1b4f671a68c79e575996ebcc8fef4c27c0"
+SCALE = "4828c52d30917e1a00445ca4ff6d7b40f5163e6e0dc1bb2e1e6718be4365fe71"
 CONFIG = "4c17f3512650a6b6bbeb9ccdfc8c48c38056e48131fa035ff77c76106ecf9427"
 
 
@@ -35,9 +35,10 @@ def test_it_is_the_model_that_was_measured():
     assert digests["head/model.safetensors"] == WEIGHTS
     assert digests["scale.npy"] == SCALE
     assert digests["head/config.json"] == CONFIG
-    assert manifest.temperature == 1.0215491323354884
+    assert manifest.temperature == 1.1006941712522085
     assert manifest.reader == {"layers": [-1, -2, -3, -5], "size": 126, "context": 24, "scope": "document"}
-    assert manifest.config["head"]["ridge"] == 2.0 and manifest.config["head"]["heads"] == 1
+    assert manifest.config["head"]["text_weight"] == 0.6 and manifest.config["head"]["ranks"] == "shared"
+    assert manifest.config["head"]["heads"] == 1
     assert (manifest.vectors, manifest.fingerprint) == ("text", "d690fa636a9f4a11")
 
 

@@ -34,6 +34,7 @@ from kgkit.commands.train.linker_options import (
     SenseGoldOption,
     TeacherOption,
     TeacherTextOption,
+    TextWeightOption,
     VectorControlOption,
     YieldingOption,
 )
@@ -60,6 +61,7 @@ def linker(
     without: WithoutOption = None,
     nil: NilOption = False,
     portable: PortableOption = None,
+    text_weight: TextWeightOption = None,
     control: VectorControlOption = False,
     epochs: LinkerEpochsOption = None,
     size: WindowOption = None,
@@ -93,7 +95,7 @@ def linker(
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, text=text,
             neighbours=neighbours, balance=balance, yielding=yielding, prior=prior != "kb", first=first,
-            encoder=encoder,
+            encoder=encoder, **{"text-weight": text_weight is not None},
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
@@ -106,7 +108,7 @@ def linker(
         )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(model_type, portable, control, epochs, seed, heads, bf16, encoder)
+    settings = _settings(model_type, portable, text_weight, control, epochs, seed, heads, bf16, encoder)
     if seed and settings is None and not coherence:
         raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
@@ -158,6 +160,7 @@ def _refuse_with_preset(preset: str, **options: object) -> None:
 def _settings(
     model_type: str,
     portable: Literal["kb", "data"] | None,
+    text_weight: float | None,
     control: bool,
     epochs: int | None,
     seed: int,
@@ -168,6 +171,11 @@ def _settings(
     """Return the settings of the model types that follow a gradient; None for the others."""
     if (portable or heads != 1) and model_type != "head":
         raise UsageError("--portable and --heads are settings of the type head: add --type head")
+    if text_weight is not None and (portable is None or control):
+        raise UsageError(
+            "--text-weight is a setting of portable heads that are no control: add --type head --portable kb "
+            "or data, or leave it out"
+        )
     if model_type not in ("head", "full", "rerank"):
         if control or epochs is not None or bf16 is not None:
             raise UsageError(
@@ -185,6 +193,7 @@ def _settings(
     chosen |= {key: value for key, value in {"epochs": epochs, "bf16": bf16}.items() if value is not None}
     if model_type == "rerank":
         return RerankConfig(**chosen | ({} if encoder is None else {"encoder": encoder}))
-    return (
-        FullConfig(**chosen) if model_type == "full" else HeadConfig(portable=portable, heads=heads, **chosen)
-    )
+    if model_type == "full":
+        return FullConfig(**chosen)
+    chosen |= {} if text_weight is None else {"text_weight": text_weight}
+    return HeadConfig(portable=portable, heads=heads, **chosen)

@@ -95,6 +95,15 @@ PortableOption = Annotated[
         help="head: nothing of single entities; the prior is the kb's own, or counted on the data.",
     ),
 ]
+TextWeightOption = Annotated[
+    float | None,
+    typer.Option(
+        "--text-weight",
+        metavar="WEIGHT",
+        help="head --portable: how much the cosine of a mention with the text of an entity counts beside the "
+        "head's score; by default 0.6 for senses, else 0.",
+    ),
+]
 YieldingOption = Annotated[
     bool, flag("--yielding", help="ridge, head: a prior that yields where the context speaks.")
 ]

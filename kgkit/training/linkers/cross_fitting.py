@@ -101,7 +101,7 @@ def cross_fit_head(
         trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
         scorer = HeadScorer(
             data.reader, data.vectors, trained.arrays, trained.heads, trained.scale,
-            ranks=trained.ranks, share=config.ridge,
+            ranks=trained.ranks, share=config.ridge, text_weight=config.text_weight or 0.0,
         )  # fmt: skip
         sums = remaining.sums() if "data" in (config.portable, data.ridge.prior) else None
         for document, read in documents_of(part, own):

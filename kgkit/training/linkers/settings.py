@@ -38,7 +38,7 @@ TYPES = (RIDGE, HEAD, FULL, RERANK, *UNTRAINED)
 LAYERS = {RIDGE: (-1, -2, -3), HEAD: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
 """Layers that are read for a model type, those that the encoder has; means are taken of the first three."""
 
-_OPTIONS: Final = ("encoder", "epochs", "seed", "heads", "portable", "control", "bf16")
+_OPTIONS: Final = ("encoder", "epochs", "seed", "heads", "portable", "text_weight", "control", "bf16")
 """Settings of the model types that follow a gradient, as far as the command has options for them."""
 
 
@@ -264,7 +264,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for option_field in () if settings is None else fields(settings):
         value = getattr(settings, option_field.name)
         if option_field.name in _OPTIONS and value != option_field.default:
-            option = f"--{'no-' if value is False else ''}{option_field.name}"
+            option = f"--{'no-' if value is False else ''}{option_field.name.replace('_', '-')}"
             words += [option] if isinstance(value, bool) else [option, str(value)]
     if training.coherence is not None:
         words += ["--coherence", *(["--nil"] if training.coherence.nil else [])]

@@ -165,7 +165,7 @@ def _prepare(
                 return Outcome(full.results | _taught_counts(parts), save)
             from kgkit.training.linkers.head import HeadConfig, train_head
 
-            head_config = training.head or HeadConfig()
+            head_config = (training.head or HeadConfig()).for_task(training.task)
             first = train_head(data, head_config, work, **options)
         _warn_of_none_held_out(first, parts)
         second = None

@@ -272,6 +272,8 @@ def test_what_is_frozen_is_as_it_was(kb, corpus, encoder):
 
 
 def portable(corpus, source="data", **settings):
+    """Return the training of a portable head; cosines of a random encoder mean nothing, and do not count."""
+    settings = {"text_weight": 0.0} | settings
     config = HeadConfig(width=16, epochs=30, batch=16, lr=1e-2, portable=source, **settings)
     return training(corpus, type="head", head=config, examples=True)
 
@@ -298,6 +300,19 @@ def test_a_portable_head_is_small_and_serves_any_knowledge_base(
         assert entities(other, str(where))[:2] == ["animal", "sausage"]
 
 
+def test_cosines_with_texts_count_beside_a_portable_head_alone(kb, corpus):
+    head = HeadConfig(portable="kb")
+    assert [head.for_task(task).text_weight for task in ("wsd", "el", "text")] == [0.6, 0, 0]
+    assert replace(head, text_weight=2).for_task("el").text_weight == 2
+    for other in (HeadConfig(), HeadConfig(portable="kb", control=True)):
+        assert replace(other, text_weight=2).for_task("wsd").text_weight == 0
+    for control, weight in ((True, 0.0), (False, 3.0)):
+        where = train_linker(kb, "light", portable(corpus, control=control, text_weight=3.0), device="cpu")
+        assert LINKER.read(where).config["head"]["text_weight"] == weight
+        linker = Linker.open(kb, model="light", device="cpu")
+        assert linker.scorer.text_weight == weight
+
+
 @pytest.mark.parametrize("reader", [{"layers": [-1] * 40}, {"layers": [-1]}])
 def test_a_portable_head_whose_manifest_is_of_other_widths_is_damaged(kb, corpus, tmp_path, reader):
     where = train_linker(kb, "light", portable(corpus), device="cpu")
@@ -306,7 +321,16 @@ def test_a_portable_head_whose_manifest_is_of_other_widths_is_damaged(kb, corpus
     for changes in (
         {"neighbours": ["any"] * 10_000},
         {"reader": {**manifest["reader"], **reader}},
-        {"config": {**manifest["config"], "head": {**manifest["config"]["head"], "ranks": "drawn"}}},
+        *(
+            {"config": {**manifest["config"], "head": {**manifest["config"]["head"], **wrong}}}
+            for wrong in (
+                {"ranks": "drawn"},
+                {"text_weight": -1},
+                {"text_weight": "x"},
+                {"text_weight": [1]},
+                {"text_weight": 1e999},
+            )
+        ),
     ):
         (strange / MANIFEST).write_text(json.dumps({**manifest, **changes}))
         with pytest.raises(DamagedModel, match="strange"):
