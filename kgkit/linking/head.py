@@ -36,9 +36,19 @@ from kgkit.inputs.spans import hidden_of
 from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights, queries
+from kgkit.linking.mention_vectors import hidden_of, queries, span_config
+from kgkit.linking.prior_features import (
+    FEATURES,
+    OF_PRIORS,
+    RANKS,
+    Ranks,
+    candidate_features,
+    prior_features,
+)
+from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights
 from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
-from kgkit.models.arrays import read_array
+from kgkit.models.arrays import LARGEST, check_numbers, read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
 from kgkit.sorted_ids import match_sorted
@@ -126,7 +136,7 @@ class HeadScorer(Scorer):
 
         if manifest.build:
             check_weights(manifest, folder)
-        scale = np.array(read_array(folder / SCALE))
+        scale = _read_scale(folder, portable=not manifest.build)
         with checking_settings(folder):
             count, share = (
                 int(manifest.config["head"].get("heads", 1)),
@@ -139,6 +149,9 @@ class HeadScorer(Scorer):
             if not 0 <= text_weight < inf:
                 raise ValueError(f"text_weight is {text_weight}")
             read = msgspec.convert(manifest.reader, SpanConfig)
+            if not abs(share) <= LARGEST:
+                raise ValueError(f"ridge is {share:g}")
+            read = span_config(manifest)
         if missing := next(
             (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
         ):
@@ -153,7 +166,7 @@ class HeadScorer(Scorer):
         for head, name in zip(heads, head_folders(count), strict=True):
             shape = (head.config.hidden, head.config.stored, head.config.features)
             expected = (reader.width, texts.width, scale.shape[-1])
-            if shape != expected or scale.shape != (2, head.config.features):
+            if shape != expected:
                 raise damaged(
                     folder,
                     f"{name} is for mentions, texts and features of {shape} numbers, read are {expected}",
@@ -282,6 +295,24 @@ class HeadScorer(Scorer):
         likeness = np.einsum("rk,rk->r", arrays.centroids[index].astype(np.float32), query)
         features = candidate_features(counts, likeness, sizes, self.ranks)[:, : self.scale.shape[1]]
         return np.split((features - self.scale[0]) / self.scale[1], cuts)
+
+
+def _read_scale(folder: Path, *, portable: bool) -> Matrix:
+    """Return mean and deviation, (2, F), of the features of the heads in *folder*.
+
+    Raises:
+        DamagedModel: if they are not of as many features as such a head is told, or nothing can be divided by
+            a deviation.
+    """
+    scale: Matrix = np.array(read_array(folder / SCALE))
+    most = len(OF_PRIORS if portable else FEATURES)  # without a build the features are those of priors, all
+    if scale.ndim != 2 or len(scale) != 2 or not (most if portable else 1) <= scale.shape[1] <= most:
+        told = "a portable head is told" if portable else "a head is told, at most"
+        raise damaged(folder, f"{SCALE} has the shape {scale.shape}, and {told} {most} features")
+    check_numbers(folder, SCALE, scale)
+    if not (scale[1] > 0).all():
+        raise damaged(folder, f"{SCALE} has deviations that are not above 0")
+    return scale
 
 
 def head_folders(heads: int) -> list[str]:

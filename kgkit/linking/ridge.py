@@ -42,7 +42,7 @@ from kgkit.linking.gloss import GlossConfig, evenness, text_cosines
 from kgkit.linking.neighbour_texts import own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
-from kgkit.models.arrays import read_array
+from kgkit.models.arrays import check_numbers, read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.ranges import check_range
@@ -133,7 +133,8 @@ class RidgeArrays(NamedTuple):
         """Read what `save` wrote.
 
         Raises:
-            DamagedModel: if a file is no array, or their shapes do not fit each other.
+            DamagedModel: if a file is no array, their shapes do not fit each other, meanings are not
+                ascending, or a number is not finite.
         """
         names = (*ARRAYS, WEIGHTS) if (folder / f"{WEIGHTS}.npy").is_file() else ARRAYS
         arrays = cls(*(read_array(folder / f"{name}.npy") for name in names))
@@ -152,6 +153,9 @@ class RidgeArrays(NamedTuple):
                 raise damaged(
                     folder, f"{name}.npy has the shape {shape}, the others ask for {expected[name]}"
                 )
+            check_numbers(folder, f"{name}.npy", getattr(arrays, name))
+        if not (arrays.meanings[1:] > arrays.meanings[:-1]).all():
+            raise damaged(folder, "meanings.npy is not in ascending order")
         return arrays
 
 

@@ -300,6 +300,36 @@ def test_arrays_that_do_not_fit_each_other_are_damage(tmp_path):
             RidgeArrays.load(tmp_path)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 3e38])
+def test_numbers_that_are_not_finite_or_too_large_to_be_summed_are_damage(number, tmp_path):
+    arrays = ridge_arrays()
+    for name in arrays._fields[1:]:
+        whole = getattr(arrays, name)
+        if whole.dtype == np.float16 and number == 3e38:
+            continue  # it has no such number
+        wrong = whole.copy()
+        wrong.reshape(-1)[-1] = number
+        arrays._replace(**{name: wrong}).save(tmp_path)
+        with pytest.raises(DamagedModel, match=rf"{name}\.npy has numbers that are not finite, or above"):
+            RidgeArrays.load(tmp_path)
+        for other in (-whole, whole.astype(whole.dtype.newbyteorder())):
+            arrays._replace(**{name: other}).save(tmp_path)
+            assert RidgeArrays.load(tmp_path)
+    np.savez(tmp_path / FILE, **{"mean 0": np.zeros(3), "deviation 0": np.full(3, number)})
+    with pytest.raises(
+        DamagedModel, match=r"'deviation 0' in coherence\.npz has numbers that are not finite"
+    ):
+        read_archive(tmp_path / FILE)
+
+
+def test_meanings_out_of_order_are_damage_as_none_would_be_looked_up(tmp_path):
+    arrays = ridge_arrays()
+    for wrong in (arrays.meanings[::-1], arrays.meanings * 0):
+        arrays._replace(meanings=wrong).save(tmp_path)
+        with pytest.raises(DamagedModel, match=r"meanings\.npy is not in ascending order"):
+            RidgeArrays.load(tmp_path)
+
+
 @pytest.mark.parametrize("settings", [{}, {"rounds": HUGE}, {"rounds": "x"}, {"rounds": 0, "traits": []}])
 def test_settings_of_the_second_stage_that_make_no_sense_are_damage(settings, tmp_path):
     np.savez(tmp_path / FILE, x=np.zeros(3))

@@ -557,6 +557,30 @@ def test_a_model_of_another_kb_or_build_or_of_other_vectors_is_refused(kb, corpu
         Linker.open(kb, model="m", vectors="tuned")
 
 
+@pytest.mark.parametrize("portable", [None, "kb"])
+def test_a_head_whose_features_are_not_those_that_it_is_told_of_is_damage(kb, corpus, portable):
+    folder = train_linker(kb, "m", head_training(corpus, portable=portable), device="cpu")
+    scale = np.load(folder / "scale.npy")
+    features = scale.shape[1]
+    wrong = (
+        scale[0], scale[0, 0], scale[:1], scale[None], scale[:, : features - 1],
+        np.concatenate([scale, scale], axis=1), scale * 0, -scale, scale * np.float32(np.nan),
+    )  # fmt: skip
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for array in wrong:
+        np.save(folder / "scale.npy", array)
+        size = (folder / "scale.npy").stat().st_size
+        told = manifest | {"sizes": manifest["sizes"] | {"scale.npy": size}}
+        (folder / MANIFEST).write_text(json.dumps(told))
+        with pytest.raises(DamagedModel, match=r"features|deviations|not finite"):
+            Linker.open(kb, model="m", device="cpu")
+    np.save(folder / "scale.npy", scale)
+    builds = {} if manifest["needs"].get("kbs") else {kb.name: kb.build}  # the other kind of head
+    (folder / MANIFEST).write_text(json.dumps(manifest | {"needs": {"kbs": builds}}))
+    with pytest.raises(DamagedModel, match="train it again"):
+        Linker.open(kb, model="m", device="cpu")
+
+
 @pytest.mark.parametrize("file", [MANIFEST, "weight.npy", "centroids.npy"])
 def test_a_damaged_model_is_told(kb, corpus, file):
     folder = train_linker(kb, "m", training(corpus), device="cpu")
