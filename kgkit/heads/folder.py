@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.device import pick_device
-from kgkit.encoder.folder import ENCODER, FLOATS
+from kgkit.encoder.folder import ENCODER, FLOATS, first_line
 from kgkit.encoder.loading import pretrained, quiet
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UnknownName, UsageError
 
@@ -215,7 +215,7 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
         raise DamagedModel(f"{path} has settings that this kgkit does not know: {', '.join(strange)}")
     try:
         return msgspec.convert(content, settings)
-    except (msgspec.ValidationError, UsageError, TypeError, OverflowError) as error:
+    except (msgspec.ValidationError, UsageError, TypeError, ValueError, OverflowError) as error:
         article = "an" if kind.startswith(("a", "e", "i", "o", "u")) else "a"
         raise DamagedModel(f"{path} is no configuration of {article} {kind}: {error}") from error
 
@@ -245,14 +245,15 @@ def check_shapes(folder: Path, weights: Callable[[], Mapping[str, Tensor | Seque
             for name, tensor in made.items()
         }
     except (RuntimeError, TypeError, ValueError, OverflowError, UsageError) as error:
-        raise DamagedModel(f"{refused}: {CONFIG} asks for what nobody can make: {error}") from error
+        what = f"{CONFIG} asks for what nobody can make: {first_line(error)}"
+        raise DamagedModel(f"{refused}: {what}") from error
     try:
         with safe_open(folder / WEIGHTS, "pt") as file:
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             actual = {name: list(part.get_shape()) for name, part in slices.items()}
             types = {name: str(part.get_dtype()) for name, part in slices.items()}
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise DamagedModel(f"{refused}: {error}") from error
+        raise DamagedModel(f"{refused}: {first_line(error)}") from error
     for name in sorted({*expected, *actual}):
         if expected.get(name) != actual.get(name):
             expected_shape, actual_shape = (str(shapes.get(name, "none")) for shapes in (expected, actual))
@@ -284,7 +285,7 @@ def reading_weights(folder: Path) -> Iterator[dict[str, Tensor]]:
                 raise DamagedModel(f"the head in {folder} cannot be loaded: {name} is not finite")
         yield weights
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise DamagedModel(f"the head in {folder} cannot be loaded: {error}") from error
+        raise DamagedModel(f"the head in {folder} cannot be loaded: {first_line(error)}") from error
 
 
 def load_head(
@@ -348,7 +349,8 @@ def encoder_below(
     except UsageError:
         raise
     except Exception as error:  # safetensors, pickle and torch have each their own
-        raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {error}") from error
+        what = f"{type(error).__name__}: {first_line(error)}"
+        raise DamagedModel(f"the encoder of the head in {folder} cannot be loaded: {what}") from error
 
 
 def _finite(constant: str) -> float:

@@ -330,6 +330,19 @@ def test_meanings_out_of_order_are_damage_as_none_would_be_looked_up(tmp_path):
             RidgeArrays.load(tmp_path)
 
 
+@pytest.mark.parametrize("value", [10**30, "\ud800"])
+@pytest.mark.parametrize("kind", [kind for kind in HEADS if kind != "kbert"])
+def test_what_libraries_say_of_settings_is_told_in_one_line(kind, value, encoder, tmp_path):
+    opened = saved(kind, encoder, tmp_path / "head")
+    path = tmp_path / "head" / "config.json"
+    whole = json.loads(path.read_text())
+    for place in numbers_in(whole):
+        write(path, changed(whole, place, value))
+        with pytest.raises(KgkitError) as caught:
+            opened()
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
 @pytest.mark.parametrize("settings", [{}, {"rounds": HUGE}, {"rounds": "x"}, {"rounds": 0, "traits": []}])
 def test_settings_of_the_second_stage_that_make_no_sense_are_damage(settings, tmp_path):
     np.savez(tmp_path / FILE, x=np.zeros(3))
