@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines, opened, written
+from kgkit.evaluation.files import lines, read_content, written
 from kgkit.types import Document, LinkedDocument, Mention
 
 PageOf = Callable[[str], str]
@@ -222,10 +222,9 @@ def read_redirects(path: Path) -> Redirects:
         NotThere: if there is no such file.
         SourceError: if it is not one JSON object of titles.
     """
-    with opened(path) as stream:
-        content = stream.read()
+    content = read_content(path)
     try:
-        return Redirects(msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=dict[str, str]))
+        return Redirects(msgspec.json.decode(content, type=dict[str, str]))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(f'expected {{"title": "title", …}}: {error}', path=path) from None
 

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.files import opened
+from kgkit.evaluation.files import opened, read_content
 from kgkit.evaluation.relations import Relation, TokenText
 
 _BEGIN: Final = 4096  # bytes that say which layout a file has
@@ -57,10 +57,9 @@ def read_fewrel(path: Path) -> Iterator[Relation]:
         SourceError: if it is no such object, a name stands nowhere, outside of the tokens, or at tokens that
             do not follow each other, or there are no instances.
     """
-    with opened(path) as stream:
-        content = stream.read()
+    content = read_content(path)
     try:
-        relations = msgspec.json.decode(content.removeprefix(_BOM), type=dict[str, list[_Record]])
+        relations = msgspec.json.decode(content, type=dict[str, list[_Record]])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(
             f"expected a JSON object of FewRel, with the instances of each relation: {error}", path=path

@@ -4,6 +4,7 @@ And checks of which files are named.
 """
 
 import bz2
+import codecs
 import gzip
 import lzma
 import os
@@ -12,6 +13,7 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
@@ -45,6 +47,15 @@ COMPRESSIONS: Final[dict[str, Callable[..., Any]]] = {
 
 _DAMAGE: Final = (OSError, EOFError, lzma.LZMAError, zlib.error)
 """What the disk and the decompressors say of a file that cannot be read, but for Zstandard's."""
+
+
+MAX_LINE: Final = 256 << 20
+"""Bytes of a line: what is longer, as a few compressed megabytes may be, is not read to its end."""
+
+MAX_CONTENT: Final = 2 << 30
+"""Bytes of a file that is read into memory as a whole, decompressed."""
+
+_CHUNK: Final = 1 << 20
 
 
 @contextmanager
@@ -252,29 +263,50 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: if it cannot be read, or a line is not UTF-8.
+        SourceError: if it cannot be read, or a line is not UTF-8, or longer than `MAX_LINE`.
     """
     with opened(path) as stream:
         yield from decoded_lines(stream, path)
 
 
-def decoded_lines(stream: Iterable[bytes], path: Path) -> Iterator[tuple[int, str]]:
+def decoded_lines(stream: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a stream of bytes that is open, as `lines` does those of a file.
 
     Args:
-        stream: the bytes of each line.
+        stream: the stream.
         path: the file, for errors.
 
     Raises:
-        SourceError: if a line is not UTF-8.
+        SourceError: if a line is not UTF-8, or longer than `MAX_LINE`.
     """
-    for number, raw in enumerate(stream, start=1):
+    for number, raw in enumerate(iter(partial(stream.readline, MAX_LINE + 1), b""), start=1):
+        if len(raw) > MAX_LINE:
+            raise SourceError(
+                f"a line of more than {MAX_LINE >> 20} MiB: this is no file of lines", path=path, line=number
+            )
         try:
             line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise SourceError("not UTF-8", path=path, line=number, text=repr(raw)) from error
         if line.strip():
             yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def read_content(path: Path) -> bytes:
+    """Return what is in a file, decompressed, without a byte order mark.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or has more than `MAX_CONTENT` bytes.
+    """
+    content = bytearray()
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):  # room is made for as much as is asked for
+            content += chunk
+            if len(content) > MAX_CONTENT:
+                message = f"more than {MAX_CONTENT >> 20} MiB of a file that is read into memory as a whole"
+                raise SourceError(f"{message}: split it", path=path)
+    return bytes(content.removeprefix(codecs.BOM_UTF8))
 
 
 def missing_gold(example: str, gold: str = "label") -> UsageError:

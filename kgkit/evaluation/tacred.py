@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.files import UniqueIds, missing_gold, opened
+from kgkit.evaluation.files import UniqueIds, missing_gold, read_content
 from kgkit.evaluation.relations import Relation, TokenText
 
 NO_RELATION: Final = "no_relation"
@@ -68,10 +68,9 @@ def read_tacred(path: Path) -> Iterator[Relation]:
         SourceError: if it is not such a list, a name lies outside of the tokens or has nothing in it, two
             instances have one id, or there are no instances.
     """
-    with opened(path) as stream:
-        content = stream.read()
+    content = read_content(path)
     try:
-        records = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=list[_Record])
+        records = msgspec.json.decode(content, type=list[_Record])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(f"expected a JSON list of instances of TACRED: {error}", path=path) from None
     if not records:

@@ -13,7 +13,7 @@ from 0; of `ranking` the probability that a text answers the question. A file ma
 import math
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.examples import Example, Prediction
@@ -22,6 +22,8 @@ from kgkit.evaluation.labels import gold_labels, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE, chunks
 from kgkit.evaluation.task_scores import RIGHT
 from kgkit.evaluation.tasks import Task
+
+_MAX_DIGITS: Final = 18  # of an index: Python makes no number of thousands
 
 
 class AnswerLine(NamedTuple):
@@ -76,7 +78,8 @@ def parse_answer(task: Task, example: Example, text: str) -> Prediction:
     if task.answer == "number":
         return Prediction(example.id, _number(text))
     if task.answer == "choice":
-        if not (text.isascii() and text.isdigit() and int(text) < len(example.choices)):
+        is_number = text.isascii() and text.isdigit() and len(text) < _MAX_DIGITS
+        if not (is_number and int(text) < len(example.choices)):
             raise UsageError(
                 f"expected the index of a choice, 0 to {len(example.choices) - 1}, found {_shown(text)}"
             )

@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping, Set
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -32,9 +32,31 @@ from kgkit.types import Document, Mention
 
 log = logging.getLogger(__name__)
 
+MAX_TEXT: Final = 256 << 20
+"""Bytes of a text of a file of XML: its elements take twenty times as much memory."""
+
 POS: Final = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
 _SPACE: Final = re.compile(r"[ \t\r\n]+")  # of XML: a no-break space belongs to its token
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)(?=[%:])")
+
+
+class _WatchedStream:
+    """Bytes of an XML file, counted from the end of one text to that of the next."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._path, self.count = stream, path, 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to *size* bytes.
+
+        Raises:
+            SourceError: if there are too many for one text.
+        """
+        content = self._stream.read(size)
+        self.count += len(content)
+        if self.count > MAX_TEXT:
+            raise SourceError(f"more than {MAX_TEXT >> 20} MiB without the end of a <text>", path=self._path)
+        return content
 
 
 def read_documents(data: Path) -> Iterator[Document]:
@@ -48,13 +70,16 @@ def read_documents(data: Path) -> Iterator[Document]:
     Raises (when the first document is asked for, or later):
         NotThere: if there is no such file.
         SourceError: if the XML is malformed (an entity bomb counts as such),
-            is not of this format, or gives a text or its instances one id twice.
+            is not of this format, or gives a text or its instances one id twice, or has more than
+            `MAX_TEXT` bytes without the end of a text.
     """
     names: set[str] = set()
     with opened(data) as stream:
+        source = _WatchedStream(stream, data)
         try:
-            for _, element in ElementTree.iterparse(stream):
+            for _, element in ElementTree.iterparse(source):
                 if element.tag == "text":
+                    source.count = 0
                     document = _document(element, data)
                     element.clear()
                     if document.id in names:

@@ -65,6 +65,7 @@ def test_no_types_and_no_tags_are_answers_too(tmp_path):
         ("regression", "nan", "expected a number, found 'nan'"),
         ("choice", "2", "expected the index of a choice, 0 to 1, found '2'"),
         ("choice", "-1", "expected the index of a choice"),
+        ("choice", "9" * 5000, "expected the index of a choice, 0 to 1, found '999"),
         ("tagging", "O", "expected 2 tags, one for each token, found 1"),
         ("tagging", "O DRUG", "a tag is 'DRUG'; it is O, B-TYPE or I-TYPE"),
     ],

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation import Score, read_documents, read_gold, score, write_keys
+from kgkit.evaluation import Score, read_documents, read_gold, score, write_keys, wsd
 
 MINI = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus lang="en" source="mini">
@@ -190,6 +190,18 @@ def test_an_encoding_that_cannot_be_read_is_a_source_error(mini, encoding):
 def test_a_file_in_latin_1_that_says_so_is_read(mini):
     text = MINI.replace("𝒟", "D").replace("UTF-8", "ISO-8859-1")
     assert next(read_documents(mini(text.encode("latin-1")))).mentions[2].text == "Naïve"
+
+
+@pytest.mark.parametrize("bomb", ["a" * 400_000, "<corpus><text" + " " * 400_000, "<wf>a</wf>" * 40_000])
+def test_a_text_without_an_end_is_not_read_to_the_end_of_the_file(bomb, tmp_path, monkeypatch):
+    monkeypatch.setattr(wsd, "MAX_TEXT", 100_000)
+    path = tmp_path / "bomb.data.xml.gz"
+    path.write_bytes(gzip.compress(f"<corpus><text>{bomb}".encode()))
+    with pytest.raises(SourceError, match="more than 0 MiB without the end of a <text>"):
+        list(read_documents(path))
+    texts = "".join(f'<text id="d{number}">{" " * 50_000}</text>' for number in range(9))
+    path.write_bytes(gzip.compress(f"<corpus>{texts}</corpus>".encode()))
+    assert len(list(read_documents(path))) == 9
 
 
 def test_an_entity_bomb_does_not_go_off(mini):

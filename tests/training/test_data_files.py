@@ -1,11 +1,13 @@
 """The files that a folder of data stands for, and ids of a file that have to differ."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation.files import UniqueIds, create_temporary, lines, replace_file
+from kgkit.evaluation import files
+from kgkit.evaluation.files import UniqueIds, create_temporary, lines, read_content, replace_file
 from kgkit.training.methods import data_files
 
 
@@ -115,3 +117,18 @@ def test_a_temporary_file_is_never_written_over(tmp_path):
     (tmp_path / ".f").touch()
     with pytest.raises(FileExistsError):
         create_temporary(tmp_path / ".f", tmp_path / "f")
+
+
+def test_a_line_or_a_file_that_a_few_bytes_inflate_to_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "MAX_LINE", 1 << 20)
+    monkeypatch.setattr(files, "MAX_CONTENT", 2 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"a\n" + b"b" * ((1 << 20) - 1) + b"\n" + b"c" * (3 << 20)))
+    read = lines(path)
+    assert next(read) == (1, "a") and next(read) == (2, "b" * ((1 << 20) - 1))
+    with pytest.raises(SourceError, match=r"bomb\.gz:3: a line of more than 1 MiB"):
+        next(read)
+    with pytest.raises(SourceError, match="more than 2 MiB of a file that is read into memory"):
+        read_content(path)
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf[]"))
+    assert read_content(path) == b"[]"
