@@ -30,6 +30,7 @@ __all__ = ["WNLMFBuilder"]
 
 _AT_LINE: Final = re.compile(r" at line (\d+)")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz")
+_MAX_DIGITS: Final = 18  # of a verb frame's number: Python makes none of thousands
 
 Element = Mapping[str, Any]
 
@@ -321,7 +322,8 @@ class _Reading:
     def _frame(self, name: str) -> Any:
         """Return the text of a verb frame; a number where it is one, as in Princeton's files."""
         frame = unescape_text(self.frame_texts.get(name, name))
-        return int(frame) if frame.isdecimal() else frame
+        is_number = frame.isascii() and frame.isdecimal() and len(frame) < _MAX_DIGITS
+        return int(frame) if is_number else frame
 
 
 def _ours(lexicon: Element) -> bool:

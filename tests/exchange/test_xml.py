@@ -121,6 +121,12 @@ def test_a_sense_goes_by_its_sense_key_and_keeps_its_counts_examples_frames_and_
     assert goosey.attributes == {"rank": 1, "frames": ["Somebody is ----"], "marker": "a"}
 
 
+@pytest.mark.parametrize("frame", ["9" * 5000, "\u0661"])
+def test_a_verb_frame_that_is_no_number_of_princetons_stays_a_text(frame, tmp_path):
+    with imported(LMF.replace("Somebody is ----", frame), "wn-lmf", tmp_path, "tiny.xml") as kb:
+        assert kb["tiny-goosey-1"].attributes["frames"] == [frame]
+
+
 def test_relations_go_by_the_names_of_our_wordnet(tiny):
     assert set(facts(tiny)) == {
         ("goose%1:05:00::", "lemma_in_synset", "tiny-1-n"),
