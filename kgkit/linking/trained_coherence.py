@@ -30,7 +30,7 @@ from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, 
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores
 from kgkit.models.arrays import read_archive
-from kgkit.models.manifest import Temperature, checking_settings
+from kgkit.models.manifest import Temperature, checking_settings, damaged
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Matrix, Numbers
 
 if TYPE_CHECKING:
@@ -152,6 +152,8 @@ class TrainedCoherence:
                 for index in range(read.rounds)
             ]
             features, links = EntityFeatures(kb, read.features), LinkFeatures(kb, read.links)
+            if not all((members.deviation > 0).all() and members.direct.size for members in rounds):
+                raise damaged(folder, f"{FILE} has no networks, or deviations that are not above 0")
             opened = cls(features, links, rounds, nil=read.nil, temperature=read.temperature)
             opened(Document("", "", mentions=[]), [])  # the networks have to be as wide as the features
         return opened

@@ -545,3 +545,19 @@ def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(k
         (folder / MANIFEST).write_text(json.dumps(manifest | {"coherence": second | told}))
         with pytest.raises(DamagedModel, match=r"a setting in model\.json"):
             Linker.open(kb, model="settings")
+
+
+def test_a_second_stage_that_divides_by_nothing_or_has_no_network_is_told_when_it_is_opened(kb, data):
+    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
+    folder = train_linker(kb, "arrays", training)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    whole = dict(np.load(folder / FILE))
+    for name, wrong in (
+        ("deviation 0", whole["deviation 0"] * 0), ("deviation 1", -whole["deviation 1"]),
+        ("direct 0", whole["direct 0"][:0]),
+    ):  # fmt: skip
+        np.savez(folder / FILE, **{**whole, name: wrong})
+        sizes = manifest["sizes"] | {FILE: (folder / FILE).stat().st_size}
+        (folder / MANIFEST).write_text(json.dumps(manifest | {"sizes": sizes}))
+        with pytest.raises(DamagedModel, match=r"coherence\.npz has no networks, or deviations"):
+            Linker.open(kb, model="arrays", device="cpu")
