@@ -72,6 +72,9 @@ TEXTS: Final = "texts"
 """The folder, in that of a model of the type `full`, of the encoder of entities' texts; that of documents is
 in `ENCODER`."""
 
+MOST_HEADS: Final = 10_000
+"""More than any model has."""
+
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
 _TAU: Final = GlossConfig().temperature
 _HEADS: Final = 10_000  # more than any model has
@@ -135,7 +138,7 @@ class HeadScorer(Scorer):
         from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
         if manifest.build:
-            check_weights(manifest, folder)
+            check_weights(folder)
         scale = _read_scale(folder, portable=not manifest.build)
         with checking_settings(folder):
             count, share = (
@@ -153,7 +156,7 @@ class HeadScorer(Scorer):
                 raise ValueError(f"ridge is {share:g}")
             read = span_config(manifest)
         if missing := next(
-            (name for name in head_folders(min(count, _HEADS)) if not (folder / name).is_dir()), None
+            (name for name in head_folders(min(count, MOST_HEADS)) if not (folder / name).is_dir()), None
         ):
             raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {missing}")
         reader, texts = SpanReader(encoder, read), texts_with_neighbours(own_vectors, manifest, opening)

@@ -197,7 +197,7 @@ class RidgeScorer(Scorer):
         """
         from kgkit.embedding.partial import encoder_for
 
-        check_weights(manifest, folder)
+        check_weights(folder)
         vectors = linker_vectors(manifest, opening)
         own_vectors = texts_with_neighbours(vectors, manifest, opening)
         with checking_settings(folder):
@@ -284,13 +284,13 @@ class RidgeScorer(Scorer):
         return np.stack(terms, axis=1, dtype=np.float32)
 
 
-def check_weights(manifest: LinkerManifest, folder: Path) -> None:
+def check_weights(folder: Path) -> None:
     """Make sure that a model has weights of its own.
 
     Raises:
         DamagedModel: if it has none.
     """
-    if f"{WEIGHTS}.npy" not in manifest.sizes:
+    if not (folder / f"{WEIGHTS}.npy").is_file():
         raise damaged(folder, "it was trained before the weights of its scores were learnt and kept")
 
 

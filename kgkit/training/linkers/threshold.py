@@ -6,7 +6,7 @@ data, which neither the linker nor a tagger that was trained on the same files h
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -75,7 +75,7 @@ def choose_threshold(
 
 
 def plan_threshold(
-    plan: Plan,
+    begin: Callable[[], Plan],
     kb: "KnowledgeBase",
     name: str,
     training: LinkerTraining,
@@ -86,7 +86,8 @@ def plan_threshold(
     """Return the plan of a linker's training that chooses a threshold behind it.
 
     Args:
-        plan: plan without a threshold.
+        begin: function that reads the data, and returns the plan without a threshold; it is called when the
+            tagger is known to be one.
         kb: knowledge base that is linked to.
         name: name of the linker.
         training: settings, with a tagger.
@@ -95,10 +96,14 @@ def plan_threshold(
 
     Raises:
         UnknownName, NotThere: if there is no such tagger.
+        UsageError: if the model is none.
+        DamagedModel: if it cannot be read.
     """
     home = Home(kb.home.path.parents[1])
     digest = manifest_digest(training.mentions, home, "tagger")
     tagger_name = lasting_name(home, training.mentions)
+    tagger = MentionTagger.open(training.mentions, home=home, device=device)
+    plan = begin()
 
     def train(work: Path) -> Outcome:
         outcome = plan.train(work)
@@ -112,7 +117,6 @@ def plan_threshold(
             held_out = hold_out_each_tenth([*documents]).held_out
             if not held_out:
                 log.warning("%s has a threshold of 0: too few documents to hold some out of them", name)
-            tagger = MentionTagger.open(training.mentions, home=home, device=device)
             chosen = choose_threshold(Linker(kb, scorer=scorer, tagger=tagger), held_out, progress)
             scores = {
                 "linked_documents": float(chosen.score.documents),

@@ -91,10 +91,10 @@ def train_linker(
     check_not_replaced(home, name, [training.teacher, training.first, training.mentions])
 
     def prepare(_: ExitStack) -> Plan:
-        plan = _begin_of(training)(kb, name, training, device, progress)
+        begin = partial(_begin_of(training), kb, name, training, device, progress)
         if not training.mentions:
-            return plan
-        return plan_threshold(plan, kb, name, training, device=device, progress=progress)
+            return begin()
+        return plan_threshold(begin, kb, name, training, device=device, progress=progress)
 
     return run_job(
         LINKER, home, name, training, prepare,

@@ -1,6 +1,8 @@
 """A linker that links the names of a tagger: its threshold, its defaults, and the preset that trains both."""
 
 import json
+import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -13,12 +15,14 @@ from kgkit.errors import KgkitError, UnknownName, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
+from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.models import LinkDefaults, link_defaults
 from kgkit.linking.tagger import Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.news import USUAL_POPULARITY, is_trained, news_linker, news_tagger
 from kgkit.training.linkers.settings import LinkerTraining, command_of
 from kgkit.training.linkers.threshold import choose_threshold
@@ -141,6 +145,24 @@ def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):
     with pytest.raises(UsageError, match="the model names would replace the model names"):
         train_linker(kb, "names", news_linker(kb, (data,), "names"), device="cpu")
     assert find_trained(home, "names")
+
+
+@pytest.mark.parametrize("model_type", ["ridge", "head"])
+def test_types_that_have_learnt_weights_take_a_tagger_too(home, data, tagger_training, model_type, tmp_path):
+    shutil.copytree(home.path, tmp_path / "home")
+    training = LinkerTraining(
+        task="el", data=(data,), type=model_type, encoder=tagger_training.encoder, mentions="names",
+        reader=SpanConfig(size=16, context=2),
+        head=HeadConfig(width=16, epochs=1) if model_type == "head" else None,
+    )  # fmt: skip
+    with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
+        manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
+        assert (manifest.type, manifest.mentions) == (model_type, "names")
+        assert manifest.results["linked_documents"] == 2
+        # Before anything is read of the data, which are none here.
+        for other, problem in (("own", "finds no mentions"), ("nobody", "no tagger named 'nobody'")):
+            with pytest.raises(UsageError, match=problem):
+                train_linker(kb, "two", replace(training, mentions=other, data=(home.path,)), device="cpu")
 
 
 def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
