@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from kgkit.serving.answers import ErrorPage, problem_response
 from kgkit.serving.metrics import ServiceMetrics
@@ -94,6 +94,8 @@ class Guard:
                 await request.answer()
         except TimeoutError:
             await request.refuse(request.timeout_problem())
+        except ClientDisconnect:  # no failure of the service, and nobody to answer: counted with status 0
+            log.debug("a client left before its request was there")
         except Exception as error:  # noqa: BLE001 - no error ends a worker, and each is logged
             await request.refuse(problem_of(error, self.service.home), error)
         finally:

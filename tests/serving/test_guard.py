@@ -7,6 +7,7 @@ import time
 
 import pytest
 from prometheus_client import CollectorRegistry
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from kgkit.home import Home
@@ -255,10 +256,10 @@ class Exchange:
         return dict(self.messages[0]["headers"])
 
 
-def pass_through(app, exchange, **limits):
+def pass_through(app, exchange, metrics=None, **limits):
     """Let a request through the guard before *app*, and return it with its answer."""
     service = Service(ServiceSettings(limits=Limits(**limits)), Home.find("/nowhere"))
-    guard = Guard(app, service, ServiceMetrics(CollectorRegistry()))
+    guard = Guard(app, service, metrics or ServiceMetrics(CollectorRegistry()))
     asyncio.run(asyncio.wait_for(guard(exchange.scope, exchange.receive, exchange.send), 20))
     return exchange
 
@@ -307,6 +308,21 @@ def test_a_sender_that_is_too_slow_is_told_so():
     exchange = pass_through(read_all, Exchange(b"x", None, pause=0.01), seconds=1)
     assert exchange.status == 408
     assert 0.9 < time.monotonic() - begin < 10
+
+
+def test_a_client_that_goes_before_its_body_is_there_is_no_failure_of_the_service(caplog):
+    async def read_body(scope, receive, send):
+        await Request(scope, receive).body()
+
+    class Gone(Exchange):
+        async def receive(self):
+            return await super().receive() if self.read < len(self.parts) else {"type": "http.disconnect"}
+
+    metrics = ServiceMetrics(CollectorRegistry())
+    exchange = pass_through(read_body, Gone(b"x", None), metrics=metrics)
+    assert (exchange.messages, caplog.records) == ([], [])
+    [row] = [row for row in metrics.exposition().decode().splitlines() if row.startswith("kgkit_requests_to")]
+    assert 'status="500"' not in row
 
 
 def test_an_answer_that_takes_too_long_is_given_up():
