@@ -20,7 +20,6 @@ The head has fitted the texts that it learnt from; the cosine has fitted none.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,9 +33,6 @@ from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
 from kgkit.linking.gloss import GlossConfig
-from kgkit.linking.prior_features import RANKS, Ranks, candidate_features, prior_features
-from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights, queries
-from kgkit.linking.mention_vectors import hidden_of, queries, span_config
 from kgkit.linking.prior_features import (
     FEATURES,
     OF_PRIORS,
@@ -45,7 +41,7 @@ from kgkit.linking.prior_features import (
     candidate_features,
     prior_features,
 )
-from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights
+from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_weights, queries
 from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import LARGEST, check_numbers, read_array
@@ -77,7 +73,6 @@ MOST_HEADS: Final = 10_000
 
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
 _TAU: Final = GlossConfig().temperature
-_HEADS: Final = 10_000  # more than any model has
 
 
 class HeadScorer(Scorer):
@@ -149,12 +144,9 @@ class HeadScorer(Scorer):
             ranks = manifest.config["head"].get("ranks") or "listed"  # nor ranks
             if ranks not in RANKS:
                 raise ValueError(f"ranks is {ranks!r}")
-            if not 0 <= text_weight < inf:
-                raise ValueError(f"text_weight is {text_weight}")
+            if not (abs(share) <= LARGEST and 0 <= text_weight <= LARGEST):
+                raise ValueError(f"ridge is {share:g}, and text_weight {text_weight:g}")
             read = msgspec.convert(manifest.reader, SpanConfig)
-            if not abs(share) <= LARGEST:
-                raise ValueError(f"ridge is {share:g}")
-            read = span_config(manifest)
         if missing := next(
             (name for name in head_folders(min(count, MOST_HEADS)) if not (folder / name).is_dir()), None
         ):

@@ -23,9 +23,7 @@ from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
-from kgkit.linking.head import HeadScorer, texts_of
 from kgkit.linking.head import MOST_HEADS, HeadScorer, texts_of
-from kgkit.linking.mention_vectors import hidden_of
 from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
 from kgkit.linking.ridge import RidgeArrays, RidgeScorer
 from kgkit.linking.scoring import meanings
@@ -102,11 +100,9 @@ class HeadConfig:
     heads: int = 1
 
     def __post_init__(self) -> None:
-        check_range(self, "width", "epochs", "batch", "heads", least=1)
-        check_range(self, "ridge", "text_weight", "decay", "seed", least=0)
         check_range(self, "width", "epochs", "batch", least=1)
         check_range(self, "heads", least=1, most=MOST_HEADS)
-        check_range(self, "ridge", "decay", "seed", least=0)
+        check_range(self, "ridge", "text_weight", "decay", "seed", least=0)
         check_range(self, "lr", above=0)
         check_range(self, "dropout", least=0, below=1)
         check_seed(self.seed, self.heads)
