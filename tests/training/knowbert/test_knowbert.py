@@ -241,9 +241,9 @@ def of_mentions(folder):
 
 def told_of_hidden_words(monkeypatch):
     """Note of what perplexity is measured on: of each mention with a hidden piece whether it is masked."""
-    found, measure = [], hidden_words.perplexity
+    found, measure = [], hidden_words.score_passages
 
-    def perplexity(knowbert, reader, masking, passages, **others):
+    def score_passages(knowbert, reader, masking, passages, **others):
         def watched(text, generator):
             masked = masking(text, generator)
             hidden = masked.labels != NOTHING
@@ -258,7 +258,7 @@ def told_of_hidden_words(monkeypatch):
 
         return measure(knowbert, reader, watched, passages, **others)
 
-    monkeypatch.setattr(hidden_words, "perplexity", perplexity)
+    monkeypatch.setattr(hidden_words, "score_passages", score_passages)
     return found
 
 
