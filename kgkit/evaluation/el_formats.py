@@ -6,6 +6,7 @@
     aida       the columns of AIDA-CoNLL-YAGO                 kgkit.evaluation.el_aida
     nif        NIF 2.0 in Turtle or N-Triples                 kgkit.evaluation.nif
     docbin     spaCy's DocBin                                 kgkit.evaluation.doc_bin
+    linked     JSON lines with text and links or mentions     kgkit.evaluation.el_linked
 
 A file's first bytes tell its format. What cannot be read twice, a pipe, has the format `kgkit` unless it is
 named. A table has none of them, however it begins, unless it has the columns of AIDA.
@@ -23,13 +24,16 @@ from kgkit.evaluation.doc_bin import read_doc_bin
 from kgkit.evaluation.el_aida import DOCUMENT_START, read_aida
 from kgkit.evaluation.el_files import GoldDocument, Labelled, read_gold_documents, read_links
 from kgkit.evaluation.el_json import EntityField, read_elevant, read_kilt
+from kgkit.evaluation.el_linked import read_linked
 from kgkit.evaluation.files import opened
 from kgkit.evaluation.nif import read_nif
 
-GoldFormat = Literal["kgkit", "elevant", "kilt", "aida", "nif", "docbin"]
+GoldFormat = Literal["kgkit", "elevant", "kilt", "aida", "nif", "docbin", "linked"]
 """A format of data sets of entity linking."""
 
-GOLD_FORMATS: Final[tuple[GoldFormat, ...]] = ("kgkit", "elevant", "kilt", "aida", "nif", "docbin")
+GOLD_FORMATS: Final[tuple[GoldFormat, ...]] = (
+    "kgkit", "elevant", "kilt", "aida", "nif", "docbin", "linked",
+)  # fmt: skip
 """All of them."""
 
 _HEAD_BYTES: Final = 64 << 20  # of the first line: an article may be long, a book is not one line
@@ -39,6 +43,7 @@ _KEYS: Final[tuple[tuple[frozenset[str], GoldFormat], ...]] = (
     (frozenset({"tokens", "mentions"}), "kgkit"),
     (frozenset({"text", "labels"}), "elevant"),
     (frozenset({"input"}), "kilt"),
+    (frozenset({"text"}), "linked"),
 )
 
 
@@ -69,8 +74,8 @@ def gold_format(path: Path) -> GoldFormat:
     if start.lower().startswith(_TURTLE):
         return "nif"
     raise SourceError(
-        f"not recognised as a data set of entity linking ({', '.join(GOLD_FORMATS)}): name its format with "
-        "--format",
+        f"not recognised as a data set of entity linking ({', '.join(GOLD_FORMATS)}); `kgkit evaluate el "
+        "--format` reads a file as one of them",
         path=path, line=1, text=start,
     )  # fmt: skip
 
@@ -128,6 +133,7 @@ def read_gold_data(
         "aida": read_aida,
         "nif": partial(read_nif, prefix=prefix),
         "docbin": read_doc_bin,
+        "linked": read_linked,
     }
     yield from readers[name](path)
 

@@ -110,6 +110,17 @@ def test_columns_of_aida_are_read_whatever_the_name_of_their_file(evaluate, tmp_
         assert json_of(evaluate(path, "--json"))["sets"][0]["format"] == "aida"
 
 
+def test_what_linking_writes_is_gold_whose_shown_candidates_are_not_read(evaluate, toy_home, tmp_path):
+    text, links = tmp_path / "york.txt", tmp_path / "links.jsonl"
+    text.write_bytes("👩‍🚀 York\r\ngives Apple to York".encode())
+    done = run("link", text, "--model", "prior", "--nil", "--home", toy_home, "-o", links)
+    assert done.code == 0, done.err
+    [gold] = read_gold_data(links)
+    assert gold.gold and gold.candidates == [None] * len(gold.gold)
+    scored = json_of(evaluate(links, "--json", "--model", "prior"))
+    assert (scored["sets"][0]["format"], scored["together"]["micro"]["f1"]) == ("linked", 1.0)
+
+
 # -- measures
 
 

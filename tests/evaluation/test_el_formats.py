@@ -13,6 +13,7 @@ from kgkit.evaluation import GoldDocument, Labelled, read_gold_documents, write_
 from kgkit.evaluation.el_aida import read_aida
 from kgkit.evaluation.el_formats import GOLD_FORMATS, gold_format, read_gold_data, read_predictions
 from kgkit.evaluation.el_json import read_elevant, read_kilt
+from kgkit.evaluation.el_linked import read_linked
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
 from kgkit.evaluation.nif import write_nif
 
@@ -60,6 +61,10 @@ def put(tmp_path):
 
 def article(**changes):
     return {**ARTICLE, **changes}
+
+
+def row(start, end, entity="A", **fields):
+    return {"start": start, "end": end, "entity": entity, **fields}
 
 
 def label(start, end, entity="Q1", **fields):
@@ -318,6 +323,7 @@ def sources(tmp_path, put):
     return {
         "kgkit": own, "elevant": put([ARTICLE], "elevant"), "kilt": tmp_path / "river.kilt",
         "aida": put(rows, "rows"), "nif": tmp_path / "river.ttl",
+        "linked": put([{"id": 7, "text": TEXT, "mentions": [row(*label) for label in GOLD_ROWS]}], "linked"),
     }  # fmt: skip
 
 
@@ -370,6 +376,44 @@ def test_missing_files_and_unknown_formats_are_refused(tmp_path, put):
     with pytest.raises(UnknownName, match="format of data") as caught:
         [*read_gold_data(put(COLUMNS), "conll")]
     assert all(name in str(caught.value) for name in GOLD_FORMATS)
+
+
+# -- texts with links
+
+
+def test_mentions_of_a_text_count_code_points_and_may_have_candidates(put):
+    mentions = [
+        row(3, 7, "A", text="Java", type="LOC", candidates=["A", "B"], score=0.5), row(7, 9, None, type=None)
+    ]  # fmt: skip
+    [gold] = read_linked(put([{"doc_id": "d", "text": "👩‍🚀Java\r\n北京", "mentions": mentions[:1]}]))
+    assert (gold.document.id, gold.document.text) == ("d", "👩‍🚀Java\r\n北京")
+    assert (gold.gold, gold.types, gold.candidates) == ([Labelled(3, 7, "A")], ["LOC"], [("A", "B")])
+    [gold] = read_linked(put([{"text": "abcdefg北京", "mentions": mentions[1:]}]))
+    assert (gold.gold, gold.types, gold.candidates) == ([Labelled(7, 9, None)], [""], [None])
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"text": "ab"}, "expected `mentions` .* found neither"),
+        ({"text": "ab", "mentions": [], "links": []}, "found both"),
+        ({"text": "ab", "mentions": [{"start": 0, "end": 1}]}, "no text with links: .*`entity`"),
+        ({"text": "ab", "mentions": [row(0, 3)]}, "mention 1 spans 0 to 3"),
+        ({"text": "ab", "links": [row(0, 2, text="ac")]}, "mention 1 .* not 'ac'"),
+        ({"text": "ab", "links": [row(0, 1), row(0, 1, "B")]}, "mentions 1 and 2 have one span"),
+    ],
+)
+def test_a_text_whose_links_cannot_be_gold_is_refused_with_its_line(put, record, message):
+    path = put([{"text": "", "mentions": []}, record])
+    with pytest.raises(SourceError, match=f":2: .*{message}"):
+        [*read_linked(path)]
+
+
+def test_texts_without_an_id_are_numbered_by_line_and_ids_differ(put):
+    path = put([{"text": "a", "mentions": []}, {"text": "b", "links": []}])
+    assert [gold.document.id for gold in read_linked(path)] == ["1", "2"]
+    with pytest.raises(SourceError, match="two examples have the id 'x'"):
+        [*read_linked(put([{"id": "x", "text": "a", "mentions": []}] * 2))]
 
 
 # -- predictions

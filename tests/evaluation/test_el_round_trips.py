@@ -66,6 +66,21 @@ def write_elevant(path, documents):
     write_own(path, articles)
 
 
+def write_linked(path, documents):
+    """Write gold documents as texts with mentions."""
+    records = [
+        {
+            "id": gold.document.id,
+            "text": gold.document.text,
+            "mentions": [
+                {"start": label.start, "end": label.end, "entity": label.entity} for label in gold.gold
+            ],
+        }
+        for gold in documents
+    ]
+    write_own(path, records)
+
+
 def write_aida(path, documents):
     """Write gold documents in AIDA's columns."""
     rows = []
@@ -94,6 +109,7 @@ WRITERS = {
     "aida": write_aida,
     "nif": write_nif,
     "docbin": write_doc_bin,
+    "linked": write_linked,
 }
 
 

@@ -25,7 +25,7 @@ DataFormatOption = Annotated[
     typer.Option(
         "--format",
         metavar="FORMAT",
-        help="Format of the data: kgkit, elevant, kilt, aida, nif or docbin; by default as it begins.",
+        help="Format of the data: kgkit, elevant, kilt, aida, nif, docbin or linked; else as it begins.",
     ),
 ]
 LabelFieldOption = Annotated[
