@@ -31,7 +31,8 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.evaluation.el_files import GoldDocument, read_gold_documents
+from kgkit.evaluation.el_files import GoldDocument
+from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.files import lines, written
 from kgkit.types import Document
 
@@ -92,7 +93,7 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
             JSON lines overlap.
     """
     if not _JSON_LINES.isdisjoint(path_suffix.lower() for path_suffix in data.suffixes):
-        for gold in read_gold_documents(data):
+        for gold in read_gold_data(data):
             yield _names_of_mentions(gold, data)
     else:
         yield from read_column_names(data)

@@ -69,7 +69,7 @@ PopularityOption = Annotated[
 ]
 LinkerDataOption = Annotated[
     list[Path] | None,
-    repeated("--data", "FILE", "wsd: X.data.xml; el: JSON lines. May be compressed"),
+    repeated("--data", "FILE", "wsd: X.data.xml; el: any format of evaluate el. May be compressed"),
 ]
 SenseGoldOption = Annotated[
     list[Path] | None,

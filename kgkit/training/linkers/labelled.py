@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kgkit.building import text_lines
 from kgkit.candidates import Generator, longest, with_candidates
 from kgkit.errors import UsageError
-from kgkit.evaluation.el_files import read_gold_documents
+from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
 from kgkit.linking.scoring import Scorer, shares
@@ -196,10 +196,10 @@ def labelled_entities(
     Entities that *kb* does not have are counted by *missing*.
 
     Raises:
-        NotThere, SourceError: as `read_gold_documents` does.
+        NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
     entities = _Entities(kb, missing)
-    for labelled in read_gold_documents(data):
+    for labelled in read_gold_data(data):
         [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
             (mention.candidates or NO_CANDIDATES).ids == entities(title)
@@ -224,10 +224,10 @@ def labelled_spans(
         missing: counts entities that *kb* does not have.
 
     Raises:
-        NotThere, SourceError: as `read_gold_documents` does.
+        NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
     entities = _Entities(kb, missing)
-    for labelled in read_gold_documents(data):
+    for labelled in read_gold_data(data):
         document = structs.replace(
             labelled.document,
             mentions=[

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import structs
 
 from kgkit.evaluation.el import LinkScore, score_document
-from kgkit.evaluation.el_files import GoldDocument, Labelled, read_gold_documents
+from kgkit.evaluation.el_files import GoldDocument, Labelled
+from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
 from kgkit.linking.linker import Linker
 from kgkit.linking.mention_tagger import MentionTagger
@@ -113,7 +114,7 @@ def plan_threshold(
             fields["needs"] = structs.replace(fields["needs"], models=(tagger_name,))
             manifest = make_manifest(LINKER, name, **fields)
             scorer: Scorer = open_linker(staged, manifest, Opening(home=home, device=device, kb=kb))
-            documents = chain.from_iterable(map(read_gold_documents, training.data))
+            documents = chain.from_iterable(map(read_gold_data, training.data))
             held_out = hold_out_each_tenth([*documents]).held_out
             if not held_out:
                 log.warning("%s has a threshold of 0: too few documents to hold some out of them", name)

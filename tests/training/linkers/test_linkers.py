@@ -23,6 +23,7 @@ from kgkit.errors import (
     UnknownName,
     UsageError,
 )
+from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.mention_vectors import features
@@ -37,7 +38,13 @@ from kgkit.models.opening import Opening
 from kgkit.models.publishing import older
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.head import HeadConfig, labelled_sentences
-from kgkit.training.linkers.labelled import labelled_entities, labelled_examples, labelled_senses, letters
+from kgkit.training.linkers.labelled import (
+    labelled_entities,
+    labelled_examples,
+    labelled_senses,
+    labelled_spans,
+    letters,
+)
 from kgkit.training.linkers.means import LinkerData, TrainingSet, add_sums, fit_means, text_mean
 from kgkit.training.linkers.settings import LinkerTraining, command_of
 from kgkit.training.linkers.sources import sources_of
@@ -151,6 +158,27 @@ def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
     [one] = labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
+
+
+def test_entities_are_taught_from_every_format_that_is_evaluated(kb, tmp_path):
+    records = {
+        "kgkit": {
+            "doc_id": 1,
+            "tokens": ["the", "dog"],
+            "mentions": [{"start": 1, "end": 2, "entity": "dog.n.02"}],
+        },
+        "linked": {"text": "the dog", "mentions": [{"start": 4, "end": 7, "entity": "dog.n.02"}]},
+        "elevant": {"id": 1, "text": "the dog", "labels": [{"span": [4, 7], "entity_id": "dog.n.02"}]},
+    }
+    for name, record in records.items():
+        data = tmp_path / f"{name}.jsonl"
+        data.write_text(json.dumps(record))
+        for documents in (labelled_entities, labelled_spans):
+            [one] = documents(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
+            assert [mention.text for mention in one.document.mentions] == ["dog"], name
+            assert [right.tolist() for right in one.right] == [[False, True]], name
+        [named] = read_names(data)
+        assert [(word.start, word.end, word.type) for word in named.names] == [(4, 7, "NAME")], name
 
 
 # -- features ---------------------------------------------------------------
