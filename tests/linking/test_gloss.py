@@ -141,6 +141,16 @@ def test_entities_that_came_since_are_told_of(kb, tmp_path, caplog):
         assert "`kgkit embed pets --name text --update` gives them one" in caplog.text
 
 
+def test_edits_since_are_not_taken_for_new_entities(kb, tmp_path, caplog):
+    home = kb.home.path.parents[1]
+    kgkit.edit_kb("pets", [{"key": "nameless", "retire": True}], home=home)
+    with kgkit.open_kb("pets", home=home) as edited:
+        warn_of_missing(edited, edited.vectors("text"))
+    assert "pets has been added to or edited since its vectors text were made" in caplog.text
+    assert "entities have been added" not in caplog.text
+    assert "`kgkit embed pets --name text --update`" in caplog.text
+
+
 def test_vectors_of_another_width_are_refused(kb, tmp_path, encoder):
     class Wide:
         width, name = 7, "pets/wide"
