@@ -55,6 +55,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 }
 """Commands that people try, and what serves in their place."""
 
+_SYNONYMS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("remove", "delete", "del", "uninstall"), "rm"), "ls": "list",
+}  # fmt: skip
+"""Other words for commands of a group."""
+
 _NOTHING: Final[tuple[Any, ...]] = (None, [], ())
 _LEAST_OPTIONS: Final = 8
 """Number of options from which on the help has groups."""
@@ -131,6 +136,9 @@ class Group(TyperGroup):
         name = args[0]
         if not ctx.resilient_parsing and self.get_command(ctx, name) is None:
             root = ctx.find_root()
+            synonym = _SYNONYMS.get(name, "")
+            if self.get_command(ctx, synonym) is not None:
+                raise UsageError(f"no such command {name!r}: there is `{ctx.command_path} {synonym}`")
             groups = [
                 each for each in root.command.commands.values() if name in getattr(each, "commands", ())
             ]

@@ -195,6 +195,8 @@ def test_the_help_names_no_value_of_a_flag_and_puts_limit_where_it_belongs():
     [
         (["lnik"], "error: no such command 'lnik'. Did you mean 'link'?; see `kgkit --help`\n"),
         (["list"], "error: no such command 'list': there is `kgkit kb list` and `kgkit vectors list` and "),
+        (["models", "remove"], "error: no such command 'remove': there is `kgkit models rm`\n"),
+        (["kb", "ls"], "error: no such command 'ls': there is `kgkit kb list`\n"),
         (["linker"], "error: no such command 'linker': there is `kgkit train linker`\n"),
         (["kb", "search"], "error: no such command 'search': `kgkit candidates NAME` lists "),
         (["link", "--modle", "x"], "; see `kgkit link --help`\n"),
