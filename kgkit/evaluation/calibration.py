@@ -57,8 +57,8 @@ def best_temperature(scored: Scored, usual: float = 1.0) -> float:
     labelled = [(scores, right) for scores, right in scored if right.any() and len(right) > 1]
     if len(labelled) < _FEWEST:
         log.warning(
-            "%d held-out mentions are too few to calibrate scores with, %d are needed: they may be too high "
-            "or too low", len(labelled), _FEWEST,
+            "%d held-out mentions are too few to calibrate scores with, %d are needed (of several "
+            "candidates, one of them right): scores may be too high or too low", len(labelled), _FEWEST,
         )  # fmt: skip
         return usual
     low, high = np.log(1e-3), np.log(1e3)
