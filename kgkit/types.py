@@ -35,9 +35,9 @@ CANDIDATE: Final = np.dtype([("entity", "<u4"), ("sense", "<u4"), ("prior", "<f4
 Ids = NDArray[np.uint32]
 Priors = NDArray[np.float32]
 Matrix = NDArray[np.float32]
-"""Vectors, a row each, or one of them."""
+"""Vectors as rows, (N, D), or one, (D,)."""
 Numbers = NDArray[np.int64]
-"""Numbers of rows, positions, counts."""
+"""Row numbers, positions, counts."""
 Rows = NDArray[np.void]
 
 

@@ -21,6 +21,7 @@ class _Row(msgspec.Struct, frozen=True):
     """What is read of a line."""
 
     id: str
+    subject: str
     relation: str
     object: str
     rank: int
@@ -62,12 +63,15 @@ def write_cloze_predictions(
             file.write(msgspec.json.encode(row) + b"\n")
 
 
-def read_cloze_predictions(path: Path, questions: Sequence[ClozeQuestion]) -> list[ClozeGuess]:
+def read_cloze_predictions(
+    path: Path, questions: Sequence[ClozeQuestion], facts: Sequence[Fact]
+) -> list[ClozeGuess]:
     """Return the ranks of a file, without the likeliest words, in the order of its lines.
 
     Args:
         path: the file.
         questions: questions that may be answered; not all need be.
+        facts: facts that they are made of.
 
     Raises:
         NotThere: if there is no such file.
@@ -87,13 +91,16 @@ def read_cloze_predictions(path: Path, questions: Sequence[ClozeQuestion]) -> li
                 path=path, line=number, text=line,
             )  from None  # fmt: skip
         question = by_id.get(row.id)
-        if question is None or (question.relation, question.answer) != (row.relation, row.object):
-            asked = "no question has it" if question is None else f"it asks for {question.answer!r}"
+        asked = None if question is None else facts[question.fact]
+        own = row.subject, row.relation, row.object
+        if asked is None or (asked.subject, asked.relation, asked.object) != own:
+            what = "no question has it" if asked is None else f"it is {asked.object!r} of {asked.subject!r}"
             raise SourceError(
-                f"the id {abbreviate(repr(row.id))} of the object {abbreviate(repr(row.object))}: {asked}; "
-                "give predictions for the same facts",
+                f"the id {abbreviate(repr(row.id))} is the object {abbreviate(repr(row.object))} of "
+                f"{abbreviate(repr(row.subject))}: {what}; give predictions for the same facts",
                 path=path, line=number, text=line,
             )  # fmt: skip
+        assert question is not None
         if row.id in numbers:
             raise SourceError(
                 f"the question {row.id} has a prediction on line {numbers[row.id]} already: leave out one",

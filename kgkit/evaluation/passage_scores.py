@@ -2,15 +2,15 @@
 
 A line is a passage, as JSON: `set`, the name of its data; `passage`, its number there, from 1; `pieces`,
 masked word pieces; `correct`, those that are predicted right; `nats`, the sum of their negative
-log-likelihoods.
+log-likelihoods; `masks`, a digest of which pieces are masked.
 
     P  passages
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -32,6 +32,7 @@ class PassageScore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         pieces: masked word pieces.
         correct: how many of them are predicted right.
         nats: sum of their negative log-likelihoods.
+        masks: digest of which pieces are masked.
     """
 
     set: str
@@ -39,6 +40,19 @@ class PassageScore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pieces: int
     correct: int
     nats: float
+    masks: str
+
+
+class ScoredPassages(NamedTuple):
+    """Scores of passages.
+
+    Attributes:
+        columns: (P, 3) nats, correct and masked pieces.
+        masks: of each passage a digest of which pieces are masked.
+    """
+
+    columns: NDArray[np.float64]
+    masks: list[str]
 
 
 def perplexity_of(nats: float) -> float:
@@ -60,26 +74,27 @@ def accuracy_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     return accuracy
 
 
-def write_passage_scores(path: Path, sets: Iterable[tuple[str, NDArray[np.float64]]]) -> None:
+def write_passage_scores(path: Path, sets: Iterable[tuple[str, ScoredPassages]]) -> None:
     """Write a line for each passage.
 
     Args:
         path: the file.
-        sets: of each data set its name, and (P, 3) nats, correct and pieces of its passages.
+        sets: of each data set its name, and the scores of its passages.
 
     Raises:
         NotThere: if there is no folder to put the file in.
         OSError: if the disk refuses; an earlier file of that name is untouched.
     """
     with written(path) as file:
-        for name, columns in sets:
-            for number, (nats, correct, pieces) in enumerate(columns.tolist(), 1):
-                row = PassageScore(name, number, int(pieces), int(correct), nats)
+        for name, (columns, masks) in sets:
+            rows = zip(columns.tolist(), masks, strict=True)
+            for number, ((nats, correct, pieces), own) in enumerate(rows, 1):
+                row = PassageScore(name, number, int(pieces), int(correct), nats, own)
                 file.write(msgspec.json.encode(row) + b"\n")
 
 
-def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """Return the scores of the passages of each data set, (P, 3): nats, correct and pieces.
+def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, ScoredPassages]:
+    """Return the scores of the passages of each data set.
 
     Args:
         path: the file.
@@ -90,7 +105,7 @@ def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, NDArray[n
         SourceError: if it cannot be read, or a line is no score of a passage, of another set, or not of the
             passage that follows.
     """
-    rows: dict[str, list[tuple[float, int, int]]] = {name: [] for name in names}
+    rows: dict[str, list[PassageScore]] = {name: [] for name in names}
     decoder = msgspec.json.Decoder(PassageScore)
     for number, line in lines(path):
         try:
@@ -119,30 +134,34 @@ def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, NDArray[n
                 "scores of a passage",
                 path=path, line=number, text=line,
             )  # fmt: skip
-        own.append((score.nats, score.correct, score.pieces))
-    return {name: np.array(own, np.float64).reshape(-1, 3) for name, own in rows.items()}
+        own.append(score)
+    return {
+        name: ScoredPassages(
+            np.array([(row.nats, row.correct, row.pieces) for row in own], np.float64).reshape(-1, 3),
+            [row.masks for row in own],
+        )
+        for name, own in rows.items()
+    }
 
 
-def check_same_pieces(
-    path: Path, first: Mapping[str, NDArray[np.float64]], name: str, own: NDArray[np.float64]
-) -> None:
+def check_same_pieces(path: Path, name: str, first: ScoredPassages, masks: Sequence[str]) -> None:
     """Refuse scores of another model for other masked word pieces.
 
     Args:
         path: file of the other's scores.
-        first: the other's, (P, 3) by the name of the set.
-        name: name of a set.
-        own: (P, 3) of the model.
+        name: name of a data set.
+        first: the other's scores of it.
+        masks: digests of the passages that the model reads, (P,); empty strings where that is not known yet.
 
     Raises:
-        UsageError: if passages, or masked pieces of one, are more or fewer.
+        UsageError: if there are more or fewer passages, or other pieces are masked.
     """
-    same_size = len(first[name]) == len(own)
-    if same_size and (first[name][:, 2] == own[:, 2]).all():
-        return
-    other, pieces = int(first[name][:, 2].sum()), int(own[:, 2].sum())
-    raise UsageError(
-        f"{path} has scores of {len(first[name]):,} passages of {name} with {other:,} masked pieces, the "
-        f"model reads {len(own):,} with {pieces:,}: compare models with one tokenizer, trained for texts of "
-        "one size, on the same --data with the same --seed"
+    differ = len(first.masks) != len(masks) or any(
+        own and own != other for own, other in zip(masks, first.masks, strict=True)
     )
+    if differ:
+        raise UsageError(
+            f"{path} has scores of {len(first.masks):,} passages of {name}, the model reads "
+            f"{len(masks):,}, or other pieces are masked: compare models with one tokenizer, trained for "
+            "texts of one size, on the same --data with the same --seed"
+        )

@@ -67,6 +67,10 @@ class GlossConfig:
         convert_settings(self)
 
 
+TEMPERATURE: Final = GlossConfig().temperature
+"""τ in the scores of trained linkers that have the cosine in them: another one would change saved models."""
+
+
 def gloss_config(model: str) -> GlossConfig:
     """Return the settings of the model `gloss`, or of `tempered-gloss`, whose τ and κ semeval2007 chose.
 
@@ -188,7 +192,7 @@ class GlossScorer(Scorer):
         return score, prior, context
 
 
-def text_cosines(mention: Scores, texts: Matrix) -> Scores:
+def text_cosines(mention: Matrix, texts: Matrix) -> Scores:
     """Return the cosines (C,) of a mention (D,) with the texts (C, D) of its candidates.
 
     A candidate without a text, a row of zeros, has the mean of the others; 0 if none has a text.

@@ -32,7 +32,8 @@ from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
-from kgkit.linking.gloss import GlossConfig
+from kgkit.linking.gloss import TEMPERATURE
+from kgkit.linking.neighbour_texts import own_width
 from kgkit.linking.prior_features import (
     FEATURES,
     OF_PRIORS,
@@ -72,7 +73,6 @@ MOST_HEADS: Final = 10_000
 """More than any model has."""
 
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
-_TAU: Final = GlossConfig().temperature
 
 
 class HeadScorer(Scorer):
@@ -86,7 +86,8 @@ class HeadScorer(Scorer):
         scale: (2, F) float32, mean and deviation of the features in training.
         ranks: what ranks candidates that are level.
         share: w, how much the score of the means, s, counts.
-        text_weight: u, how much the cosine with an entity's text counts; for a head without means.
+        text_weight: u, how much the cosine of a mention, as the first layer has it, with an entity's text
+            counts; for a head without means.
         temperature, name: as `RidgeScorer` takes them.
     """
 
@@ -140,7 +141,7 @@ class HeadScorer(Scorer):
                 int(manifest.config["head"].get("heads", 1)),
                 float(manifest.config["head"]["ridge"]),
             )
-            text_weight = float(manifest.config["head"].get("text_weight") or 0.0)  # 0.2.0 has none,
+            text_weight = float(manifest.config["head"].get("text_weight") or 0.0)  # older models have none,
             ranks = manifest.config["head"].get("ranks") or "listed"  # nor ranks
             if ranks not in RANKS:
                 raise ValueError(f"ranks is {ranks!r}")
@@ -247,7 +248,7 @@ class HeadScorer(Scorer):
                 each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
                 together = each.mean(0)
                 if self.text_weight:
-                    together = together + self.text_weight / _TAU * self._text_cosines(inputs)
+                    together = together + self.text_weight / TEMPERATURE * self._text_cosines(inputs)
             scores = together.cpu().numpy()
             for b, sentence in enumerate(part):
                 for m, (row, ids) in enumerate(zip(sentence.rows.tolist(), sentence.ids, strict=True)):
@@ -258,9 +259,8 @@ class HeadScorer(Scorer):
         """Return (B, M, C) cosines of mentions with the texts of candidates, as `gloss` has them."""
         from torch.nn.functional import normalize
 
-        width = self.reader.encoder.width
-        texts = inputs.vectors[..., :width]  # those of neighbours are behind it
-        mentions = normalize(inputs.hidden[..., :width], dim=-1)
+        width = own_width(self.vectors)
+        texts, mentions = inputs.vectors[..., :width], normalize(inputs.hidden[..., :width], dim=-1)
         lengths = texts.norm(dim=-1)
         cosines = (texts @ mentions[..., None])[..., 0] / lengths.clamp(min=1e-12)
         has_text = (lengths > 0) & inputs.candidates

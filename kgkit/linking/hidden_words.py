@@ -7,6 +7,7 @@ Departures:
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.passage_scores import perplexity_of
+from kgkit.evaluation.passage_scores import ScoredPassages, perplexity_of
 from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, HiddenPieces, MaskedText, Masking, logits_of, pad_labels
 from kgkit.inputs.passages import Passage
@@ -84,8 +85,8 @@ def score_passages(
     size: int = 32,
     seed: int = 0,
     progress: Progress | None = None,
-) -> NDArray[np.float64]:
-    """Return how well a model predicts masked pieces: (P, 3) nats, correct and masked pieces of P passages.
+) -> ScoredPassages:
+    """Return how well a model predicts the masked pieces of passages.
 
     What is hidden follows from the seed and from the passages, whatever model is asked and however many are
     read at once, as long as its tokenizer is the same, and the size of its texts, which makes the passages.
@@ -105,6 +106,8 @@ def score_passages(
     if not passages:
         raise UsageError("there are no passages to guess words of")
 
+    masks: list[str] = []
+
     def predict() -> Iterator[HiddenPieces]:
         """Yield the predictions of each batch."""
         for begin in range(0, len(passages), size):
@@ -113,11 +116,12 @@ def score_passages(
                 masking(text, np.random.default_rng([seed, index]))
                 for index, text in enumerate(reader(passage.texts for passage in part), begin)
             ]
+            masks.extend(blake2b(text.labels.tobytes(), digest_size=8).hexdigest() for text in masked)
             yield predict_hidden(knowbert, reader, masked)
             if progress is not None:
                 progress("scoring", min(begin + size, len(passages)), len(passages))
 
-    return _text_columns(predict())
+    return ScoredPassages(_text_columns(predict()), masks)
 
 
 def perplexity(
@@ -136,7 +140,7 @@ def perplexity(
         UsageError: if there are no passages.
     """
     return Perplexity.of(
-        score_passages(knowbert, reader, masking, passages, size=size, seed=seed, progress=progress)
+        score_passages(knowbert, reader, masking, passages, size=size, seed=seed, progress=progress).columns
     )
 
 
@@ -145,10 +149,10 @@ def _text_columns(predicted: Iterable[HiddenPieces]) -> NDArray[np.float64]:
     """Return (P, 3): of each text of the batches the nats of its masked pieces, those correct, and all."""
     columns = []
     for logits, gold, counts in predicted:
-        nats = functional.cross_entropy(logits, gold, reduction="none").double()
-        values = torch.stack([nats, logits.argmax(-1) == gold, torch.ones_like(nats)], 1)  # (N, 3)
+        nats = functional.cross_entropy(logits, gold, reduction="none")
+        values = torch.stack([nats, logits.argmax(-1) == gold, torch.ones_like(nats)], 1).cpu()  # (N, 3)
         sums = np.zeros((len(counts), 3))
-        np.add.at(sums, np.repeat(np.arange(len(counts)), counts), values.cpu().numpy())
+        np.add.at(sums, np.repeat(np.arange(len(counts)), counts), values.double().numpy())
         columns.append(sums)
     return np.concatenate(columns)
 

@@ -131,7 +131,13 @@ def check_relations(kb: "KnowledgeBase", relations: Sequence[str]) -> None:
 
 def own_texts(texts: Matrix, vectors: VectorRows) -> Matrix:
     """Return the part of rows (…, (1 + K) · D) that is of the entities' own texts, (…, D)."""
-    return texts[..., : getattr(vectors, "own_width", vectors.width)]
+    return texts[..., : own_width(vectors)]
+
+
+def own_width(vectors: VectorRows) -> int:
+    """Return D, the width of an entity's own text among what stands in a row."""
+    width: int = getattr(vectors, "own_width", vectors.width)
+    return width
 
 
 def with_neighbours(kb: "KnowledgeBase", vectors: VectorRows, relations: Sequence[str]) -> VectorRows:

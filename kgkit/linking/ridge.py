@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.spans import parts_of
-from kgkit.linking.gloss import GlossConfig, evenness, text_cosines
+from kgkit.linking.gloss import TEMPERATURE, evenness, text_cosines
 from kgkit.linking.neighbour_texts import own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
@@ -67,7 +67,6 @@ START: Final = (1.0, 0.0, 4.0, 0.0)
 YIELDING_START: Final = (*START, 0.0)
 """The same and ε, for a prior that yields."""
 
-_TAU: Final = GlossConfig().temperature
 _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
 
 
@@ -273,7 +272,7 @@ class RidgeScorer(Scorer):
         has_text = np.linalg.norm(own, axis=1) > 0
         fit = text_cosines(mention_vector_of(query, arrays.mean)[: own.shape[1]], own)  # cos(v₁, g)
         prior = np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
-        gloss = prior + fit / _TAU
+        gloss = prior + fit / TEMPERATURE
         own_meanings = meanings(candidates)
         index, is_meaning = match_sorted(arrays.meanings, own_meanings)
         like_text = centred_cosines(query, map_texts(texts, arrays.gloss_mean, arrays.weight), has_text)

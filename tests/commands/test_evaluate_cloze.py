@@ -258,7 +258,7 @@ def test_predictions_for_other_facts_are_refused_before_anything_is_asked(home, 
     assert cloze(home, *files, "--encoder", folder, "--predictions", plain).code == 0
     plain.write_text(plain.read_text().replace('"fruit"', '"stone"'))
     done = cloze(home, *files, "--encoder", folder, "--versus", plain)
-    assert (done.code, done.out) == (1, "") and "it asks for 'fruit'" in done.err
+    assert (done.code, done.out) == (1, "") and "it is 'fruit' of 'big dog'" in done.err
 
 
 def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files, tmp_path):

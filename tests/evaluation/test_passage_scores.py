@@ -8,6 +8,7 @@ import pytest
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.passage_scores import (
+    ScoredPassages,
     accuracy_of_sums,
     check_same_pieces,
     perplexity_of_sums,
@@ -16,6 +17,7 @@ from kgkit.evaluation.passage_scores import (
 )
 
 COLUMNS = np.array([[math.log(4), 1, 2], [2 * math.log(2), 0, 1]])  # nats, correct, pieces
+SCORED = ScoredPassages(COLUMNS, ["01", "02"])
 
 
 def test_perplexity_and_accuracy_are_of_all_pieces_together():
@@ -27,12 +29,13 @@ def test_perplexity_and_accuracy_are_of_all_pieces_together():
 
 def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "scores.jsonl.gz"
-    write_passage_scores(path, [("a", COLUMNS), ("b", COLUMNS[:1])])
+    write_passage_scores(path, [("a", SCORED), ("b", ScoredPassages(COLUMNS[:1], ["03"]))])
     read = read_passage_scores(path, ["b", "a"])
-    assert np.array_equal(read["a"], COLUMNS) and np.array_equal(read["b"], COLUMNS[:1])
+    assert np.array_equal(read["a"].columns, COLUMNS) and np.array_equal(read["b"].columns, COLUMNS[:1])
+    assert (read["a"].masks, read["b"].masks) == (["01", "02"], ["03"])
 
 
-LINE = {"set": "a", "passage": 1, "pieces": 2, "correct": 1, "nats": 1.5}
+LINE = {"set": "a", "passage": 1, "pieces": 2, "correct": 1, "nats": 1.5, "masks": "01"}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,8 @@ def test_what_is_no_score_is_refused_with_its_line(tmp_path, line, problem):
 
 
 def test_scores_of_other_masked_pieces_are_refused(tmp_path):
-    check_same_pieces(tmp_path, {"a": COLUMNS}, "a", COLUMNS * [2, 0, 1])
-    for other in (COLUMNS[:1], COLUMNS[::-1], np.zeros((0, 3))):
+    for masks in (["01", "02"], ["", ""]):
+        check_same_pieces(tmp_path, "a", SCORED, masks)
+    for masks in (["01"], ["02", "01"], ["", "", ""], []):
         with pytest.raises(UsageError, match="compare models with one tokenizer"):
-            check_same_pieces(tmp_path, {"a": other}, "a", COLUMNS)
+            check_same_pieces(tmp_path, "a", SCORED, masks)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kgkit.linking.gloss import text_cosines
 from kgkit.types import CANDIDATE, Candidates, Document, Mention
 
 torch = pytest.importorskip("torch")
@@ -115,6 +116,23 @@ def test_the_text_of_an_entity_counts_beside_the_score_of_the_head(scorer, monke
     apart = [score for one in DOCUMENTS for score in scorer([one])[0]]
     for score, expected in zip(together, apart, strict=True):
         np.testing.assert_allclose(score, expected, atol=1e-6)
+
+
+def test_cosines_are_those_of_gloss_with_missing_texts_layers_and_neighbours(scorer, monkeypatch):
+    """Two layers are read, texts of neighbours stand behind those of entities, and some have no text."""
+    from kgkit.heads.entity_linker import LinkerInputs
+
+    generator = np.random.default_rng(3)
+    hidden = generator.normal(size=(1, 3, 2 * WIDTH)).astype(np.float32)
+    texts = generator.normal(size=(1, 3, 4, 2 * WIDTH)).astype(np.float32)
+    texts[0, 0, 1, :WIDTH] = texts[0, 1, :3, :WIDTH] = 0
+    candidates = np.array([[[True] * 4, [True] * 3 + [False], [False] * 4]])
+    inputs = LinkerInputs(*map(torch.from_numpy, (hidden, hidden, hidden, texts, hidden, candidates)))
+    monkeypatch.setattr(scorer.vectors, "own_width", WIDTH, raising=False)
+    cosines = scorer._text_cosines(inputs).numpy()
+    for m, count in enumerate((4, 3, 0)):
+        expected = text_cosines(hidden[0, m, :WIDTH], texts[0, m, :count, :WIDTH])
+        np.testing.assert_allclose(cosines[0, m, :count], expected, atol=1e-6)
 
 
 def test_documents_without_mentions_have_no_scores(scorer):

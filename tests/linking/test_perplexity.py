@@ -136,6 +136,16 @@ def test_the_command_compares_passages_with_those_of_another_model(score, encode
     ]  # fmt: skip
 
 
+def test_the_command_refuses_scores_of_another_seed_and_keeps_its_own(score, command, tmp_path):
+    path, kept = tmp_path / "control.jsonl", tmp_path / "kept.jsonl"
+    score(0.0)
+    assert command("--predictions", path, "--seed", 3).code == 0
+    done = command("--versus", path, "--predictions", kept)
+    assert (done.code, done.out) == (2, "") and "other pieces are masked" in done.err
+    assert len(kept.read_text().splitlines()) == 2
+    assert command("--versus", path, "--seed", 3).code == 0
+
+
 def test_the_command_refuses_scores_of_other_passages(score, command, tmp_path):
     path = tmp_path / "control.jsonl"
     score(0.0)

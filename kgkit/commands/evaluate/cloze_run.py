@@ -134,7 +134,7 @@ def score_by_hits(
     from kgkit.methods.cloze import cloze_guesses
 
     facts_by_filter = filtered(facts, names)
-    others = None if versus is None else read_cloze_predictions(versus, questions.instances)
+    others = None if versus is None else read_cloze_predictions(versus, questions.instances, facts)
     with messages.progress(f"asking {model.name}") as tell:
         guesses = cloze_guesses(
             model, questions.instances, size=batch,

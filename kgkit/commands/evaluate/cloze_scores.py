@@ -1,4 +1,4 @@
-"""What `kgkit evaluate cloze` writes: a table of Hits@k, JSON with the whole curve, each guess."""
+"""What `kgkit evaluate cloze` writes: a table of Hits@k, JSON with the whole curve."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final

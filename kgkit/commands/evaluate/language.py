@@ -1,6 +1,6 @@
 """`kgkit evaluate ppl`: score a language model on predicting words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.evaluate.sets import check_sets, set_names, write_scores
-from kgkit.commands.evaluate.versus import SCORE_HEADINGS, VersusOption, compare_columns
+from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kgkit.evaluation.passage_scores import ScoredPassages
     from kgkit.home import Home
     from kgkit.linking.knowbert import TrainedKnowBert
     from kgkit.linking.word_models import WordModel, WordPerplexity
@@ -176,10 +177,9 @@ def _score_pieces(
     from kgkit.models.registering import trained_model_name
 
     names = set_names(data, ".txt")
-    compared = None if versus is None else read_passage_scores(versus, names)
+    compared = {} if versus is None else read_passage_scores(versus, names)
     scores: list[tuple[str, Perplexity]] = []
-    columns: list[tuple[str, NDArray[np.float64]]] = []
-    differences: dict[str, dict[str, Any]] = {}
+    scored: dict[str, ScoredPassages] = {}
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
         seeds=[seed], config={"model": model, "blind": blind},
@@ -194,24 +194,28 @@ def _score_pieces(
         for name, path in zip(names, data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
 
+            if versus is not None:  # before anything is computed
+                check_same_pieces(versus, name, compared[name], [""] * len(passages))
+
             def show(_: str, count: int, total: int, name: str = name) -> None:
                 tell(f"{name}, {count:,} of {total:,}", count, total)
 
-            own = score_passages(
+            own = scored[name] = score_passages(
                 trained.knowbert, reader, masking, passages, size=batch, seed=seed, progress=show
             )
-            result = Perplexity.of(own)
+            result = Perplexity.of(own.columns)
             if not isfinite(result.perplexity):
                 raise broken_weights(model, f"gives hidden words the perplexity {result.perplexity}")
             scores.append((name, result))
-            columns.append((name, own))
-            if compared is not None and versus is not None:
-                check_same_pieces(versus, compared, name, own)
-                differences[name] = _compare_passages(compared[name], own)
             record.score("ppl", name, "perplexity", result.perplexity, result.pieces)
             record.score("ppl", name, "accuracy", result.accuracy, result.pieces)
     if predictions is not None:
-        write_passage_scores(predictions, columns)
+        write_passage_scores(predictions, scored.items())
+    differences: dict[str, dict[str, Any]] = {}
+    for name, first in compared.items():
+        assert versus is not None
+        check_same_pieces(versus, name, first, scored[name].masks)
+        differences[name] = _compare_passages(first.columns, scored[name].columns)
     if as_json:
         sets = [
             {"name": name, "data": str(path), **result._asdict(),
@@ -227,7 +231,7 @@ def _score_pieces(
     write_scores([], ["pieces", "perplexity", "accuracy"], rows)
     if differences:
         write_line()
-        _write_compared(differences)
+        write_compared(differences, plain=("perplexity",))
 
 
 def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]") -> dict[str, Any]:
@@ -242,24 +246,6 @@ def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]")
     return compare_columns(
         ScoreColumns("perplexity", both, perplexity_of_sums, Interval(1, inf))
     ) | compare_columns(ScoreColumns("accuracy", both, accuracy_of_sums))
-
-
-def _write_compared(differences: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
-    """Write a table of how scores differ; accuracy in hundredths."""
-    rows = []
-    for name, compared in differences.items():
-        lines = []
-        for metric, own in compared.items():
-            scale, digits = (1, 3) if metric == "perplexity" else (100, 2)
-
-            def shown(value: float, scale: int = scale, digits: int = digits) -> str:
-                return f"{scale * value:.{digits}f}"
-
-            figures = [shown(own[key]) for key in ("versus", "score", "difference")]
-            interval = " to ".join(map(shown, own["interval"]))
-            lines.append((metric, *figures, interval, f"{own['p']:.4f}"))
-        rows.append((name, lines))
-    write_scores(["metric"], SCORE_HEADINGS, rows)
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":

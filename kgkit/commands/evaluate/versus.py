@@ -1,6 +1,6 @@
 """`--versus`: a model beside another system, by a paired test over the same documents or instances."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -80,10 +80,14 @@ def compare_systems(
     return compared
 
 
-def versus_row(compared: Mapping[str, Any]) -> list[str]:
-    """Return a row of the table: both scores in hundredths, their difference, its interval, and p."""
-    shares = percents(compared["versus"], compared["score"], compared["difference"])
-    return [*shares, " to ".join(percents(*compared["interval"])), f"{compared['p']:.4f}"]
+def versus_row(compared: Mapping[str, Any], *, plain: bool = False) -> list[str]:
+    """Return a row of the table: both scores in hundredths, their difference, its interval, and p.
+
+    *plain* scores, such as a perplexity, are not shares: they stand as they are.
+    """
+    shown = (lambda *scores: [f"{score:.3f}" for score in scores]) if plain else percents
+    scores = shown(compared["versus"], compared["score"], compared["difference"])
+    return [*scores, " to ".join(shown(*compared["interval"])), f"{compared['p']:.4f}"]
 
 
 def compare_columns(scores: "ScoreColumns") -> dict[str, Any]:
@@ -100,10 +104,21 @@ def compare_columns(scores: "ScoreColumns") -> dict[str, Any]:
     return compare_systems(versus, own, ratios, {scores.metric: 0}, scores.bounds)
 
 
-def write_compared(sets: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write a table of how the scores of data sets differ, as `compare_columns` has them, by set."""
+def write_compared(sets: Mapping[str, Mapping[str, Any]], plain: Collection[str] = ()) -> None:
+    """Write a table of how the scores of data sets differ, as `compare_columns` has them, by set.
+
+    Args:
+        sets: differences by set, then by the name of the score.
+        plain: names of the scores that are no shares.
+    """
     rows = (
-        (name, [(metric.replace("_", " "), *versus_row(own)) for metric, own in compared.items()])
+        (
+            name,
+            [
+                (metric.replace("_", " "), *versus_row(own, plain=metric in plain))
+                for metric, own in compared.items()
+            ],
+        )
         for name, compared in sets.items()
     )
     write_scores(["metric"], SCORE_HEADINGS, rows)

@@ -110,6 +110,8 @@ class HeadConfig:
             raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
         if self.ranks not in (None, *RANKS):
             raise UsageError(f"ranks is {self.ranks!r}; it is {' or '.join(map(repr, RANKS))}")
+        if self.text_weight and (self.portable is None or self.control):
+            raise UsageError("text_weight is for portable heads that are no control: leave it out")
         convert_settings(self)
 
     def for_task(self, task: str) -> "HeadConfig":
@@ -129,7 +131,7 @@ class TrainedHead(NamedTuple):
         arrays: means and counts of all training documents; None for a portable head.
         heads: KnowBert's linkers, in evaluation mode.
         scale: (2, F) mean and deviation of the features.
-        temperature: T, chosen on held-out documents.
+        temperature: T, chosen on held-out documents, for the scores of the head alone.
         results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
         vectors: vectors of the entities' texts, of a fine-tuned linker; None: those it was trained over.

@@ -1,4 +1,4 @@
-"""What a linker is trained on, and how: the settings, and the documents that they name."""
+"""What a linker is trained on, and how: its settings."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,9 +19,7 @@ from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.training.data import Item
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.labelled import (
-    CandidateSource,
-)
+from kgkit.training.linkers.labelled import CandidateSource
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder

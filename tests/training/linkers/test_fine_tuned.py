@@ -305,9 +305,12 @@ def test_cosines_with_texts_count_beside_a_portable_head_alone(kb, corpus):
     assert [head.for_task(task).text_weight for task in ("wsd", "el", "text")] == [0.6, 0, 0]
     assert replace(head, text_weight=2).for_task("el").text_weight == 2
     for other in (HeadConfig(), HeadConfig(portable="kb", control=True)):
-        assert replace(other, text_weight=2).for_task("wsd").text_weight == 0
+        assert other.for_task("wsd").text_weight == 0
+        with pytest.raises(UsageError, match="text_weight is for portable heads that are no control"):
+            replace(other, text_weight=2)
     for control, weight in ((True, 0.0), (False, 3.0)):
-        where = train_linker(kb, "light", portable(corpus, control=control, text_weight=3.0), device="cpu")
+        own = portable(corpus, control=control, text_weight=weight)
+        where = train_linker(kb, "light", own, device="cpu")
         assert LINKER.read(where).config["head"]["text_weight"] == weight
         linker = Linker.open(kb, model="light", device="cpu")
         assert linker.scorer.text_weight == weight
