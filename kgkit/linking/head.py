@@ -296,14 +296,14 @@ def _read_scale(folder: Path, *, portable: bool) -> Matrix:
     """Return mean and deviation, (2, F), of the features of the heads in *folder*.
 
     Raises:
-        DamagedModel: if they are not of as many features as such a head is told, or nothing can be divided by
+        DamagedModel: if they are not of as many features as such a head has, or nothing can be divided by
             a deviation.
     """
     scale: Matrix = np.array(read_array(folder / SCALE))
     most = len(OF_PRIORS if portable else FEATURES)  # without a build the features are those of priors, all
     if scale.ndim != 2 or len(scale) != 2 or not (most if portable else 1) <= scale.shape[1] <= most:
-        told = "a portable head is told" if portable else "a head is told, at most"
-        raise damaged(folder, f"{SCALE} has the shape {scale.shape}, and {told} {most} features")
+        expected = "a portable head has" if portable else "a head has, at most"
+        raise damaged(folder, f"{SCALE} has the shape {scale.shape}, and {expected} {most} features")
     check_numbers(folder, SCALE, scale)
     if not (scale[1] > 0).all():
         raise damaged(folder, f"{SCALE} has deviations that are not above 0")
