@@ -72,6 +72,13 @@ class Archive:
         content = msgspec.json.decode(self.files[f"{title.replace(':', '/')}/{path}"])
         self.set_file(title, path, msgspec.json.encode({**content, **fields}))
 
+    def set_data(self, title: str, content: bytes) -> None:
+        """Give a knowledge base another data.mdb, with the checksums of its files and its own build name."""
+        manifest = msgspec.json.decode(self.files[f"{title.replace(':', '/')}/manifest.json"])
+        sums = {**manifest["sha256"], "data.mdb": hashlib.sha256(content).hexdigest()}
+        self.edit_json(title, "manifest.json", sha256=sums)
+        self.set_file(title, "data.mdb", content)
+
     def names(self) -> list[str]:
         """Return the names of the members as the manifest orders them."""
         return [

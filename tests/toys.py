@@ -15,6 +15,7 @@ as a dump's links may come before its pages. What it has of everything:
 """
 
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -151,3 +152,18 @@ def listing(folder: Path) -> dict[str, tuple[int, int]]:
         str(path.relative_to(folder)): (path.lstat().st_size, path.lstat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
     }
+
+
+def crafted_data(data: bytes) -> bytes:
+    """Return a `data.mdb` like *data*, of which the first table's root lies behind the end of the file.
+
+    Reading that table ends the process by SIGBUS.
+    """
+    crafted = bytearray(data)
+    meta = max((0, 4096), key=lambda page: struct.unpack_from("<Q", data, page + 16 + 128))  # by transaction
+    main = 4096 * struct.unpack_from("<Q", data, meta + 16 + 24 + 48 + 40)[0]
+    node = main + struct.unpack_from("<H", data, main + 16)[0]
+    (key_length,) = struct.unpack_from("<H", data, node + 6)
+    struct.pack_into("<Q", crafted, node + 8 + key_length + 40, 1 << 10)  # its root, and the last page:
+    struct.pack_into("<Q", crafted, meta + 16 + 120, 1 << 11)
+    return bytes(crafted)

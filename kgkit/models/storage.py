@@ -5,6 +5,7 @@ folders that a killed process was writing or removing. What another process work
 """
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -102,6 +103,13 @@ def remove_leftover(leftover: Leftover) -> bool:
     except (TimeoutError, KBBusy):
         return False
     return not leftover.path.exists()
+
+
+def sweep_unpacking(home: Home) -> None:
+    """Remove what killed processes left of packs in a home, but for what a process is unpacking."""
+    for path in home.path.glob(f"{UNPACKING}*"):
+        with suppress(OSError), lock_folder(path, 0):  # locked, or of another user
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _candidates(home: Home) -> Iterator[Leftover]:

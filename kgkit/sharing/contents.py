@@ -15,6 +15,7 @@ from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import ModelManifest, decode_manifest, read_header
 from kgkit.models.verifying import verify_model
 from kgkit.sharing.layout import PackItem
+from kgkit.store.child import table_problems
 from kgkit.store.layout import (
     DATA,
     MANIFEST,
@@ -63,13 +64,18 @@ def check_declared(item: PackItem, folder: Path) -> None:
 
 
 def check_content(item: PackItem, folder: Path) -> Described:
-    """Return what something says of itself, all of whose files are there; their headers are read.
+    """Return what something says of itself, all of whose files are there and have their checksums.
+
+    The tables of a knowledge base are read as `kgkit kb verify` reads them: the name of a build is made from
+    their digests, which are compared with the content.
 
     Raises:
         DamagedPack: if something in it cannot be used.
     """
     try:
         if item.kind == "kb":
+            if problems := table_problems(folder):
+                raise DamagedPack(f"{item.title} is damaged: {problems[0]}")
             return read_build(folder)
         if item.kind == "vectors":
             return Vectors.open(folder).manifest

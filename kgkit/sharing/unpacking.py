@@ -3,7 +3,8 @@
     HOME/.unpack-…/lock     held while a pack is read
     HOME/.unpack-…/N/       files of the item N of the pack
 
-A pack that is refused leaves nothing behind. What a killed process leaves `kgkit clean` removes.
+A pack that is refused leaves nothing behind. What a killed process leaves the next one that unpacks removes,
+and `kgkit clean`.
 """
 
 import os
@@ -19,7 +20,7 @@ from kgkit.errors import KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
 from kgkit.models.manifest import read_header
-from kgkit.models.storage import UNPACKING
+from kgkit.models.storage import UNPACKING, sweep_unpacking
 from kgkit.sharing.conflicts import Action, check_builds, missing_needs, plan_actions, renamed_item
 from kgkit.sharing.contents import Described, check_content, check_declared
 from kgkit.sharing.layout import LARGEST_PACK, PackItem, PackManifest
@@ -69,8 +70,9 @@ def unpack(
 ) -> Unpacked:
     """Publish the knowledge bases, vectors and models of a pack.
 
-    Every file is compared with its digest before anything is published; a pack that is refused leaves nothing
-    behind. What is there already, the same to its digest, is left as it is.
+    Before anything is published, every file is compared with its digest, and the tables of a knowledge base
+    are checked as `kgkit kb verify` does; a pack that is refused leaves nothing behind. What is there
+    already, the same to its digest, is left as it is.
 
     Args:
         source: path of the pack, its address (http, https), or `hf:ORG/NAME[/FILE][@REV]`.
@@ -79,7 +81,8 @@ def unpack(
             of the knowledge base.
         replace: whether what has its name and is something else is replaced; of a knowledge base the older
             build stays until `kgkit kb prune`.
-        dry_run: whether to read the whole pack and publish nothing.
+        dry_run: whether to read the whole pack and write nothing; the tables of knowledge bases stay
+            unchecked.
         max_bytes: largest number of bytes of all files in it.
         progress: callback that is told how many bytes have been read.
 
@@ -169,6 +172,7 @@ def _staging(
     if not write or not needed:
         yield None
         return
+    sweep_unpacking(home)  # first: its room may be needed
     free = free_space(home.path)
     if needed > free:
         reason = f"the pack has {needed / 1e6:,.1f} MB to be written"
@@ -176,7 +180,7 @@ def _staging(
     folders = [folder for folder in (home.path, *home.path.parents) if not folder.exists()]
     staged = home.path / f"{UNPACKING}{secrets.token_hex(6)}"
     try:
-        with lock_folder(staged, 0):
+        with lock_folder(staged):  # a process that sweeps may hold it for a moment
             yield staged
     except OSError as error:
         if isinstance(error, KgkitError):

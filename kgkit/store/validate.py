@@ -13,9 +13,10 @@
     index      the index of similar surfaces is not that of the aliases
     fact       a fact names no entity or relation, or is not answered alike from both its ends
 
-Files come first, and a damaged one ends the check: walking the pages of a
-damaged B-tree can end the process. The rest finds what a build did wrong, and
-damage that was there before the checksums were taken.
+Files come first, and a damaged one ends the check. The tables are read in a
+child process (`kgkit.store.child`), as walking the pages of a damaged or crafted
+B-tree can end the process. They show what a build did wrong, damage that was
+there before the checksums were taken, and checksums that were made to fit.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,8 +30,9 @@ from numpy.typing import NDArray
 
 from kgkit.errors import DamagedKB, KgkitError
 from kgkit.store import codec
+from kgkit.store.child import table_problems
 from kgkit.store.damage import DAMAGE, damage_error
-from kgkit.store.layout import MAX_TOKENS, U32, Manifest, build_name
+from kgkit.store.layout import DATA, MAX_TOKENS, U32, Manifest, build_name
 from kgkit.store.manifest import read_manifest
 from kgkit.store.reader import StoreReader
 from kgkit.store.surface_index import missing_surfaces
@@ -60,8 +62,21 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
     manifest = read_manifest(folder)
     problems = list(_files(folder, manifest))
     if not problems and not quick:
-        reader = StoreReader(folder, manifest)
-        try:
+        problems = table_problems(folder)
+    return [*problems, *_name(folder, manifest)]
+
+
+def check_tables(folder: Path, manifest: Manifest) -> list[str]:
+    """Read the tables of a build and return what is wrong with them, one sentence each.
+
+    Raises:
+        NotThere, DamagedKB: if it cannot be opened at all, or a table has no end.
+        MissingExtra: if it has tries, and marisa-trie is not installed.
+    """
+    reader = StoreReader(folder, manifest)
+    try:
+        return [
+            problem
             for check in (
                 _entities,
                 _keys,
@@ -71,11 +86,11 @@ def verify(folder: Path, *, quick: bool = False) -> list[str]:
                 _occurrences,
                 _facts,
                 _counts_and_meta,
-            ):
-                problems.extend(check(reader))
-        finally:
-            reader.close()
-    return [*problems, *_name(folder, manifest)]
+            )
+            for problem in check(reader)
+        ]
+    finally:
+        reader.close()
 
 
 def damages(folder: Path) -> list[str]:
@@ -120,14 +135,22 @@ def _name(folder: Path, manifest: Manifest) -> Iterator[str]:
 
 
 def _batches(reader: StoreReader, table: str, problems: list[str]) -> Iterator[list[Item]]:
-    """Yield the items of *table*; at the end, note whether they are those that were written."""
+    """Yield the items of *table*; at the end, note whether they are those that were written.
+
+    Raises:
+        DamagedKB: if they are longer than the file: pages that are reached by several ways never end.
+    """
     digest, items = TableDigest(), reader.items(table)
+    remaining = reader.manifest.files[DATA]
     while True:
         batch: list[Item] = []
         with _decoding(table, problems):
             batch.extend(islice(items, _BATCH))  # what precedes damage is kept
         if not batch:
             break
+        remaining -= sum(len(key) + len(row) for key, row in batch)
+        if remaining < 0:
+            raise damage_error(reader.folder, f"table {table!r} has more in it than its file is long")
         digest.update(batch)
         yield batch
     if digest.hexdigest() != reader.manifest.tables.get(table):

@@ -14,6 +14,7 @@ import lmdb
 import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
+from kgkit.store.damage import damage_error
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES, TRIGRAMS
 from kgkit.versions import file_sha256, free_space, link_file
 
@@ -155,7 +156,7 @@ class StoreEditor(StoreWriter):
     """
 
     def __init__(self, folder: Path, base: Path, tables: Mapping[str, str]) -> None:
-        self.folder, self._table_names = folder, dict(tables)
+        self.folder, self._base, self._table_names = folder, base, dict(tables)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(base / DATA, folder / DATA)
@@ -173,6 +174,7 @@ class StoreEditor(StoreWriter):
 
         Raises:
             WriteFailed: if the disk has no room for them.
+            DamagedKB: if the rows that the table had are not those of its digest.
         """
         for batch in _batches(items):
             self._have(table)
@@ -180,18 +182,21 @@ class StoreEditor(StoreWriter):
                 database = self._tables[table]
                 new = [(key, value) for key, value in batch if transaction.get(key, db=database) != value]
             if new:
+                self._check(table)
                 self._write(table, new, append=False)
-                self._table_names.pop(table, None)
 
     def remove(self, table: str, keys: Iterable[bytes]) -> None:
         """Remove the rows of *keys* from *table*; a key without a row is passed over.
 
         Raises:
             WriteFailed: if the disk has no room for it.
+            DamagedKB: if the rows that the table had are not those of its digest.
         """
         database = self._tables[table]
         with self._env.begin() as transaction:
             present = [key for key in keys if transaction.get(key, db=database) is not None]
+        if present:
+            self._check(table)
         while present:
             try:
                 with self._env.begin(write=True) as transaction:
@@ -202,7 +207,6 @@ class StoreEditor(StoreWriter):
                 continue
             except (lmdb.Error, OSError) as error:
                 raise self._failure(error) from error
-            self._table_names.pop(table, None)
             return
 
     @property
@@ -214,10 +218,27 @@ class StoreEditor(StoreWriter):
         """Return the digest of each table: of a changed one over all its rows, else the one of the base."""
         for table in self._tables:
             if table not in self._table_names:
-                with self._env.begin() as transaction:
-                    for batch in _batches(transaction.cursor(self._tables[table])):
-                        self._digests[table].update(batch)
+                self._digests[table] = self._digest(table)
         return {**super().finish(), **self._table_names}
+
+    def _check(self, table: str) -> None:
+        """Compare a table with the digest of the base, before its first change: then it gets a new one.
+
+        Raises:
+            DamagedKB: if its rows are not those that were written.
+        """
+        expected = self._table_names.get(table)
+        if expected is not None and self._digest(table).hexdigest() != expected:
+            raise damage_error(self._base, f"table {table!r} is not what was written")
+        self._table_names.pop(table, None)
+
+    def _digest(self, table: str) -> TableDigest:
+        """Return the digest of all rows that a table has now."""
+        digest = TableDigest()
+        with self._env.begin() as transaction:
+            for batch in _batches(transaction.cursor(self._tables[table])):
+                digest.update(batch)
+        return digest
 
 
 def checksums(folder: Path, earlier: Mapping[str, str]) -> tuple[dict[str, int], dict[str, str]]:

@@ -329,6 +329,19 @@ def test_what_a_killed_process_leaves_is_found_by_clean_and_what_works_is_not(ho
     assert [leftover.path for leftover in leftovers(Home(tmp_path))] == [folder]
 
 
+def test_the_next_pack_removes_what_a_killed_process_left_and_not_what_another_unpacks(pack, tmp_path):
+    from kgkit.versions import lock_folder
+
+    left, working = tmp_path / "other" / ".unpack-0123", tmp_path / "other" / ".unpack-4567"
+    for folder in (left, working):
+        (folder / "0").mkdir(parents=True)
+        (folder / "0" / "data.mdb").write_text("x")
+    with lock_folder(working, 0):
+        kgkit.unpack(pack, home=tmp_path / "other")
+        assert not left.exists()
+        assert (working / "0" / "data.mdb").exists()
+
+
 def test_the_catalog_lists_what_was_unpacked(pack, tmp_path):
     kgkit.unpack(pack, home=tmp_path / "other")
     assert agrees(Home(tmp_path / "other"))

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 import kgkit
+from kgkit.building import Entity
 from kgkit.errors import DamagedPack, FormatMismatch, KgkitError, UsageError
 from kgkit.sharing.layout import CARD, MANIFEST, SUFFIXES
 from kgkit.sharing.reading import PackReader, open_pack
@@ -20,7 +21,7 @@ from kgkit.sharing.tar import BLOCK, tar_header
 from kgkit.sharing.writing import GZIP_HEAD
 from tests.doc_pages import ROOT
 from tests.pack_toys import Archive, contents_of, toy_pack
-from tests.toys import build_toy
+from tests.toys import build_toy, crafted_data
 
 FLIPS = 70
 """Flipped bytes of each of a plain and a compressed pack; with 60 remaining they make 200 archives."""
@@ -346,6 +347,41 @@ def test_what_says_something_else_of_itself_than_the_pack_does_is_refused(
 ):
     archive.edit_json(title, path, **fields)
     assert message in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+def forged(archive, path):
+    """Write the pack with another text in its knowledge base, all checksums right, the build's name kept."""
+    data = archive.files["kb/toy/data.mdb"]
+    assert data.count(b"A fruit.") == 1
+    archive.set_data("kb:toy", data.replace(b"A fruit.", b"A vegan."))
+    return archive.write(path)
+
+
+def test_other_content_under_the_name_of_a_build_is_refused(archive, tmp_path):
+    assert "'entities'" in refused(forged(archive, tmp_path / "forged.tar"), tmp_path)
+
+
+def test_other_content_does_not_replace_what_is_here(archive, tmp_path):
+    home = tmp_path / "home"
+    build_toy(tmp_path, all=[Entity("alone")])
+    before = contents_of(home)
+    with pytest.raises(DamagedPack):
+        kgkit.unpack(forged(archive, tmp_path / "forged.tar"), home=home, replace=True)
+    assert contents_of(home) == before
+
+
+def test_other_content_is_refused_where_the_build_here_is_damaged(archive, plain, tmp_path):
+    home = tmp_path / "home"
+    kgkit.unpack(plain, home=home)
+    data = (home / "kbs/toy/current").resolve() / "data.mdb"
+    data.write_bytes(bytes(data.stat().st_size))
+    with pytest.raises(DamagedPack):
+        kgkit.unpack(forged(archive, tmp_path / "forged.tar"), home=home, replace=True)
+
+
+def test_pages_that_end_the_process_that_reads_them_are_refused(archive, tmp_path):
+    archive.set_data("kb:toy", crafted_data(archive.files["kb/toy/data.mdb"]))
+    refused(archive.write(tmp_path / "crafted.tar"), tmp_path)
 
 
 def test_a_format_that_is_not_read_says_which_are(archive, tmp_path):

@@ -13,7 +13,8 @@ from kgkit.errors import DamagedKB, FormatMismatch, KgkitError, NotThere, StoreE
 from kgkit.store import StoreReader, StoreWriter, codec, layout, publish, validate, verify
 from kgkit.store.layout import Manifest, build_name, fingerprint
 from kgkit.store.writer import TableDigest
-from tests.toys import ENTITIES, build_toy, entities
+from kgkit.versions import file_sha256
+from tests.toys import ENTITIES, build_toy, crafted_data, entities
 
 
 @pytest.fixture
@@ -427,3 +428,61 @@ def test_an_error_of_every_kind_survives_a_pickle(built):
 def test_what_a_toy_holds_is_what_was_written(toy):
     assert [entity.key for entity in toy] == ENTITIES
     assert len(entities(3)) == 9
+
+
+# -- read in a child ---------------------------------------------------------------
+
+
+def replace_data(built, content):
+    """Write another data.mdb into a build, with its checksum."""
+    data = built.path / "data.mdb"
+    data.unlink()
+    data.write_bytes(content)
+    rewrite(built, sha256={**built.manifest.sha256, "data.mdb": file_sha256(data)})
+
+
+def test_a_page_that_ends_the_process_that_reads_it_is_damage(built):
+    replace_data(built, crafted_data((built.path / "data.mdb").read_bytes()))
+    (problem,) = verify(built.path)
+    assert problem.startswith("table: ")
+
+
+def test_a_check_that_is_killed_finds_no_damage(built, monkeypatch, tmp_path):
+    (tmp_path / "lmdb.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(StoreError) as error:
+        verify(built.path)
+    assert type(error.value) is StoreError
+
+
+def test_the_check_imports_nothing_from_the_current_directory(built, monkeypatch, tmp_path):
+    for name in ("lmdb", "json", "msgspec", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(7)\n")
+    monkeypatch.chdir(tmp_path)
+    assert verify(built.path) == []
+
+
+def test_a_table_without_an_end_is_damage(built, monkeypatch):
+    def endless(self, table, prefix=b""):
+        while True:
+            yield bytes(4), bytes(4)
+
+    monkeypatch.setattr(StoreReader, "items", endless)
+    with pytest.raises(DamagedKB):
+        validate.check_tables(built.path, built.manifest)
+
+
+# -- what is written over ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("change", ["add", "edit"])
+def test_a_table_that_is_not_what_was_written_gets_no_new_digest(built, change):
+    home = built.path.parents[3]
+    replace_data(built, (built.path / "data.mdb").read_bytes().replace(b"A fruit.", b"A vegan."))
+    with pytest.raises(DamagedKB) as error:
+        if change == "add":
+            kgkit.add_to_kb("toy", [{"key": "Pear", "label": "Pear"}], home=home)
+        else:
+            kgkit.edit_kb("toy", [{"key": "Apple_Inc.", "description": "A firm."}], home=home)
+    assert "'entities'" in str(error.value)
+    assert [path.name for path in built.path.parent.iterdir()] == [built.build]

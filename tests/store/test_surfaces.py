@@ -174,8 +174,11 @@ def test_where_marisa_is_missing_the_extra_is_named_and_look_ups_work(built, tmp
             AliasGenerator(kb).mentions("in New York")
     with pytest.raises(MissingExtra):
         SurfaceWriter(tmp_path)
-    with pytest.raises(MissingExtra):
+    (tmp_path / "marisa_trie.py").write_text("raise ImportError\n")
+    monkeypatch.syspath_prepend(tmp_path)  # for the process that reads the tables
+    with pytest.raises(MissingExtra) as error:
         verify(built.folder)
+    assert error.value.package == "marisa-trie"
 
 
 def test_a_truncated_file_is_refused_before_it_is_mapped(built):
