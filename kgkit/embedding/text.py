@@ -32,6 +32,7 @@ from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
+from kgkit.home import given_path
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
@@ -259,9 +260,9 @@ def _publish(
 
 def settings_of(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
     """Return all that decides the numbers."""
-    path = Path(encoder.name).expanduser()
+    path = given_path(encoder.name)
     return {
-        "encoder": str(path.absolute()) if path.is_dir() else encoder.name,
+        "encoder": str(path.absolute()) if path is not None and path.is_dir() else encoder.name,
         "fingerprint": encoder.fingerprint,
         "template": config.template,
         "kinds": list(config.kinds),

@@ -10,6 +10,7 @@ autocast, no faster and further from float32.
 """
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -137,12 +138,18 @@ class Encoder:
 
     @classmethod
     def load(
-        cls, name: str, *, device: str = "auto", dtype: DType = "auto", offline: bool | None = None
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        device: str = "auto",
+        dtype: DType = "auto",
+        offline: bool | None = None,
     ) -> "Encoder":
         """Load the encoder *name*.
 
         Args:
-            name: folder, installed package that carries a model, or hub id, sought in this order.
+            name: path of a folder (`./NAME` in the current directory), installed package that carries a
+                model, or hub id.
             device: `auto` (a GPU if there is one), `cpu`, `cuda`, `cuda:1`, …
             dtype: `auto`, `float32` or `bfloat16`.
             offline: True does not ask the hub; None does as `HF_HUB_OFFLINE` says.
@@ -157,6 +164,7 @@ class Encoder:
             raise UsageError(f"dtype is {dtype!r}; it is one of {', '.join(DTYPES)}")
         check_installed()
         folder = find_model(name, offline=offline)
+        name = name if isinstance(name, str) else os.path.join(".", name)  # noqa: PTH118 - pathlib drops it
         return cls(name, folder, *load_parts(folder, device), dtype=dtype)
 
     def save(self, folder: Path) -> None:

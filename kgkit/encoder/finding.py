@@ -1,6 +1,6 @@
 """From the name of an encoder to the folder that holds it.
 
-    a path               a folder with config.json
+    a path               a folder with config.json; `./NAME` in the current directory
     a package            installed, by its own or its module's name: the folder in it with a config.json that
                          names a model type
     a hub id             `bert-base-uncased`, `OWNER/NAME`: from the cache of huggingface_hub, else fetched
@@ -11,6 +11,7 @@ They are tried in this order. What is in the cache is used as it is: the hub is 
 import importlib.metadata
 import importlib.util
 import logging
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ from typing import Final
 from kgkit.encoder.folder import CONFIG, OLD_WEIGHTS, WEIGHTS, first_line, read_json, weight_files
 from kgkit.encoder.loading import quiet
 from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
+from kgkit.home import given_path, here_hint
 from kgkit.network import check_online, is_set
 
 OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -32,16 +34,18 @@ _FILES: Final = (
     "modules.json", "sentence_bert_config.json", "*_Pooling/config.json",
 )  # fmt: skip
 _HUB_ID: Final = re.compile(r"[\w.-]{1,96}(/[\w.-]{1,96})?")
+_OWNED: Final = re.compile(r"\w[\w.-]{0,95}/[\w.-]{1,96}")  # a hub id that may be a path, too
 SECONDS: Final = 5.0  # that the hub is given to say whether it is there
 
 _log = logging.getLogger(__name__)
 
 
-def find_model(name: str, *, offline: bool | None = None) -> Path:
+def find_model(name: str | os.PathLike[str], *, offline: bool | None = None) -> Path:
     """Return the folder of the encoder *name*.
 
     Args:
-        name: path, installed package or hub id.
+        name: path, as `kgkit.home.given_path` tells it from a name; installed package; or hub id. What has
+            one slash, as `OWNER/NAME`, is a hub id where there is no such folder.
         offline: whether the hub is not to be asked; None: as the variables `OFFLINE` say.
 
     Raises:
@@ -49,18 +53,19 @@ def find_model(name: str, *, offline: bool | None = None) -> Path:
         UsageError: if a package holds several models.
         MissingExtra: if huggingface_hub is needed and not installed.
     """
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return path.resolve()  # a model that is trained anew becomes another folder: all is read from one
-    if path.exists() or path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
-        what = "is a file; an encoder is a folder" if path.exists() else "there is no such folder"
-        raise NotThere(f"no encoder {name!r}: {what}")
+    if (path := given_path(name)) is not None:
+        if path.is_dir():
+            return path.resolve()  # a model that is trained anew becomes another folder: all is read from one
+        if path.exists() or not (isinstance(name, str) and _OWNED.fullmatch(name)):
+            problem = "is a file; an encoder is a folder" if path.exists() else "there is no such folder"
+            raise NotThere(f"no encoder {str(name)!r}: {problem}")
+    name = str(name)
     if (packaged := find_in_package(name)) is not None:
         return packaged
     if not _HUB_ID.fullmatch(name):
         raise NotThere(
-            f"no encoder {name!r}: there is no folder and no installed package with a model of that name, "
-            f"and it cannot be a hub id; {suggestion()}"
+            f"no encoder {name!r}: there is no installed package with a model of that name, and it cannot be "
+            f"a hub id; {here_hint(name) or suggestion()}"
         )
     return _from_hub(name, is_offline() if offline is None else offline)
 
@@ -135,7 +140,9 @@ def _from_hub(name: str, offline: bool) -> Path:
             return cached
     except (LocalEntryNotFoundError, ValueError, OSError):
         pass
-    tried = f"no encoder {name!r}: there is no folder and no installed package with a model of that name"
+    tried = f"no encoder {name!r}: there is no installed package with a model of that name"
+    if hint := here_hint(name):
+        raise NotThere(f"{tried}, and the hub was not asked: {hint}")
     if offline:
         raise NotThere(
             f"{tried}, it is not in the cache of huggingface_hub, and the hub was not asked (offline); "

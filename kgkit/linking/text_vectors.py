@@ -10,14 +10,13 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kgkit.errors import KgkitError, NotThere, UsageError
-from kgkit.home import is_name
+from kgkit.home import given_path, is_name
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.models.folder import VECTORS, model_vectors, text_vectors
 from kgkit.models.kinds import LinkerManifest
@@ -188,8 +187,8 @@ def _usual_name(encoder: str) -> str:
 
     if encoder == TextConfig().encoder:
         return VECTORS
-    path = Path(encoder).expanduser()
-    name = (path.resolve() if path.is_dir() else path).name
+    path = given_path(encoder)
+    name = encoder if path is None else (path.resolve() if path.is_dir() else path).name
     return f"{name}-encoder" if name == VECTORS else name  # `kgkit embed KB` publishes others of that name
 
 

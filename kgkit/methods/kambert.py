@@ -220,7 +220,7 @@ def _check_without_kb(training: KamBertTraining) -> None:
 def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTraining:
     """Return the settings with sources that are found from any directory."""
     chunker = training.chunker
-    if is_file_of_trees(chunker, home):
+    if is_file_of_trees(chunker):
         chunker = str(Path(chunker).absolute())
     tagger, pmi, linker = (
         name if name == LINKS else lasting_name(home, name)

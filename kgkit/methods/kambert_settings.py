@@ -7,9 +7,8 @@ from typing import ClassVar, Final, Literal
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
-from kgkit.home import Home
+from kgkit.home import Home, given_path
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.folder import has_model
 from kgkit.models.kambert import LANGUAGE_TASK
 from kgkit.ranges import check_range
 
@@ -19,9 +18,9 @@ LINKS: Final = "links"
 DEFAULT_LINKER: Final = "prior"
 
 
-def is_file_of_trees(chunker: str, home: Home) -> bool:
-    """Return whether the source of phrases is a file, and no model of *home* has this name."""
-    return bool(chunker) and not has_model(home, chunker) and Path(chunker).is_file()
+def is_file_of_trees(chunker: str) -> bool:
+    """Return whether the source of phrases is a file."""
+    return (path := given_path(chunker)) is not None and path.is_file()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +85,8 @@ class KamBertTraining(TaskTraining):
 
     def files_in(self, home: Home) -> tuple[Path, ...]:
         """Return all files that are read, a file of trees among them; a control reads no trees."""
-        has_trees = not self.control and is_file_of_trees(self.chunker, home)
-        return (*self.files, Path(self.chunker)) if has_trees else self.files
+        has_trees = not self.control and is_file_of_trees(self.chunker)
+        return (*self.files, Path(self.chunker).expanduser()) if has_trees else self.files
 
     @property
     def auxiliary(self) -> int:

@@ -17,7 +17,7 @@ from kgkit.errors import (
     UnknownName,
     UsageError,
 )
-from kgkit.home import Home
+from kgkit.home import Home, here_hint
 from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, MapBuilder
 from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
@@ -136,7 +136,7 @@ def open_sources(
     chunks: FindMentions | ParsedSentences | None = None
     if "entity" in maps and settings.tagger != LINKS:
         names = open_span_finder(settings.tagger, "names", home, device)
-    if "phrase" in maps and is_file_of_trees(settings.chunker, home):
+    if "phrase" in maps and is_file_of_trees(settings.chunker):
         chunks = _read_trees(settings)
     elif "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
@@ -201,7 +201,8 @@ def _unknown_source(name: str, kind: SpanKind, error: KgkitError) -> KgkitError:
             "with the version that it was trained with, which a folder does not have"
         )
     if kind == "chunks" and isinstance(error, UnknownName):
-        return UnknownName("tagger, spaCy pipeline or file of trees", name, error.names)
+        hint = here_hint(name)
+        return UnknownName("tagger, spaCy pipeline or file of trees", name, error.names, hint=hint)
     return error
 
 
@@ -272,7 +273,7 @@ def _identity(name: str, home: Home, trained_identity: str = "") -> str:
         home: home of the models.
         trained_identity: what identified it when a model was trained with it: a file of trees may have grown.
     """
-    if is_file_of_trees(name, home):
+    if is_file_of_trees(name):
         return _trees_identity(Path(name), trained_identity)
     version = _pipeline_version(name.removeprefix(SPACY))
     return linker_sha256_of(home, name) or f"{name} {version or ''}".rstrip()
@@ -324,7 +325,7 @@ def check_sources(manifest: KamBertManifest, home: Home) -> None:
             )
         if before and _identity(name, home, before) == before:
             continue
-        if is_file_of_trees(name, home):
+        if is_file_of_trees(name):
             raise StaleModel(
                 f"the model {manifest.name} reads phrases from the file of trees {name}, which does not "
                 "begin with the trees that it had: restore them, and put others behind; or train it again"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import UsageError
-from kgkit.home import Home
+from kgkit.home import Home, given_path
 from kgkit.models.folder import find_model_folder, has_model
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, read_header
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
     """Load an encoder by its name, or the one that a trained model has with it.
 
-    A trained model goes before a folder, a package or a model of the hub with the same name. Its encoder is
+    A trained model goes before a package or a model of the hub with the same name. Its encoder is
     what it reads texts with; knowledge that the model adds to it stays away.
 
     Args:
@@ -44,7 +44,8 @@ def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
         encoder.name = name
         return encoder
 
-    if has_model(home, name) or find_content(Path(name), MANIFEST) is not None:
+    path = given_path(name)
+    if has_model(home, name) if path is None else find_content(path, MANIFEST) is not None:
         return read_current(lambda: find_model_folder(name, home), load)
     return Encoder.load(name, device=device)
 

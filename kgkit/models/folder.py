@@ -13,7 +13,6 @@ takes the knowledge bases that it was trained with, and what was added to them.
 """
 
 import os
-import re
 import shlex
 from contextlib import suppress
 from dataclasses import replace
@@ -21,10 +20,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kgkit.errors import DamagedModel, KgkitError, NotThere, StaleModel, UnknownName, UsageError
-from kgkit.home import Home, is_name
+from kgkit.errors import (
+    DamagedModel,
+    KgkitError,
+    NotThere,
+    StaleModel,
+    UnknownName,
+    UsageError,
+    abbreviate,
+)
+from kgkit.home import Home, given_path, here_hint, is_name
 from kgkit.models.kinds import Kind, LinkerManifest, Role, find_kind
-from kgkit.models.manifest import LONGEST_COMMAND, MANIFEST, decode_manifest, read_header
+from kgkit.models.manifest import MANIFEST, claimed_command, decode_manifest, read_header
 from kgkit.vectors import find_vectors, vectors_names
 from kgkit.vectors.matrix import read_manifest
 from kgkit.vectors.partial import partial_folders
@@ -53,8 +60,6 @@ SHIPPED: Final = Path(__file__).parent / "shipped"
 FULL: Final = "full"
 """The type of linkers that have encoders of their own, and vectors of the entities that have their name."""
 
-_NAME: Final = re.compile(r"[\w.-]+")
-
 
 def model_folder(home: Home, name: str) -> Path:
     """Return the folder of the model *name* in *home*, which need not exist, for a training to write to.
@@ -81,7 +86,7 @@ def find_model_folder(
     A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
 
     Args:
-        model: a path or a name in *home*.
+        model: a name in *home*, or a path, as `kgkit.home.given_path` tells them apart.
         home: where models lie; those that come with kgkit are found, too.
         purpose: kind or role that is looked for; whether the model has it is not asked here.
 
@@ -92,24 +97,35 @@ def find_model_folder(
     """
     if not isinstance(model, str | os.PathLike):
         raise UsageError(f"the model is {model!r}; it is a name, or the path of a folder")
-    model = os.fspath(model)
-    path = Path(model)
-    try:
-        content = find_content(path, MANIFEST)
-    except (OSError, ValueError) as error:  # what cannot be a path: it is too long, or has a NUL
-        raise NotThere(f"no model in {model!r}: {error}") from None
-    if content is not None:
+    if (path := given_path(model)) is not None:
+        try:
+            content = find_content(path, MANIFEST)
+        except (OSError, ValueError) as error:  # what cannot be a path: it is too long, or has a NUL
+            raise NotThere(f"no model in {str(path)!r}: {error}") from None
+        if content is None:
+            raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
         return content
-    if not _NAME.fullmatch(model):
-        raise NotThere(f"no model in {path}: a model's folder has a {MANIFEST}")
-    for folder in (home.models, SHIPPED) if is_name(model) else ():
+    model = str(model)
+    if not is_name(model):
+        hint = _here(model) or "`kgkit models list` names those there are"
+        raise NotThere(f"no model {abbreviate(model)!r} in {home.models}: {hint}")
+    for folder in (home.models, SHIPPED):
         if (content := find_content(folder / model, MANIFEST)) is not None:
             return content
     if isinstance(purpose, Kind):
-        raise UnknownName(purpose.title.partition(" ")[2], model, names_with(purpose, home))
+        title = purpose.title.partition(" ")[2]
+        raise UnknownName(title, model, names_with(purpose, home), hint=_here(model))
     noun = "model" if purpose in (None, "linker") else str(purpose).replace("_", " ")
     built_in = BUILT_IN if purpose in (None, "linker") else ()
-    raise UnknownName(noun, model, (*built_in, *names_with(purpose, home)))
+    raise UnknownName(noun, model, (*built_in, *names_with(purpose, home)), hint=_here(model))
+
+
+def _here(model: str) -> str:
+    """Return how to name the model in the current directory; empty if there is none of this name."""
+    with suppress(OSError, ValueError):  # what cannot be a path
+        if find_content(Path(model), MANIFEST) is not None:
+            return here_hint(model)
+    return ""
 
 
 def model_names(home: Home) -> list[str]:
@@ -173,10 +189,10 @@ def has_model(home: Home, name: str) -> bool:
 
 def name_in_home(home: Home, model: str) -> str | None:
     """Return the name of a model that was trained in *home*, given by its name or its folder; else None."""
-    if has_model(home, model):
-        return model
+    if (path := given_path(model)) is None:
+        return model if has_model(home, model) else None
     try:
-        name = Path(model).resolve().relative_to(home.models.resolve()).parts[0]
+        name = path.resolve().relative_to(home.models.resolve()).parts[0]
     except (OSError, ValueError, LookupError):  # elsewhere, or no path
         return None
     return name if has_model(home, name) else None
@@ -189,14 +205,13 @@ def lasting_name(home: Home, model: str) -> str:
         home: home of the models.
         model: name or path of a model; what is no path of any is returned as it is.
     """
-    if model in ("", *BUILT_IN):
+    if (path := given_path(model)) is None:
         return model
-    path = Path(model)
     try:
-        is_path = find_content(path, MANIFEST) is not None
+        is_model = find_content(path, MANIFEST) is not None
     except (OSError, ValueError):  # what cannot be a path
         return model
-    return (name_in_home(home, str(path.absolute())) or str(path.absolute())) if is_path else model
+    return (name_in_home(home, str(path.absolute())) or str(path.absolute())) if is_model else model
 
 
 def _names(folder: Path) -> list[str]:
@@ -369,8 +384,6 @@ def _embedding(manifest: LinkerManifest, kb: str, name: str) -> str:
 
 
 def _again(manifest: LinkerManifest) -> str:
-    if 0 < len(manifest.command) <= LONGEST_COMMAND:
-        return f"train it again with `{manifest.command}`"
     values = {"task": manifest.task, "type": manifest.type, "name": manifest.name, "kb": manifest.kb}
-    options = " ".join(f"--{option} {value}" for option, value in values.items())
-    return f"train it again with the command that trained it: `kgkit train linker {options} …`"
+    options = " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
+    return f"train it again (`kgkit train linker {options} …`{claimed_command(manifest.command)})"

@@ -12,23 +12,17 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from kgkit.errors import DamagedModel, UsageError
+from kgkit.home import is_name
 
 MANIFEST: Final = "model.json"
 FORMAT: Final = 2
 
+_LINKER_TYPES: Final = frozenset({"ridge", "head", "full", "prior", "gloss"})  # kinds in format 1
+
 Temperature = Annotated[float, msgspec.Meta(ge=1e-6, le=1e6)]
 """What scores are divided by: of a model that was trained, near 1."""
 
-LONGEST_COMMAND: Final = 400
-"""Characters of a command that an error shows."""
-
-_LINKER_TYPES: Final = (
-    "ridge",
-    "head",
-    "full",
-    "prior",
-    "gloss",
-)  # kinds in format 1
+_LONGEST_COMMAND: Final = 400  # characters of a command that an error shows
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,8 +121,8 @@ def decode_manifest(folder: Path, manifest: type[ManifestType]) -> ManifestType:
             return msgspec.json.decode(content, type=manifest)
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise damaged(folder, f"{MANIFEST} cannot be read: {error}") from error
-    what = f"it has format {older.format}, this kgkit reads format {FORMAT}"
-    raise damaged(folder, what, _command_again(older) if older.format < FORMAT else "")
+    problem = f"it has format {older.format}, this kgkit reads format {FORMAT}"
+    raise damaged(folder, problem, _training_again(older) if older.format < FORMAT else "")
 
 
 def check_sizes(folder: Path, manifest: ModelManifest) -> None:
@@ -178,10 +172,25 @@ def checking_settings(folder: Path) -> Iterator[None]:
         raise damaged(folder, f"a setting in {MANIFEST} is out of range: {error}") from error
 
 
-def damaged(folder: Path, what: str, command: str = "") -> DamagedModel:
-    """Return the error that says what is wrong with a model, and the command that trains it again."""
-    again = f" with `{command}`" if command else ""
-    return DamagedModel(f"the model in {folder} cannot be used: {what}; train it again{again}")
+def damaged(folder: Path, problem: str, advice: str = "") -> DamagedModel:
+    """Return the error that says what is wrong with a model.
+
+    Args:
+        folder: folder of the model.
+        problem: what is wrong.
+        advice: what stands behind "train it again".
+    """
+    return DamagedModel(f"the model in {folder} cannot be used: {problem}; train it again{advice}")
+
+
+def claimed_command(command: str) -> str:
+    """Return the command that a manifest names, marked as its claim: others may have written it.
+
+    What is invisible, or turns the direction of the text, is escaped.
+    """
+    if not 0 < len(command) <= _LONGEST_COMMAND:
+        return ""
+    return f"; its manifest says that it was trained by {command!r}"
 
 
 def broken_weights(model: str, finding: str) -> DamagedModel:
@@ -194,10 +203,10 @@ def broken_weights(model: str, finding: str) -> DamagedModel:
     return DamagedModel(f"the model {model} {finding}: its weights are damaged, or too large; train it again")
 
 
-def _command_again(older: _Older) -> str:
-    """Return the command that trains a model of an older format again."""
-    if 0 < len(older.command) <= LONGEST_COMMAND:
-        return re.sub(r" --rung\b", " --type", older.command)
-    if older.kind in _LINKER_TYPES:
-        return f"kgkit train linker --type {older.kind} --name {older.name} …"
-    return f"kgkit train {older.kind} --name {older.name} …"
+def _training_again(older: _Older) -> str:
+    """Return how a model of an older format is trained again: the command, and the one that it claims."""
+    kind = f"linker --type {older.kind}" if older.kind in _LINKER_TYPES else older.kind
+    claim = claimed_command(re.sub(r" --rung\b", " --type", older.command))
+    if not is_name(older.kind) or not is_name(older.name):
+        return claim
+    return f" with `kgkit train {kind} --name {older.name} …`{claim}"

@@ -6,6 +6,7 @@ import random
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -305,8 +306,22 @@ def test_a_fingerprint_tells_models_of_one_name_apart(tmp_path):
 
 def test_a_folder_is_found_by_its_path(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
-    for name in (str(folder), folder.name, f"./{folder.name}"):
+    for name in (str(folder), Path(folder.name), f"./{folder.name}"):
         assert find_model(name) == folder
+
+
+def test_a_name_is_not_that_of_a_folder_in_the_current_directory(folder, tmp_path, monkeypatch):
+    packaged = package(tmp_path, monkeypatch, "model") / "data" / "model"
+    shutil.copytree(folder, tmp_path / "here" / "a_model")
+    (tmp_path / "here" / "carries_a_model").mkdir()  # an empty one
+    shutil.copytree(folder, tmp_path / "here" / "other")
+    monkeypatch.chdir(tmp_path / "here")
+    assert find_model("a_model") == find_model("carries_a_model") == packaged
+    assert find_model("./a_model") == find_model(Path("a_model")) == tmp_path / "here" / "a_model"
+    with pytest.raises(NotThere) as caught:
+        find_model("other", offline=False)  # nor is the hub asked
+    assert "./other" in str(caught.value)
+    assert Encoder.load(Path("other"), device="cpu").name == "./other"
 
 
 def package(tmp_path, monkeypatch, *models):
@@ -344,7 +359,7 @@ def test_a_package_without_a_model_is_none():
 @pytest.mark.parametrize("name", ["bert-base-uncased", "nobody/nothing"])
 def test_what_is_nowhere_says_what_was_tried_and_what_needs_no_network(name, monkeypatch):
     monkeypatch.setattr("kgkit.encoder.finding.find_in_package", lambda package: None)
-    with pytest.raises(NotThere, match=r"no folder and no installed package.*cache.*pip install gt-all"):
+    with pytest.raises(NotThere, match=r"cache.*pip install gt-all"):
         find_model(name, offline=True)
 
 

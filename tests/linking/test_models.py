@@ -177,21 +177,19 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     for name in ("tuned", "more"):
         embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
     kb._near.clear()
-    again = (
-        "or train it again with `kgkit train linker --task wsd --type full --name tuned --kb words --data "
-    )
-    with pytest.raises(
-        StaleModel, match=f"/current/texts, those here .*--encoder .*/current/texts .*{again}"
-    ):
+    again = "kgkit train linker --task wsd --type full --name tuned --kb words"
+    with pytest.raises(StaleModel, match=r"--encoder .*/current/texts ") as caught:
         linked(kb, "tuned")
-    with pytest.raises(StaleModel, match=f"made by another: leave out --vectors more, {again}"):
+    assert again in str(caught.value)
+    with pytest.raises(StaleModel, match="--vectors more") as caught:
         linked(kb, "tuned", vectors="more")
+    assert again in str(caught.value)
     path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "command": "kgkit train linker " + "x" * 500}))
-    short = "that trained it: `kgkit train linker --task wsd --type full --name tuned --kb words …`"
-    with pytest.raises(StaleModel, match=short):
+    with pytest.raises(StaleModel) as caught:
         linked(kb, "tuned")
+    assert again in str(caught.value) and "xxx" not in str(caught.value)
     path.write_text(json.dumps({**told, "needs": {}}))  # as those that serve any knowledge base
     with pytest.raises(StaleModel, match=r"--name tuned --encoder .*` and `--vectors tuned` will do"):
         linked(kb, "tuned")

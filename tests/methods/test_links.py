@@ -1,6 +1,7 @@
 """Links that a method reads are made once for each text, in the order of the documents, by one linker."""
 
 import shutil
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -102,9 +103,11 @@ def test_a_folder_of_a_linker_lasts_as_its_name_or_as_an_absolute_path(home, tmp
     assert lasting_name(home, "models/mine") == lasting_name(home, str(home.models / "mine")) == "mine"
     assert lasting_name(home, "beside/other") == str(tmp_path / "beside" / "other")
     monkeypatch.chdir(tmp_path / "beside")
-    assert lasting_name(home, "other") == str(tmp_path / "beside" / "other")
+    assert lasting_name(home, "./other") == str(tmp_path / "beside" / "other")
+    assert lasting_name(home, Path("other")) == str(tmp_path / "beside" / "other")
     shutil.copytree(tmp_path / "beside" / "other", tmp_path / "beside" / "mine")
-    assert lasting_name(home, "mine") == str(tmp_path / "beside" / "mine")  # which is what is opened
+    assert lasting_name(home, "mine") == "mine"  # a name is one in the home
+    assert lasting_name(home, "./mine") == str(tmp_path / "beside" / "mine")
 
 
 def test_a_linker_is_the_same_until_it_is_trained_again(home):

