@@ -124,7 +124,6 @@ class Encoder:
     ) -> None:
         from tokenizers import Tokenizer
 
-        check_vocabulary(folder, model, tokenizer)
         self.name, self.folder, self.model, self.tokenizer = name, folder, model, tokenizer
         self.settings: SentenceSettings = sentence_settings(folder)
         self._settings_files = settings_files(folder)  # now: a model that is trained anew takes them along
@@ -134,6 +133,8 @@ class Encoder:
         # A copy: what truncates here must not truncate for those who use the tokenizer.
         self._tokens = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         self._tokens.no_padding()
+        self._tokens.no_truncation()
+        check_vocabulary(folder, model, self._tokens)
         self._tokens.enable_truncation(self.max_length)
 
     @classmethod

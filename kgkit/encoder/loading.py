@@ -21,6 +21,7 @@ from kgkit.errors import MissingExtra, NotThere, SourceError, UnknownName, Usage
 
 if TYPE_CHECKING:
     import torch
+    from tokenizers import Tokenizer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _UNUSED: Final = "pooler"
@@ -336,21 +337,41 @@ def import_packages() -> None:
         import_module(module)
 
 
-def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> None:
-    """Make sure that a model has an embedding for each word piece of its tokenizer.
+def check_vocabulary(folder: Path, model: "PreTrainedModel", tokenizer: "Tokenizer") -> None:
+    """Make sure that a model has an embedding for each id that its tokenizer gives.
+
+    These are the ids of the vocabulary, added pieces among them, and those that the post-processor puts
+    around a text and between two, with their types.
+
+    Args:
+        folder: folder of both.
+        model: model that reads the ids.
+        tokenizer: tokenizer that cuts no text.
 
     Raises:
         SourceError: if it has not: the first text with such a piece would end in an error of torch's.
     """
+    path = folder / "tokenizer.json"
     embeddings: Any = model.get_input_embeddings()
     count = len(embeddings.weight)
-    vocabulary = tokenizer.get_vocab()
-    if max(vocabulary.values(), default=-1) >= count:
-        piece = max(vocabulary, key=vocabulary.__getitem__)
+    ids: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
+    pair = tokenizer.encode("a", "a")
+    for encoding in (pair, tokenizer.encode("a")):
+        for piece, number in zip(encoding.tokens, encoding.ids, strict=True):
+            ids[piece] = max(number, ids.get(piece, 0))
+    if max(ids.values(), default=-1) >= count:
+        piece = max(ids, key=ids.__getitem__)
         raise SourceError(
-            f"the word piece {piece!r} has the id {vocabulary[piece]:,}; the model has {count:,} embeddings: "
+            f"the word piece {piece!r} has the id {ids[piece]:,}; the model has {count:,} embeddings: "
             "the tokenizer belongs to another model",
-            path=folder / "tokenizer.json",
+            path=path,
+        )
+    types = getattr(model.config, "type_vocab_size", None)
+    if isinstance(types, int) and types > 1 and max(pair.type_ids, default=0) >= types:
+        raise SourceError(
+            f"pieces of the second of two texts have the type {max(pair.type_ids)}, the model has {types} "
+            "types: the tokenizer belongs to another model",
+            path=path,
         )
 
 

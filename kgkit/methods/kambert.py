@@ -221,7 +221,7 @@ def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTrainin
     """Return the settings with sources that are found from any directory."""
     chunker = training.chunker
     if is_file_of_trees(chunker):
-        chunker = str(Path(chunker).absolute())
+        chunker = str(Path(chunker).expanduser().absolute())
     tagger, pmi, linker = (
         name if name == LINKS else lasting_name(home, name)
         for name in (training.tagger, training.pmi, training.linker)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
 from kgkit.models.kinds import LACKS, Role, find_kind
-from kgkit.models.manifest import check_sizes, decode_manifest, read_header
+from kgkit.models.manifest import check_sizes, damaged, decode_manifest, read_header
 from kgkit.versions import read_current
 
 if TYPE_CHECKING:
@@ -150,4 +150,9 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
             f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
         )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")
-    return open_role(folder, manifest, opening)
+    try:
+        return open_role(folder, manifest, opening)
+    except SourceError as error:
+        if error.path is None or not error.path.resolve().is_relative_to(folder.resolve()):
+            raise
+        raise damaged(folder, str(error)) from error

@@ -277,7 +277,7 @@ def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp
     trees = tmp_path / "trees.mrg"
     trees.write_text("(S (NP (DT a) (NN dog)) (VP (VBZ is) (NP (DT the) (NN tree))))\n(S (NN fruit))\n")
     monkeypatch.chdir(tmp_path)
-    model = kgkit.train("kambert", name="trees", home=home, **settings(steps=1, chunker="trees.mrg"))
+    model = kgkit.train("kambert", name="trees", home=home, **settings(steps=1, chunker="./trees.mrg"))
     assert model.manifest.maps == ("phrase",) and model.manifest.chunker == str(trees)
     assert str(trees.name) in model.manifest.data and model.manifest.needs.models == ()
     with trees.open("a") as file:  # trees of texts that are asked later
@@ -331,7 +331,9 @@ def test_sources_are_found_from_another_directory(settings, tmp_path, monkeypatc
     tagger_folder(tmp_path / "links")  # `links` are those of the linker all the same
     linked = settings(steps=1, tagger="links", kbs=["friends"])
     assert kgkit.train("kambert", name="linked", home=home, **linked).manifest.tagger == "links"
-    model = kgkit.train("kambert", name="near", home=home, **settings(steps=1, pmi="table", tagger="tagger"))
+    model = kgkit.train(
+        "kambert", name="near", home=home, **settings(steps=1, pmi="./table", tagger="./tagger")
+    )
     assert (model.manifest.pmi, model.manifest.tagger) == (str(table), str(tagger))
     monkeypatch.chdir("/")
     with open_model("near", "predictor", home=home, device="cpu") as opened:
@@ -351,7 +353,7 @@ def test_a_model_of_that_name_goes_before_a_file(home, settings, folder, tmp_pat
 def test_a_control_reads_no_file_of_trees(home, settings, folder, tmp_path, monkeypatch):
     (tmp_path / "trees.mrg").write_text("no tree\n")
     monkeypatch.chdir(tmp_path)
-    arguments = settings(steps=1, chunker="trees.mrg", control=True)
+    arguments = settings(steps=1, chunker="./trees.mrg", control=True)
     model = kgkit.train("kambert", name="treeless", home=home, **arguments)
     assert set(model.manifest.data) == {str(folder / "train.tsv"), str(folder / "test.tsv")}
 

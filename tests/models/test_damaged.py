@@ -16,6 +16,7 @@ pytest.importorskip("safetensors")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
+import kgkit  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.encoder.folder import sentence_settings, weight_files  # noqa: E402
 from kgkit.errors import DamagedModel, KgkitError, SourceError  # noqa: E402
@@ -378,3 +379,49 @@ def test_the_layer_of_a_knowledge_base_has_its_shapes_without_numbers():
     with torch.device("meta"):
         shapes = {name: weight.shape for name, weight in KAR(config).state_dict().items()}
     assert shapes == {name: weight.shape for name, weight in KAR(config).state_dict().items()}
+
+
+PROCESSORS = {
+    "bert": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", HUGE // 1000]},
+    "roberta": {"type": "RobertaProcessing", "sep": ["[SEP]", 10_000], "cls": ["[CLS]", 2],
+                "trim_offsets": True, "add_prefix_space": True},
+    "pairs": {
+        "type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[SEP]", "type_id": 0}},
+                 {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"[SEP]": {"id": "[SEP]", "ids": [5_000], "tokens": ["[SEP]"]}},
+    },
+    "types": {
+        "type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 7}}],
+        "special_tokens": {},
+    },
+}  # fmt: skip
+"""Post-processors that give ids, or types, that a tiny encoder has not."""
+PROCESSORS["in a sequence"] = {"type": "Sequence", "processors": [PROCESSORS["bert"]]}
+
+
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_a_post_processor_that_gives_ids_beyond_the_vocabulary_is_damage(processor, tmp_path):
+    folder = tagger_folder(tmp_path / "model")
+    [path] = folder.rglob("tokenizer.json")
+    settings = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**settings, "post_processor": PROCESSORS[processor]}))
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    manifest["sizes"][str(path.relative_to(folder))] = path.stat().st_size
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(SourceError) as caught:
+        Encoder.load(str(path.parent), device="cpu")
+    assert caught.value.path == path.resolve()
+    with pytest.raises(DamagedModel):
+        kgkit.open_model(folder, "tagger", home=tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("number", [200, HUGE // 1000])
+def test_an_added_piece_beyond_the_vocabulary_is_damage(number, tmp_path):
+    path = tiny_encoder(tmp_path / "encoder") / "tokenizer.json"
+    settings = json.loads(path.read_bytes())
+    settings["added_tokens"].append({**settings["added_tokens"][0], "id": number, "content": "[NEW]"})
+    path.write_text(json.dumps(settings))
+    with pytest.raises(KgkitError):
+        Encoder.load(str(path.parent), device="cpu")
