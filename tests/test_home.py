@@ -164,3 +164,10 @@ def test_what_lies_in_the_current_directory_is_named_as_a_path(tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").mkdir()
     assert "./x" in here_hint("x") and here_hint("y") == here_hint("") == ""
+
+
+def test_a_knowledge_base_has_a_name_and_no_path(home):
+    with pytest.raises(UsageError):
+        kgkit.open_kb(Path("pets"), home=home.path)
+    with pytest.raises(UsageError):
+        kgkit.open_kb("./pets", home=home.path)

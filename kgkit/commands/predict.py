@@ -112,15 +112,15 @@ def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
         NotThere: if there is none of that name.
         UsageError: if it answers no task; says what it does instead.
     """
+    from kgkit.home import here_hint
     from kgkit.models.folder import find_model_folder
     from kgkit.models.opening import open_model
 
     try:
         find_model_folder(model, home)
     except UnknownName:
-        raise NotThere(
-            f"no model {model!r} in {home.models}; `kgkit models list` names those there are"
-        ) from None
+        hint = here_hint(model) or "`kgkit models list` names those there are"
+        raise NotThere(f"no model {model!r} in {home.models}; {hint}") from None
     predictor: Predictor = open_model(model, "predictor", home=home, device=device)
     return predictor
 

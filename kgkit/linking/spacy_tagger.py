@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
+from kgkit.home import given_path, here_hint
 from kgkit.linking.mention_tagger import SPACY, MentionTagger, TaggedMention, TypedWord
 from kgkit.types import Document, Mention
 
@@ -50,7 +51,7 @@ class SpacyTagger(MentionTagger):
 
     @classmethod
     def load(cls, pipeline: str) -> "SpacyTagger":
-        """Load a pipeline, the name of an installed package or a folder.
+        """Load a pipeline, the name of an installed package or the path of a folder.
 
         A pipeline is a program: load what you trust.
 
@@ -59,8 +60,11 @@ class SpacyTagger(MentionTagger):
             DamagedModel: if spaCy cannot load it.
             UsageError: if it finds no names.
         """
+        path = given_path(pipeline)
+        if path is None and (hint := here_hint(pipeline)) and not spacy.util.is_package(pipeline):
+            raise NotThere(f"no spaCy pipeline {pipeline!r} is installed: {hint}")
         try:
-            nlp = spacy.load(pipeline)
+            nlp = spacy.load(path or pipeline)
         except OSError as error:
             if _NO_SUCH_PIPELINE not in str(error):
                 raise DamagedModel(f"the spaCy pipeline {pipeline} cannot be loaded: {error}") from error

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed, did_you_mean
+from kgkit.errors import DamagedKB, KBBusy, NotThere, UsageError, WriteFailed, did_you_mean
 from kgkit.home import Home, KBHome
 from kgkit.store.layout import MANIFEST, TRIGRAMS, Manifest
 from kgkit.store.manifest import read_manifest
@@ -185,7 +185,12 @@ def find_build(home: Home, name: str) -> PublishedBuild:
 
     Raises:
         NotThere: if the KB has not been built, or has no such build.
+        UsageError: if *name* is no name.
     """
+    if not isinstance(name, str):
+        raise UsageError(
+            f"the knowledge base is {name!r}; it is a name, and home= the folder that it lies in"
+        )
     name, _, build = name.partition("@")
     kb = home.kb(name)
     current = kb.published()

@@ -37,6 +37,14 @@ def folder(tmp_path_factory):
     return path
 
 
+def test_a_folder_in_the_current_directory_is_named_as_a_path(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    assert MentionTagger.open(f"spacy:./{folder.name}").types == ("GPE", "ORG")
+    with pytest.raises(NotThere) as caught:
+        MentionTagger.open(f"spacy:{folder.name}")
+    assert f"./{folder.name}" in str(caught.value)
+
+
 def test_entities_of_a_pipeline_are_mentions_in_code_points(folder):
     tagger = MentionTagger.open(f"spacy:{folder}")
     assert (tagger.name, tagger.types) == (f"spacy:{folder}", ("GPE", "ORG"))
