@@ -154,9 +154,9 @@ def test_what_has_a_slash_or_begins_with_a_dot_is_a_path(path):
     assert given_path(path) == Path(path)
 
 
-def test_a_tilde_begins_a_path(monkeypatch):
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert given_path("~") == Path("/home/somebody") and given_path("~/x") == Path("/home/somebody/x")
+def test_a_tilde_begins_a_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert given_path("~") == tmp_path and given_path("~/x") == tmp_path / "x"
     assert given_path("~no-such-user-at-all") == Path("~no-such-user-at-all")
 
 

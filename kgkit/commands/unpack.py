@@ -26,7 +26,9 @@ def unpack(
     replace: Annotated[
         bool, flag("--replace", help="Replace what is here under a name of the pack, and is another.")
     ] = False,
-    dry_run: Annotated[bool, flag("--dry-run", help="Read and check the pack, and publish nothing.")] = False,
+    dry_run: Annotated[
+        bool, flag("--dry-run", help="Compare the files of the pack with their digests, and write nothing.")
+    ] = False,
     max_size: Annotated[
         str, typer.Option("--max-size", metavar="SIZE", help="Largest size of all that is in it, as 4GB.")
     ] = "100GB",

@@ -188,9 +188,7 @@ def find_build(home: Home, name: str) -> PublishedBuild:
         UsageError: if *name* is no name.
     """
     if not isinstance(name, str):
-        raise UsageError(
-            f"the knowledge base is {name!r}; it is a name, and home= the folder that it lies in"
-        )
+        raise UsageError(f"the knowledge base is {name!r}; expected its name; home= is where it lies")
     name, _, build = name.partition("@")
     kb = home.kb(name)
     current = kb.published()
