@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
-from kgkit.store import StoreReader, damage_error
+from kgkit.store import StoreReader
 from kgkit.types import Ids, Triple
 
 Direction = Literal["out", "in", "both"]
@@ -153,9 +153,7 @@ class Facts:
     def _key(self, number: int) -> str:
         key = self.store.key_of(number)
         if key is None:
-            raise damage_error(
-                self.store.folder, f"a fact names entity {number:,} of {self.store.id_count:,}"
-            )
+            raise self.store.damaged(f"a fact names entity {number:,} of {self.store.id_count:,}")
         return key
 
     def _relation(self, code: int) -> tuple[str, str | None]:
@@ -163,7 +161,7 @@ class Facts:
             return self.store.relations[code >> 1]
         except IndexError:
             count = len(self.store.relations)
-            raise damage_error(self.store.folder, f"a fact has relation {code >> 1:,} of {count:,}") from None
+            raise self.store.damaged(f"a fact has relation {code >> 1:,} of {count:,}") from None
 
 
 def edges_of_code(edges: Edges, code: int) -> Edges:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kgkit.errors import NoPath
 from kgkit.kb.facts import Facts, edges_of_code, pairs
-from kgkit.store import damage_error
 from kgkit.types import Triple
 
 if TYPE_CHECKING:
@@ -81,9 +80,7 @@ def _step(facts: Facts, near: int, far: int, codes: set[int] | None) -> Triple:
                 triple = next(iter(facts.of(subject, facts.name(code), other)), None)
                 if triple is not None:
                     return triple
-    raise damage_error(
-        facts.store.folder, f"a fact between entities {near:,} and {far:,} is told at one end only"
-    )
+    raise facts.store.damaged(f"a fact between entities {near:,} and {far:,} is told at one end only")
 
 
 def _depth(came: dict[int, int], node: int) -> int:

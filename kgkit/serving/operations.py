@@ -1,7 +1,8 @@
 """Health and metrics, for operators and their monitoring.
 
 /health/live    the process answers
-/health/ready   it serves; which builds, and which published ones it has not taken, and why
+/health/ready   it serves; which builds, which published ones it has not taken, and why; 503 while it ends, and
+                while a served build is known to be damaged
 /metrics        Prometheus
 """
 
@@ -35,7 +36,8 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
         @routes.get("/health/ready")
         async def ready() -> Response:
             """Say what is served, and which published builds are not, and why."""
-            return json_response(readiness(service), 503 if service.closing else 200)
+            record = readiness(service)
+            return json_response(record, 200 if record["status"] == "ready" else 503)
 
         @routes.get("/metrics", response_class=PlainTextResponse)
         async def show_metrics() -> Response:
@@ -49,10 +51,10 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
 
 
 def readiness(service: Service) -> dict[str, Any]:
-    """Return what is served, and the reasons why published builds are not."""
+    """Return what is served, and the reasons why published builds are not, or not all of them."""
     resources = service.resources
     return {
-        "status": "closing" if service.closing else "ready",
+        "status": "closing" if service.closing else "damaged" if resources.damages else "ready",
         "kbs": {name: resources.served(name).kb.build for name in resources.names()},
         "problems": service.problems(),
     }

@@ -1,10 +1,12 @@
 """Knowledge bases that a process of the service has open, and their linkers.
 
     start     opens the published builds, and their models
-    refresh   opens newly published builds beside the open ones, and switches to those that fit
+    refresh   opens newly published builds, and those whose files have changed, beside the open ones, and
+              switches to those that fit
 
 A `ServedKB` is never changed, but replaced: requests that use the old one finish with it. A build whose model
-or vectors do not fit is not taken; `problems` has the reason.
+or vectors do not fit is not taken; `problems` has the reason. Files are compared by device, inode, size and
+time of change: a build that was damaged and is built again has the same name.
 """
 
 import logging
@@ -13,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from kgkit.candidates import generator_for
@@ -23,6 +26,7 @@ from kgkit.linking import Linker, LinkerConfig
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.serving.settings import ServiceSettings
+from kgkit.store.layout import DATA, MANIFEST, SURFACES, TRIGRAMS
 from kgkit.types import Candidates, Mention
 from kgkit.vectors import vectors_names
 from kgkit.versions import current_version
@@ -45,10 +49,14 @@ class ServedKB:
         kb: handle of the build; it is closed when no request uses it any more.
         linkers: linkers by the names of their models, the default one first.
         state: versions of build, vectors and models on disk that were opened.
+
+    Attributes:
+        damage_logged: whether damage that look-ups have found is in the log.
     """
 
     def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
         self.kb, self.linkers, self.state = kb, dict(linkers), tuple(state)
+        self.damage_logged = False
         self._variants: OrderedDict[LinkVariant, Linker] = OrderedDict()
         self._reconcilers: OrderedDict[ReconcileConfig, Reconciler] = OrderedDict()
         self._generator = generator_for(kb, max_candidates=None)
@@ -132,8 +140,14 @@ class ServiceResources:
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Reasons why a published build is not served, by the name of its knowledge base."""
-        return dict(self._problems)
+        """Reasons why a published build is not served, or damage to a served one, by knowledge base."""
+        return {**self._problems, **self.damages}
+
+    @property
+    def damages(self) -> Mapping[str, str]:
+        """Damage that look-ups have found in served builds, by the name of the knowledge base."""
+        found = {name: served.kb.store.damage_found for name, served in list(self._served.items())}
+        return {name: damage for name, damage in found.items() if damage}
 
     def start(self) -> None:
         """Open all that is to be served.
@@ -185,8 +199,9 @@ class ServiceResources:
         return served
 
     def refresh(self) -> None:
-        """Switch to newly published builds whose models and vectors fit; of others note the problem."""
+        """Switch to new or changed builds whose models and vectors fit; of others note the problem."""
         with self._lock:
+            self._log_damages()
             for name in self._kb_names():
                 served = self._served.get(name)
                 models = self._model_names(name) if served is None else served.models
@@ -196,6 +211,13 @@ class ServiceResources:
                     self._refused.pop(name, None)
                 elif state and state != self._refused.get(name):
                     self._replace(name, models, state)
+
+    def _log_damages(self) -> None:
+        """Log damage that look-ups have found, once for each opened build."""
+        for name, damage in self.damages.items():
+            if not self._served[name].damage_logged:
+                self._served[name].damage_logged = True
+                log.error("knowledge base %s answers some requests only: %s", name, damage)
 
     def _replace(self, name: str, models: Sequence[str], state: tuple[str, ...]) -> None:
         """Open what is published of a knowledge base, and serve it from now on, if all of it fits."""
@@ -242,10 +264,10 @@ class ServiceResources:
         """Return the versions on disk of a knowledge base, its vectors and its models; none if it is gone."""
         kb = self.home.kb(name)
         build = self.settings.builds.get(name) or kb.published()
-        if build is None:
+        if build is None or not (files := _file_versions(kb.builds / build)):
             return ()
         versions = (f"{name}={current_version(kb.vectors / name)}" for name in vectors_names(kb))
-        state = [build, *versions]
+        state = [build, *files, *versions]
         for model in models:
             if model not in (AUTO, *BUILT_IN):
                 with suppress(KgkitError):
@@ -282,6 +304,22 @@ def check_resources(settings: ServiceSettings, home: Home) -> None:
         for model in models:
             if model not in (AUTO, *BUILT_IN):
                 find_model_folder(model, home, "linker")
+
+
+def _file_versions(folder: Path) -> list[str]:
+    """Return a text for each file of a build, another one once the file has changed; none if it is gone."""
+    versions = []
+    for name in (MANIFEST, DATA, SURFACES, TRIGRAMS):
+        try:
+            status = (folder / name).stat()
+        except OSError:
+            if name == DATA:
+                return []
+            continue
+        # The time of change: a copy that keeps the time of modification does not keep it.
+        numbers = status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+        versions.append(f"{name}={numbers}")
+    return versions
 
 
 def _open_vectors(kb: KnowledgeBase) -> list[str]:

@@ -62,10 +62,18 @@ class Environment:
 
 
 class Gets(threading.local):
-    """A thread's own read transaction; `get(key, default, table)` is LMDB's."""
+    """A thread's own read transaction; `get(key, default, table)` is LMDB's.
+
+    LMDB refuses all further reads of a transaction in which one has failed: `renew` begins another.
+    """
 
     def __init__(self, env: lmdb.Environment) -> None:
-        self.transaction = env.begin()
+        self._env = env
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin a new transaction in the place of the thread's own."""
+        self.transaction = self._env.begin()
         self.get: Callable[..., bytes | None] = self.transaction.get
 
 

@@ -40,17 +40,21 @@ _SHORT = MAX_KEY // 4
 class StoreReader:
     """One build, open for reading.
 
-    Use it from any number of threads; each has its own transaction. A forked
-    child reads on with it. Pickled, it opens the same BUILD wherever it is
+    Use it from any number of threads; each has its own transaction, and a new one
+    after a read that failed. A forked child reads on with it. Pickled, it opens the same BUILD wherever it is
     unpickled, or raises `StaleKB`. Close it when no other thread is reading; a
     handle that nobody holds any more closes by itself.
 
     What it returns owns its bytes and outlives it.
+
+    Attributes:
+        damage_found: message of the first damage that a read has found; empty as long as there is none.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder, self.manifest = folder, manifest
         self.id_count = manifest.id_count
+        self.damage_found = ""
         self._environment: Environment | None = acquire(folder)
         self._local: Any = Gets(self._environment.lmdb)
         self._give_back = finalize(self, release, self._environment)
@@ -478,9 +482,17 @@ class StoreReader:
         """Return the error to raise for *error*, which reading *what* has raised: `DamagedKB`, as a rule."""
         if self._environment is None:
             return ClosedKB(f"the handle on {self.folder} was closed while it was read")
+        if isinstance(error, lmdb.Error):
+            self._local.renew()
         # What refers to a row that is not there decodes None.
         reason = "another row names it, and it is not there" if isinstance(error, TypeError) else error
-        return damage_error(self.folder, f"{what} cannot be read ({reason})")
+        return self.damaged(f"{what} cannot be read ({reason})")
+
+    def damaged(self, problem: str) -> DamagedKB:
+        """Return the error that says of the build that it is damaged, and note it in `damage_found`."""
+        error = damage_error(self.folder, problem)
+        self.damage_found = self.damage_found or str(error)
+        return error
 
 
 class _Closed:

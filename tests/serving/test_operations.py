@@ -78,6 +78,15 @@ def test_why_a_build_is_not_taken_is_said_without_a_path(served, monkeypatch):
     assert record["status"] == "ready"
 
 
+def test_a_service_with_a_damaged_build_is_not_ready(client, served, monkeypatch):
+    path = str(served.home.path / "kbs")
+    monkeypatch.setattr(served.kb("mini").store, "damage_found", f"a row of {path} cannot be read")
+    answer = client.get("/health/ready")
+    assert (answer.status_code, answer.json()["status"]) == (503, "damaged")
+    assert list(answer.json()["problems"]) == ["mini"]
+    assert path not in answer.text
+
+
 def test_metrics_count_requests_by_route_and_status(client):
     def count():
         rows = metric(client.get("/metrics").text, "kgkit_requests_total")

@@ -1,16 +1,19 @@
 """What is open: builds that are published while requests run, those that do not fit, and what is shared."""
 
+import os
 import shutil
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from kgkit.building import Alias, Entity
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.linking.reconciler import ReconcileConfig
 from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
+from kgkit.store.layout import DATA
 from kgkit.types import Document
 from tests.small_kb import build
 from tests.vector_toys import made
@@ -26,6 +29,37 @@ def publish(home, *names, kb="small"):
     """Publish a build with an entity for each name, and return the name of the build."""
     with build(home, records(*names), name=kb) as handle:
         return handle.build
+
+
+def publish_pages(home):
+    """Publish a build whose entities are on several pages of data.mdb, and return its file."""
+    entities = [
+        Entity(f"key-{number}", f"label {number}", kind="page", description="text " * 30 + f"nr {number}.")
+        for number in range(100)
+    ]
+    with build(home, entities, name="small") as handle:
+        return handle.store.folder / DATA
+
+
+def damage(file, text):
+    """Change, in place, the page of data.mdb that has a text, so that LMDB cannot read it."""
+    content = bytearray(file.read_bytes())
+    content[content.index(text) // 4096 * 4096 + 10] = 0  # the kind of the page
+    write_in_place(file, content)
+
+
+def write_in_place(file, content):
+    with file.open("r+b") as stream:
+        stream.write(content)
+
+
+def keys_answered(kb):
+    """Return the keys that are answered, each asked for by itself."""
+    answered = []
+    for number in range(100):
+        with suppress(DamagedKB):
+            answered.append(kb[f"key-{number}"].key)
+    return answered
 
 
 def open_resources(home, **settings):
@@ -190,6 +224,55 @@ def test_a_build_that_is_damaged_is_not_taken_and_the_reason_is_known(tmp_path):
     resources.refresh()
     assert resources.problems == {}
     assert link(resources.served(), "a plum") == ["plum"]
+
+
+def rebuild(home, file, content):
+    """Build a damaged build again, under the same name."""
+    publish_pages(home)
+
+
+def remove_and_rebuild(home, file, content):
+    """Remove the knowledge base, and build it again."""
+    shutil.rmtree(home / "kbs" / "small")
+    publish_pages(home)
+
+
+def write_again(home, file, content):
+    """Write the sound content into the damaged file."""
+    write_in_place(file, content)
+
+
+def restore_copy(home, file, content):
+    """Replace the damaged file by a copy with the time that the file had when it was opened."""
+    write_in_place(file, content)
+    os.utime(file, ns=(1, 1))
+
+
+@pytest.mark.parametrize("repair", [rebuild, remove_and_rebuild, write_again, restore_copy])
+def test_damage_to_a_served_build_is_known_and_logged_once_until_it_is_repaired(tmp_path, caplog, repair):
+    file = publish_pages(tmp_path)
+    os.utime(file, ns=(1, 1))
+    sound = file.read_bytes()
+    resources = open_resources(tmp_path)
+    build_name = resources.served().kb.build
+    damage(file, b"nr 50.")
+    resources.refresh()
+    kb = resources.served().kb
+    answered = keys_answered(kb)
+    assert 0 < len(answered) < 100 and "key-50" not in answered
+    assert keys_answered(kb) == answered
+    assert list(resources.damages) == list(resources.problems) == ["small"]
+    for _ in range(3):
+        resources.refresh()
+        keys_answered(resources.served().kb)
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == 1 and "small" in errors[0].getMessage()
+    repair(tmp_path, file, sound)
+    resources.refresh()
+    assert resources.problems == {}
+    assert resources.served().kb.build == build_name
+    assert len(keys_answered(resources.served().kb)) == 100
+    assert resources.problems == {}
 
 
 def test_a_knowledge_base_that_is_removed_is_served_on(tmp_path):

@@ -486,3 +486,51 @@ def test_a_table_that_is_not_what_was_written_gets_no_new_digest(built, change):
             kgkit.edit_kb("toy", [{"key": "Apple_Inc.", "description": "A firm."}], home=home)
     assert "'entities'" in str(error.value)
     assert [path.name for path in built.path.parent.iterdir()] == [built.build]
+
+
+def test_a_read_that_fails_leaves_the_other_rows_readable(built):
+    path = built.path / "data.mdb"
+    content = bytearray(path.read_bytes())
+    with open_toy(built) as kb:
+        sound = [kb[number].key for number in range(kb.id_count)]
+    pages = range(2, len(content) // 4096)
+    tried = 0
+    for page in pages:
+        damaged = bytearray(content)
+        damaged[page * 4096 + 10] = 0  # the kind of the page
+        path.write_bytes(damaged)
+        try:
+            kb = open_toy(built)
+        except DamagedKB:
+            continue
+        with kb:
+            first, again = ([answer(kb, number) for number in range(kb.id_count)] for _ in range(2))
+            assert first == again
+            tables = [answer_table(kb.store, table) for table in sorted(kb.manifest.tables)]
+            alone = []
+            for table in sorted(kb.manifest.tables):
+                with open_toy(built) as other:
+                    alone.append(answer_table(other.store, table))
+            assert tables == alone
+            tried += tables.count(False) > 0
+            assert (kb.store.damage_found != "") == (False in tables or None in first)
+    path.write_bytes(content)
+    assert tried
+    with open_toy(built) as kb:
+        assert [kb[number].key for number in range(kb.id_count)] == sound
+
+
+def answer(kb, number):
+    try:
+        return kb[number].key
+    except DamagedKB:
+        return None
+
+
+def answer_table(store, table):
+    """Say whether a row of a table can be read, by its key."""
+    try:
+        store.row(table, b"\0\0\0\0")
+    except DamagedKB:
+        return False
+    return True
