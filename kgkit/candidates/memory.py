@@ -9,12 +9,15 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, chain
+from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from kgkit.bounded_cache import weight_of
 from kgkit.candidates.entries import Entry
 from kgkit.text import token_splitter
+from kgkit.types import Candidates
 
 if TYPE_CHECKING:
     from kgkit.types import Mention
@@ -52,6 +55,14 @@ class Budget:
         self.remaining = self._size
 
 
+def _of_candidates(meaning: Any) -> int:
+    """Return the bytes of candidates, or of such that vary; those that were cut keep the whole row alive."""
+    if not isinstance(meaning, Candidates):
+        return weight_of(meaning)
+    base: Any = meaning.rows if meaning.rows.base is None else meaning.rows.base
+    return _OF_CANDIDATES + (len(base) if isinstance(base, bytes) else int(base.nbytes))
+
+
 class Entries(dict[str, Entry]):
     """Entries by token, made when first asked for."""
 
@@ -63,11 +74,12 @@ class Entries(dict[str, Entry]):
     def __missing__(self, token: str) -> "Entry":
         budget = self._budget
         entry = self._make(token, self._cased)
-        size = _OF_ENTRY
-        if entry.candidates is not None:
-            size += _OF_CANDIDATES
-        if entry.starts is not None:
-            size += _OF_START * len(entry.starts)
+        if len(token) > _MAX_CHUNK:
+            size = _OF_CHUNK + weight_of(token) + weight_of(entry)
+        else:
+            size = _OF_ENTRY + (0 if entry.candidates is None else _of_candidates(entry.candidates))
+            if entry.starts is not None:
+                size += _OF_START * len(entry.starts)
         budget.remaining -= size
         if budget.remaining < 0:
             budget.clear()
@@ -124,7 +136,7 @@ class Spans(dict[str, Any]):
 
     def remember(self, spelled: str, meaning: Any) -> None:
         """Keep the meaning of a span."""
-        self._budget.remaining -= _OF_SPAN + len(spelled) + (_OF_CANDIDATES if meaning else 0)
+        self._budget.remaining -= _OF_SPAN + getsizeof(spelled) + (_of_candidates(meaning) if meaning else 0)
         if self._budget.remaining < 0:
             self._budget.clear()
         self[spelled] = meaning
@@ -153,6 +165,7 @@ class Omissions:
     """
 
     _most: Final = 10_000
+    _longest: Final = 200  # characters
 
     def __init__(self) -> None:
         self._surfaces: dict[str, None] = {}
@@ -171,11 +184,13 @@ class Omissions:
 
     def add(self, surface: str) -> None:
         """Note one; of ever so many, the first."""
-        if not self._paused and len(self._surfaces) < self._most:
+        if not self._paused and len(self._surfaces) < self._most and len(surface) <= self._longest:
             self._surfaces[surface] = None
 
     def expect(self, surface: str, first: str) -> None:
         """Look out for one, whose first token is *first*, in the texts given to `note_uncovered`."""
+        if len(surface) > self._longest:
+            return
         expected = self._expected.get(first, ())
         if self._expected_count < self._most and surface not in expected and surface not in self._surfaces:
             self._expected_count += 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
@@ -37,6 +38,8 @@ from kgkit.types import NO_CANDIDATES, Numbers
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBertInputs
+
+_CACHE_BYTES: Final = 16_000_000
 
 WORDS: Final = "words"
 """The name that the words of a text have among its mentions."""
@@ -322,7 +325,7 @@ class KamBertReader(WordTextReader):
                 f"choose at most {size}"
             )
         self.builder, self.spaced = builder, spaced
-        self._pieces: dict[str, tuple[int, ...]] = {}  # of auxiliary words
+        self._pieces = BoundedCache[str, tuple[int, ...]](_CACHE_BYTES)  # of auxiliary words
 
     def read(self, texts: Sequence[AnnotatedText]) -> MappedText:
         """Return a text, or a pair of texts, with its maps.
@@ -372,11 +375,11 @@ class KamBertReader(WordTextReader):
         """Return the word pieces of auxiliary words; of those for which there is no room, none."""
         pieces, room = list[tuple[int, ...]](), self.size
         for word in words:
-            if word not in self._pieces:
-                self._pieces[word] = (
-                    self.tokens.inside(word) if self.spaced else tuple(self.tokens(word).ids.tolist())
-                )
-            own = self._pieces[word] if len(self._pieces[word]) <= room else ()
+            cut = self._pieces.get(word)
+            if cut is None:
+                cut = self.tokens.inside(word) if self.spaced else tuple(self.tokens(word).ids.tolist())
+                self._pieces.keep(word, cut)
+            own = cut if len(cut) <= room else ()
             pieces.append(own)
             room -= len(own)
         return pieces

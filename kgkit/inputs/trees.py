@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.pieces import WordPieces
@@ -18,7 +19,7 @@ from kgkit.types import Document, LinkedDocument
 if TYPE_CHECKING:
     from kgkit.heads.kbert import KBertInputs
 
-_MAX_CACHED: Final = 100_000  # tokens
+_CACHE_BYTES: Final = 32_000_000
 
 
 class TreeReader(TextReader):
@@ -45,7 +46,7 @@ class TreeReader(TextReader):
         self.builder = builder
         frame = Frame(self.tokens.before, self.tokens.between, self.tokens.after)
         self._flatten = Flattener(self.tokens, frame, size)
-        self._cache: dict[str, WordPieces] = {}
+        self._cache = BoundedCache[str, WordPieces](_CACHE_BYTES)
 
     def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[FlatTree]:
         """Yield the tree of each text, or pair of texts, as it is read.
@@ -86,9 +87,7 @@ class TreeReader(TextReader):
     def _token(self, token: str) -> WordPieces:
         pieces = self._cache.get(token)
         if pieces is None:
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
-            pieces = self._cache[token] = self.tokens(token)
+            pieces = self._cache.keep(token, self.tokens(token))
         return pieces
 
     def batch(self, trees: Sequence[FlatTree]) -> "KBertInputs":

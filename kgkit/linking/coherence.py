@@ -18,10 +18,12 @@ chosen on semeval2007.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import Generator
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
@@ -30,7 +32,7 @@ from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention, Numbers
 
 Weights = NDArray[np.float32]
 
-_MAX_VECTORS = 100_000
+_CACHE_BYTES: Final = 64_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,7 @@ class GraphCoherence:
         self, kb: KnowledgeBase, generator: Generator, config: CoherenceConfig | None = None
     ) -> None:
         self.kb, self.generator, self.config = kb, generator, config or CoherenceConfig()
-        self._vectors: dict[int, tuple[Ids, Weights]] = {}
+        self._vectors = BoundedCache[int, tuple[Ids, Weights]](_CACHE_BYTES)
 
     def __call__(self, mentions: Sequence[Mention], scores: Sequence[Weights] | None = None) -> list[Weights]:
         """Return, for each mention, the scores of its candidates: (C,) float32, sum 1 (empty for none).
@@ -117,8 +119,6 @@ class GraphCoherence:
         """Return the nodes of an entity and their weights, before they are weighted within a window."""
         vector = self._vectors.get(number)
         if vector is None:
-            if len(self._vectors) >= _MAX_VECTORS:
-                self._vectors.clear()
             weights = {number: 1.0}
             for other in self.kb.neighbors(number)[: self.config.max_neighbors].tolist():
                 weights[other] = weights.get(other, 0) + 1
@@ -131,7 +131,7 @@ class GraphCoherence:
                     if other != number:
                         weights[other] = weights.get(other, 0) + prior
             vector = np.fromiter(weights, np.uint32), np.fromiter(weights.values(), np.float32)
-            self._vectors[number] = vector
+            self._vectors.keep(number, vector)
         return vector
 
 

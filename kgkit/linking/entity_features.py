@@ -45,6 +45,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, tokens
@@ -59,8 +60,8 @@ DOCUMENT: Final = ("other words", "all others", "others", "in sentence", "descri
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _SHORT: Final = 3  # letters of a word of a description that says nothing: in, the, und
 _LONGEST_ACRONYM: Final = 6
-_MAX_ENTITIES: Final = 100_000
-_MAX_COMPARED: Final = 500_000
+_ENTITY_BYTES: Final = 128_000_000
+_COMPARED_BYTES: Final = 64_000_000
 _SHOWN: Final = 12  # attributes that an error names
 
 
@@ -101,8 +102,8 @@ class EntityFeatures:
 
     def __init__(self, kb: KnowledgeBase, config: EntityFeaturesConfig | None = None) -> None:
         self.kb, self.config = kb, config or EntityFeaturesConfig()
-        self._entities: dict[int, _EntityText] = {}
-        self._compared: dict[tuple[str, int], tuple[float, ...]] = {}
+        self._entities = BoundedCache[int, _EntityText](_ENTITY_BYTES)
+        self._compared = BoundedCache[tuple[str, int], tuple[float, ...]](_COMPARED_BYTES)
         popularity = ("log prior", "prior", "place", "degree", *self.config.popularity)
         absolute = (*popularity, *NAMES, *DOCUMENT, *self.config.types)
         relative = ("log prior", "prior", *popularity[3:], "trigrams", "trigrams in")
@@ -164,17 +165,13 @@ class EntityFeatures:
         """Return what is told of names; remembered, since a document returns to its surfaces."""
         comparison = self._compared.get((surface, number))
         if comparison is None:
-            if len(self._compared) >= _MAX_COMPARED:
-                self._compared.clear()
-            comparison = self._compared[surface, number] = _compared(surface, entity)
+            comparison = self._compared.keep((surface, number), _compared(surface, entity))
         return comparison
 
     def _of(self, number: int) -> _EntityText:
         entity = self._entities.get(number)
         if entity is None:
-            if len(self._entities) >= _MAX_ENTITIES:
-                self._entities.clear()
-            entity = self._entities[number] = self._read(number)
+            entity = self._entities.keep(number, self._read(number))
         return entity
 
     def _read(self, number: int) -> _EntityText:

@@ -34,6 +34,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.entity_features import relative
 from kgkit.linking.scoring import Scores
@@ -51,7 +52,7 @@ _NOTHING: Final = np.empty(0, np.uint32)
 _NODES: Final = 2_048  # neighbours that are compared at once
 _STEEP: Final = 5.0
 _SURE: Final = 0.999
-_MAX_ENTITIES: Final = 100_000
+_CACHE_BYTES: Final = 64_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ class LinkFeatures:
 
     def __init__(self, kb: KnowledgeBase, config: LinkFeaturesConfig | None = None) -> None:
         self.kb, self.config = kb, config or LinkFeaturesConfig()
-        self._neighbors: dict[int, Ids] = {}
+        self._neighbors = BoundedCache[int, Ids](_CACHE_BYTES)
 
     def __call__(self, mentions: Sequence[Mention], scores: Sequence[Scores]) -> Matrix:
         """Return (R, L), the features of the candidates of all *mentions*, in their order.
@@ -165,11 +166,9 @@ class LinkFeatures:
         """Return the neighbours of an entity, ascending, each once."""
         neighbors = self._neighbors.get(number)
         if neighbors is None:
-            if len(self._neighbors) >= _MAX_ENTITIES:
-                self._neighbors.clear()
             outgoing = self.kb.store.neighbours(number)
             neighbors = _NOTHING if outgoing is None else np.unique(outgoing[: self.config.max_neighbors])
-            self._neighbors[number] = neighbors
+            self._neighbors.keep(number, neighbors)
         return neighbors
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from kgkit import hints
+from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import (
     Generator,
     KeyedDocument,
@@ -54,8 +55,7 @@ _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], 
 PARTS_OF_SPEECH: Final = {"n": "noun", "v": "verb", "a": "adjective", "s": "adjective", "r": "adverb"}
 """Names of the parts of speech that records have letters for."""
 
-_MAX_NAMES = 100_000  # some 25 MB
-_MAX_MEANINGS = 30_000
+_CACHE_BYTES: Final = 32_000_000  # of each cache
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,11 +158,11 @@ class Linker(metaclass=_LinkerType):
         if self.config.coherence is not None:
             settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
             self.coherence = GraphCoherence(kb, self.generator, settings)
-        self._names: dict[int, tuple[str, str]] = {}
-        self._elsewhere: dict[int, tuple[dict[str, Any], str]] = {}
+        self._names = BoundedCache[int, tuple[str, str]](_CACHE_BYTES)
+        self._elsewhere = BoundedCache[int, tuple[dict[str, Any], str]](_CACHE_BYTES)
         shared = self.coherence is None and tagger is None and not self.config.explain
         self._by_candidates = shared and self.scorer.by_mention
-        self._meanings: dict[int, tuple[Candidates, _Meaning | None]] = {}
+        self._meanings = BoundedCache[int, tuple[Candidates, _Meaning | None]](_CACHE_BYTES)
 
     @classmethod
     def open(
@@ -373,9 +373,7 @@ class Linker(metaclass=_LinkerType):
         meanings = self._meanings
         entry = meanings.get(id(candidates))
         if entry is None or entry[0] is not candidates:  # of another process, after pickling
-            if len(meanings) >= _MAX_MEANINGS:
-                meanings.clear()
-            entry = meanings[id(candidates)] = candidates, self._meaning(candidates, scores, null)
+            entry = meanings.keep(id(candidates), (candidates, self._meaning(candidates, scores, null)))
         return entry[1]
 
     def _meaning(
@@ -427,19 +425,15 @@ class Linker(metaclass=_LinkerType):
         """Return key and label of an entity, remembered: texts return to the same ones."""
         name = self._names.get(number)
         if name is None:
-            if len(self._names) >= _MAX_NAMES:
-                self._names.clear()
             entity = self.kb[number]
-            name = self._names[number] = (entity.key, entity.label)
+            name = self._names.keep(number, (entity.key, entity.label))
         return name
 
     def _names_elsewhere(self, number: int) -> tuple[dict[str, Any], str]:
         """Return the identifiers and the address of an entity, remembered."""
         names = self._elsewhere.get(number)
         if names is None:
-            if len(self._elsewhere) >= _MAX_MEANINGS:
-                self._elsewhere.clear()
-            names = self._elsewhere[number] = self.kb.identifiers(number), self.kb.url(number) or ""
+            names = self._elsewhere.keep(number, (self.kb.identifiers(number), self.kb.url(number) or ""))
         return names
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import UnknownName
 from kgkit.types import Matrix
 from kgkit.vectors.layout import VectorRows, VectorsManifest
@@ -33,8 +34,8 @@ ANY: Final = "any"
 _MOST: Final = 64
 """Neighbours by one relation whose texts are read, the first ones: some entities have thousands."""
 
-_CACHE_SIZE: Final = 100_000
-"""Entities and relations whose neighbours are remembered, until all are forgotten."""
+_CACHE_BYTES: Final = 32_000_000
+"""Of the neighbours that are remembered, until all are forgotten."""
 
 
 class NeighbourTexts(VectorRows):
@@ -61,7 +62,7 @@ class NeighbourTexts(VectorRows):
         self.kb, self.vectors, self.relations = kb, vectors, tuple(relations)
         self.manifest: VectorsManifest = vectors.manifest
         self.own_width = vectors.width
-        self._neighbours: dict[tuple[int, str], list[int]] = {}
+        self._neighbours = BoundedCache[tuple[int, str], list[int]](_CACHE_BYTES)
         self._names = {relation: None if relation == ANY else relation for relation in self.relations}
         check_relations(kb, self.relations)
 
@@ -109,12 +110,10 @@ class NeighbourTexts(VectorRows):
         """Return the ids of the neighbours by one relation: `_MOST` at most, none of a retired entity."""
         ids = self._neighbours.get((entity, relation))
         if ids is None:
-            if len(self._neighbours) >= _CACHE_SIZE:
-                self._neighbours.clear()
             ids = []
             if entity in self.kb:  # a retired entity has no facts
                 ids = self.kb.neighbors(entity, self._names[relation])[:_MOST].tolist()
-            self._neighbours[entity, relation] = ids
+            self._neighbours.keep((entity, relation), ids)
         return ids
 
 

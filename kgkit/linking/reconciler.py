@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import UnknownName, UsageError, abbreviate, did_you_mean
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
@@ -40,7 +41,9 @@ _MAX_EDITS: Final = 6.0  # more than these are as improbable
 _LENGTHS: Final = 2, 60
 _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
-_CACHE_SIZE: Final = 20_000
+_MAX_NAME: Final = 1_000  # characters; index and surfaces have none that is similar to a longer name
+_CACHE_BYTES: Final = 8_000_000
+_CACHE_SIZE: Final = 20_000  # entities of which is known whether they are of the kind
 _MAX_VALUES: Final = 10_000  # of an attribute, among which one that was meant is looked for
 _LISTED: Final = 10  # types, and attributes, that an error names
 
@@ -112,13 +115,16 @@ class ReconcileConfig:
         check_range(self, "threshold", least=0, most=1)
         if self.kind is not None and not self.kind.strip():
             raise UsageError("kind is empty; it is a kind, a type, or ATTRIBUTE=VALUE")
+        if self.kind is not None and len(self.kind) > _MAX_NAME:
+            raise UsageError(f"kind has {len(self.kind):,} characters; it has {_MAX_NAME:,} at most")
         return self
 
 
 class Reconciler:
     """Says of names which entities of a knowledge base they mean.
 
-    What it has answered it remembers, of up to 20,000 names.
+    What it has answered it remembers, in up to 8 MB. A name of more than 1,000 characters is looked up as it
+    stands, and not compared with similar ones.
 
     Args:
         kb: knowledge base.
@@ -143,7 +149,7 @@ class Reconciler:
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)
         if self._filter is not None and check_kind:
             self._filter.check()
-        self._cache: dict[str, tuple[EntityScore, ...]] = {}
+        self._cache = BoundedCache[str, tuple[EntityScore, ...]](_CACHE_BYTES)
 
     def __call__(self, name: str | None) -> NameMatch:
         """Return what a name means.
@@ -157,9 +163,7 @@ class Reconciler:
             raise TypeError(f"a name is a str, not {type(name).__name__}")
         candidates = self._cache.get(name)
         if candidates is None:
-            if len(self._cache) >= _CACHE_SIZE:
-                self._cache.clear()
-            candidates = self._cache[name] = self._candidates(name)
+            candidates = self._cache.keep(name, self._candidates(name))
         is_match = bool(candidates) and candidates[0].score >= self.config.threshold
         return NameMatch(name, candidates, is_match)
 
@@ -171,7 +175,9 @@ class Reconciler:
         folded = fold(name)
         if not folded:
             return ()
-        scores = self._scores_of_surface(name) or self._scores_of_similar(folded)
+        scores = self._scores_of_surface(name)
+        if not scores and len(name) <= _MAX_NAME:
+            scores = self._scores_of_similar(folded)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: self.config.top]
         entities = self.kb.store.entities([number for number, _ in best])
         return tuple(

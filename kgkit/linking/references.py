@@ -18,11 +18,13 @@ from typing import Final
 
 import msgspec
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.text import token_spans
 from kgkit.types import Entity, Link, LinkedDocument
 
+_CACHE_BYTES: Final = 4_000_000
 _PERSON: Final = frozenset(["person", "per", "people", "human", "person.n.01", "人", "人物"])
 """What the types of a person may be called, or an entity that one is a kind of."""
 
@@ -78,7 +80,7 @@ class References:
     def __init__(self, kbs: "list[KnowledgeBase]", config: ReferenceConfig | None = None) -> None:
         self._kbs = {kb.name: kb for kb in kbs}
         self._config = config or ReferenceConfig()
-        self._kinds: dict[tuple[str, str], str] = {}
+        self._kinds = BoundedCache[tuple[str, str], str](_CACHE_BYTES)
 
     def __call__(self, document: LinkedDocument) -> LinkedDocument:
         """Return the document with more links, in order of their start.
@@ -133,7 +135,8 @@ class References:
         """Return `he` or `she` for a person of known gender, `person` for another one, else `it`."""
         assert link.entity is not None
         key = link.kb, link.entity
-        if key not in self._kinds:
+        kind = self._kinds.get(key)
+        if kind is None:
             kb = self._kbs.get(link.kb)
             entity = None if kb is None else kb.get(link.entity)
             is_person = (
@@ -142,8 +145,8 @@ class References:
                 and any(name.lower() in _PERSON for name in _kinds_of(kb, entity))
             )
             gender = "" if entity is None else str(entity.attributes.get("gender", "")).lower()
-            self._kinds[key] = (_GENDERS.get(gender) or "person") if is_person else "it"
-        return self._kinds[key]
+            kind = self._kinds.keep(key, (_GENDERS.get(gender) or "person") if is_person else "it")
+        return kind
 
 
 def _kinds_of(kb: KnowledgeBase, entity: Entity) -> Iterator[str]:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
 from kgkit.store.urls import UrlPattern, is_web_address
@@ -59,7 +60,7 @@ name of the entity; the sense that matched, or None. Beside them there are `kb`,
 index, start and end of each link that begins or ends within a token; and `url_pattern`, or `urls`, where the
 knowledge base has addresses of its entities."""
 
-_MAX_ROWS: Final = 30_000
+_CACHE_BYTES: Final = 32_000_000
 
 
 class LinkerComponent:
@@ -112,7 +113,7 @@ class LinkerComponent:
         self.configured = kb
         self.kb = self._find(kb)
         self._linker: Linker | None = None
-        self._rows: dict[int, tuple[Sequence[LinkCandidate], list[list[Any]]]] = {}
+        self._rows = BoundedCache[int, tuple[Sequence[LinkCandidate], list[list[Any]]]](_CACHE_BYTES)
         self._error_handler: Callable[..., None] = raise_error
         Span.set_extension(EXTENSION, getter=link_of, force=True)
 
@@ -267,13 +268,11 @@ class LinkerComponent:
         if not self.linker.scorer.by_mention:
             return [_rows(link.candidates) for link in links]
         shared = self._rows
-        if len(shared) > _MAX_ROWS:
-            shared.clear()
         result = []
         for link in links:
             entry = shared.get(id(link.candidates))
             if entry is None:  # what is in it is alive, so no other has its id
-                entry = shared[id(link.candidates)] = link.candidates, _rows(link.candidates)
+                entry = shared.keep(id(link.candidates), (link.candidates, _rows(link.candidates)))
             result.append(entry[1])
         return result
 

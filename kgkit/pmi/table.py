@@ -23,6 +23,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.sorted_ids import match_sorted
 from kgkit.text import fold, tokens
@@ -33,7 +34,7 @@ ARRAYS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 """The arrays of a table, and the types of their numbers."""
 
-_REMEMBERED: Final = 100_000  # words whose numbers are kept
+_CACHE_BYTES: Final = 16_000_000
 
 
 class AssociatedWord(NamedTuple):
@@ -111,7 +112,7 @@ class PMITable:
             raise self._damaged("columns.npy and values.npy are not of one number of pairs")
         self._check_offsets("ends", np.concatenate([[0], self._ends]), len(self._text))
         self._check_offsets("starts", self._starts, len(self._columns))
-        self._numbers: dict[str, int | None] = {}
+        self._numbers = BoundedCache[str, int](_CACHE_BYTES)  # -1 of a word that is not there
         self._check_numbers(words, pairs)
         self._check_words()
 
@@ -255,12 +256,11 @@ class PMITable:
 
     def _number(self, folded: str) -> int | None:
         """Return the number of a word; None if the table does not have it."""
-        if folded in (numbers := self._numbers):
-            return numbers[folded]
-        if len(numbers) >= _REMEMBERED:  # a new dictionary: another thread may read the old one
-            self._numbers = numbers = {}
-        number = numbers[folded] = self._search(folded.encode("utf-8", "surrogatepass"))
-        return number
+        number = self._numbers.get(folded)
+        if number is None:
+            found = self._search(folded.encode("utf-8", "surrogatepass"))
+            number = self._numbers.keep(folded, -1 if found is None else found)
+        return None if number < 0 else number
 
     def _search(self, word: bytes) -> int | None:
         """Return the number of a word by a binary search; None if the table does not have it."""

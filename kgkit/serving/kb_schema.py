@@ -4,7 +4,7 @@ A type is one of an entity's types, or its kind. A property is a relation, whose
 attribute; of every entity there are those of `FIELDS` besides. Their identifiers are their names.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from itertools import islice
 from threading import Lock
 from typing import Any, Final
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import FormatMismatch
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
@@ -163,32 +164,24 @@ def _value_list(value: Any) -> list[Any]:
     return [each for each in values if each is not None and each != ""]
 
 
-_MAX_SCHEMAS: Final = 16
-"""Schemas that a process remembers."""
+_CACHE_BYTES: Final = 64_000_000
+"""Of the schemas that a process remembers."""
 
 
 class SchemaCache:
-    """The schemas of the knowledge bases that were asked for last, read once each."""
+    """The schemas of the knowledge bases that were asked for, read once each."""
 
     def __init__(self) -> None:
-        self._schemas: OrderedDict[tuple[str, str], KBSchema] = OrderedDict()
-        self._lock, self._reading = Lock(), Lock()
+        self._schemas = BoundedCache[tuple[str, str], KBSchema](_CACHE_BYTES)
+        self._reading = Lock()
 
     def __call__(self, kb: KnowledgeBase) -> KBSchema:
         """Return the schema of a knowledge base; a request that comes while it is read waits for it."""
         build = kb.name, kb.build
-        schema = self._cached_schema(build)
+        schema = self._schemas.get(build)
         if schema is None:
             with self._reading:
-                schema = self._cached_schema(build) or read_schema(kb)
-                with self._lock:
-                    self._schemas[build] = schema
-                    if len(self._schemas) > _MAX_SCHEMAS:
-                        self._schemas.popitem(last=False)
+                schema = self._schemas.get(build)
+                if schema is None:
+                    schema = self._schemas.keep(build, read_schema(kb))
         return schema
-
-    def _cached_schema(self, build: tuple[str, str]) -> KBSchema | None:
-        with self._lock:
-            if build in self._schemas:
-                self._schemas.move_to_end(build)
-            return self._schemas.get(build)

@@ -1,8 +1,7 @@
 """Health and metrics, for operators and their monitoring.
 
 /health/live    the process answers
-/health/ready   it serves; which builds, which published ones it has not taken, and why; 503 while it ends, and
-                while a served build is known to be damaged
+/health/ready   it serves; which builds, which published ones it has not taken, and why; 503 if one is damaged
 /metrics        Prometheus
 """
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import (
     Generator,
     SegmentConfig,
@@ -25,7 +26,7 @@ from kgkit.types import Document, LinkedDocument
 
 QUERIES: Final = ("longest", "jieba", "link")
 
-_MAX_REMEMBERED: Final = 500_000
+_CACHE_BYTES: Final = 64_000_000
 
 
 class Branch(NamedTuple):
@@ -116,7 +117,7 @@ class TreeBuilder:
         self._by_name = {generator.kb.name: generator.kb for generator in generators}
         if len(self._by_name) < len(self._generators):
             raise UsageError("a knowledge base is named twice: once will do")
-        self._facts: dict[tuple[str, int], tuple[Branch, ...]] = {}
+        self._facts = BoundedCache[tuple[str, int], tuple[Branch, ...]](_CACHE_BYTES)
 
     def __call__(self, texts: Iterable[Sequence[Document | LinkedDocument]]) -> Iterator[Tree]:
         """Yield a tree for each text, or pair of texts.
@@ -170,13 +171,12 @@ class TreeBuilder:
         """Return the first facts of an entity."""
         branches = self._facts.get((kb.name, entity))
         if branches is None:
-            if len(self._facts) >= _MAX_REMEMBERED:
-                self._facts.clear()
             statements = [*islice(self._statements(kb, entity), self._config.max_facts)]
             key = kb.key(entity) if statements else ""
-            branches = self._facts[kb.name, entity] = tuple(
+            branches = tuple(
                 Branch(words if self._config.relations else words[1:], kb.name, key) for words in statements
             )
+            self._facts.keep((kb.name, entity), branches)
         return branches
 
     def _statements(self, kb: KnowledgeBase, entity: int) -> Iterator[tuple[str, str]]:

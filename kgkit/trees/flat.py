@@ -15,12 +15,13 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import UsageError
 from kgkit.trees.building import Tree
 
 Integers = NDArray[np.int64]
 
-_MAX_REMEMBERED: Final = 500_000
+_CACHE_BYTES: Final = 64_000_000
 _ENDLESS: Final = sys.maxsize
 
 
@@ -145,7 +146,7 @@ class Flattener:
     def __init__(self, cut: Cut, frame: Frame | None = None, size: int | None = None) -> None:
         self._cut, self._frame, self._size = cut, frame or Frame(), size
         self.shortened = False
-        self._words: dict[tuple[str, ...], list[Any]] = {}
+        self._words = BoundedCache[tuple[str, ...], list[Any]](_CACHE_BYTES)
         if size is not None and size <= sum(map(len, self._frame)):
             raise UsageError(f"size is {size}: special tokens leave no room for a text")
 
@@ -206,9 +207,7 @@ class Flattener:
     def _injected(self, words: tuple[str, ...]) -> list[Any]:
         tokens = self._words.get(words)
         if tokens is None:
-            if len(self._words) >= _MAX_REMEMBERED:
-                self._words.clear()
-            tokens = self._words[words] = [token for word in words for token in self._cut(word).ids]
+            tokens = self._words.keep(words, [token for word in words for token in self._cut(word).ids])
         return tokens
 
 

@@ -231,7 +231,7 @@ def test_a_full_memory_is_emptied_and_changes_nothing(kb, monkeypatch):
     generator = AliasGenerator(kb)
     found = generator.mentions(BIRDS)
     expected = [score.tolist() for score in GraphCoherence(kb, generator)(found)]
-    monkeypatch.setattr(coherence, "_MAX_VECTORS", 2)
+    monkeypatch.setattr(coherence, "_CACHE_BYTES", 900)
     forgetful = GraphCoherence(kb, generator)
     assert [score.tolist() for score in forgetful(found)] == expected
     assert len(forgetful._vectors) <= 2

@@ -136,7 +136,7 @@ def test_a_retired_entity_has_no_neighbours(tmp_path, kb, rows):
 def test_neighbours_that_are_forgotten_are_looked_up_again(kb, rows, monkeypatch):
     ids = [kb.id(key) for key in KEYS]
     expected = NeighbourTexts(kb, rows, ["kind", "likes"]).gather(ids)
-    monkeypatch.setattr(neighbour_texts, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(neighbour_texts, "_CACHE_BYTES", 500)
     texts = NeighbourTexts(kb, rows, ["kind", "likes"])
     for _ in range(2):
         np.testing.assert_array_equal(texts.gather(ids), expected)

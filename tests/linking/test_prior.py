@@ -224,7 +224,7 @@ def test_a_stream_is_not_read_ahead(linker):
 
 def test_a_full_memory_is_emptied_and_changes_nothing(kb, monkeypatch):
     expected = list(Linker.open(kb)([TEXT, "geese saw dogs"]))
-    monkeypatch.setattr("kgkit.linking.linker._MAX_NAMES", 2)
+    monkeypatch.setattr("kgkit.linking.linker._CACHE_BYTES", 800)
     forgetful = Linker.open(kb)
     assert list(forgetful([TEXT, "geese saw dogs"])) == expected
     assert len(forgetful._names) <= 2

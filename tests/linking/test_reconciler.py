@@ -237,10 +237,11 @@ def test_an_error_abbreviates_long_values():
 
 def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):
     monkeypatch.setattr(module, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(module, "_CACHE_BYTES", 1_000)
     reconcile = reconciler(kb, kind="city")
     names = ["Berlin", "Bern", "Berlin", "New York City", "Bernn", "Berlin"]
     assert [reconcile(name).key for name in names] == ["Q64", "Q2", "Q64", "Q3", "Q2", "Q64"]
-    assert len(reconcile._cache) <= 2
+    assert reconcile._cache.weight <= 1_000 and len(reconcile._filter._accepted) <= 2
 
 
 # -- what it needs -----------------------------------------------------------------------
@@ -253,6 +254,7 @@ def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):
         ({"threshold": 1.5}, "threshold is 1.5; it is from 0 to 1"),
         ({"threshold": -1}, "threshold is -1"),
         ({"kind": " "}, "kind is empty"),
+        ({"kind": "k" * 1_001}, "1,001"),
     ],
 )
 def test_a_setting_that_is_out_of_range_is_refused(kb, settings, message):

@@ -157,7 +157,7 @@ def test_requests_that_come_at_once_wait_for_one_reading(cities_kb, monkeypatch)
 
 
 def test_only_the_schemas_that_were_asked_for_last_stay(cities_kb, cities_service, monkeypatch):
-    monkeypatch.setattr(kb_schema, "_MAX_SCHEMAS", 1)
+    monkeypatch.setattr(kb_schema, "_CACHE_BYTES", 10)
     cache = SchemaCache()
     first = cache(cities_kb)
     cache(cities_service.kb("wiki"))
