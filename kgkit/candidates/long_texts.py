@@ -23,6 +23,7 @@ from msgspec import structs
 from kgkit.candidates.entries import longest
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.matching import Generator, is_case_informative
+from kgkit.pauses import pause
 from kgkit.store.layout import MAX_TOKENS
 from kgkit.text import token_splitter
 from kgkit.types import Mention
@@ -80,6 +81,7 @@ def mention_windows(generator: Generator, text: str) -> Iterator[list[Mention]]:
     windows, own, cased = _Windows(text), 0, is_case_informative(text)
     texts: dict[str, str] = {}  # most mentions share theirs with another
     while own < len(text):
+        pause()
         window = windows.window_at(own)
         window_mentions = generator.mentions_from(
             text[window.begin : window.end], own - window.begin, cased=cased

@@ -27,9 +27,9 @@ from kgkit.encoder.device import has_bf16
 from kgkit.encoder.finding import find_model
 from kgkit.encoder.folder import Pooling, SentenceSettings, fingerprint, sentence_settings, settings_files
 from kgkit.encoder.loading import check_installed, check_vocabulary, length_limit, load_parts, quiet
-from kgkit.encoder.pauses import pause
 from kgkit.encoder.threads import on_single_threads
 from kgkit.errors import UsageError
+from kgkit.pauses import pause
 from kgkit.types import Matrix, Progress
 
 if TYPE_CHECKING:

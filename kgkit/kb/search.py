@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import UnknownName, UsageError
+from kgkit.pauses import pause
 from kgkit.store import codec
 from kgkit.text import fold
 from kgkit.types import Candidates, Entity
@@ -87,6 +88,7 @@ def search(
     with closing(_matches(kb, text, scan)) as matches:
         for number, field, matched, how in matches:
             if number not in results:
+                pause()
                 entity = kb[number]
                 if kind in (None, entity.kind):
                     ids, url = kb.identifiers(entity.id), kb.url(entity.id) or ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kgkit.errors import NoPath
 from kgkit.kb.facts import Facts, edges_of_code, pairs
+from kgkit.pauses import pause
 from kgkit.types import Triple
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ def closure(facts: Facts, start: int, code: int, max_depth: int | None) -> Itera
     """Yield what *start* reaches by one relation, nearest first, itself excluded."""
     visited, waiting = {start}, deque([(start, 0)])
     while waiting:
+        pause()
         number, depth = waiting.popleft()
         edges = facts.store.facts(number)
         if edges is None or (max_depth is not None and depth >= max_depth):
@@ -62,6 +64,7 @@ def _advance(
     """Move *frontier* one step; return the best node where it meets the other side."""
     reached, meetings = [], []
     for number in frontier:
+        pause()
         for other, code in pairs(facts.edges(number, None, "both")):
             if other not in came and (codes is None or code in codes):
                 came[other] = number

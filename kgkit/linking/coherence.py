@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import Generator
 from kgkit.kb import KnowledgeBase
+from kgkit.pauses import pause
 from kgkit.ranges import check_range
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Entity, Ids, Mention, Numbers
@@ -78,6 +79,7 @@ class GraphCoherence:
             scores = [(mention.candidates or NO_CANDIDATES).priors for mention in mentions]
         agreed: list[Weights] = []
         for begin in range(0, len(mentions), self.config.window):
+            pause()
             here = slice(begin, begin + self.config.window)
             agreed.extend(self._window(mentions[here], scores[here]))
         return agreed

@@ -28,7 +28,6 @@ import numpy as np
 from msgspec import structs
 
 from kgkit.encoder.folder import ENCODER
-from kgkit.encoder.pauses import pause
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
@@ -48,6 +47,7 @@ from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts
 from kgkit.models.arrays import LARGEST, check_numbers, read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import MANIFEST, checking_settings, damaged
+from kgkit.pauses import pause
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Document, Matrix
 from kgkit.vectors.scan import unit

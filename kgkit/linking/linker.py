@@ -32,6 +32,7 @@ from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
 from kgkit.models.folder import AUTO
 from kgkit.models.manifest import broken_weights
+from kgkit.pauses import pause
 from kgkit.types import (
     NO_CANDIDATES,
     NO_SENSE,
@@ -350,6 +351,7 @@ class Linker(metaclass=_LinkerType):
         divisible = self.scorer.by_mention and is_divisible(self.generator)
         multiple = 1 if self.coherence is None else self.coherence.config.window
         for document in source if self.tagger is None else self.tagger(source):
+            pause()
             preset = document.mentions is not None
             if divisible and is_long(document.text):
                 overlaps = self.config.overlaps != "longest"

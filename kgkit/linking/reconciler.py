@@ -25,6 +25,7 @@ from kgkit.errors import UnknownName, UsageError, abbreviate, did_you_mean
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
 from kgkit.kb.similar import SimilarSurface, similar_surfaces
+from kgkit.pauses import pause
 from kgkit.ranges import check_range
 from kgkit.text import fold
 from kgkit.types import Candidates, Entity
@@ -169,7 +170,9 @@ class Reconciler:
 
     def pipe(self, names: Iterable[str | None]) -> Iterator[NameMatch]:
         """Yield what each of many names means, in order."""
-        return map(self, names)
+        for name in names:
+            pause()
+            yield self(name)
 
     def _candidates(self, name: str) -> tuple[EntityScore, ...]:
         folded = fold(name)

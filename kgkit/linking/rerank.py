@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template
 from kgkit.encoder.folder import ENCODER
-from kgkit.encoder.pauses import pause
 from kgkit.errors import StaleModel
 from kgkit.home import Home
 from kgkit.inputs.reranking import CandidateSequence, MentionContext, RerankingReader
@@ -33,6 +32,7 @@ from kgkit.linking.models import find_scorer
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.models.folder import BUILT_IN, manifest_digest
 from kgkit.models.manifest import checking_settings, damaged
+from kgkit.pauses import pause
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:

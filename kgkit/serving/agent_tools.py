@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from kgkit.kb import KnowledgeBase
 from kgkit.serving.kb_schema import types_of
-from kgkit.serving.service import Service
+from kgkit.serving.service import LONG, Service
 from kgkit.text import truncate
 from kgkit.types import Document, Entity, LinkedDocument, Triple
 
@@ -146,9 +146,10 @@ def _link_record(kb: KnowledgeBase, linked: LinkedDocument) -> dict[str, Any]:
 
 
 async def _reconcile(service: Service, arguments: ReconcileArguments) -> dict[str, Any]:
-    matches = await service.call(
-        service.reconcile, arguments.names, arguments.kb, kind=arguments.kind, k=arguments.limit
-    )
+    matches = await service.call_weighed(
+        len(arguments.names), service.reconcile, arguments.names, arguments.kb, kind=arguments.kind,
+        k=arguments.limit,
+    )  # fmt: skip
     names = [
         {
             "name": match.name,
@@ -201,7 +202,7 @@ async def _neighbours(service: Service, arguments: NeighboursArguments) -> dict[
 
 
 async def _path(service: Service, arguments: PathArguments) -> dict[str, Any]:
-    facts = await service.call(service.path, arguments.source, arguments.target, arguments.kb)
+    facts = await service.call_weighed(LONG, service.path, arguments.source, arguments.target, arguments.kb)
     rows = await service.call(_fact_records, service.kb(arguments.kb), facts)
     return {"kb": service.kb(arguments.kb).name, "facts": rows}
 

@@ -16,19 +16,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from kgkit.encoder.pauses import pausing
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.pauses import pausing
+from kgkit.serving.lanes import Abandoned
 from kgkit.serving.problems import Busy
 from kgkit.types import Document, LinkedDocument
 
 _GATHERING_SECONDS: Final = 0.005
 _SHORT: Final = 4_000
 """Characters of the longest request that shares batches: a second of an encoder on a core."""
-
-
-class _Abandoned(Exception):
-    """Nobody waits for a request any more."""
 
 
 @dataclass(eq=False)
@@ -129,7 +126,7 @@ class LinkQueue:
     def _work(self) -> None:
         while jobs := self._next_jobs():
             self._former = len(jobs)
-            with pausing(partial(self._pause, jobs[0]) if jobs[0].is_long else None):
+            with pausing(partial(self._pause if jobs[0].is_long else _check_waiting, jobs)):
                 self._run(jobs)
 
     def _run(self, jobs: Sequence[LinkJob]) -> None:
@@ -143,20 +140,20 @@ class LinkQueue:
             self._link_together(jobs)
         except BaseException:  # noqa: BLE001 - of which job it is, each by itself tells
             for job in jobs:
-                job.run()
+                if not job.future.done():
+                    job.run()
 
-    def _pause(self, job: LinkJob) -> None:
+    def _pause(self, long_jobs: Sequence[LinkJob]) -> None:
         """Link a batch of short jobs that wait, between two batches of a long job.
 
         Raises:
-            _Abandoned: if nobody waits for the long job any more, which ends it.
+            Abandoned: if nobody waits for the long job any more, which ends it.
         """
-        if job.future.done():
-            raise _Abandoned
+        _check_waiting(long_jobs)
         with self._ready:
             jobs = self._take(short_only=True)
         if jobs:
-            with pausing(None):
+            with pausing(partial(_check_waiting, jobs)):
                 self._run(jobs)
 
     def _link_together(self, jobs: Sequence[LinkJob]) -> None:
@@ -220,6 +217,16 @@ class LinkQueue:
         remaining.extend(self._jobs)
         self._jobs = remaining
         return jobs
+
+
+def _check_waiting(jobs: Sequence[LinkJob]) -> None:
+    """End the work for jobs for none of which anybody waits any more.
+
+    Raises:
+        Abandoned: if there is no other job.
+    """
+    if all(job.future.done() for job in jobs):
+        raise Abandoned
 
 
 def has_encoder(linkers: Sequence[Linker]) -> bool:

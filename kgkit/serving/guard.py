@@ -5,7 +5,7 @@
     token       `Authorization: Bearer TOKEN`, or Basic with TOKEN as the password, compared in constant time
     body        is counted as it arrives
     rate        of a client's address, where there is a limit
-    time        in which a request is to arrive and to be answered
+    time        in which a request is to arrive and to be answered; one whose client leaves is given up
 
 Answers get headers that keep a browser from loading anything from elsewhere. `/health/…` and the
 page's style sheet need no token.
@@ -49,7 +49,9 @@ _SECURITY_HEADERS: Final = (
 _OPEN_PATHS: Final = ("/health/live", "/health/ready")
 _STATIC_PATH: Final = "/static/"
 _PREFLIGHT: Final = b"access-control-request-method"
-_READ_HEADERS: Final = frozenset((b"host", b"origin", b"authorization", b"content-length", _PREFLIGHT))
+_READ_HEADERS: Final = frozenset(
+    (b"host", b"origin", b"authorization", b"content-length", b"transfer-encoding", _PREFLIGHT)
+)
 # Of several schemes in a header Chrome reads the first: with Basic it asks for a password.
 _CHALLENGE: Final = {"WWW-Authenticate": 'Basic realm="kgkit", Bearer realm="kgkit"'}
 _DRAINED_BODIES: Final = 64
@@ -96,9 +98,14 @@ class Guard:
             await request.refuse(request.timeout_problem())
         except ClientDisconnect:  # no failure of the service, and nobody to answer: counted with status 0
             log.debug("a client left before its request was there")
+        except asyncio.CancelledError:
+            if not request.is_abandoned:
+                raise
+            log.debug("a client left before its request was answered")
         except Exception as error:  # noqa: BLE001 - no error ends a worker, and each is logged
             await request.refuse(problem_of(error, self.service.home), error)
         finally:
+            request.end()
             self._count(scope, request)
 
     def _count(self, scope: Any, request: "GuardedRequest") -> None:
@@ -207,6 +214,7 @@ class GuardedRequest:
     Attributes:
         begin: time at which the request began, in seconds of `time.perf_counter`.
         status: status of the answer; 0 as long as there is none.
+        is_abandoned: whether the client left before there was one, so that the task was cancelled.
     """
 
     def __init__(self, guard: Guard, scope: Any, receive: Receive, send: Send) -> None:
@@ -214,6 +222,14 @@ class GuardedRequest:
         self.begin, self.status = time.perf_counter(), 0
         self._bytes, self._complete = 0, False
         self._headers: dict[bytes, bytes] = {}
+        self.is_abandoned = False
+        self._task = asyncio.current_task()
+        self._watch: asyncio.Task[None] | None = None
+
+    def end(self) -> None:
+        """Stop waiting for the client to leave."""
+        if self._watch is not None:
+            self._watch.cancel()
 
     async def answer(self) -> None:
         """Pass the request on to the application, if the guard lets it.
@@ -234,7 +250,10 @@ class GuardedRequest:
         if self._scope["method"] == "OPTIONS" and _PREFLIGHT in headers:
             await self._answer_preflight()
         else:
-            await self._guard.app(self._scope, self._receive_counted, self._send_secured)
+            receive = self._receive_counted
+            if not (headers.get(b"content-length", b"0").strip(b"0") or b"transfer-encoding" in headers):
+                receive = _replaying(await receive(), receive)  # there is no body to wait for
+            await self._guard.app(self._scope, receive, self._send_secured)
 
     async def _answer_preflight(self) -> None:
         allowed = self._guard.cors_headers(self._headers)
@@ -296,7 +315,17 @@ class GuardedRequest:
             if self._bytes > self._guard.service.limits.body_bytes:
                 await self._drain()
                 raise self._guard.too_large()
+            if self._complete and self._watch is None:
+                self._watch = asyncio.create_task(self._wait_for_leave())
         return message
+
+    async def _wait_for_leave(self) -> None:
+        """Cancel the request when its client leaves before an answer has begun."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self.status and self._task is not None:
+            self.is_abandoned = True
+            self._task.cancel()
 
     async def _drain(self) -> None:
         """Read on for a while, so that a client that is still sending hears the answer."""
@@ -323,6 +352,17 @@ class GuardedRequest:
                 headers.append((b"connection", b"close"))
             message["headers"] = headers
         await self._send(message)
+
+
+def _replaying(message: Message, receive: Receive) -> Receive:
+    """Return a function that returns a message that has been received, and then receives others."""
+    messages = [message]
+
+    async def replay() -> Message:
+        """Return the next message."""
+        return messages.pop() if messages else await receive()
+
+    return replay
 
 
 def is_open_path(path: str) -> bool:

@@ -16,6 +16,7 @@ from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import FormatMismatch
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import MAX_SCANNED
+from kgkit.pauses import pausing
 from kgkit.types import Entity
 
 FIELDS: Final = ("label", "description", "key", "kind", "types", "surfaces", "url")
@@ -175,12 +176,17 @@ class SchemaCache:
         self._schemas = BoundedCache[tuple[str, str], KBSchema](_CACHE_BYTES)
         self._reading = Lock()
 
+    def remembered(self, kb: KnowledgeBase) -> KBSchema | None:
+        """Return the schema of a knowledge base; None if it has not been read."""
+        return self._schemas.get((kb.name, kb.build))
+
     def __call__(self, kb: KnowledgeBase) -> KBSchema:
         """Return the schema of a knowledge base; a request that comes while it is read waits for it."""
         build = kb.name, kb.build
-        schema = self._schemas.get(build)
+        schema = self.remembered(kb)
         if schema is None:
-            with self._reading:
+            # Whoever asks next waits for it, even if nobody waits for this one.
+            with self._reading, pausing(None):
                 schema = self._schemas.get(build)
                 if schema is None:
                     schema = self._schemas.keep(build, read_schema(kb))

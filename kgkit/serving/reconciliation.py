@@ -25,7 +25,7 @@ from kgkit.serving.forms import count_field, read_fields
 from kgkit.serving.kb_schema import KBSchema
 from kgkit.serving.problems import Problem
 from kgkit.serving.reconciliation_candidates import answer_queries
-from kgkit.serving.reconciliation_queries import read_extension, read_queries
+from kgkit.serving.reconciliation_queries import CELLS, read_extension, read_queries
 from kgkit.serving.service import Service
 
 _MAX_CURSOR = 10_000
@@ -64,10 +64,14 @@ class ReconciliationEndpoint:
         if "queries" in fields:
             queries = read_queries(fields["queries"], service.limits)
             schema = await self._schema(name)
-            return _json(await service.call(answer_queries, service, name, schema, queries))
+            cost = sum(each.cost for each in queries.values())
+            return _json(await service.call_weighed(cost, answer_queries, service, name, schema, queries))
         if "extend" in fields:
             query = read_extension(fields["extend"], service.limits)
-            rows = await service.call(pages.extension, service.kb(name), query, service.limits.rows)
+            cost = len(query.ids) * len(query.properties) // CELLS
+            rows = await service.call_weighed(
+                cost, pages.extension, service.kb(name), query, service.limits.rows
+            )
             return _json(rows)
         if request.method == "POST":
             raise Problem(
@@ -118,7 +122,7 @@ class ReconciliationEndpoint:
         return self.service.kb(request.path_params.get("kb")).name
 
     async def _schema(self, name: str) -> KBSchema:
-        return await self.service.call(self.service.schemas, self.service.kb(name))
+        return await self.service.schema(self.service.kb(name))
 
 
 async def _identifier(request: Request) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
+from kgkit.pauses import pause
 from kgkit.serving.kb_schema import KBSchema, property_values, types_of
 from kgkit.serving.reconciliation_queries import (
     EntityValue,
@@ -63,6 +64,7 @@ def answer_queries(
     scores = _scores(service, name, schema, queries)
     results: dict[str, Any] = {}
     for identifier, query in queries.items():
+        pause()
         candidates = _candidates(kb, query, scores[identifier])
         shown = candidates[: min(int(query.limit or _LIMIT), service.limits.rows)]
         results[identifier] = {"result": [_record(query, each, rank) for rank, each in enumerate(shown)]}
@@ -161,6 +163,7 @@ def _weigh_properties(
     tests = [_PropertyTest(kb, each) for each in query.properties]
     weights, agreements = [], []
     for row in rows:
+        pause()
         answers = [test(row.entity) for test in tests]
         exponent = answers.count(True) - answers.count(False)
         weights.append(row.score * _ODDS**exponent)

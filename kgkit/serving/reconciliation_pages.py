@@ -4,13 +4,14 @@ Each function returns a record as the Reconciliation Service API 0.2 has it, or 
 """
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Literal, get_args
 from urllib.parse import quote
 
 from kgkit import __version__
 from kgkit.kb import KnowledgeBase
+from kgkit.pauses import pause
 from kgkit.serving.kb_schema import FIELDS, KBSchema, properties_of_type, property_values, types_of
 from kgkit.serving.reconciliation_candidates import describe, type_records, value_record
 from kgkit.serving.reconciliation_queries import ExtensionQuery
@@ -221,11 +222,14 @@ def extension(kb: KnowledgeBase, query: ExtensionQuery, most: int) -> dict[str, 
     limits = {each.id: each.limit(most) for each in query.properties}
     return {
         "meta": type_records(list(limits)),
-        "rows": {
-            identifier: {name: _cell(kb, kb.get(identifier), name, limit) for name, limit in limits.items()}
-            for identifier in dict.fromkeys(query.ids)
-        },
+        "rows": {identifier: _cells(kb, identifier, limits) for identifier in dict.fromkeys(query.ids)},
     }
+
+
+def _cells(kb: KnowledgeBase, identifier: str, limits: Mapping[str, int]) -> dict[str, Any]:
+    pause()
+    entity = kb.get(identifier)
+    return {name: _cell(kb, entity, name, limit) for name, limit in limits.items()}
 
 
 def _cell(kb: KnowledgeBase, entity: Entity | None, name: str, limit: int) -> Sequence[dict[str, Any]]:

@@ -24,6 +24,9 @@ MAX_VALUES: Final = 1_000
 MAX_CELLS: Final = 20_000
 """Cells of a data extension: entities times properties."""
 
+CELLS: Final = 10
+"""Cells of a data extension that cost as much as a name."""
+
 Record = TypeVar("Record")
 
 
@@ -81,6 +84,11 @@ class ReconciliationQuery(msgspec.Struct, frozen=True):
     def value_count(self) -> int:
         """The number of values of all properties."""
         return sum(len(each.values) for each in self.properties)
+
+    @property
+    def cost(self) -> int:
+        """The number of names that are looked up: for each type the query, and the values."""
+        return max(1, len(self.types)) + self.value_count
 
     @property
     def types(self) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from kgkit.serving.rest_requests import (
     read_body,
 )
 from kgkit.serving.searching import SearchHit
-from kgkit.serving.service import Service
+from kgkit.serving.service import LONG, Service, search_cost
 from kgkit.text import mention_problem
 from kgkit.types import Document, Mention
 
@@ -89,15 +89,16 @@ def _add_names(routes: APIRouter, service: Service) -> None:
             hits = service.search(query.q, query.kb, by=query.by, kind=query.kind, limit=query.limit)
             return [search_record(kb, hit) for hit in hits]
 
-        return json_response(await service.call(look_up))
+        return json_response(await service.call_weighed(search_cost(query.by), look_up))
 
     @routes.post("/reconcile", openapi_extra=body_schema(ReconcileRequest))
     async def reconcile(request: Request) -> Response:
         """Find the entities that names mean, through typing errors."""
         body = await read_body(request, ReconcileRequest)
-        matches = await service.call(
-            service.reconcile, body.names, body.kb, kind=body.kind, k=body.top, threshold=body.threshold
-        )
+        matches = await service.call_weighed(
+            len(body.names), service.reconcile, body.names, body.kb, kind=body.kind, k=body.top,
+            threshold=body.threshold,
+        )  # fmt: skip
         return json_response(
             [
                 {
@@ -142,14 +143,16 @@ def _add_graph(routes: APIRouter, service: Service) -> None:
     async def path(query: Annotated[PathQuery, Query()]) -> Response:
         """Show a shortest path between two entities, as facts."""
         return json_response(
-            await service.call(service.path, query.source, query.target, query.kb, relations=query.relation)
+            await service.call_weighed(
+                LONG, service.path, query.source, query.target, query.kb, relations=query.relation
+            )
         )
 
     @routes.get("/nearest")
     async def nearest(query: Annotated[NearestQuery, Query()]) -> Response:
         """List the entities whose vectors are nearest to an entity's, or to a text's."""
-        results = await service.call(
-            service.nearest, query.entity, query.kb, text=query.text, k=query.k, vectors=query.vectors,
+        results = await service.call_weighed(
+            LONG, service.nearest, query.entity, query.kb, text=query.text, k=query.k, vectors=query.vectors,
             kind=query.kind,
         )  # fmt: skip
         return json_response([scored_record(each.entity, each.score) for each in results])

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from kgkit.errors import NotThere, UnknownName
 from kgkit.kb import KnowledgeBase
+from kgkit.pauses import pause
 from kgkit.store import codec
 from kgkit.text import fold
 from kgkit.types import Entity
@@ -62,6 +63,7 @@ def search_entities(kb: KnowledgeBase, text: str, k: int, kind: str | None = Non
     hits: dict[int, SearchHit] = {}
     for number, field, matched, match, score in _matches(kb, text):
         if number not in hits:
+            pause()
             entity = kb[number]
             if kind in (None, entity.kind):
                 hits[number] = SearchHit(entity, field, matched, match, score)

@@ -4,13 +4,11 @@ All methods raise `Problem` or `KgkitError`, which `app` turns into problem+json
 limits of the settings. Those that are `async` do their work in threads: routers await them.
 """
 
-import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
-from typing import Literal, ParamSpec, TypeVar
+from typing import Final, Literal, ParamSpec, TypeVar
 
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.errors import UnknownEntity, UsageError
@@ -21,9 +19,10 @@ from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig, unknown_kind
 from kgkit.serving.batching import LinkQueue
-from kgkit.serving.kb_schema import SchemaCache
+from kgkit.serving.kb_schema import KBSchema, SchemaCache
+from kgkit.serving.lanes import Lane
 from kgkit.serving.logs import RequestLog
-from kgkit.serving.problems import Busy, Problem, without_paths
+from kgkit.serving.problems import Problem, without_paths
 from kgkit.serving.resources import ServedKB, ServiceResources
 from kgkit.serving.searching import SearchHit, search_entities
 from kgkit.serving.settings import ServiceSettings
@@ -32,6 +31,12 @@ from kgkit.types import Candidate, Document, Entity, LinkedDocument, Neighbour, 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 Direction = Literal["out", "in", "both"]
+
+LONG: Final = 100
+"""Cost of a call that may read much of a knowledge base."""
+
+_SHORT: Final = 20  # look-ups of a call that is answered beside single ones: a batch of OpenRefine has ten
+_LONG_REQUESTS: Final = 10  # of as many names as a request may have, that run and wait
 
 
 class Service:
@@ -57,8 +62,10 @@ class Service:
         self.settings, self.limits, self.home = settings, settings.limits, home
         self.resources = ServiceResources(settings, home)
         self.queue = LinkQueue(self.limits.queue, self.limits.batch)
-        self._pool = ThreadPoolExecutor(self.limits.threads, thread_name_prefix="look-ups")
-        self._lookups, self._lock = 0, threading.Lock()
+        threads = self.limits.threads
+        self._short = Lane("look-ups", threads, self.limits.lookups)
+        # Of half as many threads: each takes its turn at the interpreter, for which look-ups wait.
+        self._long = Lane("long look-ups", max(1, threads // 2), _LONG_REQUESTS * self.limits.names)
         self.started = self.closing = False
         self.request_log: RequestLog | None = None
         self._encoding = threading.Lock()
@@ -72,7 +79,8 @@ class Service:
     def close(self) -> None:
         """Finish what is under way, and end the threads."""
         self.queue.close()
-        self._pool.shutdown(wait=True, cancel_futures=False)
+        self._short.close()
+        self._long.close()
 
     # -- knowledge bases ----------------------------------------------------
 
@@ -168,22 +176,36 @@ class Service:
     async def call(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Return what a blocking function returns, called in a thread of the pool.
+        """Return what a blocking function returns that is done soon, called in a thread.
 
         Raises:
             Busy: if too many such calls wait.
         """
-        with self._lock:
-            if self._lookups >= self.limits.lookups:
-                raise Busy("too many requests for look-ups are waiting")
-            self._lookups += 1
-        future = self._pool.submit(_with_hint, partial(function, *args, **kwargs))
-        future.add_done_callback(self._count_down)
-        return await asyncio.wrap_future(future)
+        return await self.call_weighed(1, function, *args, **kwargs)
 
-    def _count_down(self, _: object) -> None:
-        with self._lock:
-            self._lookups -= 1
+    async def call_weighed(
+        self,
+        cost: int,
+        function: Callable[Arguments, Result],
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
+        """Return what a blocking function returns; one that costs much has threads of its own.
+
+        Args:
+            cost: number of look-ups that it makes, roughly: names that are reconciled.
+            function: the function, which takes the other arguments.
+
+        Raises:
+            Busy: if too much such work waits.
+        """
+        lane = self._short if cost <= _SHORT else self._long
+        return await lane.call(max(1, cost), partial(_with_hint, partial(function, *args, **kwargs)))
+
+    async def schema(self, kb: KnowledgeBase) -> KBSchema:
+        """Return the schema of a knowledge base, which is read once."""
+        schema = self.schemas.remembered(kb)
+        return await self.call_weighed(LONG, self.schemas, kb) if schema is None else schema
 
     def candidates(
         self, text: str, kb: str | None = None, *, k: int | None = None, pos: str = "", fuzzy: bool = False
@@ -352,6 +374,11 @@ class Service:
             raise Problem(422, f"{field} is {number}; it is at least 1", field=field)
         check_limit(field, number, self.limits.rows)
         return number
+
+
+def search_cost(by: str) -> int:
+    """Return the cost of a search: vectors may all be compared, names are read in a bounded number."""
+    return LONG if by == "text" else 1
 
 
 def _with_hint(function: Callable[[], Result]) -> Result:

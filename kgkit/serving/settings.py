@@ -36,8 +36,8 @@ class Limits:
         nodes: entities in a neighbourhood.
         queue: requests for links that wait in a process; further ones get 503.
         batch: documents that are linked together.
-        lookups: requests for look-ups that run or wait in a process; further ones get 503.
-        threads: threads that answer look-ups in a process.
+        lookups: look-ups that run or wait in a process; further ones get 503.
+        threads: threads that answer look-ups in a process; half as many answer requests that take long.
         rate: requests a second of a client's address in a process; 0: as many as there are.
         seconds: time in which a request is to arrive and be answered.
     """

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.encoder import Encoder
-from kgkit.encoder.pauses import pause, pausing
+from kgkit.pauses import pause, pausing
 from tests.tiny_encoder import POSITIONS, tiny_encoder
 
 TEXTS = [[1] * length for length in range(2, POSITIONS) for _ in range(30)]

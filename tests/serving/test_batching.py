@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kgkit.encoder.pauses import pause
+from kgkit.pauses import pause
 from kgkit.serving import batching
 from kgkit.serving.batching import LinkQueue, link_documents
 from kgkit.serving.problems import Busy

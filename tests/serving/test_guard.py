@@ -83,6 +83,17 @@ def test_a_page_about_an_error_escapes_what_the_request_has(guarded):
     assert answer.status_code == 401 and "<script>" not in answer.text
 
 
+def test_a_request_for_options_needs_the_token_unless_it_is_a_preflight(guarded):
+    headers = {"Origin": "https://mine.example"}
+    for path in ("/v1/link", "/v1/entity", "/reconcile", "/"):
+        assert guarded.options(path, headers=headers).status_code == 401
+        assert guarded.options(path).status_code == 401
+        preflight = guarded.options(path, headers=headers | {"Access-Control-Request-Method": "POST"})
+        assert preflight.status_code == 204
+    with_token = guarded.options("/v1/link", headers=headers | {"Authorization": f"Bearer {TOKEN}"})
+    assert with_token.status_code == 405
+
+
 # -- Host and Origin ----------------------------------------------------------
 
 
@@ -333,6 +344,46 @@ def test_an_answer_that_takes_too_long_is_given_up():
     exchange = pass_through(sleep, Exchange(b"x"), seconds=1)
     assert exchange.status == 503
     assert b"retry-after" in {name.lower() for name in exchange.headers}
+
+
+class Leaving(Exchange):
+    """A request whose client leaves once it is sent."""
+
+    async def receive(self):
+        if self.read < len(self.parts):
+            return await super().receive()
+        await asyncio.sleep(0.01)
+        return {"type": "http.disconnect"}
+
+
+@pytest.mark.parametrize(("method", "parts"), [("POST", [b"a", b"b"]), ("POST", [b""]), ("GET", [b""])])
+def test_the_work_of_a_request_ends_when_its_client_leaves(method, parts):
+    cancelled = []
+
+    async def sleep(scope, receive, send):
+        if method == "POST":
+            assert await Request(scope, receive).body() == b"".join(parts)
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    assert pass_through(sleep, Leaving(*parts, method=method)).messages == []
+    assert cancelled
+
+
+def test_an_answer_that_has_begun_is_finished_though_its_client_leaves():
+    async def answer(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(0.05)
+        await send({"type": "http.response.body", "body": b"x"})
+
+    exchange = pass_through(answer, Leaving(b"x"))
+    assert [message["type"] for message in exchange.messages] == [
+        "http.response.start",
+        "http.response.body",
+    ]
 
 
 def test_an_error_that_nobody_expected_is_a_problem_without_its_text(caplog):

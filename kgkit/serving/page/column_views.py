@@ -16,6 +16,7 @@ from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import Service
 
+_ROWS: Final = 10  # of the table on the page that take as long as a name
 CANDIDATES: Final = 3
 THRESHOLD: Final = 0.5
 
@@ -110,8 +111,9 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
             table, matches = await _matches(service, fields, name)
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
-    return await service.call(  # in a thread: of many names it takes a while
-        render, "column.html", "column", error=problem, kb_names=service.kb_names(), kb=name, fields=fields,
+    return await service.call_weighed(  # in a thread: of many names it takes a while
+        len(matches or ()) // _ROWS, render, "column.html", "column", error=problem,
+        kb_names=service.kb_names(), kb=name, fields=fields,
         layouts=LAYOUTS, table=table, matches=matches, most=service.limits.names, threshold=THRESHOLD,
         hidden_fields=asdict(fields),
     )  # fmt: skip
@@ -121,7 +123,8 @@ async def _matches(service: Service, fields: ColumnForm, kb: str) -> tuple[Colum
     """Return the table of a form, and what its names mean."""
     threshold = parse_number("threshold", fields.threshold)
     table = await service.call(read_table, fields.names, fields.layout, fields.column, service.limits.names)
-    matches = await service.call(
+    matches = await service.call_weighed(
+        len(table.names),
         service.reconcile,
         table.names,
         kb,

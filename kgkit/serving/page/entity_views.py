@@ -16,7 +16,7 @@ from kgkit.serving.page.inputs import kb_name, paging_of
 from kgkit.serving.page.neighborhood import MAX_NODES, GraphNode, Neighborhood, neighborhood
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
-from kgkit.serving.service import Service
+from kgkit.serving.service import Service, search_cost
 from kgkit.types import Entity, Neighbour
 from kgkit.vectors import vectors_names
 
@@ -112,7 +112,9 @@ async def _search(service: Service, query: str, kb: str, by: str, kind: str, lim
     try:
         count = parse_integer("limit", limit, HITS, most=most)
         if query.strip():
-            hits = await service.call(service.search, query, kb, by=by, kind=kind or None, limit=count)
+            hits = await service.call_weighed(
+                search_cost(by), service.search, query, kb, by=by, kind=kind or None, limit=count
+            )
     except (KgkitError, Problem) as error:
         count, problem = HITS, problem_of(error, service.home)
     return render(

@@ -11,7 +11,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.serving.page.inputs import kb_name
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
-from kgkit.serving.service import Service
+from kgkit.serving.service import LONG, Service
 from kgkit.types import Entity, Triple
 
 __all__ = ["PathStep", "add_views", "path_steps"]
@@ -62,7 +62,9 @@ def add_views(routes: APIRouter, service: Service) -> None:
             try:
                 start = handle[source]
                 relations = [relation] if relation else None
-                facts = await service.call(service.path, source, target, handle.name, relations=relations)
+                facts = await service.call_weighed(
+                    LONG, service.path, source, target, handle.name, relations=relations
+                )
                 steps = await service.call(path_steps, handle, source, facts)
             except (KgkitError, Problem) as error:
                 problem = problem_of(error, service.home)
