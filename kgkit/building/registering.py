@@ -95,7 +95,8 @@ def agrees(home: Home) -> bool:
     vectors_in_catalog: set[tuple[str, str, str, str | None]] = set()
     if home.catalog.exists():
         try:
-            with closing(sqlite3.connect(f"{home.catalog.absolute().as_uri()}?mode=ro", uri=True)) as catalog:
+            address = f"{home.catalog.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, timeout=0, uri=True)) as catalog:
                 named.update(catalog.execute(_NAMES))
                 ever.update(catalog.execute(_EVER))
                 vectors_in_catalog.update(catalog.execute(_VECTORS))

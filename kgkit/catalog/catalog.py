@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session
 
-from kgkit.catalog.database import catalog_url, engine_of, home_in, transaction, url_text
+from kgkit.catalog.database import PATIENCE, catalog_url, engine_of, home_in, transaction, url_text
 from kgkit.catalog.migrating import upgrade
 from kgkit.catalog.models import KB, Base, Build, Index, Model, Run, Vectors
 from kgkit.errors import CatalogError
@@ -79,8 +79,12 @@ class Catalog:
         self._engine, self.home = engine, home
 
     @classmethod
-    def open(cls, home: Home | None = None) -> Self:
+    def open(cls, home: Home | None = None, *, patience: int = PATIENCE) -> Self:
         """Open the catalog of *home*, or of the home that `KGKIT_HOME` names.
+
+        Args:
+            home: home of the catalog.
+            patience: seconds until another writer has to be done.
 
         Raises:
             CatalogError: if it cannot be reached or made, or is newer than this kgkit.
@@ -94,7 +98,7 @@ class Catalog:
                 home.path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise CatalogError(f"no catalog can be made in {home.path}: {error.strerror}") from error
-        engine = engine_of(url)
+        engine = engine_of(url, patience)
         upgrade(engine)
         return cls(engine, here)
 

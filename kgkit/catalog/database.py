@@ -2,7 +2,8 @@
 
 A transaction that writes takes a lock first and is the only one that writes: it may read, decide and
 write without another process coming in between. In SQLite that is `BEGIN IMMEDIATE`, in PostgreSQL an
-advisory lock. Who has to wait does so for half a minute. Migrations are such transactions too.
+advisory lock. Who has to wait does so for five seconds, and for half a minute to write runs and models, which
+cannot be had again. Migrations are such transactions too.
 
 SQLite keeps its journal in the ordinary way, not as a write-ahead log: the catalog is one file, which can be
 copied and be read where nothing can be written, and what is written to it is a few rows at a time.
@@ -21,9 +22,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from kgkit.errors import CatalogError, MissingExtra
 from kgkit.home import CATALOG_URL, Home
 
-_PATIENCE: Final = 30  # seconds until another writer has to be done
+PATIENCE: Final = 5
+"""Seconds until another writer has to be done."""
+
+LONG_PATIENCE: Final = 30
+"""The same, for those who write what cannot be had again."""
+
 _REACH: Final = 5  # seconds until a server has to answer
 _NO_DATABASE: Final = ("file is not a database", "database disk image is malformed")  # SQLite's words
+_LOCKED: Final = "database is locked"
 _HIDDEN: Final = "***"
 _LOCK: Final = 0x6B676B69_74636174  # "kgkitcat"; advisory locks are numbers
 
@@ -70,8 +77,12 @@ def url_text(url: URL) -> str:
     return address
 
 
-def engine_of(url: URL) -> Engine:
+def engine_of(url: URL, patience: int = PATIENCE) -> Engine:
     """Return an engine whose transactions are real ones.
+
+    Args:
+        url: URL of the catalog.
+        patience: seconds until another writer has to be done.
 
     Raises:
         MissingExtra: if the database is PostgreSQL and its driver is not installed.
@@ -79,9 +90,12 @@ def engine_of(url: URL) -> Engine:
     """
     sqlite = url.get_backend_name() == "sqlite"
     # Nothing is pooled: a catalog is opened for a moment.
-    settings: dict[str, Any] = {"poolclass": sa.NullPool}
+    settings: dict[str, Any] = {
+        "poolclass": sa.NullPool,
+        "execution_options": {"kgkit_patience": patience},
+    }
     if sqlite:
-        settings["connect_args"] = {"timeout": _PATIENCE}
+        settings["connect_args"] = {"timeout": patience}
     elif "connect_timeout" not in url.query:
         settings["connect_args"] = {"connect_timeout": _REACH}
     try:
@@ -118,12 +132,13 @@ def transaction(engine: Engine, *, writing: bool = False, rebuilding: bool = Fal
                 connection.connection.execute("PRAGMA foreign_keys = OFF")
             with connection.begin():
                 if writing and engine.dialect.name == "postgresql":
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
+                    patience = engine.get_execution_options()["kgkit_patience"]
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{patience}s'")
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
                 yield connection
     except SQLAlchemyError as error:
         raise CatalogError(
-            f"the catalog {url_text(engine.url)} cannot be used: {_reason(error, engine.url)}"
+            f"the catalog {url_text(engine.url)} cannot be used: {_reason(error, engine)}"
         ) from error
 
 
@@ -145,10 +160,11 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
-def _reason(error: SQLAlchemyError, url: URL) -> str:
+def _reason(error: SQLAlchemyError, engine: Engine) -> str:
     """Return the first line of what the database itself said, and what helps where that is plain."""
     message = str(getattr(error, "orig", None) or error).strip()
     reason = message.splitlines()[0] if message else type(error).__name__
+    url = engine.url
     secrets = [url.username, url.password]
     host = url.host or ""
     if "@" in host:
@@ -159,6 +175,9 @@ def _reason(error: SQLAlchemyError, url: URL) -> str:
     for secret in filter(None, secrets):  # libpq quotes the values that it does not take
         for quote in "'\"":
             reason = reason.replace(f"{quote}{secret}{quote}", f"{quote}{_HIDDEN}{quote}")
+    if reason == _LOCKED:
+        patience = engine.get_execution_options()["kgkit_patience"]
+        reason += f": another process has been writing to it for {patience} s"
     if reason in _NO_DATABASE:
         reason += ". Move the file away, and `kgkit kb list` makes a new one"
     return reason

@@ -149,9 +149,13 @@ def _begin(home: Home, values: Mapping[str, Any]) -> int | None:
 def _end(home: Home, number: int | None, values: Mapping[str, Any], record: RunRecord) -> None:
     """Complete the row of a run, or write it whole if that did not succeed before."""
     from kgkit.catalog import Catalog, Run, Score
+    from kgkit.catalog.database import LONG_PATIENCE
 
     try:
-        with Catalog.open(home) as catalog, catalog.writing() as session:
+        with (
+            Catalog.open(home, patience=LONG_PATIENCE) as catalog,
+            catalog.writing() as session,
+        ):
             row = session.get(Run, number) if number is not None else None
             if row is None:
                 row = Run(home=catalog.home)

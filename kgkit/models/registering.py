@@ -26,9 +26,10 @@ def catalogue(home: Home, manifest: "ModelManifest") -> bool:
     from sqlalchemy import select
 
     from kgkit.catalog import Catalog, Model
+    from kgkit.catalog.database import LONG_PATIENCE
 
     try:
-        with Catalog.open(home) as catalog, catalog.writing() as session:
+        with Catalog.open(home, patience=LONG_PATIENCE) as catalog, catalog.writing() as session:
             query = select(Model).where(Model.home == catalog.home, Model.name == manifest.name)
             row = session.scalar(query)
             if row is None:
@@ -47,9 +48,10 @@ def mark_removed(home: Home, name: str) -> None:
     from sqlalchemy import select
 
     from kgkit.catalog import Catalog, Model
+    from kgkit.catalog.database import LONG_PATIENCE
 
     try:
-        with Catalog.open(home) as catalog, catalog.writing() as session:
+        with Catalog.open(home, patience=LONG_PATIENCE) as catalog, catalog.writing() as session:
             row = session.scalar(select(Model).where(Model.home == catalog.home, Model.name == name))
             if row is not None:
                 row.gone = datetime.now(UTC)

@@ -30,6 +30,12 @@ BACKLOG: Final = 2048
 CLOSING_SECONDS: Final = 0.5
 """Time in which answers ask connections to close, before no more are taken."""
 
+MAX_CHUNKS: Final = 10_000
+"""Chunks of a body, however small they are: h11 reads them in less than a tenth of a second."""
+
+CHUNK_BYTES: Final = 64
+"""Of a larger body, so many bytes make another chunk."""
+
 _SILENT_TICKS: Final = 100
 """Ticks, ten a second, between two looks for silent connections; one that is silent at both is closed."""
 
@@ -67,8 +73,51 @@ def open_socket(host: str, port: int) -> SharedSocket:
     return listening
 
 
+class ChunkCountingConnection(h11.Connection):
+    """The server's side of a connection, which refuses a body in very many chunks.
+
+    A chunk takes h11 some microseconds, however small it is. While it reads all that have arrived, nobody
+    else is answered.
+
+    Attributes:
+        chunks, chunk_bytes: numbers of chunks, and of bytes in them, of the request that is being read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER)
+        self.chunks = self.chunk_bytes = 0
+
+    @property
+    def has_too_many_chunks(self) -> bool:
+        """Whether the request has more chunks than a body of its size may have."""
+        return self.chunks > MAX_CHUNKS + self.chunk_bytes // CHUNK_BYTES
+
+    def next_event(self) -> Any:
+        """Return the next event.
+
+        Raises:
+            h11.RemoteProtocolError: if the bytes are no valid request, or are a body in too many chunks.
+        """
+        event = super().next_event()
+        kind = type(event)
+        if kind is h11.Data:
+            self.chunks += event.chunk_start
+            self.chunk_bytes += len(event.data)
+            if self.has_too_many_chunks:
+                raise h11.RemoteProtocolError("too many chunks")
+        elif kind is h11.Request:
+            self.chunks = self.chunk_bytes = 0
+        return event
+
+
 class ProblemProtocol(H11Protocol):
     """The h11 protocol of uvicorn, which answers a malformed request with problem+json."""
+
+    conn: ChunkCountingConnection
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.conn = ChunkCountingConnection()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not a valid HTTP request, and close the connection.
@@ -76,10 +125,19 @@ class ProblemProtocol(H11Protocol):
         Args:
             msg: message of uvicorn, which is not sent.
         """
-        problem = Problem(
-            400, "the request is not valid HTTP/1.1", headers={"Connection": "close"},
-            remedy="send a method, an address and headers of ASCII, in 64 kB at most",
-        )  # fmt: skip
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # an answer has begun
+            self.transport.close()
+            return
+        if self.conn.has_too_many_chunks:
+            problem = Problem(
+                400, f"the body came in more than {MAX_CHUNKS:,} chunks", headers={"Connection": "close"},
+                field="body", remedy=f"send chunks of {CHUNK_BYTES} bytes or more, or a Content-Length",
+            )  # fmt: skip
+        else:
+            problem = Problem(
+                400, "the request is not valid HTTP/1.1", headers={"Connection": "close"},
+                remedy="send a method, an address and headers of ASCII, in 64 kB at most",
+            )  # fmt: skip
         response = problem_response(problem)
         for event in (
             h11.Response(status_code=400, headers=response.raw_headers, reason=b"Bad Request"),

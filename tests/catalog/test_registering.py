@@ -17,8 +17,10 @@ import pytest
 
 from kgkit.building.registering import agrees, reconcile, register
 from kgkit.catalog import Build, Catalog, Changes, Run, Score
+from kgkit.catalog.database import LONG_PATIENCE
 from kgkit.commands.messages import Messages
-from kgkit.home import Home
+from kgkit.errors import CatalogError
+from kgkit.home import CATALOG_URL, Home
 from kgkit.store import FORMAT, prune, remove
 from kgkit.store.manifest import read_manifest
 from tests.cli_helpers import process, run
@@ -42,7 +44,7 @@ import sys
 from kgkit.building.registering import register
 from kgkit.catalog import Catalog  # loaded before the start
 import alembic.command
-from kgkit.home import Home
+from kgkit.home import CATALOG_URL, Home
 home = Home.find()
 print("ready", flush=True)
 for line in sys.stdin:
@@ -436,3 +438,45 @@ def test_a_query_asks_no_catalog(broken):
     assert process("show", "e0", "--home", broken.path).code == 0
     assert process("kb", "info", "--home", broken.path).code == 0
     assert Path(broken.catalog).is_dir()
+
+
+# -- a catalog that another process holds -----------------------------------------
+
+
+@pytest.fixture
+def waits(home, monkeypatch):
+    """The seconds that connections to a locked catalog would wait; they do not."""
+    seconds, connect = [], sqlite3.connect
+
+    def connect_at_once(*args, timeout=5.0, **kwargs):
+        seconds.append(timeout)
+        return connect(*args, timeout=0, **kwargs)
+
+    if os.environ.get(CATALOG_URL):
+        pytest.skip("readers of PostgreSQL do not wait for writers")
+    monkeypatch.setattr(sqlite3, "connect", connect_at_once)
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", connect_at_once)
+    with closing(connect(home.catalog, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        yield seconds
+        holder.execute("ROLLBACK")
+
+
+def test_a_locked_catalog_keeps_a_listing_waiting_for_some_seconds_in_all(home, waits):
+    assert not agrees(home)
+    with pytest.raises(CatalogError):
+        reconcile(home)
+    assert 0 < sum(waits) <= 5
+
+
+def test_a_locked_catalog_keeps_a_build_waiting_for_some_seconds_and_nothing_is_lost(home, waits, caplog):
+    second = build(home, 3)
+    assert 0 < sum(waits) <= 5
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert home.kb("toy").published() == second
+
+
+def test_the_scores_of_a_run_are_waited_with_for_longer(home, waits):
+    with pytest.raises(CatalogError):
+        Catalog.open(home, patience=LONG_PATIENCE)
+    assert max(waits) == LONG_PATIENCE

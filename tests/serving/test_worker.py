@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import h11
 import pytest
 import uvicorn
 
@@ -19,7 +20,14 @@ from kgkit.serving import running
 from kgkit.serving.running import Supervisor, WorkerProcess
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
-from kgkit.serving.worker import CLOSING_SECONDS, ProblemProtocol, WorkerServer, open_socket
+from kgkit.serving.worker import (
+    CLOSING_SECONDS,
+    MAX_CHUNKS,
+    ChunkCountingConnection,
+    ProblemProtocol,
+    WorkerServer,
+    open_socket,
+)
 from tests.small_kb import facts_kb
 
 
@@ -91,6 +99,56 @@ def test_bytes_that_are_no_request_are_answered_with_a_problem(server, content):
     members = json.loads(body)
     assert (members["status"], members["title"]) == (400, "the request cannot be read")
     assert "headers of ASCII" in members["remedy"]
+
+
+def chunked(*chunks):
+    """Return a request whose body comes in chunks."""
+    parts = [b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks]
+    return b"POST /v1/link HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(parts)
+
+
+def events_of(content):
+    """Return the events of bytes, and whether the connection refuses them."""
+    connection, events = ChunkCountingConnection(), []
+    connection.receive_data(content)
+    try:
+        while (event := connection.next_event()) is not h11.NEED_DATA:
+            events.append(event)
+    except h11.RemoteProtocolError:
+        return events, True
+    return events, False
+
+
+@pytest.mark.parametrize("chunk", [b"x", b"xy", b"x" * 20])
+def test_of_a_body_in_very_many_small_chunks_no_more_are_read(chunk):
+    events, is_refused = events_of(chunked(*[chunk] * 60_000))
+    assert is_refused
+    assert len(events) <= 1 + 2 * MAX_CHUNKS
+
+
+@pytest.mark.parametrize(("chunk", "count"), [(b"x", 10_000), (b"x" * 100, 20_000), (b"x" * 65_536, 16)])
+def test_a_body_in_as_many_chunks_as_its_size_allows_is_read(chunk, count):
+    events, is_refused = events_of(chunked(*[chunk] * count) + b"0\r\n\r\n")
+    assert not is_refused
+    assert sum(len(event.data) for event in events[1:-1]) == count * len(chunk)
+
+
+def test_chunks_are_counted_for_each_request():
+    connection = ChunkCountingConnection()
+    for _ in range(3):
+        connection.receive_data(chunked(*[b"x"] * (MAX_CHUNKS - 1)) + b"0\r\n\r\n")
+        while type(connection.next_event()) is not h11.EndOfMessage:
+            pass
+        for event in (h11.Response(status_code=200, headers=[("content-length", "0")]), h11.EndOfMessage()):
+            connection.send(event)
+        connection.start_next_cycle()
+
+
+def test_a_body_in_too_many_chunks_is_answered_with_a_problem(server):
+    head, _, body = asyncio.run(answer_of(server, chunked(*[b"x"] * 20_000))).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400")
+    assert b"connection: close" in head.lower()
+    assert json.loads(body)["field"] == "body"
 
 
 # -- silent connections -------------------------------------------------------
