@@ -3,7 +3,6 @@
 Each function returns a record as the Reconciliation Service API 0.2 has it, or HTML without scripts.
 """
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Literal, get_args
@@ -17,7 +16,7 @@ from kgkit.serving.reconciliation_candidates import describe, type_records, valu
 from kgkit.serving.reconciliation_queries import ExtensionQuery
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits
-from kgkit.text import fold
+from kgkit.text import escape_xml, fold
 from kgkit.types import Entity
 
 Suggested = Literal["entity", "type", "property"]
@@ -153,7 +152,7 @@ def _property_kind(schema: KBSchema, name: str) -> str:
 
 
 def _paragraph(name: str, detail: str) -> str:
-    return f"<p><strong>{html.escape(name)}</strong> {html.escape(detail)}</p>"
+    return f"<p><strong>{escape_xml(name)}</strong> {escape_xml(detail)}</p>"
 
 
 # -- previews ---------------------------------------------------------------
@@ -171,8 +170,8 @@ def preview(kb: KnowledgeBase, identifier: str) -> str:
     """
     entity = kb[identifier]
     label, url = entity.label or entity.key, kb.url(entity.id) or ""
-    title = html.escape(label)
-    heading = f'<a href="{html.escape(url)}">{title}</a>' if url else title
+    title = escape_xml(label)
+    heading = f'<a href="{escape_xml(url)}">{title}</a>' if url else title
     rows = [("key", [entity.key]), ("types", list(types_of(entity)))]
     names = dict.fromkeys(fact.relation for fact in islice(kb.match(subject=entity), _MAX_FACTS))
     rows.extend(
@@ -180,13 +179,13 @@ def preview(kb: KnowledgeBase, identifier: str) -> str:
         for name in (*names, *list(entity.attributes)[:_MAX_FACTS])
     )
     terms = "".join(
-        f"<dt>{html.escape(name)}</dt><dd>{html.escape(', '.join(values))}</dd>\n"
+        f"<dt>{escape_xml(name)}</dt><dd>{escape_xml(', '.join(values))}</dd>\n"
         for name, values in rows
         if values
     )
     return (
         f'<!DOCTYPE html>\n<html>\n<head><meta charset="utf-8"><title>{title}</title></head>\n<body>\n'
-        f"<h1>{heading}</h1>\n<p>{html.escape(entity.description)}</p>\n<dl>\n{terms}</dl>\n</body>\n</html>\n"
+        f"<h1>{heading}</h1>\n<p>{escape_xml(entity.description)}</p>\n<dl>\n{terms}</dl>\n</body>\n</html>\n"
     )
 
 

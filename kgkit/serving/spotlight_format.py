@@ -9,7 +9,6 @@ always a list, where Spotlight writes an object for a list of one: its clients r
 `spacy-dbpedia-spotlight`, which wants a list from `spot`. All values are strings; offsets count code points.
 """
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 from xml.etree import ElementTree
@@ -18,6 +17,7 @@ import msgspec
 
 from kgkit.exchange.xml_text import escape_text
 from kgkit.serving.resource_iris import resource_name
+from kgkit.text import escape_xml
 
 Process = Literal["annotate", "candidates", "spot"]
 
@@ -230,7 +230,7 @@ def _element(
 
 def _html(answer: SpotlightAnswer) -> str:
     body = "".join(_marked_text(answer.text, answer.surfaces)).replace("\n", "<br>\n")
-    title = html.escape(f"kgkit: {answer.process}")
+    title = escape_xml(f"kgkit: {answer.process}")
     return (
         f'<!DOCTYPE html>\n<html>\n<head><meta charset="utf-8"><title>{title}</title></head>\n'
         f"<body>\n<div>{body}</div>\n</body>\n</html>\n"
@@ -243,12 +243,12 @@ def _marked_text(text: str, surfaces: Iterable[SpotlightSurface]) -> Iterable[st
     for surface in surfaces:
         if surface.offset < position:
             continue  # inside of one that stands before it
-        yield html.escape(text[position : surface.offset])
-        name = html.escape(surface.name)
+        yield escape_xml(text[position : surface.offset])
+        name = escape_xml(surface.name)
         if surface.resources:
-            iri = html.escape(surface.resources[0].iri)
+            iri = escape_xml(surface.resources[0].iri)
             yield f'<a href="{iri}" title="{iri}">{name}</a>'
         else:
             yield f"<mark>{name}</mark>"
         position = surface.offset + len(surface.name)
-    yield html.escape(text[position:])
+    yield escape_xml(text[position:])

@@ -8,13 +8,17 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 
+from kgkit.building import Entity
 from kgkit.home import Home
+from kgkit.serving import reconciliation_pages
 from kgkit.serving.app import make_app
-from kgkit.serving.kb_schema import FIELDS
+from kgkit.serving.kb_schema import FIELDS, read_schema
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
+from kgkit.text import drawn_text
 from tests.city_toys import HTML_KEY, HTML_LABEL, TITLES, PageParser
 from tests.serving.conftest import BASE_URL
+from tests.small_kb import build
 
 SCHEMAS = {
     path.stem: jsonschema.Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
@@ -279,6 +283,19 @@ def preview(client, identifier, kb="cities"):
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/html")
     return PageParser(answer.text)
+
+
+def test_pages_of_reconciliation_have_no_characters_that_xml_cannot_hold(tmp_path):
+    odd = "a\x0bb\x00c\x1fd\uffff"
+    entity = Entity(f"k{odd}", f"l{odd}", f"d{odd}", "thing", types=(f"t{odd}",), attributes={"n": [odd]})
+    with build(tmp_path, [entity], name="odd") as kb:
+        schema = read_schema(kb)
+        pages = [reconciliation_pages.preview(kb, entity.key)]
+        for suggested, identifier in (("entity", entity.key), ("type", f"t{odd}"), ("property", "n")):
+            pages.append(reconciliation_pages.flyout(kb, schema, suggested, identifier)["html"])
+    for page in pages:
+        assert drawn_text(page) == page
+    assert "a\ufffdb" in pages[0]
 
 
 def test_a_preview_shows_an_entity_with_its_facts(cities):

@@ -16,6 +16,7 @@ from kgkit.serving.spotlight_format import (
     media_type,
     write_answer,
 )
+from kgkit.text import drawn_text
 from tests.city_toys import PageParser
 
 TEXT = 'Paris & <b>Rome</b>\n"Paris"'
@@ -156,6 +157,13 @@ def test_html_shows_the_text_with_links_and_nothing_else_of_it_is_markup():
     links = [attributes for tag, attributes in parser.tags if tag == "a"]
     assert links == [dict.fromkeys(("href", "title"), "http://dbpedia.org/resource/Paris")] * 2
     assert "b" not in set(parser.names())
+
+
+def test_html_has_no_characters_that_xml_cannot_hold():
+    text = "a\x0bb\x00\x1f\ud800\uffff Paris"
+    surfaces = (SpotlightSurface("Paris", 8, (PARIS,)), SpotlightSurface("\x0b", 1))
+    body = write_answer(answer("annotate", surfaces, text), HTML).decode()
+    assert drawn_text(body) == body and "a\ufffdb" in body
 
 
 def test_html_marks_spots_without_an_entity():
