@@ -70,6 +70,6 @@ def weight_of(value: object) -> int:
         return size + (
             0 if base is None else max(int(content), sys.getsizeof(base), getattr(base, "nbytes", 0))
         )
-    names = getattr(value, "__struct_fields__", None) or getattr(value, "__slots__", ())
-    fields = [getattr(value, name, None) for name in ([names] if isinstance(names, str) else names)]
+    names = getattr(value, "__struct_fields__", ()) or getattr(value, "__slots__", ())
+    fields = [getattr(value, name, None) for name in ([names] if isinstance(names, str) else names or ())]
     return size + sum(map(weight_of, [*fields, *getattr(value, "__dict__", {}).values()]))

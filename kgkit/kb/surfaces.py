@@ -147,7 +147,11 @@ class SurfaceQueries(PartsOfSpeech, ABC):
         from kgkit.kb.similar import similar_surfaces
 
         _check_size(k)
-        return similar_surfaces(self.surface_index(), fold(text), k) if k else []
+        if not k:
+            return []
+        index = self.surface_index()
+        with self.store.reading():
+            return similar_surfaces(index, fold(text), k)
 
     def surface_index(self) -> TrigramIndex:
         """Return the index of the surfaces.
@@ -194,7 +198,11 @@ class SurfaceQueries(PartsOfSpeech, ABC):
         from kgkit.kb.similar import proposed_surfaces
 
         index = self.store.trigrams
-        surfaces = self.surfaces() if index is None else sorted(proposed_surfaces(index, folded))
+        if index is None:
+            surfaces = self.surfaces()
+        else:
+            with self.store.reading():
+                surfaces = iter(sorted(proposed_surfaces(index, folded)))
         match = process.extractOne(folded, surfaces, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
         return None if match is None else match[0]
 

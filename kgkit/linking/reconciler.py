@@ -200,7 +200,9 @@ class Reconciler:
         count = _SURFACES if self._filter is None else _SURFACES_OF_KIND
         surfaces: list[SimilarSurface] = []
         shares: list[dict[int, float]] = []
-        for surface in similar_surfaces(self._index, folded, count):
+        with self.kb.store.reading():
+            similar = similar_surfaces(self._index, folded, count)
+        for surface in similar:
             candidates = self.kb.store.candidates(surface.surface, prefer_case=False)
             if of_surface := self._shares(candidates):
                 surfaces.append(surface)

@@ -6,7 +6,7 @@ import pytest
 
 import kgkit
 from kgkit.building import Alias, Entity
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.kb.similar import SimilarSurface
 from kgkit.linking import reconciler as module
 from kgkit.linking.reconciler import (
@@ -16,6 +16,7 @@ from kgkit.linking.reconciler import (
     surface_probabilities,
     unknown_kind,
 )
+from kgkit.store.layout import TRIGRAMS
 from tests.old_format import publish_as_format_2
 from tests.small_kb import build
 
@@ -287,3 +288,20 @@ def test_what_was_added_to_a_kb_is_a_candidate(tmp_path):
         "places", [{"key": "Q9", "label": "Ouagadougou", "aliases": ["Ouagadougou"]}], home=tmp_path
     )
     assert kgkit.reconcile("Ouagadugu", "places", home=tmp_path).key == "Q9"
+
+
+def test_a_damaged_index_is_damage_to_the_kb(tmp_path):
+    with build(tmp_path, RECORDS, name="places") as kb:
+        path = kb.store.folder / TRIGRAMS
+    content = bytearray(path.read_bytes())
+    content[-400:] = b"\xff" * 400  # numbers of surfaces
+    path.write_bytes(content)
+    with kgkit.open_kb("places", tmp_path) as kb:
+        for look_up in (
+            lambda: Reconciler(kb)("Berlinn"),
+            lambda: kb.similar_surfaces("Berlinn"),
+            lambda: kb.candidates("Berlinn", fuzzy=True),
+        ):
+            with pytest.raises(DamagedKB):
+                look_up()
+        assert kb.store.damage_found
