@@ -90,7 +90,7 @@ class AliasGenerator(Generator):
             mentions = self._mentions_with_compounds(cut, begin, self._compounds(cut, hyphens))
         if cut.memory.cased:
             self.omissions.note_uncovered(text, cut.pieces, cut.offsets, begin, mentions)
-        return mentions
+        return self._with_doubts(text, mentions, cut.memory)
 
     def _all_mentions(self, cut: Cut) -> list[Mention]:
         return (
@@ -146,18 +146,11 @@ class AliasGenerator(Generator):
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""
         if not cased or not codec.has_spellings(row):
             return self._shorten(codec.decode_alias(row), spelled)
-        every = self.config.all_surfaces or self._is_plausible(spelled, row)
+        every = self.config.all_surfaces or plausible(spelled, row, self._words)
         if not every and not self._is_word_with_article(spelled):
             self.omissions.expect(spelled, self._cutter.cut(spelled)[1])
             return None
         return self._shorten(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
-
-    def _is_plausible(self, spelled: str, row: bytes) -> bool:
-        return plausible(spelled, row, self._words, self.kb.manifest.smoothing)
-
-    def _in_capitals_only(self, entry: Entry) -> bool:
-        row = self.kb.store.alias_row(entry.texts[0])
-        return row is None or (in_capitals_only(row) and codec.is_counted(row, self.kb.manifest.smoothing))
 
     def _is_word_with_article(self, spelled: str) -> bool:
         """Say whether a span is a function word and a surface that the KB writes in lower case."""

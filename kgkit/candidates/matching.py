@@ -36,14 +36,17 @@ from kgkit.candidates.entries import (
 from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_plain_hyphens, with_spaces
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
-from kgkit.candidates.spelling import position_hides_case, without_article
+from kgkit.candidates.spelling import in_capitals_only, is_doubtful, position_hides_case, without_article
 from kgkit.kb import KnowledgeBase
+from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
-from kgkit.text import token_splitter
+from kgkit.text import fold, token_splitter
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 _MAX_VARIANTS = 64
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
+_DOUBTFUL: Final = 0.5
+"""Probability that a word is a name where nobody counted it and its spelling tells nothing."""
 
 
 class Generator(CompoundReader):
@@ -240,6 +243,36 @@ class Generator(CompoundReader):
             candidates = meaning  # type: ignore[assignment]
         mentions.append(Mention(start, end, text[start:end], candidates))
 
+    def _with_doubts(self, text: str, mentions: list[Mention], memory: Memory) -> list[Mention]:
+        """Return *mentions*, with lower priors for names that may be ordinary words as they stand.
+
+        So it is for names that nobody counted and that the KB writes with capitals only: see `is_doubtful`.
+        """
+        known, language, result = memory.doubtful_spans, self.kb.manifest.language, []
+        for mention in mentions:
+            pair = known.get(mention.text, UNSEEN)
+            if pair is UNSEEN:
+                pair = self._with_lower(mention)
+                known.remember(mention.text, pair)
+            if pair is not None and is_doubtful(
+                text, mention.start, mention.end, cased=memory.cased, language=language
+            ):
+                if pair[0] is not mention.candidates:  # others where the position hides the case
+                    pair = _lower_priors(mention)
+                    known.remember(mention.text, pair)
+                mention = structs.replace(mention, candidates=pair[1])
+            result.append(mention)
+        return result
+
+    def _with_lower(self, mention: Mention) -> tuple[Candidates, Candidates] | None:
+        """Return a mention's candidates, and those where it may be an ordinary word; None if it never may."""
+        candidates, row = mention.candidates, self.kb.store.alias_row(fold(mention.text))
+        if candidates is None or candidates.link_probability < 1 or row is None:
+            return None
+        with self.kb.store.reading():
+            counted = codec.is_counted(row, self.kb.manifest.smoothing)
+            return None if counted or not in_capitals_only(row) else _lower_priors(mention)
+
     def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
         pieces = token_splitter(text).split(text)
@@ -294,6 +327,14 @@ class Generator(CompoundReader):
         if rows is candidates.rows:
             return candidates
         return Candidates(rows, config.null if likely == 1 else 1 - (1 - config.null) * likely, likely)
+
+
+def _lower_priors(mention: Mention) -> tuple[Candidates, Candidates]:
+    """Return the candidates of a mention, and the same with priors that are lower by `_DOUBTFUL`."""
+    candidates = mention.candidates or NO_CANDIDATES
+    rows = candidates.rows.copy()
+    rows["prior"] *= _DOUBTFUL
+    return candidates, Candidates(rows, 1 - (1 - candidates.null) * _DOUBTFUL, _DOUBTFUL)
 
 
 def respellings(text: str) -> list[str]:

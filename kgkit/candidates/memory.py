@@ -155,6 +155,7 @@ class Memory:
         self.cased = cased
         self.entries = Entries(make, budget, cased=cased)
         self.spans, self.spaced_spans, self.compounds = Spans(budget), Spans(budget), Spans(budget)
+        self.doubtful_spans = Spans(budget)
 
 
 class Omissions:

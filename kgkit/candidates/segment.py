@@ -131,7 +131,7 @@ class SegmentGenerator(Generator):
         if row is None:
             return None
         every = not cased or self.config.all_surfaces
-        if not every and not plausible(spelled, row, self._words, self.kb.manifest.smoothing):
+        if not every and not plausible(spelled, row, self._words):
             self.omissions.add(spelled)
             return None
         candidates = codec.decode_alias(row, spelled if cased and self.config.prefer_case else None)
@@ -172,7 +172,7 @@ class SegmentGenerator(Generator):
                     candidates = entry.hidden
                 if candidates is not None:
                     mentions.append(Mention(start, end, spelled, candidates))
-        return mentions
+        return self._with_doubts(text, mentions, memory)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.kb, self.segments, self.config)

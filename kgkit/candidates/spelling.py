@@ -6,10 +6,8 @@ things then keep the words of a language apart from its names (`docs/decisions/0
     function words      of the language of the KB: in, a, but
     capitals            a word in lower case is no name that the KB writes with capitals only
 
-The second needs counts: where nobody counted how a name is written, its capitals are those of a list.
-
 Where a sentence begins, a capital tells nothing; nor does any spelling in a text, or a headline, that is in
-capitals throughout, nor in one that has none.
+capitals throughout, nor in one that has none. A single word there may be a name or not: see `is_doubtful`.
 """
 
 from typing import Final
@@ -32,6 +30,14 @@ capital inside of a sentence may yet be a name, see `is_function_word_as_name`.
 _ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
 """Function words that are names, or may well be, where all is in capitals."""
 _OF_LANGUAGE: Final = {"en": FUNCTION_WORDS}
+
+_ALWAYS_CAPITALISED: Final = frozenset(
+    "January February March April May June July August September October November December "
+    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+)
+"""Words that English writes with a capital although they name no entity of most KBs."""
+_NOUNS_CAPITALISED: Final = frozenset(["de", "gsw", "lb", "nds"])
+"""Languages that write all nouns with capitals."""
 
 _ARTICLES: Final = ("the ", "a ", "an ")
 
@@ -94,29 +100,56 @@ def is_function_word_as_name(token: str, row: bytes) -> bool:
     return token != "I" and not token.islower() and _has_spelling(row, token)
 
 
-def plausible(spelled: str, row: bytes, words: frozenset[str], smoothing: float) -> bool:
+def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
     """Say whether a span that a text spells so can be a mention of the alias, by the KB's own spellings.
 
     A span in lower case, but for its first letter if it is of several words, is none where the KB has the
     surface with capitals only. Two words and more that are no function words are let pass: *machine learning*
     is *Machine Learning*, while *the embassy* is not *the Embassy*. Those of a compound count: *x-ray*
-    is two. Where nobody counted the alias, one such word is enough: how it is spelled then tells nothing.
+    is two.
 
     Args:
         spelled: text of the span.
         row: row of `aliases` for it.
         words: function words, which do not count among several.
-        smoothing: constant of the build: what an alias weighs that was never counted.
     """
     if not spelled.islower():
         if not spelled[1:].islower() or len(spelled.split()) < 2:
             return True
         if _has_spelling(row, spelled):
             return True
-    if not in_capitals_only(row):
+    return not in_capitals_only(row) or _has_several_words(spelled, words)
+
+
+def is_doubtful(text: str, start: int, end: int, *, cased: bool, language: str) -> bool:
+    """Say whether a span may be an ordinary word as well as the name that the KB writes with capitals.
+
+    So it is for a single word in lower case, for one whose capital is that of a sentence, of a headline or of
+    the language (German nouns, English months), and in a text without capitals or with nothing else.
+
+    Args:
+        text, start, end: text, and the span in code points.
+        cased: flag for a text in which spelling tells something.
+        language: BCP 47 tag of the KB; "" is read as English.
+    """
+    spelled, primary = text[start:end], language.partition("-")[0].lower() or "en"
+    if _has_several_words(spelled, function_words(primary)):
+        return False
+    if any(sign.isalnum() and sign.lower() == sign.upper() for sign in spelled):
+        return False  # with a digit, or a letter of a script without case
+    if not cased or spelled.islower() or primary in _NOUNS_CAPITALISED:
         return True
-    names = sum(word not in words for word in with_spaces(spelled.lower()).split())
-    return names > 1 or (names == 1 and not codec.is_counted(row, smoothing))
+    if primary == "en" and spelled in _ALWAYS_CAPITALISED:
+        return True
+    only_first = spelled[1:] == spelled[1:].lower()  # of *iPhone* and *IBM* no sentence makes a capital
+    return (only_first and begins_sentence(text, start)) or (
+        spelled.isupper() and _all_in_capitals(text, start, end)
+    )
+
+
+def _has_several_words(spelled: str, words: frozenset[str]) -> bool:
+    """Say whether a span has two words or more that are no function words; those of a compound count."""
+    return sum(word not in words for word in with_spaces(spelled.lower()).split()) > 1
 
 
 def in_capitals_only(row: bytes) -> bool:

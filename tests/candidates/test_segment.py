@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -136,7 +137,14 @@ def test_mentions_are_those_of_a_look_up_of_every_segment(kb, pieces):
             candidates = kb.candidates(text[start:end], prefer_case=False)
         if len(candidates):
             looked_up.append(Mention(start, end, text[start:end], candidates))
-    assert SegmentGenerator(kb, words).mentions(text) == looked_up
+    mentions = SegmentGenerator(kb, words).mentions(text)
+    assert [(each.start, each.end, each.text) for each in mentions] == [
+        (each.start, each.end, each.text) for each in looked_up
+    ]
+    for mention, other in zip(mentions, looked_up, strict=True):  # a word that may be no name weighs less
+        shares = mention.candidates.priors / np.float32(1 - mention.candidates.null)
+        assert mention.candidates.ids.tolist() == other.candidates.ids.tolist()
+        assert shares.tolist() == other.candidates.priors.tolist()
 
 
 def test_a_generator_can_be_pickled_and_used_from_several_threads(kb):

@@ -121,29 +121,92 @@ def test_without_a_known_language_spelling_decides_alone(tmp_path):
     assert function_words("") == function_words("zh") == frozenset()
 
 
-LABELS = ["Aspirin", "DNA", "X-ray", "COVID-19", "Lyft", "the Shell", "The Who", "Will", "It", "An"]
+LABELS = ["Aspirin", "DNA", "X-ray", "COVID-19", "iPhone", "lichen", "the Shell", "Machine Learning", "Will"]
+
+
+def labels_kb(folder, labels=LABELS, smoothing=1.0, language="en") -> KnowledgeBase:
+    """Return a KB of names that nobody counted."""
+
+    class Spoken(Given):
+        pass
+
+    Spoken.language = language
+    records = [*(Entity(key) for key in labels), *(Alias(key, key) for key in labels)]
+    kgkit.build_kb(Spoken(records, {}, smoothing, "alias"), folder, name="labels", home=folder)
+    return kgkit.open_kb("labels", home=folder)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
-def test_where_nobody_counted_an_alias_its_capitals_tell_nothing(tmp_path, smoothing):
-    records = [*(Entity(key) for key in LABELS), *(Alias(key, key) for key in LABELS)]
-    kgkit.build_kb(English(records, {}, smoothing, "alias"), tmp_path, name="labels", home=tmp_path)
-    with kgkit.open_kb("labels", home=tmp_path) as kb:
+def test_a_name_with_capitals_needs_one_in_the_text_whether_or_not_it_was_counted(tmp_path, smoothing):
+    with labels_kb(tmp_path, smoothing=smoothing) as kb:
         generator = AliasGenerator(kb)
-        text = "She took aspirin, had an x-ray of her dna and the shell, and covid-19 by lyft, the who"
-        assert found(generator, text) == ["aspirin", "x-ray", "dna", "the shell", "covid-19", "lyft"]
-        assert found(generator, "An aspirin-induced fall") == ["aspirin"]
-        assert [*generator.omissions] == ["the who"]
+        text = "She took aspirin, an x-ray of her dna and lichen by the shell, "
+        text += "machine learning, covid-19, iphone"
+        assert found(generator, text) == ["x-ray", "lichen", "machine learning", "covid-19"]
+        assert [*generator.omissions] == ["aspirin", "dna", "the shell", "iphone"]
+        assert found(generator, text.lower()) == [
+            "aspirin", "x-ray", "dna", "lichen", "the shell", "machine learning", "covid-19", "iphone",
+        ]  # fmt: skip
         segments = SegmentGenerator(kb, lambda text: [(0, 3), (4, 8), (9, 16)])
-        assert found(segments, "She took aspirin") == ["aspirin"]
+        assert found(segments, "She took aspirin") == []
+        assert found(segments, "She took Aspirin") == ["Aspirin"]
 
 
-def test_one_count_among_the_meanings_of_an_alias_is_one(tmp_path):
-    records = [Entity("A"), Entity("B"), Alias("Price", "A"), Alias("Price", "B", 1), Alias("Lyft", "A")]
+def test_the_words_of_a_list_in_lower_case_are_found_in_any_spelling(tmp_path):
+    with labels_kb(tmp_path, ["oak", "silver birch", "Quercus robur"]) as kb:
+        text = "Oak and oak, OAK; Silver birch and quercus robur"
+        names = ["Oak", "oak", "OAK", "Silver birch", "quercus robur"]
+        mentions = AliasGenerator(kb).mentions(text)
+        assert [mention.text for mention in mentions] == names
+        assert [mention.candidates[0].prior for mention in mentions] == [1.0] * 5
+
+
+PLACES = [
+    "Nice", "Reading", "May", "March", "Bill", "IBM", "iPhone", "eBay", "Gordon Brown", "Nancy", "van Gogh",
+    "Essen", "Hof", "北京", "V", "3M", "U.S.", "Rolls-Royce",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nice is in France, and Reading is not.", {"Nice": 0.5, "Reading": 1.0}),
+        ("He said: Bill, look.\nReading on", {"Bill": 1.0, "Reading": 0.5}),
+        ("In May 1995 he met Bill.", {"May": 0.5, "Bill": 1.0}),
+        ("On 3 March they left", {"March": 0.5}),
+        ("IBM sells. V rose. Mr. Bill", {"IBM": 1.0, "V": 0.5, "Bill": 1.0}),
+        ("READING BEATS NANCY AND GORDON BROWN", {"READING": 0.5, "NANCY": 0.5, "GORDON BROWN": 1.0}),
+        ("He said so. READING BEATS IBM BY FAR!", {"READING": 0.5, "IBM": 0.5}),
+        ("lets meet in nice, gordon brown or bill", {"nice": 0.5, "gordon brown": 1.0, "bill": 0.5}),
+        ("iPhone sales. Van Gogh. eBay left", {"iPhone": 1.0, "Van Gogh": 1.0, "eBay": 1.0}),
+        ("3M bought it. U.S. firms", {"3M": 1.0, "U.S.": 1.0}),
+        ("Rolls-Royce left", {"Rolls-Royce": 1.0}),
+        ("北京 und so", {"北京": 1.0}),
+    ],
+)  # fmt: skip
+def test_a_word_that_may_be_no_name_scores_less_where_nobody_counted_it(tmp_path, text, expected):
+    with labels_kb(tmp_path, PLACES) as kb:
+        document = next(Linker(kb)([text]))
+        assert {link.text: link.score for link in document.links} == expected
+
+
+def test_a_capital_tells_nothing_of_a_german_noun(tmp_path):
+    with labels_kb(tmp_path, PLACES, language="de") as kb:
+        links = next(Linker(kb)(["Nach dem Essen fuhren wir mit Gordon Brown auf den Hof."])).links
+        assert {link.text: link.score for link in links} == {"Essen": 0.5, "Gordon Brown": 1.0, "Hof": 0.5}
+
+
+def test_the_doubt_is_over_all_meanings_and_none_is_left_out(tmp_path):
+    records = [Entity("A"), Entity("B"), Alias("Nice", "A"), Alias("Nice", "B"), Alias("Bath", "B", 1)]
     with build(tmp_path, records, smoothing=1.0) as kb:
         generator = AliasGenerator(kb)
-        assert found(generator, "The price of lyft") == ["lyft"]
-        assert [*generator.omissions] == ["price"]
+        first, second, counted = generator.mentions("Nice of Nice. Bath")
+        assert (first.candidates.priors.tolist(), first.candidates.null) == ([0.25, 0.25], 0.5)
+        assert (second.candidates.priors.tolist(), second.candidates.null) == ([0.5, 0.5], 0.0)
+        assert counted.candidates.priors.tolist() == [1.0]
+        given = Document("d", "Nice", mentions=[Mention(0, 4, "Nice")])
+        [document] = generator([given])
+        assert document.mentions[0].candidates.null == 0.0  # somebody says that it is a name
 
 
 def test_the_words_of_a_compound_are_several(tmp_path):
