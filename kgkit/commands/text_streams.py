@@ -1,5 +1,6 @@
 """The files of commands that read texts, and write JSON lines, tables and pages of them."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,13 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import check_output_path
 from kgkit.errors import UsageError
+from kgkit.evaluation.files import COMPRESSIONS
 
 STDIN: Final = Path("-")
 """What stands for standard input, and for standard output."""
+
+_WRITTEN: Final = (".jsonl", ".ndjson", ".parquet")
+_SUFFIX: Final = re.compile(r"\.(?!\d+$)\w{1,8}")  # not a date or a version, nor what `mktemp` appends
 
 TextsArgument = Annotated[
     list[Path] | None,
@@ -47,7 +52,8 @@ def check_streams(
 
     Raises:
         UsageError: if standard input is named twice, a table and JSON lines are asked for, or a file that is
-            to be written cannot be, is named twice, or is one of *files*.
+            to be written cannot be, is named twice, is one of *files*, or has the suffix of a format that
+            is not written.
     """
     files = files or [STDIN]
     if files.count(STDIN) > 1:
@@ -59,6 +65,24 @@ def check_streams(
     for path in (output, html):
         if path is not None:
             check_output_path(path, files)
+    if output is not None:
+        _check_suffix(output)
     if output is not None and html is not None and output.resolve() == html.resolve():
         raise UsageError(f"--output and --html both name {html}; give each a file of its own")
     return TextStreams(files, output, jsonl)
+
+
+def _check_suffix(output: Path) -> None:
+    """Refuse a file whose suffix is of another format than those that are written.
+
+    A name without a suffix is JSON lines; a device or a pipe may have any name.
+    """
+    if output.exists() and not output.is_file():
+        return
+    name = output.with_suffix("") if output.suffix.lower() in COMPRESSIONS else output
+    if name.suffix.lower() not in _WRITTEN and _SUFFIX.fullmatch(name.suffix):
+        compressed = ", ".join(COMPRESSIONS)
+        raise UsageError(
+            f"{output}: links and names are not written as {name.suffix}: name a file of JSON lines (.jsonl "
+            f"or .ndjson, perhaps compressed: {compressed}) or of Parquet (.parquet)"
+        )

@@ -294,6 +294,47 @@ def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
     assert done.code == 2 and "is no file, and Parquet is written to one" in done.err
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a.csv",
+        "a.tsv",
+        "a.xlsx",
+        "a.ttl",
+        "a.html",
+        "a.xml",
+        "a.json",
+        "a.txt",
+        "a.CSV",
+        "a.csv.gz",
+        "a.tei.xml",
+    ],
+)
+@pytest.mark.parametrize("command", ["link", "tag"])
+def test_a_format_that_is_not_written_is_refused_before_anything_is_opened(home, tmp_path, command, name):
+    model = ["--model", "none" if command == "tag" else "prior"]
+    done = run(command, "--home", home, *model, "-o", tmp_path / name, given=b"A dog.")
+    assert done.code == 2 and name in done.err and not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["links", "a.ndjson", "a.JSONL", "a.2024", "a.gz", "tmp.AbCdEfGhIj", "a.v2.jsonl.xz"]
+)
+def test_json_lines_have_their_suffixes_or_none(home, tmp_path, name):
+    done = run("link", "--home", home, "--model", "prior", "-o", tmp_path / name, given=b"A dog.")
+    with opened(tmp_path / name) as file:
+        assert (done.code, len(file.read().splitlines())) == (0, 1)
+
+
+def test_a_device_or_a_pipe_may_have_any_name(home, tmp_path):
+    (tmp_path / "a.csv").symlink_to("/dev/null")
+    assert (
+        run("link", "--home", home, "--model", "prior", "-o", tmp_path / "a.csv", given=b"A dog.").code == 0
+    )
+    told = process("link", "--home", home, "--model", "prior", "-o", "/dev/stdout", given=b"A dog.")
+    assert told.code == 0 and json.loads(told.out)["links"]
+
+
 def test_row_groups_of_parquet_hold_chunks_in_their_order(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr("kgkit.commands.corpora.formats._ROWS", 3)
