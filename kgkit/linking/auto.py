@@ -3,8 +3,10 @@
 In this order, and the first that can be opened is taken:
 
     $KGKIT_MODEL    a model that the variable names; there is no other choice then
-    trained         of the linkers that were trained for this build, or one that it extends, the one trained
-                    last, however good it is; a control is none
+    trained         of the linkers that were trained for this build, or one that it extends, the one that was
+                    put into this home last: no control, and none that was worse than linking without training
+                    on held-out data, or had none; models of older versions of kgkit, which say nothing of it,
+                    are taken
     wsd-minilm      where the knowledge base is WordNet and the encoder is installed
     gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
     prior
@@ -17,8 +19,10 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -28,7 +32,7 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.models.folder import find_trained, model_names
 from kgkit.models.kinds import find_kind
-from kgkit.models.manifest import decode_manifest, read_header
+from kgkit.models.manifest import MANIFEST, decode_manifest, read_header
 from kgkit.vectors import vectors_names
 from kgkit.versions import read_current
 
@@ -75,9 +79,9 @@ def trained_linkers(kb: KnowledgeBase) -> list[str]:
     """Return the names of the linkers that were trained for the build of *kb*, the latest first.
 
     Only models that are mainly linkers count, of whatever kind, that were trained for this build or for one
-    that it extends, and that are no controls.
+    that it extends, that are no controls, and are no worse than no training.
     """
-    return [*_training_dates(kb)]
+    return [*_arrivals(kb)]
 
 
 def describe_choice(kb: KnowledgeBase, model: str) -> str:
@@ -87,11 +91,11 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
         kb: knowledge base that is linked to.
         model: one of `auto_models`.
     """
-    dates = _training_dates(kb)
-    if model in dates:
+    arrivals = _arrivals(kb)
+    if model in arrivals:
         # A later one that cannot be opened has given way.
-        rule = "trained last" if model == next(iter(dates)) else "trained"
-        return f"{rule} for {kb.name} ({dates[model][:10]})"
+        rule = "trained last" if model == next(iter(arrivals)) else "trained"
+        return f"{rule} for {kb.name} ({datetime.fromtimestamp(arrivals[model], UTC):%Y-%m-%d})"
     match model:
         case "prior":
             return "which needs no training"
@@ -101,8 +105,8 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
             return f"which comes with kgkit for {_WORDNET}"
 
 
-def _training_dates(kb: KnowledgeBase) -> dict[str, str]:
-    """Return when the linkers of `trained_linkers` were trained, by name, the latest first."""
+def _arrivals(kb: KnowledgeBase) -> dict[str, float]:
+    """Return when the linkers of `trained_linkers` came into the home, in seconds; the latest first."""
     from kgkit.kb.lineage import ancestry
 
     home = Home(kb.home.path.parents[1])
@@ -113,12 +117,37 @@ def _training_dates(kb: KnowledgeBase) -> dict[str, str]:
             header = read_header(folder)
             if header.needs.kbs.get(kb.name) not in builds:
                 continue
-            if _is_control(header.config):
+            if _is_control(header.config) or not _is_worth(header.results):
                 continue
             kind = find_kind(header, folder)
             if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
-                linkers.append((header.created, name))
-    return {name: created for created, name in sorted(linkers, reverse=True)}
+                linkers.append((_arrival(folder), name))
+    return {name: when for when, name in sorted(linkers, reverse=True)}
+
+
+def _arrival(folder: Path) -> float:
+    """Return when a model came into the home, by the file system: its author may have written any date.
+
+    A copy may keep its time of change, which may lie in the future; when the file was put there is noted by
+    the file system itself.
+    """
+    about = (folder / MANIFEST).stat()
+    return min(about.st_mtime, about.st_ctime)
+
+
+def _is_worth(results: Mapping[str, Any]) -> bool:
+    """Say whether a linker was compared with linking without training, and found no worse.
+
+    Models of versions that did not compare say nothing, nor do other kinds: they are worth it.
+    """
+    rows = results.get("compared")
+    if rows is None:
+        return True
+    scores = {
+        trained: max((row["score"] for row in rows if row["trained"] is trained), default=None)
+        for trained in (True, False)
+    }
+    return scores[True] is not None and scores[False] is not None and scores[True] >= scores[False]
 
 
 def _is_control(config: Mapping[str, Any]) -> bool:

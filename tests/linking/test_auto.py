@@ -1,5 +1,8 @@
 """The model `auto`: which one is taken for a knowledge base, and never a download."""
 
+import os
+from datetime import datetime
+
 import msgspec
 import pytest
 
@@ -51,7 +54,10 @@ def write_linker(home, name, kb, build, created, kind="linker", **fields):
         "needs": msgspec.to_builtins(Needs(kbs={kb: build} if build else {})), "created": created,
         "vectors": "", "version": "", "fingerprint": "", "reader": {}, "temperature": 1.0, **fields,
     }  # fmt: skip
-    (folder / "model.json").write_bytes(msgspec.json.encode(manifest))
+    path = folder / "model.json"
+    path.write_bytes(msgspec.json.encode(manifest))
+    moment = datetime.fromisoformat(created).timestamp()
+    os.utime(path, (moment, moment))
 
 
 @pytest.mark.parametrize(
@@ -91,12 +97,12 @@ def test_kgkit_link_says_once_that_the_encoder_is_not_installed(tmp_path, monkey
 def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, installed):
     with build(tmp_path, ENGLISH, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "first", "pets", kb.build, "2026-01-01T00:00:00+00:00")
-        write_linker(home, "last", "pets", kb.build, "2026-03-01T00:00:00+00:00")
-        write_linker(home, "older-build", "pets", "0" * 12, "2026-04-01T00:00:00+00:00")
-        write_linker(home, "others", "towns", kb.build, "2026-04-01T00:00:00+00:00")
-        write_linker(home, "portable", "pets", "", "2026-04-01T00:00:00+00:00")
-        write_linker(home, "unknown", "pets", kb.build, "2026-04-01T00:00:00+00:00", kind="strange")
+        write_linker(home, "first", "pets", kb.build, "2024-01-01T00:00:00+00:00")
+        write_linker(home, "last", "pets", kb.build, "2024-03-01T00:00:00+00:00")
+        write_linker(home, "older-build", "pets", "0" * 12, "2024-04-01T00:00:00+00:00")
+        write_linker(home, "others", "towns", kb.build, "2024-04-01T00:00:00+00:00")
+        write_linker(home, "portable", "pets", "", "2024-04-01T00:00:00+00:00")
+        write_linker(home, "unknown", "pets", kb.build, "2024-04-01T00:00:00+00:00", kind="strange")
         (Home(home).models / "damaged").mkdir()
         (Home(home).models / "damaged" / "model.json").write_text("{")
         assert trained_linkers(kb) == ["last", "first"]
@@ -106,10 +112,59 @@ def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, in
         assert linked.links[0].entity == "dog"
 
 
+def test_no_date_of_a_models_author_decides(tmp_path):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "copied", "pets", kb.build, "2024-01-01T00:00:00+00:00")
+        write_linker(home, "mine", "pets", kb.build, "2024-03-01T00:00:00+00:00")
+        path = Home(home).models / "copied" / "model.json"
+        manifest = msgspec.json.decode(path.read_bytes())
+        for claimed in ("9999-01-01", "9999-12-31T23:59:59+00:00", "zzz", ""):
+            path.write_bytes(msgspec.json.encode(manifest | {"created": claimed}))
+            os.utime(path, (1.7e9, 1.7e9))
+            assert trained_linkers(kb) == ["mine", "copied"]
+        write_linker(home, "future", "pets", kb.build, "2200-01-01T00:00:00+00:00")
+        write_linker(home, "newest", "pets", kb.build, "2200-01-01T00:00:00+00:00")
+        assert trained_linkers(kb) == ["newest", "future", "mine", "copied"]
+
+
+def row(score, *, trained):
+    return {
+        "model": "m",
+        "mentions": "kb",
+        "threshold": 0.0,
+        "measure": "F1",
+        "score": score,
+        "trained": trained,
+    }
+
+
+@pytest.mark.parametrize(
+    ("results", "taken"),
+    [
+        ({}, True),  # of an older version
+        ({"linked_f1": 0.1}, True),
+        ({"compared": []}, False),  # nothing was held out
+        ({"compared": [row(0.7, trained=False), row(0.7, trained=True)]}, True),
+        ({"compared": [row(0.7, trained=False), row(0.1, trained=True), row(0.8, trained=True)]}, True),
+        ({"compared": [row(0.7, trained=False), row(0.6, trained=True)]}, False),
+        ({"compared": [row(0.9, trained=True)]}, False),
+        ({"compared": "better"}, False),
+        ({"compared": [{}]}, False),
+    ],
+)
+def test_a_linker_is_taken_only_if_it_was_no_worse_than_no_training(tmp_path, by_name, results, taken):
+    with build(tmp_path, BARE, name="pets") as kb:
+        home = kb.home.path.parents[1]
+        write_linker(home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", results=results)
+        assert [*auto_models(kb)] == ["mine", "prior"] if taken else ["prior"]
+        assert Linker.open(kb, model="mine").model == "mine"
+
+
 def test_a_model_that_cannot_be_opened_gives_way_to_the_next_and_is_told(tmp_path, monkeypatch, caplog):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "broken", "pets", kb.build, "2026-01-01T00:00:00+00:00", type="strange")
+        write_linker(home, "broken", "pets", kb.build, "2024-01-01T00:00:00+00:00", type="strange")
         linker = Linker.open(kb)
         assert isinstance(linker.scorer, PriorScorer)
         assert "the model broken cannot be used, the next one is taken: " in caplog.text
@@ -137,16 +192,16 @@ def test_the_command_names_the_model_that_it_took(tmp_path):
 def test_the_command_says_that_a_linker_was_trained_last_and_when(tmp_path, by_name):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "first", "pets", kb.build, "2026-01-01T00:00:00+00:00")
-        write_linker(home, "last", "pets", kb.build, "2026-03-02T00:00:00+00:00")
+        write_linker(home, "first", "pets", kb.build, "2024-01-01T00:00:00+00:00")
+        write_linker(home, "last", "pets", kb.build, "2024-03-02T00:00:00+00:00")
     done = run("link", "-", "--home", home, given=b"a dog")
     assert done.err == (
-        "model: last, trained last for pets (2026-03-02); --model or $KGKIT_MODEL takes another\n"
+        "model: last, trained last for pets (2024-03-02); --model or $KGKIT_MODEL takes another\n"
     )
-    write_linker(home, "broken", "pets", kb.build, "2026-04-01T00:00:00+00:00", type="strange")
+    write_linker(home, "broken", "pets", kb.build, "2024-04-01T00:00:00+00:00", type="strange")
     done = run("link", "-", "--home", home, given=b"a dog")
     assert done.err.splitlines()[-1] == (
-        "model: last, trained for pets (2026-03-02); --model or $KGKIT_MODEL takes another"
+        "model: last, trained for pets (2024-03-02); --model or $KGKIT_MODEL takes another"
     )
 
 
@@ -154,10 +209,10 @@ def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_n
     for name in ("pets", "towns"):
         with build(tmp_path, BARE, name=name) as kb:
             home, number = kb.home.path.parents[1], kb.build
-    write_linker(home, "mine", "towns", number, "2026-03-02T00:00:00+00:00")
+    write_linker(home, "mine", "towns", number, "2024-03-02T00:00:00+00:00")
     done = run("link", "-", "--home", home, "--kb", "pets=prior", "--kb", "towns", given=b"a dog")
     assert done.err == (
-        "model: mine, trained last for towns (2026-03-02); --model or $KGKIT_MODEL takes another\n"
+        "model: mine, trained last for towns (2024-03-02); --model or $KGKIT_MODEL takes another\n"
     )
 
 
@@ -169,11 +224,11 @@ def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_n
 def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "control", "pets", kb.build, "2026-05-01T00:00:00+00:00", config=config)
+        write_linker(home, "control", "pets", kb.build, "2024-05-01T00:00:00+00:00", config=config)
         assert [*auto_models(kb)] == ["prior"]
         assert Linker.open(kb, model="control").model == "control"
         assert Linker.open(kb).model == "prior"
         write_linker(
-            home, "mine", "pets", kb.build, "2026-01-01T00:00:00+00:00", config={"head": {"control": False}}
+            home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", config={"head": {"control": False}}
         )
         assert [*auto_models(kb)] == ["mine", "prior"]

@@ -1,13 +1,13 @@
 """Trainings of linkers as runs of the catalog, and what is written of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import chosen_kb
-from kgkit.commands.output import check_files, typed, write_line
+from kgkit.commands.output import Column, check_files, typed, write_line, write_table
 from kgkit.commands.train.methods import TrainingOptions, record_training, write_figures
 from kgkit.errors import UsageError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kgkit.types import Progress
 
 _SCORES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
-_SHARES = (*_SCORES, "first_stage_accuracy", "linked_f1", "threshold")
+_SHARES = (*_SCORES, "prior_accuracy", "first_stage_accuracy", "linked_f1", "threshold")
 
 
 def record_linker(
@@ -42,6 +42,7 @@ def record_linker(
     from kgkit.home import Home
     from kgkit.models.kinds import LINKER
     from kgkit.models.needs import needed_builds
+    from kgkit.training.linkers.comparison import COMPARED
     from kgkit.training.linkers.train import train_linker
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
@@ -66,7 +67,41 @@ def record_linker(
     write_figures(
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
         for what, value in manifest.results.items()
+        if what != COMPARED
     )
+    _write_comparison(name, manifest.results.get(COMPARED, []), manifest.mentions, options)
+
+
+def _write_comparison(
+    name: str, rows: Sequence[Mapping[str, Any]], mentions: str, options: TrainingOptions
+) -> None:
+    """Write how a linker compares with no training on what was held out.
+
+    Args:
+        name: name of the linker.
+        rows: rows of `kgkit.training.linkers.comparison`, as a manifest has them; none: nothing was held out.
+        mentions: tagger whose names the linker links by default; "": none.
+        options: options of the command.
+    """
+    import msgspec
+
+    from kgkit.training.linkers.comparison import ComparisonRow, table_cells
+
+    messages = Messages(quiet=options.quiet)
+    if not rows:
+        messages.write(
+            f"{name} is not compared with linking without training, since too little was held out: `auto` "
+            f"does not take it; --model {name} does"
+        )
+        return
+    heading, *lines = table_cells([msgspec.convert(row, ComparisonRow) for row in rows])
+    write_line()
+    write_table(
+        [Column(heading=cell.strip()) for cell in heading], [[*map(str.strip, line)] for line in lines]
+    )
+    tried = {row["mentions"] for row in rows} - {"given"}
+    if len(tried) > 1:
+        messages.write(f"{name} links the names of {mentions or 'the knowledge base'}, which does best")
 
 
 def train_news(

@@ -47,7 +47,7 @@ from kgkit.training.linkers.head import (
     usual_temperature,
 )
 from kgkit.training.linkers.means import LinkerData, TrainingSet, add_sums, fit_means
-from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, training_counts
+from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, prior_accuracy, training_counts
 from kgkit.training.loop import train
 from kgkit.types import Progress
 from kgkit.vectors.scan import unit
@@ -186,7 +186,11 @@ def train_full(
         scorer = HeadScorer(tuned, tuned_vectors, arrays, [joint.linker], scale, share=config.ridge)
         scored = list(Hidden(again).summed(scorer, held))
     temperature = best_temperature(scored, usual_temperature(config.ridge))
-    results = {**training_counts(parts, arrays), **held_out_metrics(scored, temperature)}
+    results = {
+        **training_counts(parts, arrays),
+        **held_out_metrics(scored, temperature),
+        **prior_accuracy(scored),
+    }
     return TrainedHead(arrays, [joint.linker], scale, temperature, results, config, tuned_vectors)
 
 

@@ -34,7 +34,7 @@ from kgkit.training.config import TrainingConfig, check_seed
 from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
-from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, training_counts
+from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, prior_accuracy, training_counts
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Matrix, Progress
 from kgkit.vectors.scan import unit
@@ -189,7 +189,11 @@ def train_head(
     scorer = HeadScorer(reader, vectors, arrays, heads, scale, ranks=ranks, share=config.ridge)
     last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
     temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
-    results = {**training_counts(data.counted_parts(), counts), **held_out_metrics(last, temperature)}
+    results = {
+        **training_counts(data.counted_parts(), counts),
+        **held_out_metrics(last, temperature),
+        **prior_accuracy(last),
+    }
     return TrainedHead(arrays, heads, scale, temperature, results, config, ranks=ranks)
 
 

@@ -70,7 +70,11 @@ def train_ridge(data: LinkerData) -> TrainedRidge:
     weights = np.asarray(arrays.weights)
     scored: Scored = [(each.terms @ weights, each.correct) for each in examples]
     temperature = best_temperature(scored, USUAL)
-    results = {**training_counts(data.parts, arrays), **held_out_metrics(scored, temperature)}
+    results = {
+        **training_counts(data.parts, arrays),
+        **held_out_metrics(scored, temperature),
+        **prior_accuracy(scored),
+    }
     return TrainedRidge(arrays, temperature, results)
 
 
@@ -143,3 +147,12 @@ def held_out_metrics(scored: Scored, temperature: float) -> dict[str, float]:
         "calibration_error_before": calibration_error(scored, 1.0),
         "calibration_error": calibration_error(scored, temperature),
     }
+
+
+def prior_accuracy(scored: Scored) -> dict[str, float]:
+    """Return the accuracy of `prior` on the same mentions, whose candidates come best prior first.
+
+    Args:
+        scored: scores of the candidates of each mention, and which are right.
+    """
+    return {"prior_accuracy": float(np.mean([right[0] for _, right in scored]))} if scored else {}

@@ -1,17 +1,17 @@
-"""The threshold of a linker that links the names of a tagger, chosen on documents that were held out.
+"""The mentions and the threshold of a linker with a tagger, chosen on documents that were held out.
 
 A score is the tagger's times the linker's, so a threshold decides both: whether a span is a name, and
 whether it means an entity. It has the highest micro F1, by strong matching, on one document in ten of the
-data, which neither the linker nor a tagger that was trained on the same files has learnt from.
+data, which neither the linker nor a tagger that was trained on the same files has learnt from. The names of
+the knowledge base are tried there in the place of the tagger's, and `prior` beside the linker.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled
@@ -19,22 +19,21 @@ from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
 from kgkit.linking.linker import Linker
 from kgkit.linking.mention_tagger import MentionTagger
-from kgkit.linking.models import open_linker
+from kgkit.linking.models import KB_MENTIONS, open_linker
 from kgkit.linking.page_titles import PageTitles
-from kgkit.linking.scoring import Scorer
+from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.models.folder import lasting_name, manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.opening import Opening
 from kgkit.models.publishing import make_manifest
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan
+from kgkit.training.linkers.comparison import COMPARED, ComparisonRow, check_not_worse
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-
-log = logging.getLogger(__name__)
 
 _STEPS: Final = 100
 
@@ -47,7 +46,7 @@ class Threshold(NamedTuple):
 
 
 def choose_threshold(
-    linker: Linker, documents: Sequence[GoldDocument], progress: Progress | None = None
+    linker: Linker, documents: Sequence[GoldDocument], progress: Progress | None = None, steps: int = _STEPS
 ) -> Threshold:
     """Return the threshold with the highest micro F1 of a linker's links, out of 100 that lie evenly.
 
@@ -55,12 +54,13 @@ def choose_threshold(
         linker: linker that finds the mentions itself, with a threshold of 0.
         documents: documents with gold.
         progress: callback with the documents linked.
+        steps: number of the lowest thresholds that are tried; 1: only 0.
     """
     page = PageTitles(linker.kb)
     texts = [structs.replace(gold.document, mentions=None) for gold in documents]
     linked = [*count_items(linker(texts), "linking what is held out", progress)]
     best: Threshold | None = None
-    for step in range(_STEPS):
+    for step in range(steps):
         threshold, score = step / _STEPS, LinkScore()
         for gold, document in zip(documents, linked, strict=True):
             links = [
@@ -75,6 +75,46 @@ def choose_threshold(
     return best
 
 
+def compare_finders(
+    kb: "KnowledgeBase",
+    name: str,
+    scorer: Scorer,
+    tagger: MentionTagger,
+    tagger_name: str,
+    documents: Sequence[GoldDocument],
+    progress: Progress | None = None,
+) -> list[ComparisonRow]:
+    """Return the F1 of a linker and of `prior`, with the names of a tagger and with all that *kb* has.
+
+    The threshold of the linker is the best on the same documents; `prior` has none, as who trains nothing.
+
+    Args:
+        kb: knowledge base that is linked to.
+        name: name of the linker.
+        scorer: the linker.
+        tagger: the tagger.
+        tagger_name: its name.
+        documents: documents with gold.
+        progress: callback with the documents linked.
+    """
+    rows = []
+    for mentions, finder in ((tagger_name, tagger), (KB_MENTIONS, None)):
+        for model, trained, own in (("prior", False, PriorScorer()), (name, True, scorer)):
+            linker = Linker(kb, scorer=own, tagger=finder)
+            chosen = choose_threshold(linker, documents, progress, _STEPS if trained else 1)
+            rows.append(
+                ComparisonRow(
+                    model=model,
+                    trained=trained,
+                    mentions=mentions,
+                    threshold=chosen.value,
+                    measure="F1",
+                    score=chosen.score.f1,
+                )
+            )
+    return rows
+
+
 def plan_threshold(
     begin: Callable[[], Plan],
     kb: "KnowledgeBase",
@@ -84,7 +124,7 @@ def plan_threshold(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Plan:
-    """Return the plan of a linker's training that chooses a threshold behind it.
+    """Return the plan of a linker's training that chooses mentions and a threshold behind it.
 
     Args:
         begin: function that reads the data, and returns the plan without a threshold; it is called when the
@@ -99,6 +139,8 @@ def plan_threshold(
         UnknownName, NotThere: if there is no such tagger.
         UsageError: if the model is none.
         DamagedModel: if it cannot be read.
+
+    The plan fails with `BuildFailed` where the linker is worse than no training.
     """
     home = Home(kb.home.path.parents[1])
     digest = manifest_digest(training.mentions, home, "tagger")
@@ -116,16 +158,23 @@ def plan_threshold(
             scorer: Scorer = open_linker(staged, manifest, Opening(home=home, device=device, kb=kb))
             documents = chain.from_iterable(map(read_gold_data, training.data))
             held_out = hold_out_each_tenth([*documents]).held_out
-            if not held_out:
-                log.warning("%s has a threshold of 0: too few documents to hold some out of them", name)
-            chosen = choose_threshold(Linker(kb, scorer=scorer, tagger=tagger), held_out, progress)
+            rows = (
+                compare_finders(kb, name, scorer, tagger, tagger_name, held_out, progress) if held_out else []
+            )
+            check_not_worse(name, training, rows)
+            # Of equal ones the tagger, which was asked for.
+            best = max((row for row in rows if row.trained), key=lambda row: row.score, default=None)
+            mentions = tagger_name if best is None else best.mentions
+            if mentions == KB_MENTIONS:
+                mentions, fields["needs"] = "", structs.replace(fields["needs"], models=())
             scores = {
-                "linked_documents": float(chosen.score.documents),
-                "linked_f1": chosen.score.f1,
-                "threshold": chosen.value,
+                "linked_documents": float(len(held_out)),
+                "linked_f1": best.score if best else 0.0,
+                "threshold": best.threshold if best else 0.0,
+                COMPARED: to_builtins(rows),
             }
             return {
-                **fields, "mentions": tagger_name, "threshold": chosen.value,
+                **fields, "mentions": mentions, "threshold": scores["threshold"],
                 "results": {**results, **scores},
             }  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
@@ -32,10 +33,11 @@ from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
 from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
+from kgkit.training.linkers.comparison import COMPARED, accuracy_rows, check_not_worse
 from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
-from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, train_ridge
+from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, prior_accuracy, train_ridge
 from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, usual_reader
 from kgkit.training.linkers.sources import sources_of
 from kgkit.training.linkers.threshold import plan_threshold
@@ -77,6 +79,8 @@ def train_linker(
         NotThere: if the vectors, the encoder or a file do not exist.
         SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
+        BuildFailed: if the linker is worse on what was held out than linking without training; an older model
+            of that name is unchanged.
         WriteFailed: if the disk is full or fails; an older model of that name is unchanged.
     """
     home = Home(kb.home.path.parents[1])
@@ -93,13 +97,25 @@ def train_linker(
     def prepare(_: ExitStack) -> Plan:
         begin = partial(_begin_of(training), kb, name, training, device, progress)
         if not training.mentions:
-            return begin()
+            return _compared(begin(), name, training)
         return plan_threshold(begin, kb, name, training, device=device, progress=progress)
 
     return run_job(
         LINKER, home, name, training, prepare,
         files=training.files, command=command_of(kb.name, name, training), seed=_gradient_seed(training),
     )  # fmt: skip
+
+
+def _compared(plan: Plan, name: str, training: LinkerTraining) -> Plan:
+    """Return a plan that fails where the linker is worse than no training, and keeps the comparison."""
+
+    def train(work: Path) -> Outcome:
+        outcome = plan.train(work)
+        rows = accuracy_rows(name, training, outcome.results)
+        check_not_worse(name, training, rows)
+        return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows)})
+
+    return plan._replace(train=train)
 
 
 def _gradient_seed(training: LinkerTraining) -> int | None:
@@ -301,7 +317,9 @@ def _prepare_coherence(
 
 def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
     """Return the measurements of a second stage."""
-    return {} if second is None else held_out_metrics(second.scored, second.coherence.temperature)
+    if second is None:
+        return {}
+    return held_out_metrics(second.scored, second.coherence.temperature) | prior_accuracy(second.scored)
 
 
 def _fields(

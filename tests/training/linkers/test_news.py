@@ -3,25 +3,30 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import kgkit
-from kgkit.errors import KgkitError, UnknownName, UsageError
+from kgkit.errors import BuildFailed, KgkitError, UnknownName, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
+from kgkit.linking.auto import trained_linkers
 from kgkit.linking.models import LinkDefaults, link_defaults
 from kgkit.linking.tagger import Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
+from kgkit.training.linkers import ridge, threshold
 from kgkit.training.linkers.coherence import CoherenceTraining
+from kgkit.training.linkers.comparison import ComparisonRow, accuracy_rows, check_not_worse
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.news import USUAL_POPULARITY, is_trained, news_linker, news_tagger
 from kgkit.training.linkers.settings import LinkerTraining, command_of
@@ -139,6 +144,120 @@ def test_a_linker_with_a_tagger_keeps_both_and_needs_both(home, kb):
     assert link_defaults("prior", home) == link_defaults("names", home) == LinkDefaults()
     done = run("models", "info", "news", "--home", home.path, "--json")
     assert json.loads(done.out)["mentions"] == "names", done.err
+
+
+def test_the_comparison_is_kept(home):
+    rows = LINKER.read(find_trained(home, "news")).results["compared"]
+    assert [(row["model"], row["trained"], row["mentions"]) for row in rows] == [
+        ("prior", False, "names"), ("news", True, "names"), ("prior", False, "kb"), ("news", True, "kb"),
+    ]  # fmt: skip
+    assert {row["measure"] for row in rows} == {"F1"} and rows[1]["score"] == 1.0 > rows[2]["score"]
+
+
+class NoNames:
+    """A tagger that finds nothing."""
+
+    name = "names"
+
+    def __call__(self, documents):
+        for document in documents:
+            yield structs.replace(document, mentions=[])
+
+
+def test_the_names_of_the_knowledge_base_are_linked_where_those_of_the_tagger_do_worse(
+    home, data, tmp_path, monkeypatch
+):
+    shutil.copytree(home.path, tmp_path / "home", symlinks=True)
+    monkeypatch.setattr(threshold.MentionTagger, "open", lambda *_, **__: NoNames())
+    with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
+        manifest = LINKER.read(train_linker(kb, "own", news_linker(kb, (data,), "names"), device="cpu"))
+        assert (manifest.mentions, manifest.needs.models) == ("", ())
+        assert link_defaults("own", Home(tmp_path / "home")) == LinkDefaults(None, manifest.threshold)
+        assert manifest.results["linked_f1"] > 0
+        with Linker.open(kb, model="own") as linker:
+            assert linker.tagger is None and next(linker([" ".join(TOKENS)])).links
+
+
+def contradiction(path):
+    """Write documents in which *Dog* is an animal, but a person in each tenth, which is held out."""
+    animal = [{**MENTIONS[0], "entity": "dog.n.01"}, MENTIONS[1]]
+    record = {"tokens": TOKENS, "sentences": [[0, len(TOKENS)]]}
+    path.write_text(
+        "".join(
+            json.dumps({"doc_id": number, **record, "mentions": animal if number % 10 else MENTIONS}) + "\n"
+            for number in range(1, 21)
+        )
+    )
+    return path
+
+
+def test_what_is_worse_than_no_training_is_not_published(home, tmp_path, monkeypatch):
+    monkeypatch.delenv("KGKIT_MODEL", raising=False)
+    where = tmp_path / "home"
+    shutil.copytree(home.path, where, symlinks=True)
+    before = find_trained(Home(where), "news")
+    common = ("train", "linker", "--preset", "news", "--data", contradiction(tmp_path / "x.jsonl"))
+    for name in ("news", "other"):
+        done = run(*common, "--mentions", "names", "--home", where, "--name", name, "--device", "cpu")
+        assert done.code == 1 and done.out == ""
+        assert "prior" in done.err and "names" in done.err and "kb" in done.err  # the table
+    assert find_trained(Home(where), "news") == before and not (where / "models" / "other").exists()
+    with Linker.open("animals", home=where, model="auto") as linker:
+        assert linker.scorer.name == "news"
+
+
+def test_without_held_out_documents_it_is_said_that_nothing_was_compared(home, tmp_path, monkeypatch):
+    monkeypatch.delenv("KGKIT_MODEL", raising=False)
+    where, data = tmp_path / "home", write_documents(tmp_path / "x.jsonl", count=9)
+    shutil.copytree(home.path, where, symlinks=True)
+    shutil.rmtree(where / "models" / "news")
+    common = ("--preset", "news", "--data", data, "--mentions", "names", "--home", where, "--device", "cpu")
+    done = run("train", "linker", *common, "--name", "few")
+    assert done.code == 0 and "--model few" in done.err
+    manifest = LINKER.read(find_trained(Home(where), "few"))
+    assert (manifest.results["compared"], manifest.mentions) == ([], "names")
+    with kgkit.open_kb("animals", home=where) as kb:
+        assert "few" not in trained_linkers(kb)
+
+
+def test_a_linker_that_weighs_given_mentions_is_compared_with_the_prior_on_them(
+    home, data, tmp_path, tagger_training, monkeypatch
+):
+    where = tmp_path / "home"
+    shutil.copytree(home.path, where, symlinks=True)
+    training = LinkerTraining(
+        task="el", data=(data,), type="ridge", encoder=tagger_training.encoder,
+        reader=SpanConfig(size=16, context=2),
+    )  # fmt: skip
+    with kgkit.open_kb("animals", home=where) as kb:
+        manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
+        prior, own = manifest.results["compared"]
+        assert (prior["score"], prior["trained"], own["score"], own["trained"]) == (1.0, False, 1.0, True)
+        assert manifest.results["prior_accuracy"] == 1.0 and "own" in trained_linkers(kb)
+        monkeypatch.setattr(ridge, "prior_accuracy", lambda scored: {"prior_accuracy": 1.5})
+        with pytest.raises(BuildFailed) as told:
+            train_linker(kb, "worse", training, device="cpu")
+        assert "prior" in str(told.value) and not (where / "models" / "worse").exists()
+
+
+def test_a_control_is_published_however_it_compares():
+    rows = [
+        ComparisonRow(model="prior", trained=False, score=0.9),
+        ComparisonRow(model="own", trained=True, score=0.8),
+    ]
+    training = LinkerTraining(task="el", data=(Path("x"),), type="head", head=HeadConfig(control=True))
+    check_not_worse("own", training, rows)
+    check_not_worse("own", training, [])
+    with pytest.raises(BuildFailed):
+        check_not_worse("own", replace(training, head=HeadConfig()), rows)
+
+
+def test_a_reranker_is_compared_with_its_first_stage():
+    training = LinkerTraining(task="el", data=(Path("x"),), type="rerank", first="gloss")
+    results = {"held_out": 4.0, "held_out_accuracy": 0.75, "first_stage_accuracy": 0.5}
+    first, own = accuracy_rows("own", training, results)
+    assert (first.model, first.score, own.model, own.score) == ("gloss", 0.5, "own", 0.75)
+    assert accuracy_rows("own", training, {}) == []
 
 
 def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):

@@ -1,0 +1,84 @@
+"""Comparison of a trained linker with linking without training, on documents that were held out.
+
+A linker that names a tagger is compared by micro F1 of its links, with the tagger's names and with those of
+the knowledge base, each beside `prior`; others by accuracy on mentions that are given. A linker that is worse
+than no training is not published, unless it is a control.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+
+from kgkit.errors import BuildFailed
+from kgkit.training.linkers.settings import LinkerTraining
+
+COMPARED: Final = "compared"
+"""Key of the rows among the results of a manifest; none: nothing was held out."""
+
+
+class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
+    """Score of one linker.
+
+    Attributes:
+        model: name of the linker.
+        trained: whether it is the one that was trained.
+        mentions: tagger whose names were linked, or `kb`; `given` where the mentions were.
+        threshold: least score of a link.
+        measure: what *score* is.
+        score: from 0 to 1.
+    """
+
+    model: str
+    trained: bool
+    mentions: str = "given"
+    threshold: float = 0.0
+    measure: Literal["accuracy", "F1"] = "accuracy"
+    score: float
+
+
+def accuracy_rows(name: str, training: LinkerTraining, results: dict[str, Any]) -> list[ComparisonRow]:
+    """Return the accuracies of a linker, and of what it is compared with; none if nothing was held out."""
+    if not results.get("held_out"):
+        return []
+    of_first = "first_stage_accuracy" in results
+    untrained = results["first_stage_accuracy" if of_first else "prior_accuracy"]
+    return [
+        ComparisonRow(model=training.first if of_first else "prior", trained=False, score=untrained),
+        ComparisonRow(model=name, trained=True, score=results["held_out_accuracy"]),
+    ]
+
+
+def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[ComparisonRow]) -> None:
+    """Make sure that the best of the trained rows is not worse than the best of the others.
+
+    Raises:
+        BuildFailed: if it is, and the linker is no control; has the table.
+    """
+    settings = training.head or training.full or training.rerank
+    trained, others = ([row.score for row in rows if row.trained is which] for which in (True, False))
+    if not rows or max(trained) >= max(others) or (settings is not None and settings.control):
+        return
+    best = max(rows, key=lambda row: row.score)
+    instead = f"--model {best.model}" + (f" --mentions {best.mentions}" if best.mentions != "given" else "")
+    table = "\n".join(f"    {'  '.join(cells)}" for cells in table_cells(rows))
+    raise BuildFailed(
+        f"{name} is not published: on what was held out it links worse than without this training, as "
+        f"`{instead}` does. A model of that name stays as it was; more data may help\n{table}"
+    )
+
+
+def table_cells(rows: Sequence[ComparisonRow]) -> list[tuple[str, ...]]:
+    """Return the cells of the table of a comparison, padded, below their headings."""
+    cells = [("model", "mentions", "threshold", rows[0].measure)] if rows else []
+    cells += [(row.model, row.mentions, f"{row.threshold:.2f}", f"{row.score:.3f}") for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return [
+        (
+            line[0].ljust(widths[0]),
+            line[1].ljust(widths[1]),
+            line[2].rjust(widths[2]),
+            line[3].rjust(widths[3]),
+        )
+        for line in cells
+    ]
