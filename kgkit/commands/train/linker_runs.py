@@ -69,7 +69,8 @@ def record_linker(
         for what, value in manifest.results.items()
         if what != COMPARED
     )
-    _write_comparison(name, manifest.results.get(COMPARED, []), manifest.mentions, options)
+    if rows := manifest.results[COMPARED]:
+        _write_comparison(name, rows, manifest.mentions, options)
 
 
 def _write_comparison(
@@ -79,7 +80,7 @@ def _write_comparison(
 
     Args:
         name: name of the linker.
-        rows: rows of `kgkit.training.linkers.comparison`, as a manifest has them; none: nothing was held out.
+        rows: rows of `kgkit.training.linkers.comparison`, as a manifest has them.
         mentions: tagger whose names the linker links by default; "": none.
         options: options of the command.
     """
@@ -87,13 +88,6 @@ def _write_comparison(
 
     from kgkit.training.linkers.comparison import ComparisonRow, table_cells
 
-    messages = Messages(quiet=options.quiet)
-    if not rows:
-        messages.write(
-            f"{name} is not compared with linking without training, since too little was held out: `auto` "
-            f"does not take it; --model {name} does"
-        )
-        return
     heading, *lines = table_cells([msgspec.convert(row, ComparisonRow) for row in rows])
     write_line()
     write_table(
@@ -101,7 +95,9 @@ def _write_comparison(
     )
     tried = {row["mentions"] for row in rows} - {"given"}
     if len(tried) > 1:
-        messages.write(f"{name} links the names of {mentions or 'the knowledge base'}, which does best")
+        Messages(quiet=options.quiet).write(
+            f"{name} links the names of {mentions or 'the knowledge base'}, which does best"
+        )
 
 
 def train_news(

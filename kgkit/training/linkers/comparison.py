@@ -5,6 +5,7 @@ the knowledge base, each beside `prior`; others by accuracy on mentions that are
 than no training is not published, unless it is a control.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
@@ -12,6 +13,8 @@ import msgspec
 
 from kgkit.errors import BuildFailed
 from kgkit.training.linkers.settings import LinkerTraining
+
+log = logging.getLogger(__name__)
 
 COMPARED: Final = "compared"
 """Key of the rows among the results of a manifest; none: nothing was held out."""
@@ -52,12 +55,20 @@ def accuracy_rows(name: str, training: LinkerTraining, results: dict[str, Any]) 
 def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[ComparisonRow]) -> None:
     """Make sure that the best of the trained rows is not worse than the best of the others.
 
+    Without rows a warning says that nothing was compared.
+
     Raises:
         BuildFailed: if it is, and the linker is no control; has the table.
     """
+    if not rows:
+        log.warning(
+            "%s is not compared with linking without training, since nothing was held out: auto does not "
+            "take it, --model %s does", name, name,
+        )  # fmt: skip
+        return
     settings = training.head or training.full or training.rerank
     trained, others = ([row.score for row in rows if row.trained is which] for which in (True, False))
-    if not rows or max(trained) >= max(others) or (settings is not None and settings.control):
+    if max(trained) >= max(others) or (settings is not None and settings.control):
         return
     best = max(rows, key=lambda row: row.score)
     instead = f"--model {best.model}" + (f" --mentions {best.mentions}" if best.mentions != "given" else "")
