@@ -17,7 +17,7 @@ from kgkit.training.linkers.settings import LinkerTraining
 log = logging.getLogger(__name__)
 
 COMPARED: Final = "compared"
-"""Key of the rows among the results of a manifest; none: nothing was held out."""
+"""Key of the rows among the results of a manifest; none: no gold was held out."""
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,11 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def accuracy_rows(name: str, training: LinkerTraining, results: dict[str, Any]) -> list[ComparisonRow]:
-    """Return the accuracies of a linker, and of what it is compared with; none if nothing was held out."""
-    if not results.get("held_out"):
+    """Return the accuracies of a linker, and of what it is compared with; none if no gold was held out.
+
+    What is held out of plain text has a teacher's opinion and no gold.
+    """
+    if training.task == "text" or not results.get("held_out"):
         return []
     of_first = "first_stage_accuracy" in results
     untrained = results["first_stage_accuracy" if of_first else "prior_accuracy"]
@@ -62,7 +65,7 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
     """
     if not rows:
         log.warning(
-            "%s is not compared with linking without training, since nothing was held out: auto does not "
+            "%s is not compared with linking without training, since no gold was held out: auto does not "
             "take it, --model %s does", name, name,
         )  # fmt: skip
         return
