@@ -4,6 +4,7 @@ import datetime
 import gc
 import logging
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from kgkit.building.contract import Builder, Prose, Step, find_builder
+from kgkit.building.engine_choice import ENGINE_CHOSEN, READING_SHARE, choose_engine, readable_size
 from kgkit.building.grouping import Grouped, Grouper
+from kgkit.building.memory import default_memory, used_memory
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, path_list
 from kgkit.building.registering import register
@@ -27,7 +30,7 @@ from kgkit.building.sources import (
     reading_errors,
     select,
 )
-from kgkit.errors import KgkitError, MissingExtra, SourceError, UsageError
+from kgkit.errors import BuildFailed, KgkitError, MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import SourceInfo, build_name, fingerprint
@@ -71,7 +74,7 @@ def build_kb(
     progress: Progress | None = None,
     engine: str | None = None,
     workers: int = 1,
-    memory: int | str = "4GB",
+    memory: int | str | None = None,
     limit: int | None = None,
     types: str | Sequence[str] = (),
     min_count: float = 0,
@@ -97,10 +100,12 @@ def build_kb(
         progress: callback that is told how far the build is.
         engine: `memory` groups the records in memory; `local` on the disk, with DuckDB; `spark` on a
             cluster. All make the same KB (`memory` a slower one to search texts with, of over a million
-            aliases). None leaves it to the builder.
+            aliases). None: `memory` for a source of up to 100 MB that fits in *memory*, `local` for
+            larger ones and for builders that need it; progress and log say which, and why.
         workers: processes that read the parts of the source, and threads that group (not `memory`). More
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
-        memory: memory that grouping may use, in bytes or as `4GB` (`local`, and `spark` on one machine).
+        memory: memory that the build may use, roughly, in bytes or as `4GB` (`spark`: on one machine).
+            None: 4 GB, or half of the free memory if that is less.
         limit: largest number of pages, lines or records of the source: for trying out.
         types: kinds or types of the only entities to be taken.
         min_count: least count of a pair of surface and entity; those that were counted less often are left
@@ -124,6 +129,7 @@ def build_kb(
         SourceError: the source is not as the builder expects; says where.
         DamagedKB: the KB at *source* has files that are not as they were written.
         BuildFailed: memory does not suffice, or a worker was killed.
+        MissingExtra: what the engine needs is not installed.
         KBBusy: another process is building or removing this KB.
         WriteFailed: no room on the disk.
 
@@ -135,7 +141,7 @@ def build_kb(
     options = BuildOptions(
         engine=engine,
         workers=workers,
-        memory=bytes_of(memory),
+        memory=default_memory() if memory is None else bytes_of(memory),
         limit=limit,
         types=path_list(types),
         min_count=min_count,
@@ -154,20 +160,31 @@ def build_kb(
     builder_name = builder if isinstance(builder, str) else reader.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)
-    in_memory = (engine or reader.engine) == "memory"
-    if in_memory and reader.pieces:
+    if (engine or reader.engine) == "memory" and reader.pieces:
         raise UsageError(
             f"the builder {builder_name} tells entities in pieces, which --engine local puts together"
         )
     with Staging(kb) as staging, no_garbage(), open_source(reader, source, where, options.priors) as material:
-        tables_of = None if in_memory else _engine(reader, material, options, kb)
-        with StoreWriter(staging.folder) as store:
-            if tables_of is None:
-                grouped = _group(reader, material, store, options, tell)
-            else:
+        if engine is None:
+            engine, reason = choose_engine(reader, material.size, options.memory)
+            _tell_engine(engine, reason, tell)
+        tables_of, grouped = None, None
+        if engine == "memory":
+            with StoreWriter(staging.folder) as store:
+                if (grouped := _group(reader, material, store, options, tell)) is not None:
+                    tables = store.finish()
+        if grouped is None:
+            if engine == "memory":
+                reason = f"the source needs more memory than --memory {readable_size(options.memory)}"
+                if options.engine is not None:
+                    raise BuildFailed(f"{reason}: --engine local builds it, or give more memory")
+                _tell_engine("local", reason, tell)
+                shutil.rmtree(staging.folder)
+            tables_of = _engine(reader, material, options, kb)
+            with StoreWriter(staging.folder) as store:
                 with name_source(material.path):
                     grouped = tables_of.group(store, lambda stage: tell(stage, 0, 0))
-            tables = store.finish()
+                tables = store.finish()
         if not grouped.entities:
             restriction = f" of the types {', '.join(options.types)}" if options.types else ""
             raise SourceError(f"holds no entity{restriction}: nothing to build", path=material.path)
@@ -189,6 +206,11 @@ def build_kb(
             tables_of.clean()
     register(where, built.name, built.build)
     return built
+
+
+def _tell_engine(engine: str, reason: str, tell: Progress) -> None:
+    log.info("engine %s: %s", engine, reason)
+    tell(f"{ENGINE_CHOSEN} {engine}: {reason}", 0, 0)
 
 
 def _published_manifest(kb: KBHome) -> Manifest | None:
@@ -233,9 +255,13 @@ def _check_builder(builder: object) -> None:
 
 def _group(
     builder: Builder, material: Material, store: StoreWriter, options: BuildOptions, tell: Progress
-) -> Grouped:
-    """Read and group in memory; write all tables but the manifest."""
+) -> Grouped | None:
+    """Read and group in memory; write all tables but the manifest.
+
+    None if that would take more memory than the options allow: then the store is to be thrown away.
+    """
     properties = material.properties
+    most = used_memory() + READING_SHARE * options.memory
     grouper = Grouper(
         store, inverses=properties.inverses, smoothing=properties.smoothing, min_count=options.min_count
     )
@@ -246,6 +272,8 @@ def _group(
             grouper.take(batch)
         read += len(batch)
         tell("reading", read, 0)
+        if used_memory() > most:
+            return None
     if texts := material.texts():
         tell("counting surfaces", 0, 0)
         grouper.count(_occurrences(texts, grouper.surfaces(), options, steps=steps))

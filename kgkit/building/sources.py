@@ -4,7 +4,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
+from kgkit.store.layout import DATA
 from kgkit.types import Alias, Aliases, Attribute, Entity, Record, Single, Triple, Triples
 
 __all__ = [
@@ -39,6 +40,8 @@ KB_SOURCE: Final = "kb:"
 """How a source is written that is a knowledge base: `kb:NAME` or `kb:NAME@BUILD`."""
 
 _EVERY = 2_000
+_COMPRESSED: Final = frozenset((".bz2", ".gz", ".parquet", ".xz", ".zip", ".zst"))
+_EXPANSION: Final = 8  # bytes of text for a byte of a compressed file
 
 Content = TypeVar("Content", covariant=True)
 
@@ -75,6 +78,7 @@ class Material(NamedTuple):
         parts: function that gives what there is to be read, in the order of the ids.
         info: function that gives what the manifest says of it, once it has been read.
         files: files that were read, or will be.
+        size: bytes of the source, uncompressed, roughly; 0 if nobody knows.
         texts: function that gives the texts in which surfaces are to be counted, as `parts` gives the
             records.
     """
@@ -84,6 +88,7 @@ class Material(NamedTuple):
     parts: Callable[[], Sequence[Part]]
     info: Callable[[], SourceInfo]
     files: Sequence[Path] = ()
+    size: int = 0
     texts: Callable[[], Sequence[SourceTexts]] = tuple
 
 
@@ -183,7 +188,9 @@ def open_source(
         where = os.pathsep.join(str(path.absolute()) for path in paths)
         return msgspec.structs.replace(looks[0].info, path=where, sha256=checksum)
 
-    yield Material(Path(os.pathsep.join(map(str, paths))), stated, parts, described, files, texts)
+    yield Material(
+        Path(os.pathsep.join(map(str, paths))), stated, parts, described, files, _text_size(files), texts
+    )
 
 
 def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:
@@ -195,7 +202,17 @@ def _of_kb(builder: Builder | None, records: StoredRecords) -> Material:
     path = Path(name)
     observe = records.everything if builder is None else partial(builder.derive, records)
     properties = records.properties if builder is None else builder.properties
-    return Material(path, properties, lambda: [Part(path, "all", observe)], lambda: info)
+    size = kb.manifest.files[DATA]
+    return Material(path, properties, lambda: [Part(path, "all", observe)], lambda: info, size=size)
+
+
+def _text_size(files: Sequence[Path]) -> int:
+    """Return how many bytes of text there are in *files*, roughly."""
+    size = 0
+    for file in files:
+        with suppress(OSError):  # whoever reads it will say so
+            size += file.stat().st_size * (_EXPANSION if file.suffix.lower() in _COMPRESSED else 1)
+    return size
 
 
 def batches(

@@ -57,7 +57,9 @@ def build_kb(
     engine: Annotated[
         Literal["memory", "local", "spark"] | None,
         typer.Option(
-            "--engine", metavar="ENGINE", help="memory, local or spark; by default the builder's choice."
+            "--engine",
+            metavar="ENGINE",
+            help="memory, local or spark; by default memory for small sources, else local.",
         ),
     ] = None,
     workers: Annotated[
@@ -65,8 +67,13 @@ def build_kb(
         typer.Option("--workers", metavar="N", help="Reading processes; by default one a processor."),
     ] = None,
     memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory for grouping: 1GB, 500MB, …")
-    ] = "4GB",
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory for the build: 1GB, 500MB, …; by default 4GB, or half of what is free.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option("--limit", metavar="N", help="Only the first N pages or lines, for trying out."),
@@ -163,6 +170,7 @@ def build_kb(
     Until the last step an existing knowledge base of that name stays unchanged.
     """
     from kgkit.building.build import build_kb as build
+    from kgkit.building.engine_choice import ENGINE_CHOSEN
     from kgkit.building.options import GOING_ON, cores
     from kgkit.commands.kb.info import describe_build
     from kgkit.home import Home
@@ -190,7 +198,7 @@ def build_kb(
     ):
 
         def tell(stage: str, read: int, _: int) -> None:
-            if stage.startswith(GOING_ON):
+            if stage.startswith((GOING_ON, ENGINE_CHOSEN)):
                 messages.write(stage)
             else:
                 show(f"{stage} {read:,} records" if read else stage, read)
