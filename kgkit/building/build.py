@@ -101,7 +101,7 @@ def build_kb(
         engine: `memory` groups the records in memory; `local` on the disk, with DuckDB; `spark` on a
             cluster. All make the same KB (`memory` a slower one to search texts with, of over a million
             aliases). None: `memory` for a source of up to 100 MB that fits in *memory*, `local` for
-            larger ones and for builders that need it; progress and log say which, and why.
+            larger ones, which progress and log say, and for builders that need it.
         workers: processes that read the parts of the source, and threads that group (not `memory`). More
             than one needs the caller's script to be importable, as Python's `multiprocessing` does.
         memory: memory that the build may use, roughly, in bytes or as `4GB` (`spark`: on one machine).
@@ -167,7 +167,8 @@ def build_kb(
     with Staging(kb) as staging, no_garbage(), open_source(reader, source, where, options.priors) as material:
         if engine is None:
             engine, reason = choose_engine(reader, material.size, options.memory)
-            _tell_engine(engine, reason, tell)
+            if engine != reader.engine:
+                _tell_engine(engine, reason, tell)
         tables_of, grouped = None, None
         if engine == "memory":
             with StoreWriter(staging.folder) as store:

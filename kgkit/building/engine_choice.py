@@ -42,7 +42,7 @@ def choose_engine(builder: Builder, size: int, memory: int) -> EngineChoice:
         MissingExtra: if it is too large for `memory`, and what `local` needs is not installed.
     """
     if builder.engine != "memory":
-        return EngineChoice(builder.engine, f"the builder {builder.name} always takes it")
+        return EngineChoice(builder.engine, f"the builder {builder.name} needs it")
     need = MEMORY_FACTOR * size
     source, budget = f"the source has {readable_size(size)}", f"--memory {readable_size(memory)}"
     if size <= LARGEST_IN_MEMORY and need <= memory:

@@ -14,6 +14,7 @@ MOST_BY_DEFAULT: Final = 4_000_000_000
 """Bytes that a build may use unless it is told, on a machine that has twice as much."""
 
 _MEMINFO: Final = Path("/proc/meminfo")
+_STATM: Final = Path("/proc/self/statm")
 _CGROUP: Final = Path("/proc/self/cgroup")
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _LIMITS: Final = {"": "memory.max", "memory": "memory/memory.limit_in_bytes"}
@@ -63,8 +64,7 @@ def used_memory() -> int:
     Elsewhere than on Linux, the most that it ever was.
     """
     try:
-        with open("/proc/self/statm", "rb") as file:
-            _, resident, shared, *_ = map(int, file.read().split())
+        _, resident, shared, *_ = map(int, _STATM.read_bytes().split())
         return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         pass
