@@ -114,6 +114,14 @@ class TableLayout(NamedTuple):
     facts: tuple[tuple[int, str], ...] = ()
     numbers: tuple[int, ...] = ()
 
+    @property
+    def columns(self) -> list[int]:
+        """Indices of all these columns."""
+        single = (self.key, self.label, self.description, self.kind, self.counts)
+        split = (index for index, _ in (*self.aliases, *self.facts))
+        columns = {*single, *split, *self.attributes, *self.numbers}
+        return sorted(index for index in columns if index is not None)
+
 
 class TableRow(NamedTuple):
     """What a row says.
@@ -262,7 +270,7 @@ class _RowNames:
 def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[TableRow]:
     """Yield what each row says; empty rows are passed over."""
     lines: dict[str, int] = {}
-    for number, cells in table.rows:
+    for number, cells in table.rows(layout.columns):
         if not any(map(_text, cells)):
             continue
         try:
@@ -406,7 +414,7 @@ def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterat
     """Yield columns of aliases with the separator that their first cells have."""
     if not columns:
         return
-    rows = [cells for _, cells in islice(table.rows, _ROWS_TO_GUESS)]
+    rows = [cells for _, cells in islice(table.rows([index for index, _ in columns]), _ROWS_TO_GUESS)]
     for index, _ in columns:
         texts = [_text(cells[index]) for cells in rows]
         yield index, next((each for each in SEPARATORS if any(each in text for text in texts)), "")

@@ -1,11 +1,11 @@
 """The rows of a table, whether its file is CSV, TSV or Parquet."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kgkit.building import check_regular_file, csv_rows, open_parquet, parquet_batches, sniff_format
+from kgkit.building import check_regular_file, csv_rows, open_parquet, parquet_cells, sniff_format
 from kgkit.errors import SourceError
 
 WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
@@ -19,12 +19,13 @@ class Table(NamedTuple):
 
     Attributes:
         header: names of the columns.
-        rows: number and cells of each further row.
+        rows: function that gives number and cells of each further row, once; of Parquet, cells of the
+            columns with the indices that it is given alone, and None in the others.
         unit: what the numbers count: lines, or rows where the file has no lines.
     """
 
     header: list[str]
-    rows: Iterator[tuple[int, list[Any]]]
+    rows: Callable[[Sequence[int]], Iterator[tuple[int, list[Any]]]]
     unit: str
 
 
@@ -46,18 +47,10 @@ def open_table(path: Path) -> Iterator[Table]:
     line, header = next(rows, (1, []))
     if not any(name.strip() for name in header):
         raise SourceError("the first row names the columns, and this one is empty", path=path, line=line)
-    yield Table([name.strip() for name in header], iter(rows), "line")
+    yield Table([name.strip() for name in header], lambda columns: iter(rows), "line")
 
 
 def _parquet_table(path: Path) -> Table:
     file = open_parquet(path)
-
-    def rows() -> Iterator[tuple[int, list[Any]]]:
-        number = 0
-        for batch in parquet_batches(file, path):
-            columns = [column.to_pylist() for column in batch.columns]
-            for cells in zip(*columns, strict=True):
-                number += 1
-                yield number, [*cells]
-
-    return Table([str(name).strip() for name in file.schema_arrow.names], rows(), "row")
+    header = [str(name).strip() for name in file.schema_arrow.names]
+    return Table(header, lambda columns: parquet_cells(file, path, columns), "row")

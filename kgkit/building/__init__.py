@@ -19,7 +19,7 @@ from kgkit.building.contract import (
 )
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
-from kgkit.building.parquet import open_parquet, parquet_batches
+from kgkit.building.parquet import open_parquet, parquet_batches, parquet_cells
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.network import check_online
 from kgkit.store.urls import check_url_pattern
@@ -68,6 +68,7 @@ __all__ = [
     "json_problem",
     "open_parquet",
     "parquet_batches",
+    "parquet_cells",
     "sniff_format",
     "text_lines",
 ]

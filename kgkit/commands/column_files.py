@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from kgkit.building.lines import checked_file, text_lines
-from kgkit.building.parquet import open_parquet, parquet_batches
+from kgkit.building.parquet import UnreadableCell, open_parquet, parquet_batches, readable_cells
 from kgkit.building.tables import csv_rows, sniff_format
 from kgkit.commands.output import open_output, write_bytes
 from kgkit.errors import SourceError, UsageError
@@ -196,13 +196,21 @@ class _Parquet(ColumnFile):
         self.columns = [str(name) for name in self._file.schema_arrow.names]
 
     def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
+        from pyarrow import types
+
         number = 0
         for batch in parquet_batches(self._file, self.path):
-            names = batch.column(self.columns.index(column)).to_pylist()
+            arrow_column = batch.column(self.columns.index(column))
+            if types.is_temporal(arrow_column.type):  # some of whose cells would be texts
+                raise SourceError(
+                    f"expected strings as {column!r}, found {arrow_column.type}", path=self.path
+                )
+            names = readable_cells(arrow_column)
             for row, name in enumerate(names, start=number + 1):
                 if not isinstance(name, str | None):
+                    found = name.reason if isinstance(name, UnreadableCell) else repr(name)
                     raise SourceError(
-                        f"expected a string as {column!r} in row {row:,}, found {name!r}", path=self.path
+                        f"expected a string as {column!r} in row {row:,}, found {found}", path=self.path
                     )
             number += len(names)
             yield batch, names

@@ -160,7 +160,11 @@ def _with_matches(table: Any, column: str, reconciler: Reconciler, prefix: str) 
 
     top = reconciler.config.top
     headings = added_columns(table.columns, reconciler.config, prefix)
-    cells = zip(table[column].to_list(), table[column].is_null().to_list(), strict=True)
+    try:
+        names = table[column].to_list()
+    except (ArithmeticError, LookupError, ValueError) as error:  # a date that Python has no value for
+        raise UsageError(f"column {column!r} has a cell that cannot be read: {error}") from None
+    cells = zip(names, table[column].is_null().to_list(), strict=True)
     values = [None if is_null else _name_of_cell(cell, column) for cell, is_null in cells]
     rows = [match_cells(match, top) for match in reconciler.pipe(values)]
     dtypes: dict[type, Any] = {str: narwhals.String, float: narwhals.Float64, bool: narwhals.Boolean}

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
+from kgkit.building.parquet import UnreadableCell, readable_cells
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
 from kgkit.evaluation.files import COMPRESSIONS, opened
 
@@ -298,8 +299,9 @@ def _parquet_rows(path: Path, name: str) -> Iterator[SourceEntry]:
         with parquet.ParquetFile(path, pre_buffer=False) as table:
             _check_columns(table.schema_arrow.names, name, None)
             for batch in table.iter_batches(_ROWS, use_threads=False):
-                for row in batch.to_pylist():
+                for cells in zip(*map(readable_cells, batch.columns), strict=True):
                     line += 1
+                    row = dict(zip(batch.schema.names, cells, strict=True))
                     yield SourceEntry(name, line, 0, _encoded(row, name, line), is_record=True)
     except (pyarrow.ArrowException, OSError) as error:
         raise SourceError(
@@ -308,6 +310,10 @@ def _parquet_rows(path: Path, name: str) -> Iterator[SourceEntry]:
 
 
 def _encoded(row: dict[str, Any], name: str, line: int) -> bytes | SourceError:
+    for column, cell in row.items():
+        if isinstance(cell, UnreadableCell):
+            problem = f"the cell in column {column!r} cannot be read: {cell.reason}"
+            return SourceError(problem, path=Path(name), line=line)
     try:
         return msgspec.json.encode(row)
     except (TypeError, ValueError, RecursionError) as error:
