@@ -15,8 +15,8 @@ from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, KgkitError, NotThe
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.damage import DAMAGE, damage_error
-from kgkit.store.environments import Environment, Gets, acquire, release
-from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
+from kgkit.store.environments import SCANNED, Environment, Gets, acquire, drop_pages, release
+from kgkit.store.layout import DATA, MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import TrigramIndex
@@ -432,7 +432,13 @@ class StoreReader:
             with environment.lmdb.begin() as transaction:
                 cursor = transaction.cursor(environment.tables[table])
                 if not prefix:
-                    yield from cursor
+                    size = 0
+                    for item in cursor:
+                        yield item
+                        size += len(item[1])
+                        if size > SCANNED:
+                            drop_pages(self.folder / DATA)
+                            size = 0
                 elif cursor.set_range(prefix):
                     yield from takewhile(lambda item: item[0].startswith(prefix), cursor)
         except lmdb.Error as error:

@@ -16,12 +16,12 @@ What is in the file follows from the table `aliases`, but for that order. Surfac
 they are too long for one, are not in it.
 """
 
+import mmap
 import os
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +42,8 @@ _MAGIC: Final = b"KGTRIG1\n"
 _HEADER: Final = struct.Struct("<8s4Q")
 _ALIGNED: Final = 8
 _BATCH: Final = 32_768
+_BYTES: Final = 32 << 20  # of a base that are read at a time
+_POSTINGS: Final = 4 << 20  # that are joined at a time
 _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
 
 
@@ -87,6 +89,11 @@ def grams_of(text: bytes, *, bigrams: bool) -> Codes:
     return codes[_firsts(codes)]
 
 
+def _rows_between(grams: Codes, low: Any, high: Any) -> tuple[int, int]:
+    """Return where the *grams* from *low* to *high*, both among them, begin and end."""
+    return int(np.searchsorted(grams, low)), int(np.searchsorted(grams, high, "right"))
+
+
 class _Run(NamedTuple):
     """Postings of some surfaces: grams, how many postings each has, and where the temporary file has them."""
 
@@ -112,9 +119,9 @@ class TrigramWriter:
     """
 
     def __init__(self, path: Path, base: "TrigramIndex | None" = None) -> None:
-        self._path = path
+        self._path, self._base = path, base
         self._runs: list[_Run] = []
-        self._ends = [np.zeros(1, _U64)]
+        self._ends = [np.zeros(1, _U64)] if base is None else []  # of the surfaces that are not the base's
         self._count = self._size = self._spilled = 0
         try:
             self._file = path.open("w+b")
@@ -123,7 +130,10 @@ class TrigramWriter:
             raise self._failure(error) from error
         self._write(bytes(_HEADER.size))
         if base is not None:
-            self._take_over(base)
+            for begin in range(0, len(base.text), _BYTES):
+                self._write(base.text[begin : begin + _BYTES].tobytes())
+                base.drop_pages()
+            self._count, self._size = len(base), len(base.text)
 
     def __enter__(self) -> "TrigramWriter":
         return self
@@ -146,21 +156,34 @@ class TrigramWriter:
 
     def finish(self) -> None:
         """Write all but the surfaces, and bring the file to the disk."""
-        grams = np.unique(np.concatenate([run.grams for run in self._runs] or [np.empty(0, np.uint32)]))
+        base = self._base
+        of_base = np.empty(0, np.uint32) if base is None else base.grams
+        grams = np.unique(np.concatenate([of_base, *[run.grams for run in self._runs]])).astype(np.uint32)
         totals = np.zeros(len(grams), np.int64)
+        if base is not None:
+            totals[np.searchsorted(grams, of_base)] = np.diff(base.starts)
         for run in self._runs:
             totals[np.searchsorted(grams, run.grams)] += run.counts
         starts = np.append(0, np.cumsum(totals)).astype(_U64)
         self._align(self._size)
-        for array in (np.concatenate(self._ends), grams.astype(_U32), starts):
+        if base is not None:
+            for begin in range(0, len(base.ends), _BYTES // 8):
+                self._write(base.ends[begin : begin + _BYTES // 8].tobytes())
+                base.drop_pages()
+        for ends in self._ends:
+            self._write(ends.tobytes())
+        for array in (grams.astype(_U32), starts):
             self._write(array.tobytes())
             self._align(array.nbytes)
         try:
-            self._file.flush()
-            begin = self._file.tell()
-            self._file.truncate(begin + int(starts[-1]) * _U32.itemsize)
-            if len(grams):
-                self._scatter(grams, starts[:-1].astype(np.int64), begin)
+            if base is not None:
+                self._join(base, grams, starts)
+            else:
+                self._file.flush()
+                begin = self._file.tell()
+                self._file.truncate(begin + int(starts[-1]) * _U32.itemsize)
+                if len(grams):
+                    self._scatter(grams, starts[:-1].astype(np.int64), begin)
             self._file.seek(0)
             self._file.write(_HEADER.pack(_MAGIC, self._count, self._size, len(grams), int(starts[-1])))
             self._file.flush()
@@ -180,18 +203,28 @@ class TrigramWriter:
             following[rows] += run.counts
         postings.flush()
 
-    def _take_over(self, base: "TrigramIndex") -> None:
-        for begin in range(0, len(base), _BATCH):
-            ends = base.ends[begin : begin + _BATCH + 1]
-            empty = np.empty(0, np.uint32)
-            text = base.text[int(ends[0]) : int(ends[-1])].tobytes()
-            self._add_run(text, np.diff(ends), empty, empty.astype(np.int64), empty)
-        counts = np.diff(base.starts).astype(np.int64)
-        # In parts of the grams, so that no more than some of the postings are in memory at once.
-        bounds = np.unique(np.searchsorted(base.starts, np.arange(0, len(base.postings), _BATCH * 64)))
-        for first, last in pairwise([*bounds.tolist(), len(counts)]):
-            numbers = base.postings[int(base.starts[first]) : int(base.starts[last])]
-            self._add_run(b"", np.empty(0, _U64), base.grams[first:last], counts[first:last], numbers)
+    def _join(self, base: "TrigramIndex", grams: Codes, starts: NDArray[np.uint64]) -> None:
+        """Write the postings of each gram, those of *base* first, some of the grams at a time."""
+        bounds = np.searchsorted(starts, np.arange(0, int(starts[-1]), _POSTINGS, np.uint64)).tolist()
+        for first, last in pairwise(sorted({*bounds, len(grams)})):
+            low, high = grams[first], grams[last - 1]
+            old = slice(*(int(base.starts[row]) for row in _rows_between(base.grams, low, high)))
+            numbers = base.postings[old]
+            new_grams, new_numbers = [], []
+            for run in self._runs:
+                begin, end = _rows_between(run.grams, low, high)
+                skipped, taken = int(run.counts[:begin].sum()), int(run.counts[begin:end].sum())
+                self._spill.seek(run.begin + skipped * _U32.itemsize)
+                new_numbers.append(np.frombuffer(self._spill.read(taken * _U32.itemsize), _U32))
+                new_grams.append(np.repeat(run.grams[begin:end], run.counts[begin:end]))
+            if new_numbers:
+                codes = np.concatenate(new_grams)
+                order = np.argsort(codes, kind="stable")
+                # Behind those that the base has of the same gram.
+                places = base.starts[np.searchsorted(base.grams, codes[order], "right")].astype(np.int64)
+                numbers = np.insert(numbers, places - old.start, np.concatenate(new_numbers)[order])
+            self._file.write(numbers.astype(_U32).tobytes())
+            base.drop_pages()
 
     def _add_run(
         self,
@@ -246,7 +279,7 @@ class TrigramIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
-            content = mmap(file.fileno(), 0, access=ACCESS_READ)
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         if len(content) < _HEADER.size:
             raise DamagedKB(f"{path} is too short for an index of surfaces")
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
@@ -262,9 +295,25 @@ class TrigramIndex:
         self.grams = np.frombuffer(content, _U32, grams, begins[2])
         self.starts = np.frombuffer(content, _U64, grams + 1, begins[3])
         self.postings = np.frombuffer(content, _U32, postings, begins[4])
+        self._content = content
 
     def __len__(self) -> int:
         return len(self.ends) - 1
+
+    def drop_pages(self) -> None:
+        """Take the pages of the file out of this process's memory; reading brings them back."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._content.madvise(mmap.MADV_DONTNEED)
+
+    def has_at(self, number: int, surfaces: Sequence[bytes]) -> bool:
+        """Say whether these are the surfaces from *number* on."""
+        ends = self.ends[number : number + len(surfaces) + 1]
+        if len(ends) <= len(surfaces):
+            return False
+        lengths = np.fromiter(map(len, surfaces), _U64, len(surfaces))
+        return bool((np.diff(ends) == lengths).all()) and (
+            self.text[int(ends[0]) : int(ends[-1])].tobytes() == b"".join(surfaces)
+        )
 
     def surface(self, number: int) -> str:
         """Return the surface of a number."""
@@ -272,7 +321,11 @@ class TrigramIndex:
 
     def surfaces(self) -> Iterator[bytes]:
         """Yield every surface, as the key of the table `aliases`, in the order of their numbers."""
-        for begin in range(0, len(self), _BATCH):
+        return self.surfaces_from(0)
+
+    def surfaces_from(self, number: int) -> Iterator[bytes]:
+        """Yield the surfaces from *number* on."""
+        for begin in range(number, len(self), _BATCH):
             ends = self.ends[begin : begin + _BATCH + 1].tolist()
             text = self.text[ends[0] : ends[-1]].tobytes()
             yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))

@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -15,8 +14,9 @@ import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
 from kgkit.store.damage import damage_error
+from kgkit.store.environments import SCANNED, drop_pages
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES, TRIGRAMS
-from kgkit.versions import file_sha256, free_space, link_file
+from kgkit.versions import copy_file, file_sha256, free_space, link_file
 
 Item = tuple[bytes, bytes]
 
@@ -31,11 +31,13 @@ class TableDigest:
         self._lengths = hashlib.blake2b(digest_size=16)
         self._bytes = hashlib.blake2b(digest_size=16)
 
-    def update(self, items: list[Item]) -> None:
-        """Take in the next *items*."""
+    def update(self, items: list[Item]) -> int:
+        """Take in the next *items*, and return how many bytes they have."""
         joined = list(chain.from_iterable(items))
         self._lengths.update(np.fromiter(map(len, joined), "<u8", len(joined)).tobytes())
-        self._bytes.update(b"".join(joined))
+        content = b"".join(joined)
+        self._bytes.update(content)
+        return len(content)
 
     def hexdigest(self) -> str:
         """Return the digest of all that was taken in."""
@@ -159,7 +161,7 @@ class StoreEditor(StoreWriter):
         self.folder, self._base, self._table_names = folder, base, dict(tables)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(base / DATA, folder / DATA)
+            copy_file(base / DATA, folder / DATA)
             for name in (SURFACES, TRIGRAMS):
                 if (base / name).exists():
                     link_file(base / name, folder / name)
@@ -234,10 +236,13 @@ class StoreEditor(StoreWriter):
 
     def _digest(self, table: str) -> TableDigest:
         """Return the digest of all rows that a table has now."""
-        digest = TableDigest()
+        digest, size = TableDigest(), 0
         with self._env.begin() as transaction:
             for batch in _batches(transaction.cursor(self._tables[table])):
-                digest.update(batch)
+                size += digest.update(batch)
+                if size > SCANNED:
+                    drop_pages(self.folder / DATA)
+                    size = 0
         return digest
 
 
