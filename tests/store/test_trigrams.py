@@ -80,10 +80,16 @@ def test_an_index_lists_for_each_gram_its_surfaces_however_they_came(tmp_path_fa
 def test_batches_and_parts_of_a_base_change_no_byte(tmp_path, monkeypatch):
     surfaces = [f"surface {number} of many".encode() for number in range(500)]
     expected = write(tmp_path / "expected", surfaces).path.read_bytes()
-    monkeypatch.setattr(trigrams, "_BATCH", 7)
+    for name, size in (("_BATCH", 7), ("_BYTES", 64), ("_POSTINGS", 10)):
+        monkeypatch.setattr(trigrams, name, size)
     base = write(tmp_path / "base", surfaces[:300])
     assert write(tmp_path / "small", surfaces).path.read_bytes() == expected
     assert write(tmp_path / "grown", surfaces[300:], base=base).path.read_bytes() == expected
+    once_more = write(tmp_path / "one", surfaces[300:301], base=base)
+    assert write(tmp_path / "again", surfaces[301:], base=once_more).path.read_bytes() == expected
+    assert write(tmp_path / "same", base=base).path.read_bytes() == base.path.read_bytes()
+    nothing = write(tmp_path / "nothing", [])
+    assert write(tmp_path / "first", surfaces, base=nothing).path.read_bytes() == expected
 
 
 def test_surfaces_are_numbered_in_the_order_in_which_they_came(tmp_path):
