@@ -40,7 +40,7 @@ class KamBertConfig:
         maps: names of the maps, in the order of their tensor.
         kernel: how maps and attention are mixed: `3`, `1` or `none`.
         alpha: α, share of what is mixed.
-        skip: whether a layer's result is added to that of the next one; not with the kernel `1`.
+        skip: whether the result of a layer is added to the logits of the next one; not with the kernel `1`.
         init: what the weights begin as: the `identity`, or `random`.
         plain: whether the encoder reads without any of this, as a control.
         model: class of transformers that the encoder was saved as.
@@ -62,7 +62,7 @@ class KamBertConfig:
 
     @property
     def has_skip(self) -> bool:
-        """Whether a layer's result is added to that of the next one."""
+        """Whether the result of a layer is added to the logits of the next one."""
         return self.skip and self.kernel != "1"
 
     @classmethod
@@ -81,11 +81,11 @@ class AttentionMixing(nn.Module):
 
     Attributes:
         weight: (layers, m, m + k, 3, 3) of the kernel `3`; (layers, m, k) of `1`; None of `none`.
-        skip: (layers - 1,) γ; None without skip connections.
+        gamma: (layers - 1,) γ; None without skip connections.
     """
 
     weight: nn.Parameter | None
-    skip: nn.Parameter | None
+    gamma: nn.Parameter | None
     identity: Tensor
 
     def __init__(self, config: KamBertConfig, generator: torch.Generator | None = None) -> None:
@@ -93,7 +93,7 @@ class AttentionMixing(nn.Module):
         self.config = config
         heads, maps = config.heads, len(config.maps)
         shapes = {"3": (heads, heads + maps, 3, 3), "1": (heads, maps)}
-        self.weight, self.skip = None, None
+        self.weight, self.gamma = None, None
         if config.plain:
             return
         if config.kernel == "3":  # (m, m + k, 3, 3), which leaves attention as it is
@@ -103,7 +103,7 @@ class AttentionMixing(nn.Module):
         if config.kernel in shapes:
             self.weight = nn.Parameter(torch.zeros(config.layers, *shapes[config.kernel]))
         if config.has_skip:
-            self.skip = nn.Parameter(torch.full((config.layers - 1,), float(config.init == "random")))
+            self.gamma = nn.Parameter(torch.full((config.layers - 1,), float(config.init == "random")))
         self._draw(generator)
 
     @torch.no_grad()
@@ -124,23 +124,22 @@ class AttentionMixing(nn.Module):
 
         Args:
             layer: number of the layer, from 0.
-            logits: S, (B, m, M, M).
+            logits: Q Kᵀ / √d, (B, m, M, M).
             maps: (B, k, M, M).
             pairs: (B, 1, M, M) bool, cells of two real tokens; None: all are.
             before: R of the layer before, (B, m, M, M); None for the first.
         """
-        alpha, results = self.config.alpha, logits
-        if alpha:
-            real = logits if pairs is None else logits.masked_fill(~pairs, 0.0)
-            every = torch.cat([real, maps.to(logits.dtype)], 1)
-            if self.weight is None:
-                results = torch.lerp(logits, every.mean(1, keepdim=True).expand_as(logits), alpha)
-            else:  # the share of S is one more weight in the middle of the kernel
-                kernel = alpha * self.weight[layer] + (1 - alpha) * self.identity
-                results = functional.conv2d(every, kernel.to(every.dtype), padding=1)
-        if self.skip is not None and before is not None:
-            results = torch.addcmul(results, before, self.skip[layer - 1].to(before.dtype))
-        return results
+        alpha = self.config.alpha
+        if self.gamma is not None and before is not None:
+            logits = torch.addcmul(logits, before, self.gamma[layer - 1].to(before.dtype))
+        if not alpha:
+            return logits
+        real = logits if pairs is None else logits.masked_fill(~pairs, 0.0)
+        every = torch.cat([real, maps.to(logits.dtype)], 1)
+        if self.weight is None:
+            return torch.lerp(logits, every.mean(1, keepdim=True).expand_as(logits), alpha)
+        kernel = alpha * self.weight[layer] + (1 - alpha) * self.identity  # the share of S is one more weight
+        return functional.conv2d(every, kernel.to(every.dtype), padding=1)
 
     def bias(self, layer: int, maps: Tensor) -> Tensor | None:
         """Return what the kernel `1` adds to a layer's logits, (B, m, M, M); None if that is nothing."""

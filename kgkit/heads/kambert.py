@@ -3,9 +3,10 @@
     B  texts read at once    N  word pieces of one    H  encoder width    m  attention heads    k  maps
     T  auxiliary word pieces, an empty place before them included    M  N + T    C  cells of all maps
 
-    (1)  S = Q Kᵀ / √d                  (B, m, M, M), logits of the encoder's own attention
+    (1)  S = Q Kᵀ / √d + γ R′           (B, m, M, M), logits of the encoder's attention, and R′, the R of the
+                                        layer before, which the first layer does not have
     (2)  K = conv3×3([S ; maps])        (B, m + k, M, M) ─▶ (B, m, M, M), padded cells zero before it
-    (3)  R = (1 - α) S + α K + γ R′     R′ is the R of the layer before; the first layer has none
+    (3)  R = (1 - α) S + α K
     (4)  hidden = softmax(R + mask) V   (B, N, H)
 
 The encoder is a model of transformers, with whatever stands on top of it. The code of its layers runs: they
@@ -39,7 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from kgkit.encoder.attention import register_attention, set_attention
-from kgkit.errors import UsageError
+from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.attention_mixing import (
     ATTENTION,
     CALL,
@@ -49,7 +50,7 @@ from kgkit.heads.attention_mixing import (
     mixed_attention,
     whole_mask,
 )
-from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
+from kgkit.heads.folder import WEIGHTS, EncoderHead, card_of, check_shapes, reading_weights
 from kgkit.heads.parts import check_dimensions, layers_of, to_device
 
 if TYPE_CHECKING:
@@ -281,11 +282,28 @@ class KamBert(EncoderHead):
 
     @classmethod
     def _read_own(cls, folder: Path, config: KamBertConfig) -> tuple[AttentionMixing]:
+        _check_version(folder)
         check_shapes(folder, lambda: AttentionMixing(config).state_dict())
         mixing = AttentionMixing(config)
         with reading_weights(folder) as weights:
             mixing.load_state_dict(weights)
         return (mixing,)
+
+
+def _check_version(folder: Path) -> None:
+    """Refuse a head that was trained with γ R′ added to R, as kgkit did before: its weight is called `skip`.
+
+    Raises:
+        DamagedModel: if it is such a head.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    with suppress(OSError, SafetensorError), safe_open(folder / WEIGHTS, "pt") as file:
+        if "skip" in file.keys():  # noqa: SIM118
+            raise DamagedModel(
+                f"the head in {folder} was trained by an older kgkit, which added skip connections behind "
+                "the convolution: train it again"
+            )
 
 
 _CARD: Final = """\

@@ -96,7 +96,10 @@ def convolved(channels, weight):
 
 
 def twin(head, inputs):
-    """Return the vectors of one text, computed cell by cell from the module's docstring."""
+    """Return the vectors of one text, computed cell by cell from section 3.3 of the paper.
+
+    With γ 1, as drawn weights begin, the skip connection is the published sum.
+    """
     model, config, mixing = head.model, head.config, head.mixing
     hidden = model.embeddings(input_ids=inputs.ids, token_type_ids=inputs.types)[0]  # (N, H)
     length = len(hidden)
@@ -111,6 +114,8 @@ def twin(head, inputs):
             mine.query(states)[:, part] @ mine.key(states)[:, part].T / width**0.5
             for part in (slice(head * width, (head + 1) * width) for head in range(HEADS))
         ])  # fmt: skip
+        if config.has_skip and before is not None:  # a sum: S + R′ is what is concatenated and convolved
+            logits = logits + mixing.gamma[number - 1] * before
         unpadded = torch.stack([
             torch.stack([cell if real[i] and real[j] else cell * 0 for j, cell in enumerate(row)])
             for i, row in enumerate(logits.permute(1, 2, 0))
@@ -126,8 +131,6 @@ def twin(head, inputs):
                 for row in mixing.weight[number]
             ])  # fmt: skip
         results = (1 - config.alpha) * logits + config.alpha * mixed
-        if config.has_skip and before is not None:
-            results = results + mixing.skip[number - 1] * before
         before = results
         weights = results.masked_fill(~real, -torch.inf).softmax(-1)
         read = torch.cat([
@@ -141,14 +144,14 @@ def twin(head, inputs):
 @pytest.mark.parametrize("kernel", ["3", "1", "none"])
 @pytest.mark.parametrize("auxiliary", [0, 3])
 def test_it_computes_what_the_equations_say(kernel, auxiliary):
-    head, inputs = head_of(bert(), kernel=kernel, alpha=0.4), texts(padding=1, auxiliary=auxiliary)
+    head, inputs = head_of(bert(layers=3), kernel=kernel, alpha=0.4), texts(padding=1, auxiliary=auxiliary)
     hidden = head(inputs).last_hidden_state[0]
     torch.testing.assert_close(hidden[:6], twin(head, inputs)[:6])
 
 
 def test_without_a_skip_connection_a_layer_knows_nothing_of_the_one_before():
     head = head_of(bert(), skip=False)
-    assert head.mixing.skip is None
+    assert head.mixing.gamma is None
     torch.testing.assert_close(head(texts()).last_hidden_state[0], twin(head, texts()))
 
 
@@ -236,7 +239,7 @@ def test_random_weights_are_drawn_by_the_generator_and_the_skip_is_a_sum():
     config = KamBertConfig(layers=2, heads=HEADS, maps=MAPS, init="random")
     first, second = (AttentionMixing(config, torch.Generator().manual_seed(3)) for _ in range(2))
     assert torch.equal(first.weight, second.weight) and first.weight.abs().max() <= 1 / 6
-    assert first.skip.tolist() == [1.0]
+    assert first.gamma.tolist() == [1.0]
     assert AttentionMixing(config).weight.std() > 0.05
 
 
@@ -376,12 +379,23 @@ def test_a_model_that_was_saved_reads_the_same(tmp_path, settings):
     assert "kgkit_maps" not in (tmp_path / "new" / "encoder" / "config.json").read_text()
 
 
+def test_a_head_that_learnt_skip_connections_behind_the_convolution_is_refused(tmp_path):
+    """Earlier versions saved γ as `skip`, and added γ R′ to R."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    head_of(bert()).save_pretrained(tmp_path)
+    weights = safetensors.load_file(tmp_path / "model.safetensors")
+    weights["skip"] = weights.pop("gamma")
+    safetensors.save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(DamagedModel, match="older kgkit"):
+        KamBert.from_pretrained(tmp_path, device="cpu")
+
+
 def test_weights_of_another_shape_are_refused(tmp_path):
     pytest.importorskip("safetensors")
     head_of(bert()).save_pretrained(tmp_path)
     config = tmp_path / "config.json"
     config.write_text(config.read_text().replace('"layers": 2', '"layers": 2000000000'))
-    with pytest.raises(DamagedModel, match=r"config.json asks for skip \[1999999999\]"):
+    with pytest.raises(DamagedModel, match="1999999999"):
         KamBert.from_pretrained(tmp_path, device="cpu")
     with pytest.raises(NotThere):
         KamBert.from_pretrained(tmp_path / "none")
