@@ -6,6 +6,8 @@
 
 Entities are those of the links that an example has; of one without links, those that a linker finds.
 
+The table of word pieces is not trained, as in the released code, whose positions, segments and layers are.
+
 Departures:
     Names of types, as TACRED has them, follow the text as pieces of their own; the paper has no such data.
 """
@@ -203,7 +205,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
         random_seed=training.seed if training.random_vectors else None,
     )
     specials = special_pieces(data, encoder)
-    add_pieces(encoder, specials, training.seed)
+    _fix_word_pieces(encoder, specials, training.seed)
     reader = EBertReader(encoder, vectors, size=training.size, inject=training.inject)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
@@ -215,6 +217,22 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     identity = (encoder.fingerprint, fields["needs"].kbs, *(fields[name] for name in decides))
     count = None if kb is None else (lambda text: {"entities": len(text.entities)})
     return Beginning(method, identity, fields, count)
+
+
+def _fix_word_pieces(encoder: Encoder, specials: Sequence[str], seed: int) -> None:
+    """Add *specials* to an encoder, and leave its table of word pieces untrained, which W was fitted to.
+
+    transformers gives new rows the mean of the others, all but equal: untrained, they would tell nothing
+    apart. So each is drawn with the mean and the deviation of the others.
+    """
+    before = len(encoder.tokenizer)
+    add_pieces(encoder, specials, seed)
+    table: Any = encoder.model.get_input_embeddings()
+    table.weight.requires_grad_(False)
+    old, new = table.weight[:before], table.weight[before:]
+    drawn = torch.randn(new.shape, generator=torch.Generator().manual_seed(seed))
+    if len(new):
+        new.copy_(old.mean(0) + old.std(0) * drawn.to(old))
 
 
 def _fields(

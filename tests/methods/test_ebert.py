@@ -106,6 +106,23 @@ def test_entities_tell_what_no_control_can_know(home):
         assert len({round(answer.probabilities["0"], 4) for answer in answers}) == 1
 
 
+@pytest.mark.parametrize("name", ["concat", "control"])
+def test_word_pieces_stay_as_the_map_was_fitted_to_them_and_all_else_is_trained(home, encoder, name):
+    with open_model(name, home=home, device="cpu") as model:
+        trained = {key: value.cpu() for key, value in model.method.encoder.model.named_parameters()}
+    before = dict(encoder.model.named_parameters())
+    same = {key for key, value in before.items() if torch.equal(value, trained[key])}
+    assert {key for key in same if not key.startswith("pooler")} == {"embeddings.word_embeddings.weight"}
+
+
+def test_pieces_that_are_added_can_be_told_apart_though_they_are_not_trained(home, encoder):
+    for beginning in begun(home, encoder, task="relation", linker="none"):
+        table = beginning.method.encoder.model.get_input_embeddings().weight
+        assert not table.requires_grad
+        first, *others = table[-len(beginning.method.specials) :]
+        assert all(float((first - other).norm()) > float(table.std()) for other in others)
+
+
 def test_the_manifest_says_what_it_needs(home):
     with open_kb("names", home.path) as kb, open_model("concat", home=home, device="cpu") as model:
         manifest = model.manifest
