@@ -1,10 +1,10 @@
 """Iterative refinement: the links of a text, the surest first (Poerner et al. 2020).
 
-    J  rounds    j  this one, from 1    m  links so far    n  links that would come if this were the last
+    J  rounds    j  this one, from 1    m  links so far    n  spans whose likeliest candidate is not ε
 
-A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. Those
-whose likeliest candidate is not ε are sorted by 1 − p(ε); one that overlaps a surer one is left out, and n
-are left. The first k of them become links, and stand in the text as entities when the next round reads it:
+A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. The n
+spans are sorted by 1 − p(ε), and one that overlaps a surer one is left out. The first k of those that are
+left, or all, become links, and stand in the text as entities when the next round reads it:
 
     k = ⌈j (m + n) / J⌉ − m                                                              their footnote 11
 
@@ -58,20 +58,19 @@ class Refinement:
             rounds: J.
         """
         self.probabilities |= probabilities
-        new = self._new_links()
-        before, after = len(self.links), len(new)
-        count = max(0, -(-number * (before + after) // rounds) - before)
-        self.links += new[:count]
-        return min(count, after)
+        linkable = [span for span in self.unlinked if self._best(span) < len(span.ids)]
+        before = len(self.links)
+        count = max(0, -(-number * (before + len(linkable)) // rounds) - before)
+        self.links += self._without_overlaps(linkable)[:count]
+        return len(self.links) - before
 
     def is_excluded(self, span: CandidateSpan) -> bool:
         """Say whether a span overlaps one that was linked, and is not linked itself."""
         linked = {other.mention for other, _ in self.links}
         return span.mention not in linked and any(span.overlaps(other) for other, _ in self.links)
 
-    def _new_links(self) -> list[EntityLink]:
-        """Return the links that would come if this were the last round, the surest first."""
-        linkable = [span for span in self.unlinked if self._best(span) < len(span.ids)]
+    def _without_overlaps(self, linkable: Sequence[CandidateSpan]) -> list[EntityLink]:
+        """Return the links of spans, the surest first, without those that overlap a surer one."""
         chosen: list[EntityLink] = []
         for span in sorted(linkable, key=lambda span: (-self._confidence(span), span.first, -span.end)):
             if not any(span.overlaps(other) for other, _ in chosen):

@@ -1,5 +1,8 @@
 """Iterative refinement, step by step on documents made by hand."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -81,3 +84,45 @@ def test_without_a_null_entity_the_likeliest_candidate_says_how_sure_a_span_is()
     assert linked(refinement) == [(1, 8)]
     refinement.update(rows(m0=[0.3, 0.7]), 2, 2)
     assert linked(refinement) == [(1, 8), (0, 6)]
+
+
+def linked_as_published(spans, distributions, rounds):
+    """Return the links of all rounds, by section 5.2 of the paper and its footnote 11, step by step.
+
+    Args:
+        spans: spans of a text.
+        distributions: for each round the distribution of each span, ε last.
+        rounds: J.
+    """
+    links = []  # of them there are m
+    for j, distribution in enumerate(distributions, 1):
+        read = [each for each in spans if not any(each.overlaps(other) for other, _ in links)]
+        meant = [each for each in read if distribution[each.mention].argmax() < len(each.ids)]  # n of them
+        meant.sort(key=lambda each: (distribution[each.mention][-1], each.first, -each.end))
+        kept = []
+        for each in meant:
+            if not any(each.overlaps(other) for other in kept):
+                kept.append(each)
+        count = math.ceil(Fraction(j * (len(links) + len(meant)), rounds)) - len(links)
+        links += [(each, each.ids[distribution[each.mention].argmax()]) for each in kept[: max(0, count)]]
+    return links
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_links_of_spans_that_overlap_are_those_of_the_paper(seed):
+    """All spans that mean something are counted, also those that a surer one leaves out."""
+    drawn = np.random.default_rng(seed)
+    spans = []
+    for mention in range(int(drawn.integers(1, 12))):
+        first = int(drawn.integers(0, 12))
+        spans.append(span(mention, first, first + int(drawn.integers(1, 5)), *range(drawn.integers(1, 4))))
+    rounds = int(drawn.integers(1, 5))
+    distributions = [
+        {each.mention: drawn.dirichlet(np.ones(len(each.ids) + 1)) for each in spans} for _ in range(rounds)
+    ]
+    refinement = Refinement(spans, null=True)
+    for number, distribution in enumerate(distributions, 1):
+        unlinked = [each.mention for each in refinement.unlinked]
+        refinement.update({mention: distribution[mention] for mention in unlinked}, number, rounds)
+    published = linked_as_published(spans, distributions, rounds)
+    assert linked(refinement) == [(each.mention, entity) for each, entity in published]
