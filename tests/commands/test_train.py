@@ -75,6 +75,19 @@ def test_a_linker_reads_as_many_word_pieces_at_once_as_the_command_says(kb, corp
     assert train(kb, corpus, "--size", 7).code == 2  # fewer than a command takes
 
 
+@pytest.mark.parametrize(("options", "weight"), [((), None), (("--text-weight", 2.5), 2.5)])
+def test_the_weight_of_texts_reaches_the_settings_of_the_head(kb, corpus, monkeypatch, options, weight):
+    chosen = []
+
+    def record(opened, name, training, **others):
+        chosen.append(training.head)
+        raise UsageError("this is enough")
+
+    monkeypatch.setattr("kgkit.training.linkers.train.train_linker", record)
+    assert train(kb, corpus, "--type", "head", "--portable", "kb", *options).code == 2
+    assert [settings.text_weight for settings in chosen] == [weight]
+
+
 @pytest.mark.parametrize("model_type", ["head", "full"])
 @pytest.mark.parametrize(("options", "bf16"), [((), None), (("--bf16",), True), (("--no-bf16",), False)])
 def test_products_are_computed_as_the_command_says(kb, corpus, monkeypatch, model_type, options, bf16):

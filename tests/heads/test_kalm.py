@@ -149,6 +149,19 @@ def test_the_loss_has_the_squared_divergence_from_the_prior_and_both_penalties()
     torch.testing.assert_close(kalm.loss(output, targets), wanted)
 
 
+@BOTH
+def test_the_penalties_of_training_are_of_dropped_states_and_of_steps_between_raw_ones(bidirectional):
+    """AR is of the states behind dropout, TAR of those before it (Merity et al. 2017)."""
+    kalm = kalm_of(activation=2.0, slowness=3.0, bidirectional=bidirectional).train()
+    output, targets = output_of(kalm), targets_of(kalm)
+    wanted, count = -kalm.log_likelihood(output, targets).mean(), len(output.raw)
+    for dropped, raw in zip(output.dropped, output.raw, strict=True):
+        assert not torch.equal(dropped, raw)
+        steps = raw[:, 1:] - raw[:, :-1]
+        wanted = wanted + (2 * dropped.pow(2).mean() + 3 * steps.pow(2).mean()) / count
+    torch.testing.assert_close(kalm.loss(output, targets), wanted)
+
+
 @FED
 def test_padding_and_batches_change_no_loss_and_no_gradient(feedback):
     kalm = kalm_of(bidirectional=True, feedback=feedback, prior_weight=0.7, activation=2.0, slowness=3.0)

@@ -9,7 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kgkit.errors import UsageError  # noqa: E402
+from kgkit.inputs import kalm_batches  # noqa: E402
 from kgkit.inputs.kalm import END, UNKNOWN, TypedVocabulary  # noqa: E402
+from kgkit.inputs.kalm_batches import window_batch  # noqa: E402
 from kgkit.linking.kalm import KALMTagger, TrainedKALM, document_words, score_words  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.heads.test_kalm import MEMBERS, PRIOR, TYPES, WORDS, kalm_of  # noqa: E402
@@ -142,6 +144,38 @@ def test_a_capital_inside_of_a_sentence_leaves_no_share_to_no_type():
     assert tagger_of().trained.vocabulary.prior[3].tolist() == pytest.approx(first)  # as it was
     [words] = tagger_of(style="recipe").typed_words([Document("1", "so May")])
     assert words[1].probabilities == pytest.approx(first)
+
+
+@pytest.mark.parametrize(("words", "score"), [("May Mali", 0.5), ("Mali May", 0.5), ("May May", 0.8)])
+def test_the_score_of_a_name_is_the_lowest_probability_of_its_words(words, score):
+    tagger = tagger_of(style="recipe")  # in which capitals say nothing: a place by 0.8 and by 0.5
+    [name] = tagger.mentions([Document("1", f"so {words} said")])[0]
+    assert (name.text, name.type, name.score) == (words, "LOC", score)
+
+
+@pytest.mark.parametrize("read", ["tagged", "scored"])
+def test_each_word_is_read_with_as_much_context_as_the_length_promises(read, monkeypatch):
+    """Windows of twice the length, of which a quarter on each side is context."""
+    batches, tagger, count = [], tagger_of(), 60
+    sequence = np.arange(count) % WORDS
+
+    def recorded(sequences, parts):
+        batches.append((window_batch(sequences, parts), parts))
+        return batches[-1][0]
+
+    monkeypatch.setattr(kalm_batches, "window_batch", recorded)
+    if read == "tagged":
+        tagger.probabilities([sequence], [np.zeros(count, bool)])
+    else:
+        score_words(tagger.trained.kalm, sequence, [], length=8)
+    contexts = {}
+    for batch, parts in batches:
+        for row, column in batch.real.nonzero().tolist():
+            at = parts[row].begin + column + 1
+            contexts[at] = at - parts[row].begin, parts[row].end - 1 - at
+    assert sorted(contexts) == [*range(1, count - 1)]
+    for at, (before, behind) in contexts.items():
+        assert before >= min(at, 4) and behind >= min(count - 1 - at, 4)
 
 
 def test_the_prior_of_windows_is_that_of_their_words():

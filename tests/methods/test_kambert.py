@@ -35,7 +35,7 @@ from kgkit.methods import map_sources
 from kgkit.methods.attention import text_attention
 from kgkit.methods.cloze_opening import open_cloze_model, open_masked_lm, plain_cloze_model
 from kgkit.methods.kambert import KamBertMethod
-from kgkit.methods.kambert_language import masked_maps
+from kgkit.methods.kambert_language import hidden_logits, masked_maps
 from kgkit.methods.kambert_settings import KamBertTraining
 from kgkit.methods.other_texts import OtherTexts
 from kgkit.models.folder import find_trained
@@ -367,13 +367,16 @@ def test_auxiliary_words_go_without_their_map(home, settings, sources):
     assert maps.auxiliary == ("barks",) and not maps.maps
 
 
-def test_a_control_reads_the_maps_of_another_text(home, settings):
+def test_a_control_reads_the_maps_of_another_text_as_far_as_its_own_goes(home, settings, monkeypatch):
     kgkit.train("kambert", name="others", home=home, kbs=["friends"], **settings(steps=1, other_maps=True))
     example = Example("1", ("name30 is the dog or the tree",))
     with open_model("others", "predictor", home=home, device="cpu") as opened:
         [maps] = opened.method.maps_of([example])
         again = opened.method._others(example.texts)
-    assert again != example.texts and maps.size == 7 and maps.maps["knowledge"].nonzero() == 2
+        assert again != example.texts and maps.size == 7 and maps.maps["knowledge"].nonzero() == 2
+        monkeypatch.setattr(OtherTexts, "__call__", lambda *_: ("the dog is it and name30 is the tree",))
+        [maps] = opened.method.maps_of([Example("2", ("it eats",))])
+    assert maps.size == 2 and not maps.maps["knowledge"].nonzero()  # cells beyond the text are cut
     folder = find_trained(home, "others")
     content = (folder / "other_texts.json").read_text()
     for damaged in (content.replace("[", "{", 1), '[[], ["x"], ["y"]]', '[["a", "b", "c"], ["x"]]'):
@@ -655,6 +658,26 @@ def test_the_new_weights_alone_are_trained_as_a_masked_language_model(language_m
     assert len(before) > 30 and all(torch.equal(weight, after[name]) for name, weight in before.items())
     mixing = load_file(language_model.folder / "kambert" / "model.safetensors")
     assert mixing["weight"][:, :, -3:].any()
+
+
+def test_what_chooses_the_epoch_hides_the_same_pieces_each_time(
+    home, masked_lm, plain_text, sources, monkeypatch
+):
+    scored = []
+
+    def logits(kambert, batch):
+        if not kambert.training:
+            scored.append((batch.inputs.ids.tolist(), batch.labels.tolist()))
+        return hidden_logits(kambert, batch)
+
+    monkeypatch.setattr("kgkit.training.masked_lm.kambert.hidden_logits", logits)
+    arguments = {
+        "task": "mlm", "data": plain_text, "dev": plain_text, "encoder": str(masked_lm), "size": 16,
+        "batch": 32, "epochs": 2, "bf16": False, "device": "cpu", "pmi": sources["pmi"], "terms": 0,
+    }  # fmt: skip
+    kgkit.train("kambert", name="twice", home=home, **arguments)
+    first, second = scored[: len(scored) // 2], scored[len(scored) // 2 :]
+    assert first and first == second
 
 
 def test_it_answers_cloze_questions_as_the_masked_language_model_at_first(home, language_model, masked_lm):

@@ -141,6 +141,21 @@ def test_a_fact_tells_of_names_that_were_never_read(home, files, task):
     assert scores == pytest.approx({metric: one for metric, one in results.items() if metric in scores})
 
 
+def test_a_trained_model_injects_the_facts_of_both_its_knowledge_bases(tmp_path, encoder, files):
+    home = Home(tmp_path)
+    for name, kind in (("first", "dog"), ("second", "tree")):
+        records = [Entity(kind), Entity(name), Alias(name, name), Triple(name, "is", kind)]
+        build(home.path, records, name=name).close()
+    training = settings(encoder, files, "classification", steps=1)
+    with open_kb("first", home.path) as first, open_kb("second", home.path) as second:
+        train_kbert(home, "both", training, [first, second], device="cpu")
+    with open_model("both", "predictor", home=home, device="cpu") as model:
+        [reading] = model.method.read([Example("1", ("the first and the second",))])
+        tokenizer = model.method.encoder.tokenizer
+    pieces = tokenizer.convert_ids_to_tokens(reading.content.tokens)
+    assert {"dog", "tree"} <= {*pieces}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [{}, {"query": "link", "linker": "prior"}], ids=["longest", "link"])
 def test_the_facts_of_each_of_two_knowledge_bases_are_read(tmp_path, encoder, files, asked):

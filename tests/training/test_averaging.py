@@ -66,6 +66,14 @@ def test_a_validation_that_is_worse_than_the_best_before_the_last_ones_is_a_stal
     assert not is_stalled([5.0, 1.0, 5.0], 1)
 
 
+@pytest.mark.parametrize("last", range(7))
+def test_no_validation_is_compared_with_the_last_ones_however_few_there_are(last):
+    """AWD-LSTM: `len(before) > n and loss > min(before[:-n])`, where *before* lacks the last one."""
+    for count in range(1, 7):
+        falling = [float(-number) for number in range(count)]
+        assert is_stalled(falling, last) == (count - 1 > last)
+
+
 def test_weights_are_averaged_from_the_stall_on_and_evaluated_and_saved_so(tmp_path):
     weights, seen = [], []
     model, trained = run(tmp_path, weights=weights, seen=seen)

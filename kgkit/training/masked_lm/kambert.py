@@ -110,15 +110,15 @@ def plan_language_model(training: KamBertTraining, resources: Resources, progres
     reader = KamBertReader(encoder, beginning.builder, size=training.size)
     passages = passages_of(training, reader, paired=False, progress=progress)
     settings = {"size": training.batch, "seed": training.seed}
-    learnt = MaskedPassages(passages.learn, reader, beginning.sources, masking_of(encoder), **settings)
-    strict = MaskedPassages(
-        passages.held_out, reader, beginning.sources, masking_of(encoder, "mask"), **settings
+    learnt, held_out = (
+        MaskedPassages(part, reader, beginning.sources, masking_of(encoder), **settings)
+        for part in (passages.learn, passages.held_out)
     )
 
     def evaluate(_: Any) -> dict[str, float]:
         size = training.batch
-        parts = (passages.held_out[index * size : (index + 1) * size] for index in range(len(strict)))
-        batches = (strict.batch(part, (0, index)) for index, part in enumerate(parts))
+        parts = (passages.held_out[index * size : (index + 1) * size] for index in range(len(held_out)))
+        batches = (held_out.batch(part, (0, index)) for index, part in enumerate(parts))
         score = perplexity_of_batches(hidden_logits(kambert, batch.to(encoder.device)) for batch in batches)
         return {"gain": -score.perplexity, "perplexity": score.perplexity, "accuracy": score.accuracy}
 

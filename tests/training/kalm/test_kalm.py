@@ -18,8 +18,10 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 
 from kgkit.building import Alias, Entity  # noqa: E402
 from kgkit.errors import DamagedModel, UsageError  # noqa: E402
+from kgkit.heads import KALM, KALMConfig  # noqa: E402
 from kgkit.home import Home  # noqa: E402
 from kgkit.inputs.kalm import TypedVocabulary  # noqa: E402
+from kgkit.inputs.kalm_batches import Stretches  # noqa: E402
 from kgkit.linking import Linker  # noqa: E402
 from kgkit.linking.kalm import KALMTagger, TrainedKALM, score_words  # noqa: E402
 from kgkit.linking.mention_tagger import MentionTagger  # noqa: E402
@@ -30,7 +32,7 @@ from kgkit.models.opening import open_model  # noqa: E402
 from kgkit.training import loop  # noqa: E402
 from kgkit.training.kalm import train as training_kalm  # noqa: E402
 from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
-from kgkit.training.kalm.train import read_data, train_kalm  # noqa: E402
+from kgkit.training.kalm.train import CarriedState, loss_with_states, read_data, train_kalm  # noqa: E402
 from kgkit.training.teaching import read_untagged, teach  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.cli_helpers import run  # noqa: E402
@@ -137,6 +139,21 @@ def check_resumption(home, training, *, share):
     for name in ("epochs", "averaged_from_step"):
         assert results[0].get(name) == results[1].get(name)
     return {**results[0], "steps_of_all": steps[0]}
+
+
+def test_states_go_from_batch_to_batch_and_begin_anew_with_each_epoch():
+    torch.manual_seed(0)
+    kalm = KALM(KALMConfig(words=9, embedding=6, hidden=5, layers=2)).eval()
+    loss = loss_with_states(kalm, carried := CarriedState())
+    stretches = Stretches(np.arange(40) % 9, rows=2, length=7)
+
+    def losses():
+        return [float(loss(kalm, batch)[0]) for batch in stretches.epoch(0, range(len(stretches)))]
+
+    assert losses() == (again := losses())
+    carried.state = None
+    [second] = stretches.epoch(0, [1])
+    assert float(loss(kalm, second)[0]) != again[1]
 
 
 @pytest.mark.slow

@@ -18,7 +18,13 @@ from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.cross_fitting import cross_fit_ridge, documents_of, drop_documents, folds_of
+from kgkit.training.linkers.cross_fitting import (
+    cross_fit_head,
+    cross_fit_ridge,
+    documents_of,
+    drop_documents,
+    folds_of,
+)
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import LinkerData, TrainingSet
@@ -131,6 +137,32 @@ def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part)
         assert same == (number < 10)
     whole_map = train_ridge(LinkerData(reader, vectors, [whole], config))
     assert len(whole_map.arrays.meanings) == 4
+
+
+def test_what_heads_say_of_a_document_does_not_depend_on_what_it_means(kb, part, tmp_path):
+    reader, whole = part
+    vectors, config = kb.vectors("text"), HeadConfig(width=8, epochs=1, batch=16)
+    dog, hot = kb.id("dog"), kb.id("hot dog")
+
+    def scores(labelled, meanings, name):
+        changed = drop_documents(whole, np.zeros(30, bool))
+        changed.labelled, changed.meanings, changed.entities = labelled, meanings, meanings.copy()
+        data = LinkerData(reader, vectors, [changed], RidgeConfig())
+        return cross_fit_head(data, config, 1.0, 3, tmp_path / name, device="cpu")
+
+    first = whole.documents < 10
+    swapped = np.where(whole.meanings == dog, hot, np.where(whole.meanings == hot, dog, whole.meanings))
+    others = [
+        document._replace(right=[~right if len(right) == 2 else right for right in document.right])
+        for document in whole.labelled[:10]
+    ]
+    before = scores(whole.labelled, whole.meanings, "before")
+    after = scores(
+        others + whole.labelled[10:], np.where(first, swapped, whole.meanings).astype(np.uint32), "after"
+    )
+    for number, (one, other) in enumerate(zip(before, after, strict=True)):
+        same = all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+        assert same == (number < 10)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import json
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,6 +33,7 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
 from kgkit.models.opening import open_model
+from kgkit.training.linkers import ebert as module
 from kgkit.training.linkers.ebert import begin_ebert_linker, linking_rounds
 from kgkit.training.linkers.ebert_examples import (
     loss,
@@ -140,6 +142,51 @@ def test_training_raises_what_chooses_the_epoch(home):
         {"epoch": 0.0, **{name: untrained[name] for name in ("f1", "precision", "recall")}}
     ]
     assert results_of(home, "senses")["accuracy"] == 1.0
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Record the documents that are learnt from, and those that are scored: their hits, and the rounds."""
+    seen = SimpleNamespace(learnt=[], scored=[], rounds=[], hits=[])
+
+    def examples(documents, *args, **others):
+        seen.learnt += [document.document.id for document in documents]
+        return masked_examples(documents, *args, **others)
+
+    def score(scorer, documents):
+        seen.scored.append([document.document.id for document in documents])
+        seen.rounds.append(scorer.rounds)
+        scored = score_labelled(scorer, documents)
+        seen.hits.append(sum(bool(right[:-1][scores[:-1].argmax()]) for scores, right in scored
+                             if scores.argmax() < len(right) - 1))  # fmt: skip
+        return scored
+
+    monkeypatch.setattr(module, "masked_examples", examples)
+    monkeypatch.setattr(module, "score_labelled", score)
+    return seen
+
+
+def test_nothing_is_learnt_from_the_documents_that_choose_the_epoch(copied, encoder, files, seen):
+    train(copied, "tenth", encoder, files, dev=(), epochs=1)
+    every = [gold.document.id for gold in read_gold_documents(files["el"])]
+    [scored] = seen.scored
+    assert scored and not {*scored} & {*seen.learnt}
+    assert sorted([*scored, *seen.learnt]) == sorted(every)
+
+
+def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch_after_one_round(
+    copied, encoder, files, tmp_path, seen
+):
+    records = [json.loads(line) for line in files["dev"].read_text().splitlines()]
+    for record in records:
+        record["mentions"][0]["entity"] = "Nowhere"
+    path = tmp_path / "lost.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    train(copied, "lost", encoder, files, dev=(path,), packed=True, rounds=3)
+    mentions = sum(len(record["mentions"]) for record in records)
+    recalls = [epoch["recall"] for epoch in results_of(copied, "lost")["epochs"]]
+    assert any(recalls) and recalls == pytest.approx([hits / mentions for hits in seen.hits])
+    assert {*seen.rounds} == {1}
 
 
 def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
