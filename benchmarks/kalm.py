@@ -2,11 +2,13 @@
 
     python -m benchmarks.kalm --home HOME [--kb conll] [--part language …] [--only NAME …] [OPTION …]
     python -m benchmarks.kalm --home HOME --part left-out --picture FILE [OPTION …]
+    python -m benchmarks.kalm --home HOME --part rule [OPTION …]
 
 HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll --source kb:wordnet`) and
-what it was made of. Other options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`.
-Models and answers are kept in HOME, and what is there is not done again, so that several processes
-can share the work by `--only`. Liu, Du and Stoyanov (2019), Tables 3 to 5 and Figure 3.
+what it was made of. The part `rule` is the control of open names (`benchmarks.open_names_rule`). Other
+options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`. Models and answers are kept
+in HOME, and what is there is not done again, so that several processes can share the work by `--only`. Liu,
+Du and Stoyanov (2019), Tables 3 to 5 and Figure 3.
 """
 
 import argparse
@@ -16,15 +18,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from benchmarks import kalm_kb
+from benchmarks import kalm_kb, open_names_rule
 from benchmarks.answers import Runs
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
+from kgkit.inputs.kalm import TypedVocabulary
 from kgkit.models.kalm import KALM, KALMManifest
 from kgkit.models.kinds import TAGGER, TaggerManifest
+from kgkit.training.kalm.settings import KALMTraining
+from kgkit.training.kalm.train import read_data
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 EXTRA: Final = 2.62
@@ -36,6 +41,10 @@ REPEATED: Final = 10
 """Lines of a word of the knowledge base in `Bench.kb_words`: `--min-count` is not above it."""
 TUNED_ON: Final = 200
 """Sentences of testa whose labels tune β in the rows that say so."""
+
+PARTS: Final = ("testa", "testb")
+TYPES: Final = ("LOC", "MISC", "ORG", "PER")
+HEADS: Final = [f"{part}: {what}" for part in PARTS for what in ("names", "tokens", *TYPES)]
 
 LANGUAGE_NOTES: Final = """
 Nats and perplexity of a word of CoNLL-2003, `<unk>` and ends of sentences among them, with one vocabulary for
@@ -50,6 +59,12 @@ relations join. β: share of the knowledge base in the type of a word; 1 looks w
 model alone. `tuned`: β is the best of eleven on the first 200 sentences of testa, which is a use of
 labels. `posterior`: P(type | contexts, word), by Bayes' rule, in the place of P(type | contexts); not in the
 paper. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
+"""
+RULE_NOTES: Final = """
+F1 of names and of tokens of names without a model: words are looked up alone, and open names, words with a
+capital that the knowledge base lacks, are PER (`benchmarks.open_names_rule`). KALM with open names is worth
+what it has above this. `taught`: a tagger that learns the names that the rule finds in the training text, as
+one learns a KALM's in `taught by it`.
 """
 REDUCED_KB_NOTES: Final = """
 Words of the knowledge base are left out at random, and stay in the vocabulary without a type. With 100 %
@@ -236,13 +251,17 @@ class Bench:
     def names(self, row: NameRow, part: str) -> dict[str, Any]:
         """Return the scores of names that a model finds in a part."""
         if row.is_student:
-            return self._scores(self.tagger_runs, self.student(row.model), self.gold(part))
+            return self.tagger_scores(self.student(row.model), part)
         prior = row.type_prior
         if prior is None:
             assert not row.posterior, "β is tuned for what is published"
             prior = self.tuned_prior(row.model)
         types = "--posterior" if row.posterior else "--no-posterior"
         return self._scores(self.runs, row.model, self.gold(part), "--type-prior", f"{prior}", types)
+
+    def tagger_scores(self, tagger: str, part: str) -> dict[str, Any]:
+        """Return the scores of names that a trained tagger finds in a part."""
+        return self._scores(self.tagger_runs, tagger, self.gold(part))
 
     def tuned_prior(self, model: str) -> float:
         """Return the share β with the best F1 of tokens on the first sentences of testa."""
@@ -262,6 +281,25 @@ class Bench:
         name = f"{teacher}-taught"
         self.tagger_runs.train(name, "--teacher", teacher, "--data", str(self.text("train")))
         return name
+
+    def open_vocabulary(self, kb: str) -> TypedVocabulary:
+        """Return the vocabulary that a KALM with open names has, over the types of a knowledge base."""
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--min-count", type=int, default=1)
+        chosen, _ = parser.parse_known_args(self.options)
+        training = KALMTraining(
+            data=(self.text("train"),), dev=(self.text("testa"),), kb=kb, open_names=True,
+            bidirectional=True, min_count=chosen.min_count,
+        )  # fmt: skip
+        return read_data(self.home, training).vocabulary
+
+    def student_of_rule(self, vocabulary: TypedVocabulary) -> str:
+        """Return the name of the tagger that learns from the rule; it is trained if there is none."""
+        labels = self.texts / "rule-train.conll"
+        if not labels.exists():
+            open_names_rule.write_labels(self.gold("train"), vocabulary, labels)
+        self.tagger_runs.train("rule-taught", "--data", str(labels))
+        return "rule-taught"
 
     def _scores(self, runs: Runs[Any], model: str, data: Path, *words: str) -> dict[str, Any]:
         scores: dict[str, Any] = runs.evaluate(model, "ner", "--data", str(data), *words)["together"]
@@ -297,6 +335,15 @@ def language_table(bench: Bench, names: Sequence[str]) -> Table:
     return Table(title="KALM as a language model", notes=LANGUAGE_NOTES, columns=columns, rows=rows)
 
 
+def name_cells(scores: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a part, as `HEADS` has them, of what `kgkit evaluate ner` says."""
+    types = scores["tokens_by_type"]
+    return [
+        *(f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")),
+        *(f"{100 * types[kind]['f1']:.1f}" if kind in types else "" for kind in TYPES),
+    ]
+
+
 def names_table(bench: Bench, models: Sequence[str]) -> Table:
     """Return the scores of names that models find."""
     rows = []
@@ -305,18 +352,29 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
             continue
         prior = bench.tuned_prior(row.model) if row.type_prior is None else row.type_prior
         cells = [title, "" if row.is_student else f"{prior}"]
-        for part in ("testa", "testb"):
-            scores = bench.names(row, part)
-            types = scores["tokens_by_type"]
-            cells += [f"{100 * scores[unit]['f1']:.1f}" for unit in ("overall", "tokens")]
-            cells += [
-                f"{100 * types[kind]['f1']:.1f}" if kind in types else ""
-                for kind in ("LOC", "MISC", "ORG", "PER")
-            ]
+        for part in PARTS:
+            cells += name_cells(bench.names(row, part))
         rows.append(cells)
-    heads = [f"{part}: {what}" for part in ("testa", "testb")
-             for what in ("names", "tokens", "LOC", "MISC", "ORG", "PER")]  # fmt: skip
-    return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *heads], rows=rows)
+    return Table(title="Names without a label", notes=NAMES_NOTES, columns=["", "β", *HEADS], rows=rows)
+
+
+def rule_table(bench: Bench) -> Table:
+    """Return the scores of the rule for open names, and of the tagger that it taught."""
+    rows = []
+    vocabulary = bench.open_vocabulary(bench.kb)
+    for title, words in (
+        ("look-up, open names are PER", vocabulary),
+        ("the same, wider vocabulary", bench.open_vocabulary(bench.wide())),
+    ):
+        cells = [title]
+        for part in PARTS:
+            cells += name_cells(open_names_rule.score_rule(bench.gold(part), words).as_dict())
+        rows.append(cells)
+    student = bench.student_of_rule(vocabulary)
+    cells = ["taught by the rule"]
+    for part in PARTS:
+        cells += name_cells(bench.tagger_scores(student, part))
+    return Table(title="Open names by a rule", notes=RULE_NOTES, columns=["", *HEADS], rows=[*rows, cells])
 
 
 class ReducedKBRow(NamedTuple):
@@ -389,7 +447,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of data sets")
     parser.add_argument("--kb", default="conll", help="knowledge base of types")
-    parser.add_argument("--part", action="append", choices=["language", "names", "left-out"])
+    parser.add_argument("--part", action="append", choices=["language", "names", "rule", "left-out"])
     parser.add_argument("--picture", type=Path, metavar="FILE", help="picture of the part left-out")
     parser.add_argument("--only", action="append", choices=[*MODELS], help="train and score these alone")
     chosen, options = parser.parse_known_args(arguments)
@@ -405,6 +463,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(language_table(bench, [name for name in models if name in LANGUAGE]).markdown())
     if "names" in parts:
         print(names_table(bench, models).markdown())
+    if "rule" in parts:
+        print(rule_table(bench).markdown())
     if "left-out" in parts:
         measured = score_reduced_kbs(bench)
         print(reduced_kb_table(measured).markdown())

@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from benchmarks import answers, kalm, kalm_kb
+from benchmarks import answers, kalm, kalm_kb, open_names_rule
 from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.models.folder import model_folder
@@ -205,3 +205,51 @@ def test_words_that_are_left_out_stay_in_the_vocabulary(folder):
     bench = kalm.Bench(Home(folder), folder, "types", [])
     words = {word for of_type in kalm_kb.words_of(Home(folder), "types")[0].values() for word in of_type}
     assert {*bench.kb_words().read_text().split()} == words
+
+
+def open_names_gold(folder):
+    """Write a labelled file whose sentences have words with a type, open names and others."""
+    path = folder / "open.conll"
+    lines = ["said O", "Anna B-PER", "Lund I-PER", "of O", "Oslo B-LOC", "", "Lund B-ORG", "rose O", ""]
+    path.write_text("\n".join([*lines, "WE O", "SAW O", "HIM O", "", ""]))
+    return path
+
+
+def rule_vocabulary(folder, min_count="1"):
+    (folder / "conll2003").mkdir(exist_ok=True)
+    with lzma.open(folder / "conll2003" / "eng.train.xz", "wt") as file:
+        file.write("said O\nLund O\nat O\nOslo O\n\n" * 3 + "said O\nYuri O\n\n")
+    with lzma.open(folder / "conll2003" / "eng.testa.xz", "wt") as file:
+        file.write("said O\nLund O\nat O\nOslo O\n\n")
+    build(folder, TYPES, name="types").close()
+    bench = kalm.Bench(Home(folder), folder, "types", ["--epochs", "1", "--min-count", min_count])
+    return bench, bench.open_vocabulary("types")
+
+
+def test_the_rule_makes_each_open_name_a_person_and_looks_up_the_others(tmp_path):
+    _, vocabulary = rule_vocabulary(tmp_path)
+    [named] = read_names(open_names_gold(tmp_path))
+    text = named.document.text
+    names = open_names_rule.find_names(named, vocabulary)
+    found = [(text[name.start : name.end], name.type) for name in names]
+    assert found == [("Anna Lund", "PER"), ("Oslo", "LOC"), ("Lund", "PER")]
+    places = open_names_rule.find_names(named, vocabulary, "LOC")
+    assert [name.type for name in places] == ["PER", "LOC", "LOC", "LOC"]
+    scores = open_names_rule.score_rule(open_names_gold(tmp_path), vocabulary)
+    assert (scores.overall.right, scores.overall.predicted, scores.overall.gold) == (2, 3, 3)
+
+
+def test_the_rule_has_the_vocabulary_of_the_trainings_that_it_stands_beside(tmp_path):
+    assert "Yuri" in rule_vocabulary(tmp_path)[1].words
+    (tmp_path / "kalm-texts" / "train.txt").unlink()
+    assert "Yuri" not in rule_vocabulary(tmp_path, "2")[1].words
+
+
+def test_labels_of_the_rule_are_its_own_and_not_those_of_the_file(tmp_path):
+    _, vocabulary = rule_vocabulary(tmp_path)
+    open_names_rule.write_labels(open_names_gold(tmp_path), vocabulary, tmp_path / "labels.conll")
+    [gold], [labelled] = read_names(open_names_gold(tmp_path)), read_names(tmp_path / "labels.conll")
+    assert labelled.document == gold.document
+    assert labelled.names == open_names_rule.find_names(gold, vocabulary) != gold.names
+    rows = [line.split() for line in (tmp_path / "labels.conll").read_text().splitlines() if line.strip()]
+    assert {row[1] for row in rows} == {"O"}
