@@ -7,8 +7,9 @@ r"""LAMA by a masked language model, plain and with vectors of the subjects.
 The home has the masked language model, and the knowledge base with vectors (`kgkit embed`) and their map
 (`kgkit align KB/VECTORS --encoder ENCODER`). Each row is one `kgkit evaluate cloze`, and its answer is kept
 in the home: a run that was stopped goes on, and a row whose model, vectors and map are the same is not asked
-for again. What names suggest is asked of the plain model, once for all rows. The tables go to the standard
-output, the pictures `filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
+for again. Vectors of `benchmarks.other_vectors` have rows where the knowledge base has them. What names
+suggest is asked of the plain model, once for all rows. The tables go to the standard output, the pictures
+`filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
 
 LAMA is CC BY-NC 4.0: it is read from the shared data, and not passed on.
 """
@@ -25,13 +26,14 @@ from numpy.typing import NDArray
 
 from benchmarks.answers import run_once
 from benchmarks.harness import REPOSITORY
+from benchmarks.other_vectors import OF_RELATION, OTHERS
 from benchmarks.report import Table
 from kgkit.evaluation.facts import GOOGLE_RE
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
-from kgkit.vectors import find_vectors
+from kgkit.vectors import find_vectors, vectors_names
 
 INJECTED: Final[Mapping[str, Sequence[str]]] = {
     "replace": ("--inject", "replace"),
@@ -39,6 +41,11 @@ INJECTED: Final[Mapping[str, Sequence[str]]] = {
     "concat, unaligned": ("--inject", "concat", "--no-align"),
     "concat, random": ("--inject", "concat", "--random-vectors"),
 }
+OTHER_VECTORS: Final = {
+    "concat, another's of the type": OTHERS,
+    "concat, another's of the relation": OF_RELATION,
+}
+"""Rows over vectors of `benchmarks.other_vectors`, by what the name of the vectors ends in."""
 FILTERS: Final = {
     "none": "no filter", "string": "string match", "names": "LAMA-UHN", "easy": "complement"
 }  # fmt: skip
@@ -101,19 +108,24 @@ class LamaRows:
         names.parent.mkdir(parents=True, exist_ok=True)
         self._names = ["--name-model", encoder, "--names", str(names)]
 
-    def row(self, name: str, *options: str, model: str = "") -> Row:
-        """Return a row, of the plain model with *options* unless *model* names another."""
+    def row(self, name: str, *options: str, model: str = "", vectors: str = "") -> Row:
+        """Return a row: of the plain model with *options* unless *model* or *vectors* names another."""
+        vectors = vectors or self.vectors
         who = ("--model", model) if model else ("--encoder", self.encoder)
         words = ["evaluate", "cloze", *self._questions, *self._names, "--kb", self.kb, "--vectors"]
-        identity = self._facts + _model_identity(self.home, who[1]) + self._vectors_identity()
+        identity = self._facts + _model_identity(self.home, who[1]) + self._vectors_identity(vectors)
         file = "-".join(["cloze", *name.replace(",", "").split()]).replace("/", "-")
-        answer = run_once(self.home, file, identity, [*words, self.vectors, *who, *options])
+        answer = run_once(self.home, file, identity, [*words, vectors, *who, *options])
         print(f"{name}: done", file=sys.stderr, flush=True)
         sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
         return Row(name, sets, answer["vocabulary"], answer["no_word"])
 
-    def _vectors_identity(self) -> bytes:
-        folder = find_vectors(self.home.kb(self.kb), self.vectors).resolve()
+    def has_vectors(self, name: str) -> bool:
+        """Return whether the knowledge base has vectors of that name."""
+        return name in vectors_names(self.home.kb(self.kb))
+
+    def _vectors_identity(self, name: str) -> bytes:
+        folder = find_vectors(self.home.kb(self.kb), name).resolve()
         maps = sorted(folder.glob("align-*/align.json"))
         return b"".join([folder.name.encode(), *(path.read_bytes() for path in maps)])
 
@@ -258,6 +270,12 @@ def all_rows(lama: LamaRows, knowberts: Iterable[str] = ()) -> list[Row]:
     rows = [lama.row("plain")]
     rows += [lama.row(name, model=name) for name in knowberts]
     rows += [lama.row(name, *options) for name, options in INJECTED.items()]
+    others = {name: f"{lama.vectors}{end}" for name, end in OTHER_VECTORS.items()}
+    rows += [
+        lama.row(name, *INJECTED["concat"], vectors=vectors)
+        for name, vectors in others.items()
+        if lama.has_vectors(vectors)
+    ]
     return rows
 
 
@@ -270,6 +288,10 @@ def write(rows: Sequence[Row], out: Path | None) -> str:
         draw_hits(rows, out / "hits.svg")
     tables = [table(rows, name, subjects) for subjects in SUBJECTS for name in FILTERS]
     tables += [difference_table(rows, name) for name in ("none", "names")]
+    controls = [row for row in rows if row.name in OTHER_VECTORS]
+    if controls:
+        own = next(row for row in rows if row.name == "concat")
+        tables += [difference_table([own, *controls], name) for name in ("none", "names")]
     return "\n".join(each.markdown() for each in [*tables, relation_table(rows)])
 
 
