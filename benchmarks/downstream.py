@@ -22,7 +22,7 @@ from benchmarks.answers import predictions_of
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
-from benchmarks.significance import chance, correct_counts, spread
+from benchmarks.significance import OVER_SEEDS, chance, correct_counts, seeds_cell, spread
 from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
@@ -122,6 +122,7 @@ def main() -> None:
     groups = joined(examples) if chosen.task == "wic" else np.arange(len(examples))
     trainings = KnowBertTrainings(chosen.home, chosen.out, chosen.task, options)
     rows, counts = [], dict[str, NDArray[np.int64]]()
+    scores_of = dict[str, NDArray[np.float64]]()
     for start in chosen.start:
         scores, correct = [], []
         for seed in chosen.seed or [0, 1, 2]:
@@ -135,8 +136,11 @@ def main() -> None:
             correct.append([labels[example.id] == example.gold for example in examples])
         counts[start] = summed(correct_counts(np.array(correct)), groups)
         p = "" if start == chosen.start[0] else f"{chance(counts[chosen.start[0]], counts[start]):.4f}"
-        rows.append([start, spread(np.array(scores)), ", ".join(f"{score:.2f}" for score in scores), p])
-    columns, title = ("begun as", "score", "seeds", "p"), f"Fine-tuned: {chosen.task}"
+        scores_of[start] = np.array(scores)
+        over_seeds = seeds_cell(scores_of[chosen.start[0]], scores_of[start])
+        each = ", ".join(f"{score:.2f}" for score in scores)
+        rows.append([start, spread(scores_of[start]), each, p, over_seeds])
+    columns, title = ("begun as", "score", "seeds", "p", OVER_SEEDS), f"Fine-tuned: {chosen.task}"
     print(Table(title=title, notes=NOTES + ABOUT_P, columns=columns, rows=rows).markdown())
 
 

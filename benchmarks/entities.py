@@ -32,7 +32,7 @@ import kgkit
 from benchmarks import aida_kb
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
-from benchmarks.significance import f1_of
+from benchmarks.significance import OVER_SEEDS, f1_of, seeds_cell
 from kgkit.candidates import with_candidates
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import Labelled, Redirects, read_gold_documents, read_redirects
@@ -61,7 +61,8 @@ would bring is not in it.
 PAIRED: Final = """
 Models whose names differ in a number at their end are seeds of a model; one without is compared with all.
 The difference in the mean F1 of all seeds, its interval over documents, and p of the paired test over
-documents, in which all seeds change sides together.
+documents, in which all seeds change sides together: both speak of these models on other documents. `p over
+seeds` is that of a paired t-test over the seeds' F1, which speaks of other trainings on these documents.
 """
 
 END_TO_END: Final = """
@@ -325,7 +326,9 @@ def paired_rows(columns: Mapping[str, Mapping[str, NDArray[np.float64]]], versus
         [interval] = difference_interval(wide[0], wide[1], mean_f1)
         p = paired_test(first, second, f1_of)
         gap = with_interval(difference[0] - difference[1], interval)
-        rows.append([split, group, versus, *(f"{100 * mean:.2f}" for mean in difference), gap, f"{p:.4f}"])
+        means = [f"{100 * mean:.2f}" for mean in difference]
+        over_seeds = seeds_cell(*(f1_of(side.sum(1)) for side in (first, second)))
+        rows.append([split, group, versus, *means, gap, f"{p:.4f}", over_seeds])
     return rows
 
 
@@ -407,7 +410,7 @@ def columns_of(scores: list[LinkScore]) -> NDArray[np.float64]:
 
 def print_paired(title: str, columns: dict[str, dict[str, NDArray[np.float64]]], versus: str) -> None:
     """Write the table of models beside those of the name *versus*."""
-    names = ("set", "model", "versus", "F1", "F1 versus", "difference", "p")
+    names = ("set", "model", "versus", "F1", "F1 versus", "difference", "p", OVER_SEEDS)
     rows = paired_rows(columns, versus)
     print(Table(title=f"{title}, paired", notes=PAIRED, columns=names, rows=rows).markdown())
 

@@ -12,7 +12,7 @@ from benchmarks.answers import predictions_of, read_by
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
-from benchmarks.significance import chance_of_score, matthews, pearson, spread
+from benchmarks.significance import OVER_SEEDS, chance_of_score, matthews, pearson, seeds_cell, spread
 from kgkit.catalog.runs import sha256_of
 from kgkit.evaluation.examples import Prediction
 from kgkit.evaluation.tasks import Task, find_task
@@ -92,6 +92,7 @@ def score_table(
     labels = sorted({str(example.gold) for example in examples})
     gold = np.array([_number(str(example.gold), labels, task) for example in examples])
     score = pearson if task.answer == "number" else matthews if task.name == "acceptability" else accuracy
+    scores_by_row = dict[str, NDArray[np.float64]]()
     results, table, columns = dict[str, NDArray[np.float64]](), list[list[str]](), tuple[str, ...]()
     for name, options in rows.items():
         labels_by_seed = [trainings.predictions(options, seed) for seed in seeds]
@@ -105,8 +106,12 @@ def score_table(
         first = next(iter(results))
         p = "" if name == first else f"{chance_of_score(gold, results[first], results[name], score):.4f}"
         further_cells = [f"{np.mean([100 * each[key] for each in scores_by_seed]):.2f}" for key in further]
-        table.append([name, spread(scores), p, ", ".join(f"{each:.2f}" for each in scores), *further_cells])
-        columns = ("model", first_score, "p", "seeds", *further)
+        scores_by_row[name] = scores
+        over_seeds = "" if name == first else seeds_cell(scores_by_row[first], scores)
+        table.append(
+            [name, spread(scores), p, over_seeds, ", ".join(f"{each:.2f}" for each in scores), *further_cells]
+        )
+        columns = ("model", first_score, "p", OVER_SEEDS, "seeds", *further)
     return Table(title=title, notes=notes + ABOUT_P, columns=columns, rows=table)
 
 

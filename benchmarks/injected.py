@@ -24,7 +24,7 @@ from benchmarks.answers import predictions_of
 from benchmarks.chinese import READ_AS, first_texts, part
 from benchmarks.report import Table
 from benchmarks.significance import NOTES as ABOUT_P
-from benchmarks.significance import chance, correct_counts, f1_of, spread
+from benchmarks.significance import OVER_SEEDS, chance, correct_counts, f1_of, seeds_cell, spread
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
 from kgkit.evaluation.examples import Example
@@ -54,8 +54,8 @@ VARIANTS: Final = {
 _FACTS: Final = ("--max-facts", "--query", "--attributes", "--relations", "--no-relations")
 """Options that decide which facts there are."""
 COLUMNS: Final = (
-    "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", "where facts are",
-    "where none is",
+    "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", OVER_SEEDS,
+    "where facts are", "where none is",
 )  # fmt: skip
 OTHER_FACTS: Final = "hownet, other facts"
 """The variant whose knowledge base `benchmarks.other_facts` makes: measured where `--only` names it."""
@@ -217,12 +217,13 @@ def rows_of(
         kb, _, ablation = variant.partition(", ")
         baseline = new_by_variant.get(kb if ablation else "control")
         if baseline is not None and variant != "control":
-            row += [_difference(baseline, new), f"{chance(baseline, new):.4f}"]
+            over_seeds = seeds_cell(100 * f1_of(baseline.sum(1)), scores)
+            row += [_difference(baseline, new), f"{chance(baseline, new):.4f}", over_seeds]
             if facts is not None:
                 for subset in (facts[is_new] > 0, facts[is_new] == 0):
                     difference = _difference(baseline[:, subset], new[:, subset])
                     row.append(f"{difference} of {subset.sum():,}" if subset.any() else "")
-        yield (row + 4 * [""])[: len(COLUMNS)]
+        yield (row + 5 * [""])[: len(COLUMNS)]
 
 
 def _difference(baseline: NDArray[np.int64], counts: NDArray[np.int64]) -> str:

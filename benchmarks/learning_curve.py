@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from benchmarks.injected import VARIANTS, KBertTrainings, counts, part_of_test
 from benchmarks.report import Table
-from benchmarks.significance import NOTES, chance, f1_of, spread
+from benchmarks.significance import NOTES, OVER_SEEDS, chance, f1_of, seeds_cell, spread
 from kgkit.inputs.texts import SIZE
 
-COLUMNS = "texts", "epochs", "control", "seeds", "K-BERT", "seeds", "difference", "p"
+COLUMNS = "texts", "epochs", "control", "seeds", "K-BERT", "seeds", "difference", "p", OVER_SEEDS
 
 
 class CurvePoint(NamedTuple):
@@ -65,6 +65,7 @@ def curve_table(measured: Counts, kb: str) -> Table:
             "all" if point.texts is None else f"{point.texts:,}", str(point.epochs),
             *(cell for own in scores for cell in (spread(own), ", ".join(f"{score:.2f}" for score in own))),
             f"{scores[1].mean() - scores[0].mean():+.2f}", f"{chance(control, injected):.4f}",
+            seeds_cell(*scores),
         ])  # fmt: skip
     return Table(title=f"K-BERT over {kb} by texts of training", notes=NOTES, columns=COLUMNS, rows=rows)
 

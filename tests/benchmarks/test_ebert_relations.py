@@ -80,11 +80,11 @@ def test_macro_f1_is_the_first_score_and_p_is_of_right_answers(tmp_path, trained
     trainings = fine_tuning.Trainings(tmp_path, tmp_path, "ebert", files, [])
     rows = {name: ebert_relations.rows_of("semeval")[name] for name in ("plain", "concat")}
     table = fine_tuning.score_table(trainings, rows, [0], "E-BERT", "")
-    assert table.columns == ("model", "macro_f1", "p", "seeds", "accuracy")
+    assert table.columns == ("model", "macro_f1", "p", "p over seeds", "seeds", "accuracy")
     plain, concat = table.rows
     # of four answers the first is wrong: F1 of 2 / 3 and 4 / 5
-    assert plain == ["plain", "73.33", "", "73.33", "75.00"]
-    assert concat[0] == "concat" and concat[3:] == ["100.00", "100.00"] and float(concat[2]) == 1
+    assert plain == ["plain", "73.33", "", "", "73.33", "75.00"]
+    assert concat[0] == "concat" and concat[3:] == ["", "100.00", "100.00"] and float(concat[2]) == 1
 
 
 def test_answers_are_kept_by_all_that_decides_them(tmp_path, trained):

@@ -82,8 +82,9 @@ def test_seeds_are_compared_with_those_of_another_model_and_with_a_model_without
     assert list(rows) == [("testa", "bad"), ("testb", "bad"), ("testa", "same"), ("testb", "same")]
     assert rows["testa", "bad"][:3] == ["0.00", "100.00", "-100.00 [-100.0, -81.0]"]
     assert rows["testb", "bad"][:2] == ["0.00", "50.00"]
-    assert float(rows["testa", "bad"][3]) < 0.001
-    assert rows["testb", "same"] == ["50.00", "50.00", "0.00 [0.0, 0.0]", "1.0000"]
+    assert float(rows["testa", "bad"][3]) < 0.001 and rows["testa", "bad"][4] == ""
+    assert rows["testb", "bad"][4] == "0.5000 (n = 2)"  # 100 and 0 points above
+    assert rows["testb", "same"] == ["50.00", "50.00", "0.00 [0.0, 0.0]", "1.0000", ""]
 
 
 def _link(start, end, entity, score, *others):

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from benchmarks.chinese import documents
 from benchmarks.injected import counts, new_examples
-from benchmarks.significance import chance, correct_counts, f1_of, spread
+from benchmarks.significance import chance, chance_over_seeds, correct_counts, f1_of, seeds_cell, spread
 from kgkit.evaluation.examples import Example
 
 
@@ -47,6 +47,29 @@ def test_where_nothing_differs_chance_is_certain_and_one_answer_is_no_evidence()
     right = np.array([[True, False, True]])
     assert chance(correct_counts(right), correct_counts(right)) == 1.0
     assert chance(correct_counts(right), correct_counts(~right[:, :1] | [[True, False, True]])) == 1.0
+
+
+def test_a_difference_is_tested_over_seeds_too():
+    first, second = np.array([83.62, 84.02, 84.64]), np.array([85.75, 85.55, 85.10])
+    differences = second - first
+    t = differences.mean() / (differences.std(ddof=1) / np.sqrt(3))
+    by_hand = 1 - t / np.sqrt(2 + t**2)  # Student's distribution of two degrees of freedom, both sides
+    assert chance_over_seeds(first, second) == pytest.approx(by_hand) == pytest.approx(0.1066, abs=1e-4)
+    assert chance_over_seeds(second, first) == pytest.approx(by_hand)
+    assert seeds_cell(first, second) == "0.1066 (n = 3)"
+
+
+def test_one_seed_or_seeds_that_do_not_vary_say_nothing_of_others():
+    first = np.array([70.0, 71.0, 72.5])
+    assert chance_over_seeds(first[:1], first[:1] + 1) is None
+    assert chance_over_seeds(first, first) is chance_over_seeds(first, first + 0.1) is None
+    assert seeds_cell(first, first + 0.1) == ""
+
+
+def test_equal_methods_are_told_apart_over_seeds_as_rarely_as_p_says():
+    generator = np.random.default_rng(0)
+    p = [chance_over_seeds(*generator.normal(80, 1, (2, 3))) for _ in range(1000)]
+    assert 0.03 <= np.mean(np.array(p) <= 0.05) <= 0.07
 
 
 def test_the_deviation_is_that_of_a_sample():
