@@ -1,6 +1,6 @@
 """AIDA's Wikipedia slice as JSON lines, for the builder `jsonl`.
 
-    python -m benchmarks.aida_kb OUT_DIR [--without testb] [--parts]
+    python -m benchmarks.aida_kb OUT_DIR [--without testb] [--parts] [--links train]
     kgkit build-kb jsonl --source OUT_DIR --name aida
 
 It is read from the folder `aida` of the shared data, which must not be passed on: nor may what is
@@ -30,19 +30,36 @@ leaves out both uses of the redirects: nearly all lead to pages that are the ans
 `--parts` adds, for every title and redirect, each run of up to four of its words and its initials as
 surfaces. Together with `--without testa --without testb` this is the alias table that no test document
 has contributed to.
+
+**Links.** PPRforNED gives the links among the candidates of one document, those of testa and testb too. So
+the whole graph tells which candidates the lists of a test document have: a wrong candidate is linked with the
+right ones of the other mentions more often where PPRforNED listed it than where a title alone gives it.
+`--links` chooses a graph that no test document has contributed to:
+
+    train       links among the candidates of one training document. Links that testa and testb alone give are
+                missing, true ones too, and a training document has all of its own: a lower bound
+    half        links among the candidates of one training document with an odd number. With the training
+                documents of even numbers alone (`benchmarks.entities held-out --half`) those that are learnt
+                from see the graph as those of the test do
+    elsewhere   links among the entities on the pages of the dump samples in `wikipedia`, and facts of T-REx
+                and Google-RE in `lama` between them: nothing of AIDA
 """
 
+import bz2
 import json
 import lzma
 import re
 from collections.abc import Collection, Iterator, Mapping
+from html import unescape
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks import lama_kb
 from benchmarks.jsonl_source import run_writer, source_parser, write_lines
 
 SPLITS: Final = ("train", "testa", "testb")
 OPTIONAL: Final = ("testa", "testb", "redirects")
+LINKS: Final = ("whole", "train", "half", "elsewhere")
 MAX_PART_WORDS: Final = 4
 NO_TYPE: Final = ("UNK", "UKN")  # both are there
 HEAD: Final = {
@@ -184,6 +201,73 @@ def surfaces(
     return pairs | surfaces_of_titles(links_to, entity_of, with_parts=with_parts)
 
 
+def linked_together(folder: Path, documents: Collection[int]) -> Iterator[tuple[str, str]]:
+    """Yield the links, by title, among the candidates of one document of some, each once."""
+    entities = {entity["id"]: entity for entity in records(folder / "candidates", "entities")}
+    candidates_of: dict[int, set[int]] = {number: set() for number in documents}
+    for row in records(folder / "candidates", "mention_candidates"):
+        if row["doc_id"] in candidates_of:
+            candidates_of[row["doc_id"]].update(row["candidates"])
+    links = {
+        (source, target)
+        for together in candidates_of.values()
+        for source in together & entities.keys()
+        for target in together.intersection(entities[source]["links"])
+    }
+    yield from ((entities[source]["title"], entities[target]["title"]) for source, target in sorted(links))
+
+
+def links_elsewhere(
+    data: Path, links_to: Mapping[str, int], entity_of: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the links among entities that dump samples and facts of T-REx and Google-RE give, each once.
+
+    Args:
+        data: folder of the shared data.
+        links_to: entity -> number of links to it.
+        entity_of: title -> entity, of other titles.
+    """
+    named = [*dump_links(data / "wikipedia")]
+    named += (
+        (fact.get("sub_label", ""), fact.get("obj_label", "")) for fact in lama_kb.records(data / "lama")
+    )
+    pairs = set()
+    for titles in named:
+        source, target = (
+            title if title in links_to else entity_of.get(title)
+            for title in (name[:1].upper() + name[1:] for name in titles)
+        )
+        if source and target and source != target:
+            pairs.add((source, target))
+    yield from sorted(pairs)
+
+
+def dump_links(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the title of a page and the title that a link on it leads to, of the pages of dump samples."""
+    for path in sorted(folder.glob("*.xml*.bz2")):
+        for page in re.findall(r"<page>(.*?)</page>", bz2.decompress(path.read_bytes()).decode(), re.DOTALL):
+            title = re.search(r"<title>(.*?)</title>", page)
+            if title is None or "<redirect" in page:
+                continue
+            for target in re.findall(r"\[\[([^]|#]+)", unescape(page)):
+                yield unescape(title[1]), target.replace("_", " ").strip()
+
+
+def triples(
+    folder: Path, links: str, links_to: Mapping[str, int], entity_of: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the links between entities, by title; arguments as for `write`, and `links_elsewhere`."""
+    if links == "whole":
+        entities = [*records(folder / "candidates", "entities")]
+        title_of = {entity["id"]: entity["title"] for entity in entities}
+        yield from ((entity["title"], title_of[other]) for entity in entities for other in entity["links"])
+    elif links == "elsewhere":
+        yield from links_elsewhere(folder.parent, links_to, entity_of)
+    else:
+        numbers = [document["doc_id"] for document in records(folder, "aida_train")]
+        yield from linked_together(folder, [number for number in numbers if links == "train" or number % 2])
+
+
 def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
     """Return the line of an entity."""
     attributes = {
@@ -201,7 +285,12 @@ def entity_line(entity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(
-    folder: Path, out: Path, without: Collection[str] = (), *, with_parts: bool = False
+    folder: Path,
+    out: Path,
+    without: Collection[str] = (),
+    *,
+    with_parts: bool = False,
+    links: str = "whole",
 ) -> dict[str, int]:
     """Write the KB's files into *out*, and return how many lines each has.
 
@@ -210,14 +299,15 @@ def write(
         out: a folder; made if it is not there.
         without: of `OPTIONAL`, what to leave out.
         with_parts: parts of titles, and their initials, are surfaces too.
+        links: of `LINKS`, which links there are.
     """
     entities = [*records(folder / "candidates", "entities")]
-    title_of = {entity["id"]: entity["title"] for entity in entities}
     links_to = {entity["title"]: entity["in_count"] for entity in entities}
     entity_of = {} if "redirects" in without else other_titles(links_to, redirects(folder))
     pairs = surfaces(folder, links_to, entity_of, without, with_parts=with_parts)
     version = f"without {' and '.join(sorted(without))}" if without else "whole"
     version += ", parts of titles" if with_parts else ""
+    version += f", links {links}" if links != "whole" else ""
     out.mkdir(parents=True, exist_ok=True)
     return {
         "entities": write_lines(
@@ -231,9 +321,8 @@ def write(
         "triples": write_lines(
             out / "triples.jsonl",
             (
-                {"subject": entity["title"], "relation": "links_to", "object": title_of[other]}
-                for entity in entities
-                for other in entity["links"]
+                {"subject": source, "relation": "links_to", "object": target}
+                for source, target in triples(folder, links, links_to, entity_of)
             ),
         ),
         "redirects": write_lines(
@@ -260,8 +349,17 @@ def main() -> None:
     parser.add_argument(
         "--parts", action="store_true", help="add runs of up to four words of titles, and their initials"
     )
+    parser.add_argument(
+        "--links",
+        choices=LINKS,
+        default="whole",
+        help="which links there are: all, or those of no test document",
+    )
     run_writer(
-        parser, lambda chosen, folder: write(folder, chosen.out, chosen.without, with_parts=chosen.parts)
+        parser,
+        lambda chosen, folder: write(
+            folder, chosen.out, chosen.without, with_parts=chosen.parts, links=chosen.links
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """Linkers of entities on AIDA with its own spans: accuracy, NIL by threshold, calibration.
 
     python -m benchmarks.entities documents OUT_DIR
-    python -m benchmarks.entities held-out OUT_DIR
+    python -m benchmarks.entities held-out OUT_DIR [--half]
     python -m benchmarks.entities table --home HOME --kb aida --model prior --model NAME [--given OUT_DIR]
                                         [--versus NAME]
     python -m benchmarks.entities end-to-end --home HOME --kb aida --tagger conll --model prior --model NAME
@@ -11,7 +11,8 @@ The first writes the three sets with the published candidates of each mention (P
 linker`, `kgkit evaluate el --mentions given`, and `--given`; they must not be passed on. The second writes
 the training documents with candidates from the alias table `aida_kb --without testa --without testb --parts`
 less what the document's own mentions gave to it, so that a linker is trained on candidates like those that
-it gets in a document that nobody has prepared. HOME holds the KB of
+it gets in a document that nobody has prepared; `--half` writes those with an even number alone, for a graph
+of links that the others give (`aida_kb --links half`). HOME holds the KB of
 `benchmarks.aida_kb`, vectors of its texts where a model needs them, and the trained models that are named.
 """
 
@@ -147,12 +148,13 @@ def documents(out: Path) -> dict[str, int]:
     return counts
 
 
-def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
+def held_out_documents(folder: Path, out: Path, *, half: bool = False) -> tuple[int, int]:
     """Write the training documents with candidates that do not come from their own mentions.
 
     Args:
         folder: `aida` of the shared data.
         out: a folder; made if it is not there.
+        half: write the documents with an even number alone.
 
     Returns:
         The number of mentions with an entity, and how many of them have it among their candidates.
@@ -185,6 +187,8 @@ def held_out_documents(folder: Path, out: Path) -> tuple[int, int]:
     linked = covered = 0
     with (out / "aida_train.jsonl").open("w", encoding="utf-8") as file:
         for document in train:
+            if half and document["doc_id"] % 2:
+                continue
             for number, mention in enumerate(document["mentions"]):
                 surface = texts[document["doc_id"], number]
                 elsewhere = {
@@ -420,7 +424,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.entities")
     verbs = parser.add_subparsers(dest="verb", required=True)
     for verb in ("documents", "held-out"):
-        verbs.add_parser(verb).add_argument("out", type=Path, metavar="OUT_DIR")
+        writer = verbs.add_parser(verb)
+        writer.add_argument("out", type=Path, metavar="OUT_DIR")
+    writer.add_argument("--half", action="store_true", help="documents with an even number alone")
     table, end_to_end = verbs.add_parser("table"), verbs.add_parser("end-to-end")
     for parsed in (table, end_to_end):
         parsed.add_argument("--home", type=Path, required=True)
@@ -437,7 +443,7 @@ def main() -> None:
         print(", ".join(f"{split}: {count:,} mentions" for split, count in documents(chosen.out).items()))
         return
     if chosen.verb == "held-out":
-        linked, covered = held_out_documents(DATA, chosen.out)
+        linked, covered = held_out_documents(DATA, chosen.out, half=chosen.half)
         print(
             f"train: {linked:,} mentions with an entity, {covered:,} of them with it among their candidates"
         )

@@ -1,5 +1,6 @@
 """AIDA's Wikipedia slice as JSON lines: what each source gives, on a slice of five pages written by hand."""
 
+import bz2
 import json
 import lzma
 from pathlib import Path
@@ -190,6 +191,49 @@ def test_links_become_triples(folder, tmp_path):
         (CLUB, "links_to", CITY),
         (OLD, "links_to", OLD),
     ]
+
+
+def links_written(folder, out, links):
+    aida_kb.write(folder, out, links=links)
+    path = out / "triples.jsonl"
+    return [(line["subject"], line["object"]) for line in lines(out, "triples")] if path.exists() else []
+
+
+def test_links_of_test_documents_can_be_left_out(folder, tmp_path):
+    # Only a list of testa and one of testb have London, Ontario, and London's link to it.
+    assert links_written(folder, tmp_path / "train", "train") == [(CITY, CLUB), (CLUB, CITY)]
+    put(folder, "candidates/mention_candidates.jsonl", [
+        {"doc_id": id, "mention": place, "candidates": ids}
+        for id, place, ids in [*CANDIDATES, (4, 0, [1, 2]), (4, 1, [5])]
+    ])  # fmt: skip
+    train = [*DOCUMENTS["train"], document(4, "train", ("London", CITY), ("Bistritz", OLD))]
+    put(folder, "aida_train.jsonl", train)
+    every = [(CITY, TOWN), (CITY, CLUB), (CLUB, CITY), (OLD, OLD)]
+    assert sorted(links_written(folder, tmp_path / "both", "train")) == sorted(every)
+    assert links_written(folder, tmp_path / "half", "half") == [(CITY, CLUB), (CLUB, CITY)]
+    entities.held_out_documents(folder, tmp_path / "learnt", half=True)
+    assert [line["doc_id"] for line in lines(tmp_path / "learnt", "aida_train")] == [4]
+
+
+def test_links_can_be_those_of_pages_and_facts_from_elsewhere(folder, tmp_path):
+    pages = {
+        "The Big Smoke": "[[Athletic Club (football)|the club]], [[london]], [[Void]], [[Bistritz#Now]]",
+        "Chimera (mythology)": "[[London]]",
+        "Unknown": "[[London]]",
+        "London": "#REDIRECT [[London, Ontario]]",
+    }
+    dump = "".join(
+        f"<page><title>{title}</title>{'<redirect />' * text.startswith('#')}<text>{text}</text></page>"
+        for title, text in pages.items()
+    )
+    path = tmp_path / "wikipedia" / "small.xml.bz2"
+    path.parent.mkdir()
+    path.write_bytes(bz2.compress(dump.encode()))
+    fact = {"sub_label": "London, Canada", "obj_label": "London", "predicate_id": "P1"}
+    put(tmp_path / "lama", "TREx/P1.jsonl", [fact, {**fact, "obj_label": "Nowhere"}])
+    elsewhere = links_written(folder, tmp_path / "out", "elsewhere")
+    assert elsewhere == [(MYTH, CITY), (CITY, CLUB), (CITY, OLD), (TOWN, CITY)]
+    assert lines(tmp_path / "out", "entities")[0]["kgkit"]["version"] == "whole, links elsewhere"
 
 
 def test_aliases_are_mentions_titles_and_redirects_counted_by_links(folder, tmp_path):
