@@ -3,8 +3,8 @@
 The first (approximate randomisation, Noreen 1989) lets the answers to an example change sides, those of all
 seeds together, and so speaks of these very models on other examples. The second, Student's paired t-test over
 the scores of the seeds, speaks of other trainings on these very examples. Neither replaces the other: of two
-equal methods whose seeds deviate by a point, the first has p < 0.05 in a quarter of the comparisons of three
-seeds over 3,000 texts.
+equal methods whose seeds deviate by a point, the first has p < 0.05 in a quarter of the comparisons or more,
+of three seeds over 3,000 texts.
 """
 
 from collections.abc import Callable
