@@ -1,10 +1,11 @@
 """From a published knowledge base and edits to its next build."""
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +22,10 @@ from kgkit.store.damage import report_damage
 
 __all__ = ["edit_kb"]
 
+log = logging.getLogger(__name__)
+
+_SHOWN: Final = 5  # absent aliases and facts that the warning lists
+
 
 def edit_kb(
     name: str,
@@ -33,8 +38,9 @@ def edit_kb(
     Entities keep their ids, and the id of a retired one is not dealt out again:
     vectors, indexes and models that were made before still fit, and propose no
     retired entity. `update` of `kgkit.embedding.embed` encodes the texts that
-    have changed. Edits that say nothing new leave the KB as it is. As with
-    `add_to_kb`, the base's files are compared with their checksums first; of the
+    have changed. Edits that say nothing new leave the KB as it is, so that they
+    may be repeated; aliases and facts that they withdraw and that are not there
+    are logged. As with `add_to_kb`, the base's files are compared with their checksums first; of the
     rows, those that change are read, and all aliases where an entity is retired.
 
     Args:
@@ -47,8 +53,8 @@ def edit_kb(
 
     Raises:
         NotThere: no such KB, or no such file.
-        SourceError: a line that cannot be followed: an unknown key or field, an alias or fact that is not
-            there, a contradiction; says in which line.
+        SourceError: a line that cannot be followed: an unknown key, field or relation, a contradiction;
+            says in which line.
         FormatMismatch: the KB is of format 2, and has to be built again.
         KBBusy: another process is building or removing this KB.
         DamagedKB: the KB's files are not as they were written.
@@ -63,6 +69,9 @@ def edit_kb(
         revision, old = Revision(base), base.manifest
         with report_damage(base.store.folder):
             info = read_edits(path, revision.take)
+        if absent := revision.absent:
+            shown = ", ".join(absent[:_SHOWN]) + (", …" if len(absent) > _SHOWN else "")
+            log.warning("withdrawn by %s, but not in %r: %s", path.name, name, shown)
         if not isinstance(edits, str | os.PathLike):
             info = msgspec.structs.replace(info, path="")
 

@@ -7,7 +7,9 @@ again. Of the other rows, only those that an edit touches are read and written.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
+from math import isclose
 from typing import Final
 
 import msgspec
@@ -27,20 +29,27 @@ from kgkit.types import NO_SENSE, Entity, Ids
 __all__ = ["Revision"]
 
 _BATCH: Final = 8192  # rows that are read at once
-_SHOWN: Final = 5  # aliases and objects that an error lists
-
 _Ends = dict[int, set[tuple[int, int]]]  # an entity -> (other end, code) of facts in its row
 
 
 class Revision:
     """Takes edits in, each compared with the KB, then writes what they change.
 
+    Edits may be repeated: what an edit withdraws and is not there, is withdrawn already.
+
     Args:
         base: KB that is edited; of a format that lists the surfaces of an entity.
+
+    Attributes:
+        absent: aliases and facts that edits withdraw and the KB does not have, as a message names them.
     """
 
     def __init__(self, base: KnowledgeBase) -> None:
         self.base, self._store = base, base.store
+        self.absent: list[str] = []
+        self._retire_lines: set[str] = set()  # keys of the lines that retire an entity
+        self._retired_senses: set[str] = set()  # keys that lines give as senses, retired earlier
+        self._other_keys: dict[int, str] = {}  # entity -> another key, by which a line names it
         self._facts = Facts(base.store, base.name)
         self._changed: dict[int, Entity] = {}
         self._retired: set[int] = set()
@@ -58,9 +67,13 @@ class Revision:
             aliases: surfaces that it gets or has; see `EntityEdit.all_aliases`.
 
         Raises:
-            ValueError: if the KB has no such entity, alias or fact.
+            ValueError: if the KB has never had such an entity or relation, or has retired the one to change.
         """
         assert edit.key is not None
+        if edit.retire:
+            self._retire_lines.add(edit.key)
+            if edit.key not in self.base and edit.key in self._retired_keys:
+                return
         entity = self._entity(edit.key)
         if edit.retire:
             self._retire(entity.id)
@@ -85,22 +98,54 @@ class Revision:
             raise ValueError(f"{key!r} is another key of {entity.key!r}: name the entity by its own")
         return entity
 
+    @cached_property
+    def _retired_keys(self) -> frozenset[str]:
+        """Keys of the entities that were retired before."""
+        return frozenset(entity.key for entity in self._store.entities(sorted(self._store.retired)))
+
+    def _named(self, key: str) -> int | None:
+        """Return the id of an entity that a line names beside its own; None if it was retired before.
+
+        Raises:
+            ValueError: if the KB has never had it.
+        """
+        try:
+            number = self.base.id(key)
+        except UnknownEntity as error:
+            if key in self._retired_keys:
+                return None
+            raise ValueError(str(error)) from None
+        if self.base.key(number) != key:
+            self._other_keys[number] = key
+        return number
+
     # -- aliases --------------------------------------------------------------
 
     def _take_aliases(self, entity: Entity, aliases: Sequence[EditedAlias], removed: Sequence[str]) -> None:
-        surfaces = dict.fromkeys(surface for surface, *_ in self._store.surfaces_of(entity.id))
+        surfaces = {
+            surface: (count, sense) for surface, _, count, sense in self._store.surfaces_of(entity.id)
+        }
+        senses: dict[str, int] = {}
+        changed: set[str] = set()  # folded surfaces
         for alias in aliases:
             if not (folded := fold(alias.text)):
                 raise ValueError(f"the alias {alias.text!r} has no character")
-            if alias.sense is not None and alias.sense not in self.base:
-                raise ValueError(f"the sense {alias.sense!r} of the alias {alias.text!r} is no entity")
-            if alias.text not in surfaces or alias.count is not None or alias.sense is not None:
+            sense = None
+            if alias.sense is not None:
+                if (sense := self._named(alias.sense)) is None:
+                    self._retired_senses.add(alias.sense)
+                    sense = NO_SENSE
+                if senses.setdefault(folded, sense) != sense:
+                    raise ValueError(f"the alias {alias.text!r} has two senses, in two spellings")
+            if (has := surfaces.get(alias.text)) is None or not _is_so(alias.count, sense, *has):
+                changed.add(folded)
+        for alias in aliases:
+            if (folded := fold(alias.text)) in changed:
                 self._set[folded][alias.text, entity.id] = alias
         for surface in removed:
             if surface not in surfaces:
-                alike = [other for other in surfaces if fold(other) == fold(surface)] or [*surfaces][:_SHOWN]
-                listed = f"it has {', '.join(map(repr, alike))}" if alike else "it has none at all"
-                raise ValueError(f"{entity.key!r} has no alias {surface!r}; {listed}")
+                self.absent.append(f"alias {surface!r} of {entity.key!r}")
+                continue
             self._withdrawn[fold(surface)].add((surface, entity.id))
 
     def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
@@ -146,7 +191,7 @@ class Revision:
         """Return what a surface can mean after the edits, each with its exact surface."""
         withdrawn, edited = self._withdrawn.get(folded, set()), self._set.get(folded, {})
         senses = {
-            entity: self.base.id(alias.sense)
+            entity: NO_SENSE if alias.sense in self._retired_senses else self.base.id(alias.sense)
             for (_, entity), alias in edited.items()
             if alias.sense is not None
         }
@@ -201,14 +246,13 @@ class Revision:
 
     def _withdraw_fact(self, entity: Entity, relation: str, other: str) -> None:
         try:
-            code, end = self._facts.code(relation), self.base.id(other)
-        except (UnknownName, UnknownEntity) as error:
+            code = self._facts.code(relation)
+        except UnknownName as error:
             raise ValueError(str(error)) from None
-        facts = [*pairs(self._facts.edges(entity.id, relation, "out"))]
-        if (end, code) not in facts:
-            objects = ", ".join(repr(self.base.key(number)) for number, _ in facts[:_SHOWN])
-            listed = f"the relation leads to {objects}" if objects else "it has none of that relation"
-            raise ValueError(f"{entity.key!r} has no fact {relation!r} {other!r}; {listed}")
+        end = self._named(other)
+        if end is None or (end, code) not in [*pairs(self._facts.edges(entity.id, relation, "out"))]:
+            self.absent.append(f"fact {relation!r} {other!r} of {entity.key!r}")
+            return
         self._remove_fact(entity.id, code, end)
 
     def _remove_fact(self, subject: int, code: int, other: int) -> None:
@@ -255,9 +299,14 @@ class Revision:
         """Write the rows that the edits change; return the base's manifest with the new counts.
 
         Raises:
-            SourceError: if no entity would be left.
+            SourceError: if no entity would be left, or the edits cannot be applied together.
         """
         manifest = self.base.manifest
+        if lost := sorted(self._retired_senses - self._retire_lines):
+            raise SourceError(f"the sense {lost[0]!r} of an alias is an entity that was retired")
+        if named := self._retired & self._other_keys.keys():
+            key, own = self._other_keys[min(named)], self.base.key(min(named))
+            raise SourceError(f"retires {own!r}, which it names {key!r} elsewhere: name it {own!r} there")
         if len(self._retired) == manifest.entities:
             raise SourceError(
                 f"retires all entities of {self.base.name!r}: `kgkit kb rm {self.base.name}` removes it"
@@ -323,6 +372,13 @@ class Revision:
         return row_changes.class_rows(
             self._store, changed=changed | {n: entity.pos for n, entity in self._changed.items()}
         )
+
+
+def _is_so(count: float | None, sense: int | None, old_count: float, old_sense: int) -> bool:
+    """Say whether an alias has a count and sense, where they are given; counts are kept as 32-bit floats."""
+    return (count is None or isclose(count, old_count, rel_tol=1e-5, abs_tol=1e-5)) and (
+        sense is None or sense == old_sense
+    )
 
 
 def _remaining(

@@ -1,6 +1,7 @@
 """Edits of a published KB: what they come to, that ids stay, and that nothing is lost when they fail."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,6 +150,39 @@ def test_edits_may_be_repeated_and_taken_in_another_order(home):
     assert len(again.manifest.edited) == 3 and again.build != once.build
     with opened(home) as kb:
         assert {each.surface: each.count for each in kb.surfaces_of("bath")}["Spa"] == 4
+
+
+EVERYTHING: list[dict[str, Any]] = [
+    {"key": "avon", "label": "Afon", "attributes": {"km": None, "depth": 3}, "remove_aliases": ["Avon"],
+     "remove_facts": [{"relation": "near", "object": "bath"},
+                      {"relation": "flows_into", "object": "severn"}]},
+    {"key": "wash", "remove_aliases": ["bath", "to wash away", "wash"], "pos": "n"},
+    {"key": "bath", "aliases": [{"text": "Spa", "count": 0.3, "sense": "severn"}], "types": []},
+    {"key": "severn", "retire": True},
+]  # fmt: skip
+
+
+def test_a_file_of_every_kind_of_edit_may_be_applied_again(home):
+    once = edit(home, *EVERYTHING)
+    again = edit(home, *EVERYTHING)
+    assert (again.build, again.manifest.edited) == (once.build, once.manifest.edited)
+
+
+@pytest.mark.parametrize(
+    ("withdrawn", "named"),
+    [
+        ({"remove_aliases": ["avon"]}, "'avon'"),
+        ({"remove_aliases": ["Nile"]}, "'Nile'"),
+        ({"remove_facts": [{"relation": "near", "object": "severn"}]}, "'severn'"),
+        ({"remove_facts": [{"relation": "receives", "object": "bath"}]}, "'bath'"),
+    ],
+)
+def test_what_is_not_there_is_withdrawn_already_and_named_in_a_warning(home, caplog, withdrawn, named):
+    first = Home.find(home).kb("rivers").published()
+    assert edit(home, {"key": "avon", **withdrawn}).build == first
+    assert named in caplog.text
+    edited = edit(home, {"key": "avon", "description": "a river", **withdrawn})
+    assert edited.build != first
 
 
 # -- retired entities -----------------------------------------------------------------

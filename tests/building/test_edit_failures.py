@@ -12,7 +12,7 @@ from kgkit.building.edit import edit_kb
 from kgkit.errors import DamagedKB, KBBusy, NotThere, SourceError, UsageError
 from kgkit.home import Home
 from kgkit.store import Staging, layout, verify
-from tests.edit_toys import build, edit, opened
+from tests.edit_toys import build, opened
 from tests.store.test_killed import die_at_every_step_of
 from tests.toys import run_python
 
@@ -39,18 +39,13 @@ PROBLEMS = {
     '{"key": "avon", "aliases": [" "]}': "the alias ' ' has no character",
     '{"key": "avon", "aliases": [{"text": "A", "count": -1}]}': "the count is -1: counts lie between 0 and",
     '{"key": "avon", "aliases": [{"text": "A", "sense": "no"}]}':
-        "the sense 'no' of the alias 'A' is no entity",
-    '{"key": "avon", "remove_aliases": ["avon"]}': "'avon' has no alias 'avon'; it has 'Avon'",
-    '{"key": "avon", "remove_aliases": ["Nile"]}': "'avon' has no alias 'Nile'; it has 'Avon', 'River Avon'",
-    '{"key": "avon", "remove_facts": [{"relation": "near", "object": "severn"}]}':
-        "'avon' has no fact 'near' 'severn'; the relation leads to 'bath'",
-    '{"key": "wash", "remove_facts": [{"relation": "near", "object": "avon"}]}':
-        "'wash' has no fact 'near' 'avon'; it has none of that relation",
+        "no entity 'no'",
     '{"key": "avon", "remove_facts": [{"relation": "nears", "object": "bath"}]}':
         "no relation in 'rivers' named 'nears'",
     '{"key": "avon", "remove_facts": [{"relation": "near", "object": "baht"}]}': "no entity 'baht'",
     '{"key": "avon", "remove_facts": [{"relation": "near"}]}': "missing required field `object`",
     '{"key": "avon", "attributes": {"n": 99999999999999999999}}': "a number is too large",
+    '{"key": "avon", "aliases": [{"text": "A", "sense": "bath"}, {"text": "a", "sense": "wash"}]}': "'a'",
     '{"kgkit": {"name": "late"}}': "'kgkit' belongs on the first line only",
     '{"key": "severn", "label": "again"}': "line 1 edits 'severn' as well: one line says all of an entity",
 }  # fmt: skip
@@ -80,10 +75,16 @@ def test_the_head_stands_alone(home):
         edit_kb("rivers", [{"kgkit": {"name": "x"}, "key": "avon"}], home=home)
 
 
-def test_an_entity_without_aliases_has_none_to_withdraw(home):
-    edit(home, {"key": "severn", "remove_aliases": ["Severn"]})
-    with pytest.raises(SourceError, match="'severn' has no alias 'Severn'; it has none at all"):
-        edit_kb("rivers", [{"key": "severn", "remove_aliases": ["Severn"]}], home=home)
+def test_a_sense_that_was_retired_earlier_is_none(retired):
+    with pytest.raises(SourceError, match="severn"):
+        edit_kb("rivers", [{"key": "avon", "aliases": [{"text": "A", "sense": "severn"}]}], home=retired)
+
+
+def test_an_entity_that_is_retired_is_not_named_by_another_key(home):
+    edits = [{"key": "avon", "remove_facts": [{"relation": "flows_into", "object": "hafren"}]},
+             {"key": "severn", "retire": True}]  # fmt: skip
+    with pytest.raises(SourceError, match="hafren"):
+        edit_kb("rivers", edits, home=home)
 
 
 @pytest.mark.parametrize(

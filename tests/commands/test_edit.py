@@ -39,6 +39,17 @@ def test_an_edit_that_says_nothing_new_is_said_to_change_nothing(tmp_path):
     assert done.out.endswith(": 4 entities (+0), 6 triples (+0), 6 aliases (+0)\n")
 
 
+def test_a_file_that_is_applied_again_changes_nothing(tmp_path):
+    edits = [{"key": "severn", "retire": True}, {"key": "avon", "remove_aliases": ["River Avon"]}]
+    first = edit(tmp_path, *edits)
+    published = Home.find(tmp_path).kb("rivers").published()
+    again = edit(tmp_path, *edits)
+    assert (first.code, again.code) == (0, 0)
+    assert Home.find(tmp_path).kb("rivers").published() == published
+    warning, said = again.err.splitlines()
+    assert "'River Avon'" in warning and "nothing was changed" in said
+
+
 def test_as_json_it_is_the_manifest_of_the_new_build(tmp_path):
     with opened(tmp_path) as kb:
         first = kb.build

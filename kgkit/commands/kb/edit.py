@@ -36,7 +36,11 @@ def edit(
     began = time.monotonic()
     where = Home.find(home)
     _, before = read_build(where, name, read_manifest)
-    with lost_builds_warned(where, [name], messages), removals_reported(where, [name], messages):
+    with (
+        lost_builds_warned(where, [name], messages),
+        removals_reported(where, [name], messages),
+        messages.progress(f"editing {name}"),
+    ):
         built = edit_kb(name, edits, home=where.path)
     if built.build == before.build:
         messages.write(f"{name} is as {edits} says already: nothing was changed")
