@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from kgkit.building import text_lines
+from kgkit.building import COMPRESSIONS, plain_name, text_lines
 from kgkit.errors import NotThere, SourceError
 
 TRIPLE: Final = ("subject", "attribute", "value")
@@ -32,8 +32,7 @@ LINES: Final = 1000
 _BLOCK: Final = 1 << 20
 _LONGEST: Final = 16 << 20  # bytes of a line that `text_lines` lets pass
 _BOM: Final = "\ufeff".encode()
-_COMPRESSED: Final = (".gz", ".bz2", ".xz")
-_ENDINGS: Final = tuple(f"{plain}{packed}" for plain in (".txt", ".spo") for packed in ("", *_COMPRESSED))
+_ENDINGS: Final = tuple(f"{plain}{packed}" for plain in (".txt", ".spo") for packed in ("", *COMPRESSIONS))
 _ARCHIVES: Final = {b"PK\x03\x04": "zip", b"Rar!": "rar", b"7z\xbc\xaf": "7z"}
 _ALL: Final = "all"
 
@@ -82,17 +81,10 @@ def dump_files(source: Path) -> list[DumpFile]:
         )
     plain: dict[str, Path] = {}
     for path in paths:
-        other = plain.setdefault(_unpack(path.name), path)
+        other = plain.setdefault(plain_name(path.name), path)
         if other is not path:
             raise SourceError(f"lies beside {other.name}, the same file: leave one of them there", path=path)
     return sorted(map(_recognise, paths), key=lambda file: file.fields != TRIPLE)
-
-
-def _unpack(name: str) -> str:
-    """Return *name* without what compression has put behind it."""
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    return name
 
 
 def _recognise(path: Path) -> DumpFile:
@@ -122,7 +114,7 @@ def _recognise(path: Path) -> DumpFile:
 def part_names(file: DumpFile) -> list[str]:
     """Return the names of the parts of *file*."""
     path = file.path
-    if path.suffix in _COMPRESSED:
+    if plain_name(path.name) != path.name:
         return [f"{path.name}@{_ALL}"]
     end = path.stat().st_size
     cuts = _cuts(path, end)

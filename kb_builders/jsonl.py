@@ -21,6 +21,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from kgkit.building import (
+    COMPRESSIONS,
     LINE_ERRORS,
     MAX_COUNT,
     Alias,
@@ -44,7 +45,7 @@ from kgkit.building import (
 from kgkit.errors import NotThere, SourceError
 
 FILES: Final = ("entities", "aliases", "triples", "redirects", "forms")
-SUFFIXES: Final = (".jsonl", ".jsonl.gz", ".jsonl.bz2", ".jsonl.xz")
+SUFFIXES: Final = tuple(f".jsonl{packed}" for packed in ("", *COMPRESSIONS))
 
 
 class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

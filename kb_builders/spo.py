@@ -14,14 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo, Triple, text_lines
+from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo, Triple, plain_name, text_lines
 from kgkit.errors import SourceError
 
 SUBJECT: Final = "subject"
 OBJECT: Final = "object"
 
 _FIELDS: Final = ("subject", "predicate", "object")
-_ENDINGS: Final = (".gz", ".bz2", ".xz", ".spo")
 
 
 class _Line(NamedTuple):
@@ -38,10 +37,7 @@ class SpoBuilder(Builder):
     def look(self, source: Path) -> Files:
         """Return the file, which has to be one of text; its name less its suffixes is the KB's."""
         next(text_lines(source))  # there, a file, and text
-        name = source.name
-        for ending in _ENDINGS:
-            name = name.removesuffix(ending)
-        return Files(SourceInfo(name=name), [source])
+        return Files(SourceInfo(name=plain_name(source.name).removesuffix(".spo")), [source])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield subjects with their aliases, then, in a second pass, objects and triples."""

@@ -21,6 +21,7 @@ from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.building.lines import check_regular_file, text_lines
 from kgkit.building.parquet import open_parquet, parquet_batches, parquet_cells
 from kgkit.building.tables import csv_rows, sniff_format
+from kgkit.files import COMPRESSIONS, plain_name
 from kgkit.network import check_online
 from kgkit.store.urls import check_url_pattern
 from kgkit.types import (
@@ -37,6 +38,7 @@ from kgkit.types import (
 )
 
 __all__ = [
+    "COMPRESSIONS",
     "LINE_ERRORS",
     "MAX_COUNT",
     "Alias",
@@ -69,6 +71,7 @@ __all__ = [
     "open_parquet",
     "parquet_batches",
     "parquet_cells",
+    "plain_name",
     "sniff_format",
     "text_lines",
 ]

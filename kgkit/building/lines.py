@@ -1,16 +1,13 @@
 """Text files, line by line, for builders: whatever is wrong with one is said with its line."""
 
-import bz2
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, Final
 
 from kgkit.errors import NotThere, SourceError
+from kgkit.files import decompression_errors, open_bytes
 
-__all__ = ["check_file", "check_regular_file", "checked_file", "open_bytes", "text_lines"]
+__all__ = ["check_file", "check_regular_file", "checked_file", "text_lines"]
 
 MAX_LINE: Final = 16 << 20
 """Bytes of a line: what is longer is no text file, and is not read to its end."""
@@ -62,7 +59,7 @@ def checked_file(path: Path) -> Path:
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield `(number, line)` of a UTF-8 file, numbers from 1, without line ends; empty lines are left out.
 
-    Files that end in `.gz`, `.bz2` or `.xz` are read through the compression.
+    Compressed files are read by their suffix (`kgkit.files`).
 
     Raises:
         NotThere: if there is no such file.
@@ -97,22 +94,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise SourceError("is empty: there is nothing to read", path=path, line=max(number, 1))
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, through the compression if it ends in `.gz`, `.bz2` or `.xz`."""
-    match path.suffix:
-        case ".gz":
-            return cast(BinaryIO, gzip.open(path))
-        case ".bz2":
-            return cast(BinaryIO, bz2.open(path))
-        case ".xz":
-            return cast(BinaryIO, lzma.open(path))
-    return path.open("rb")
-
-
 def _next(file: BinaryIO, path: Path, number: int) -> bytes:
     try:
         raw = file.readline(MAX_LINE + 1)
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+    except decompression_errors() as error:
         raise SourceError(f"cannot be read on: {error}", path=path, line=number) from error
     if len(raw) > MAX_LINE:
         raise SourceError(

@@ -40,7 +40,7 @@ class _Sort(Enum):
 def priors_of(path: Path) -> Iterator[Aliases | Step]:
     """Yield the counts in a `p_e_m` table, some thousand at a time; keys are titles, with spaces.
 
-    Files that end in `.gz`, `.bz2` or `.xz` are read through the compression.
+    Compressed files are read by their suffix.
 
     Raises:
         NotThere: if there is no such file.

@@ -1,15 +1,14 @@
 """CSV and TSV with quoted fields, which may hold line ends, read by their line numbers."""
 
 import csv
-import lzma
-import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from kgkit.building.lines import checked_file, open_bytes
+from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
+from kgkit.files import decompression_errors, open_bytes
 
 __all__ = ["TableFormat", "csv_rows", "csv_rows_of", "format_of_line", "sniff_format"]
 
@@ -151,7 +150,7 @@ def _lines(file: BinaryIO, path: Path | None) -> Iterator[str]:
     while True:
         try:
             line = file.readline(_MAX_FIELD + 1)
-        except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        except decompression_errors() as error:
             raise SourceError(f"cannot be read on: {error}", path=path, line=number + 1) from None
         if not line:
             return

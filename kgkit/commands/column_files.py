@@ -20,6 +20,7 @@ from kgkit.commands.output import open_output, write_bytes
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import written
 from kgkit.exchange.tables import csv_cell, csv_line, rounded_cell
+from kgkit.files import compression_of, plain_name
 
 __all__ = ["ColumnFile", "check_format", "open_columns"]
 
@@ -31,7 +32,6 @@ WriteRows = Callable[[Any, Cells], None]
 
 _JSON_LINES: Final = (".jsonl", ".ndjson")
 _PARQUET: Final = (".parquet", ".pq")
-_COMPRESSED: Final = (".gz", ".bz2", ".xz")
 _BATCH: Final = 1_000
 
 
@@ -88,9 +88,11 @@ def check_format(output: Path, table: ColumnFile) -> None:
     """Make sure that the name of an output file says the format of the table.
 
     Raises:
-        UsageError: if it says another one.
+        UsageError: if it says another one, or compressed Parquet.
     """
     kind = _kind_of(output)
+    if kind is _Parquet and compression_of(output):
+        raise UsageError(f"{output}: Parquet is compressed within; name the file {plain_name(output.name)}")
     if kind is not type(table):
         raise UsageError(
             f"{output} would be {kind.format}, and {table.path} is {table.format}: a table is written in the "
@@ -99,8 +101,7 @@ def check_format(output: Path, table: ColumnFile) -> None:
 
 
 def _kind_of(path: Path) -> type[ColumnFile]:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in _COMPRESSED]
-    suffix = suffixes[-1] if suffixes else ""
+    suffix = Path(plain_name(path.name)).suffix.lower()
     return _JSONLines if suffix in _JSON_LINES else _Parquet if suffix in _PARQUET else _Delimited
 
 
@@ -245,13 +246,5 @@ def _text_output(output: Path | None) -> Iterator[Callable[[bytes], None]]:
     with ExitStack() as stack:
         if output is None:
             yield write_bytes
-        elif output.suffix.lower() in _COMPRESSED:
-            stream = stack.enter_context(written(output))
-
-            def write(content: bytes) -> None:
-                """Write to the compressed file."""
-                stream.write(content)
-
-            yield write
         else:
             yield stack.enter_context(open_output(output))

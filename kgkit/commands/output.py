@@ -278,11 +278,11 @@ def size(value: int) -> str:
 
 
 @contextmanager
-def open_output(path: Path) -> Iterator[Write]:
+def open_output(path: Path, *, packed: bool = False) -> Iterator[Write]:
     """Give what writes to *path*, a file that appears whole or not at all; as `kgkit.evaluation.files`."""
     from kgkit.evaluation.files import open_output as open_file  # here: it loads NumPy and what reads files
 
-    with open_file(path) as write:
+    with open_file(path, packed=packed) as write:
         yield write
 
 

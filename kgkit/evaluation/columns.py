@@ -4,7 +4,7 @@
     1 <TAB> 番茄是水果吗？ <TAB> 番茄是一种蔬菜。 <TAB> 1
 
 Columns come in any order, and those that are not needed are not read. In the first line neither case nor
-white space around a name counts. Fields are not quoted. A file may be compressed (`.xz`, `.bz2`, `.gz`).
+white space around a name counts. Fields are not quoted. A file may be compressed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,7 +6,7 @@
     redirects     one JSON object: title -> title of the same page
     predictions   doc_id <TAB> start <TAB> end <TAB> entity: code points of the text; no entity for NIL
 
-Any of them may be compressed (`.xz`, `.bz2`, `.gz`). Other keys of the data are ignored. An entity is a
+Any of them may be compressed. Other keys of the data are ignored. An entity is a
 title, null where nothing in the knowledge base is meant: such a mention, and what a linker takes for one,
 is called NIL. Titles are compared as Wikipedia does: an underscore is a space.
 """

@@ -9,7 +9,7 @@ character tells which it is:
                     right_context_token (a list), y_str (a list of types)
     Zhang et al.    one JSON list: sent, start, end (code points, end exclusive), labels (a list of types)
 
-Other keys are ignored. Either may be compressed (`.xz`, `.bz2`, `.gz`).
+Other keys are ignored. Either may be compressed (`.xz`, `.bz2`, `.gz`, `.zst`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ by the rank that it gives to each. The facts and templates read here are those o
 A relation of Google-RE is read as the last part of its name, `place_of_birth`, and needs no template of the
 user's: `GOOGLE_RE` has those of LAMA. The relation of a sentence of SQuAD is its `sub_label` ("Squad" in the
 file of LAMA), or `SQUAD` where it has none. Other keys are ignored. A file may be compressed (`.xz`, `.bz2`,
-`.gz`).
+`.gz`, `.zst`).
 """
 
 import re

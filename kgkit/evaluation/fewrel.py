@@ -7,7 +7,7 @@ State-of-the-Art Evaluation". A file is one JSON object, with the instances of e
                "h": ["blue wonder", "Q462297", [[1]]], "t": ["elbe", "Q1644", [[3, 4]]]}, …], "P364": …}
 
 A name has the entity's key in Wikidata, and the tokens, from 0, of each place where it stands; the first
-one is marked. There is no relation that says that none holds. Files may be compressed (`.xz`, `.bz2`, `.gz`).
+one is marked. There is no relation that says that none holds. Files may be compressed.
 """
 
 import re

@@ -3,51 +3,25 @@
 And checks of which files are named.
 """
 
-import bz2
 import codecs
-import gzip
-import lzma
 import os
 import secrets
 import stat
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal
 
-from kgkit.errors import KgkitError, NotThere, SourceError, UsageError
-
-
-def open_zstd(file: Any, mode: str) -> Any:
-    """Open a file that is compressed by Zstandard, by the library of Python 3.14, or its backport.
-
-    Args:
-        file: path, or a binary stream.
-        mode: mode, as `gzip.open` takes it.
-
-    Raises:
-        UsageError: if neither library is there.
-    """
-    for name in ("compression.zstd", "backports.zstd"):
-        with suppress(ModuleNotFoundError):
-            return import_module(name).open(file, mode)
-    raise UsageError(
-        f"{getattr(file, 'name', file)}: Python reads and writes .zst from 3.14 on; before, "
-        "`pip install backports.zstd` lets it"
-    )
-
-
-COMPRESSIONS: Final[dict[str, Callable[..., Any]]] = {
-    ".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open, ".zst": open_zstd,
-}  # fmt: skip
-"""What opens a compressed file, by its suffix."""
-
-_DAMAGE: Final = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""What the disk and the decompressors say of a file that cannot be read, but for Zstandard's."""
-
+from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.files import (
+    COMPRESSIONS,
+    check_compression,
+    compressing,
+    compression_of,
+    decompression_errors,
+    open_bytes,
+)
 
 MAX_LINE: Final = 256 << 20
 """Bytes of a line: what is longer, as a few compressed megabytes may be, is not read to its end."""
@@ -62,16 +36,12 @@ _CHUNK: Final = 1 << 20
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Open *path* for reading, decompressed; what the disk or the decompressor says becomes our error."""
     try:
-        with COMPRESSIONS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        with open_bytes(path) as stream:
             yield stream
     except FileNotFoundError:
         raise NotThere(f"no file {path}") from None
-    except KgkitError:
-        raise
-    except Exception as error:
-        if isinstance(error, _DAMAGE) or type(error).__name__ == "ZstdError":
-            raise SourceError(f"cannot be read: {error}", path=path) from error
-        raise
+    except decompression_errors() as error:
+        raise SourceError(f"cannot be read: {error}", path=path) from error
 
 
 @contextmanager
@@ -94,7 +64,7 @@ def written(path: Path) -> Iterator[BinaryIO]:
     if replaces:
         create_temporary(temporary, target)
     try:
-        with COMPRESSIONS.get(path.suffix.lower(), open)(temporary, "wb") as stream:
+        with COMPRESSIONS.get(compression_of(path), open)(temporary, "wb") as stream:
             yield stream
         if replaces:
             replace_file(temporary, target)
@@ -108,15 +78,20 @@ def written(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_output(path: Path) -> Iterator[Callable[[bytes], None]]:
+def open_output(path: Path, *, packed: bool = False) -> Iterator[Callable[[bytes], None]]:
     """Give what writes to *path*, so that the file appears whole or not at all.
 
-    It is written to a temporary file in the same folder, then renamed; an earlier file of that name
-    stays until then, and its mode and owner for good. Only a pipe or a device is written to as it is.
+    Its suffix may ask for compression. It is written to a temporary file in the same folder, then renamed;
+    an earlier file of that name stays until then, and its mode and owner for good. Only a pipe or a device
+    is written to as it is.
+
+    Args:
+        path: file to write.
+        packed: whether the bytes are compressed already, as the name says.
 
     Raises:
         NotThere: if there is no folder to put it in.
-        UsageError: if it is a folder.
+        UsageError: if it is a folder, or its compression cannot be written.
         OSError: if the disk refuses; says which file.
     """
     check_output_path(path)
@@ -134,7 +109,8 @@ def open_output(path: Path) -> Iterator[Callable[[bytes], None]]:
 
     try:
         try:
-            yield write
+            with compressing("" if packed else compression_of(path), write) as compress:
+                yield compress
             with name_path(path):
                 stream.flush()
                 if replaces:
@@ -168,7 +144,8 @@ def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
 
     Raises:
         NotThere: if there is no folder to put it in.
-        UsageError: if it is a folder, one of the files that are read, or `-`, which is standard output.
+        UsageError: if it is a folder, one of the files that are read, or `-`, which is standard output, or if
+            its name asks for a compression that kgkit does not write.
     """
     if path == Path("-"):
         raise UsageError("- is standard output, and this goes to a file: name one")
@@ -176,6 +153,7 @@ def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
         raise UsageError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
         raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+    check_compression(path)
     if path.resolve() in {other.resolve() for other in read}:
         raise UsageError(f"{path} is one of the files to read; write to another file")
 

@@ -8,7 +8,7 @@ its tag in the last column; a blank line ends a sentence, a line with -DOCSTART-
     EU NNP I-NP I-ORG
     rejects VBZ I-VP O
 
-It may be compressed (`.xz`, `.bz2`, `.gz`), and its first -DOCSTART- may be missing. Tags are read as the
+It may be compressed, and its first -DOCSTART- may be missing. Tags are read as the
 task's own scorer, conlleval, reads them: a name begins at B-TYPE, and at I-TYPE where the token before is
 outside or of another type. So files in IOB1 (B- only between two names) and in IOB2 (B- at each beginning)
 are both read as they are meant. A name is right if its span and its type are; precision, recall and F1 are

@@ -9,7 +9,7 @@ predicted. docs/tasks.md lists the names of fields for each task. In files:
 
 Fields are not quoted: a quotation mark is a character like any other, as in the files of GLUE (Wang et al.
 2019, "GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language Understanding"). A file may be
-compressed (`.xz`, `.bz2`, `.gz`). Fields that no task asks for are kept beside the example.
+compressed (`.xz`, `.bz2`, `.gz`, `.zst`). Fields that no task asks for are kept beside the example.
 """
 
 import math

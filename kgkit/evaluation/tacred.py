@@ -8,7 +8,7 @@ list:
       "subj_type": "PERSON", "obj_type": "TITLE", …}, …]
 
 Places count tokens from 0, and the end is part of the name. Of 42 labels one, `no_relation`, says that none
-of the other 41 holds. A file may be compressed (`.xz`, `.bz2`, `.gz`).
+of the other 41 holds. A file may be compressed (`.xz`, `.bz2`, `.gz`, `.zst`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -7,7 +7,7 @@ A line is an id and an answer; of several data sets the name of the set stands f
 
 An answer is a label; types with commas between; tags with spaces between; a number; the index of a choice,
 from 0; of `ranking` the probability that a text answers the question. A file may be compressed (`.xz`,
-`.bz2`, `.gz`).
+`.bz2`, `.gz`, `.zst`).
 """
 
 import math

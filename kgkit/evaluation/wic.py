@@ -8,7 +8,7 @@ first character tells which it is:
     JSON lines    {"label": 1, "text": "Word: go. Sentence 1: … Sentence 2: …"}
                   with a label of 0 or 1, or none
 
-Either may be compressed (`.xz`, `.bz2`, `.gz`). No pair has an id: those that are given here count the pairs
+Either may be compressed. No pair has an id: those that are given here count the pairs
 of one file from 1. The indices of the release, the places of the word among the tokens, are not kept, as the
 JSON lines have none.
 """

@@ -7,7 +7,7 @@ Unified Evaluation Framework and Empirical Comparison". A data set is two files:
                      <instance id lemma pos> with one; pos is NOUN, VERB, ADJ or ADV
     X.gold.key.txt   one instance a line: its id, then the sense keys that count as right
 
-Either may be compressed (`.xz`, `.bz2`, `.gz`). A system's answers are a file like the gold one. WordNet
+Either may be compressed. A system's answers are a file like the gold one. WordNet
 writes some adjectives with a syntactic marker, as in `lone%5:00:00:single(a):00`; the gold files leave it
 out, and keys are read, written and compared without it.
 """

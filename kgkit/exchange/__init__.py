@@ -18,6 +18,7 @@ from kgkit.exchange.property_graph import PropertyGraph
 from kgkit.exchange.rdf_write import NTriples, Turtle
 from kgkit.exchange.three_columns import ThreeColumns
 from kgkit.exchange.wn_lmf_write import WNLMF
+from kgkit.files import plain_name
 
 __all__ = ["FORMATS", "Format", "builder_by_name", "find_format", "guess_format"]
 
@@ -38,8 +39,6 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 TABLES: Final = (".csv", ".parquet")
 """Suffixes of tables, which the builder `table` reads; no format writes them."""
-
-_COMPRESSED: Final = (".gz", ".bz2", ".xz")
 
 
 def find_format(name: str) -> Format:
@@ -75,9 +74,7 @@ def guess_format(path: Path) -> Format:
     """
     if path.is_dir():
         return FORMATS["jsonl" if any(path.glob("entities.jsonl*")) else "neo4j"]
-    name = path.name.lower()
-    for suffix in _COMPRESSED:
-        name = name.removesuffix(suffix)
+    name = plain_name(path.name.lower())
     matches = [
         (len(suffix), candidate.name)
         for candidate in FORMATS.values()
@@ -95,5 +92,4 @@ def guess_format(path: Path) -> Format:
 
 def _is_table(path: Path) -> bool:
     """Say whether a file has the name of a table."""
-    name = path.name.lower()
-    return any(name.endswith((suffix, *(f"{suffix}{end}" for end in _COMPRESSED))) for suffix in TABLES)
+    return plain_name(path.name.lower()).endswith(TABLES)

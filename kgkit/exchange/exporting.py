@@ -30,7 +30,7 @@ def export_kb(
 
     Args:
         kb: open knowledge base.
-        path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `neo4j`.
+        path: file to write, which may be compressed by its suffix; a new folder for `neo4j`.
         format: `graphml`, `jsonl`, `kgtk`, `neo4j`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
             name of the file says.
         progress: callback that is told how many bytes have been written.
@@ -57,7 +57,7 @@ def export_kb(
         _write_folder(files, target, progress)
     else:
         with open_output(target) as write:
-            for content in _compress(_report_bytes(files[""], progress), target.suffix):
+            for content in _report_bytes(files[""], progress):
                 write(content)
     return losses_of(file_format, kb)
 
@@ -149,30 +149,6 @@ def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, progress: Pr
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _compress(contents: Iterator[bytes], suffix: str) -> Iterator[bytes]:
-    """Yield *contents* compressed as the name of their file says."""
-    packer: Any
-    match suffix:
-        case ".gz":
-            import zlib
-
-            packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
-        case ".bz2":
-            import bz2
-
-            packer = bz2.BZ2Compressor()
-        case ".xz":
-            import lzma
-
-            packer = lzma.LZMACompressor()
-        case _:
-            yield from contents
-            return
-    for content in contents:
-        yield packer.compress(content)
-    yield packer.flush()
 
 
 def _report_bytes(contents: Iterator[bytes], progress: Progress | None) -> Iterator[bytes]:

@@ -15,7 +15,6 @@ an edge's relation is its data called `relation`, `label`, `type`, `predicate` o
 `interaction`, else `linked_to`.
 """
 
-import lzma
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -35,11 +34,12 @@ from kgkit.building.attributes import (
     decoded_object,
 )
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import checked_file, open_bytes
+from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, entity_of, files_of, head_of
 from kgkit.exchange.json_lines import closing_lines
 from kgkit.exchange.xml_text import escape_text, unescape_text
+from kgkit.files import decompression_errors, open_bytes
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["GraphML", "GraphMLBuilder"]
@@ -176,7 +176,7 @@ def _elements(source: Path) -> Iterator[ET.Element]:
         if message in _ENCODING_ERRORS:
             raise _undecodable(source) from None
         raise SourceError(f"not well-formed XML: {message}", path=source, line=line) from None
-    except (EOFError, lzma.LZMAError) as error:
+    except decompression_errors() as error:
         raise SourceError(f"cannot be read on: {error}", path=source) from None
     except (LookupError, ValueError):  # of Python's codecs, which expat asks
         raise _undecodable(source) from None

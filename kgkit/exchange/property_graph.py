@@ -34,6 +34,7 @@ from kgkit.building.tables import csv_rows
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.contract import Format, entity_of, files_of, head_of
 from kgkit.exchange.tables import csv_chunks
+from kgkit.files import COMPRESSIONS
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
@@ -61,7 +62,7 @@ _TYPED: Final = re.compile(
     r"|datetime|duration)(?:\[\])?)"
 )
 _TABLES: Final = {"means": _MEANS, "redirects": _REDIRECTS, "forms": _FORMS}
-_SUFFIXES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_SUFFIXES: Final = tuple(f"{plain}{packed}" for packed in ("", *COMPRESSIONS) for plain in (".csv", ".tsv"))
 _EDGES: Final = ("relationships", "edges", "rels")
 
 

@@ -9,7 +9,6 @@ attributes under their whole predicate, other IRIs make triples. An IRI
 without a label goes by its last part.
 """
 
-import lzma
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,11 +16,12 @@ from typing import Any, ClassVar, Final
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files
-from kgkit.building.lines import checked_file, open_bytes
+from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
+from kgkit.files import decompression_errors, open_bytes
 from kgkit.lazy import import_extra
 from kgkit.turtle import Syntax, parse_graph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
@@ -74,7 +74,7 @@ class _RDFBuilder(Builder):
                             text=str(quad),
                         )
                     yield quad
-            except (EOFError, lzma.LZMAError) as error:
+            except decompression_errors() as error:
                 raise SourceError(f"cannot be read on: {error}", path=source) from None
 
 

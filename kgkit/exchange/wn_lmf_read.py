@@ -20,16 +20,16 @@ from typing import Any, Final
 
 from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import Builder, Files, SourceInfo
-from kgkit.building.lines import checked_file, open_bytes
+from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.xml_text import unescape_text
+from kgkit.files import compression_of, decompression_errors, open_bytes
 from kgkit.types import Alias, Entity, Form, Record, Triple
 
 __all__ = ["WNLMFBuilder"]
 
 _AT_LINE: Final = re.compile(r" at line (\d+)")
-_COMPRESSED: Final = (".gz", ".bz2", ".xz")
 _MAX_DIGITS: Final = 18  # of a verb frame's number: Python makes none of thousands
 
 Element = Mapping[str, Any]
@@ -79,7 +79,7 @@ class WNLMFBuilder(Builder):
 @contextmanager
 def _plain(source: Path) -> Iterator[Path]:
     """Give *source* as a file that is not compressed."""
-    if source.suffix not in _COMPRESSED:
+    if not compression_of(source):
         yield source
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,7 @@ def _plain(source: Path) -> Iterator[Path]:
         try:
             with open_bytes(source) as packed, path.open("wb") as file:
                 shutil.copyfileobj(packed, file)
-        except EOFError as error:
+        except decompression_errors() as error:
             raise SourceError(f"cannot be read on: {error}", path=source) from None
         yield path
 

@@ -452,7 +452,7 @@ class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
         """Write the KB in the format of another program, as `kgkit.exchange.exporting.export_kb` does.
 
         Args:
-            path: file to write, compressed where it ends in `.gz`, `.bz2` or `.xz`; a new folder for `neo4j`.
+            path: file to write, which may be compressed by its suffix; a new folder for `neo4j`.
             format: `graphml`, `jsonl`, `kgtk`, `neo4j`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
                 name of the file says.
             progress: callback that is told how many bytes have been written.

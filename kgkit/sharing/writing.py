@@ -10,6 +10,7 @@ from typing import IO, Final, NamedTuple
 import msgspec
 
 from kgkit.errors import DamagedPack, UsageError
+from kgkit.files import check_compression, compression_of
 from kgkit.home import Home
 from kgkit.models.publishing import kgkit_version
 from kgkit.sharing.card import pack_card
@@ -72,7 +73,8 @@ def pack(
         progress: callback that is told how many bytes have been written.
 
     Raises:
-        UsageError: if a name is ambiguous, or two builds of one knowledge base would be packed.
+        UsageError: if a name is ambiguous, two builds of one knowledge base would be packed, or the name of
+            the file asks for another compression.
         NotThere: if something is not there.
         StaleModel, StaleVectors: if a build that something needs is gone.
         StoreError: if something on disk is damaged.
@@ -85,6 +87,11 @@ def pack(
     target = Path(output)
     if target.is_dir():
         raise UsageError(f"{target} is a folder: name a file")
+    check_compression(target)
+    if compression_of(target) not in ("", ".gz"):
+        raise UsageError(
+            f"{target}: a pack is a tar archive, as it is or compressed by gzip: name it .tar.gz"
+        )
     chosen = select([names] if isinstance(names, str) else [*names], Home.find(home), alone=alone)
     items = tuple(content.item for content in chosen.contents)
     card = pack_card(chosen, licence=licence, file=target.name).encode()

@@ -23,8 +23,8 @@ from kgkit.commands.corpora.job import CorpusJob
 from kgkit.commands.corpora.journal import RunCounts, SkippedRecord, open_journal
 from kgkit.commands.documents import parse_entry, read_documents
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation import files as evaluation_files
-from kgkit.evaluation.files import open_zstd, opened
+from kgkit.evaluation.files import opened
+from kgkit.files import open_zstd
 from tests.cli_helpers import COMMAND, build_mini, process, run
 from tests.toys import child_env
 
@@ -75,14 +75,14 @@ def test_zstandard_is_read_where_its_library_is_and_else_an_error_names_it(tmp_p
             return SimpleNamespace(open=lambda file, mode: file.open(mode))
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(evaluation_files, "import_module", import_module)
+    monkeypatch.setattr("kgkit.files.import_module", import_module)
     path.touch()
     assert texts(path) == [] and modules == ["compression.zstd", "backports.zstd"]
 
     def missing(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(evaluation_files, "import_module", missing)
+    monkeypatch.setattr("kgkit.files.import_module", missing)
     with pytest.raises(UsageError, match=r"a\.jsonl\.zst: .*pip install backports.zstd"):
         texts(path)
     with pytest.raises(UsageError, match=r"x\.zst"):

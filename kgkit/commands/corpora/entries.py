@@ -23,7 +23,8 @@ import msgspec
 
 from kgkit.building.parquet import UnreadableCell, readable_cells
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
-from kgkit.evaluation.files import COMPRESSIONS, opened
+from kgkit.evaluation.files import opened
+from kgkit.files import COMPRESSIONS, plain_name
 
 if TYPE_CHECKING:
     from kgkit.building.tables import TableFormat
@@ -65,9 +66,9 @@ class SourceEntry(NamedTuple):
 
 def input_format_of(path: Path) -> InputFormat | None:
     """Return what a file is by its name, but for the suffix of a compression; None if no suffix says it."""
-    name = path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
+    name = Path(plain_name(path.name))
     form = _FORMATS.get(name.suffix.lower())
-    return None if form == "parquet" and name is not path else form
+    return None if form == "parquet" and name.name != path.name else form
 
 
 def find_files(

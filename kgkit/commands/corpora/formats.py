@@ -5,7 +5,6 @@ process, and put together by their order: lines, a member of a compressed file, 
 the end of a run makes Parquet. The same chunks give the same bytes.
 """
 
-import gzip
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ import msgspec
 from kgkit.commands.output import Write
 from kgkit.commands.pieces import json_line
 from kgkit.errors import MissingExtra, UsageError
-from kgkit.evaluation.files import COMPRESSIONS
+from kgkit.files import compressing, compression_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,7 +26,6 @@ WriteRecord = Callable[[Mapping[str, Any]], None]
 ResultColumn = Literal["links", "mentions"]
 
 _ROWS: Final = 4096  # of a row group of Parquet, at least
-_GZIP_LEVEL: Final = 6
 
 
 class ResultFormat(Protocol):
@@ -64,7 +62,7 @@ class LineResults:
     @contextmanager
     def writing(self, write: Write) -> Iterator[WriteRecord]:
         """Give what writes the answers of a chunk; a compressed one is a member of the file."""
-        with _compressing(self._suffix, write) as compress:
+        with compressing(self._suffix, write) as compress:
 
             def write_record(record: Mapping[str, Any]) -> None:
                 for piece in json_line(record):
@@ -136,51 +134,14 @@ def result_format(output: Path | None, column: ResultColumn) -> ResultFormat:
         MissingExtra: for Parquet, if pyarrow is not installed.
         UsageError: for a compression without its library, and Parquet that is compressed by a suffix.
     """
-    suffix = "" if output is None else output.suffix.lower()
-    if suffix == ".parquet":
+    if output is not None and output.suffix.lower() == ".parquet":
         return ParquetResults(column)
-    if output is None or suffix not in COMPRESSIONS:
+    if output is None or not (suffix := compression_of(output)):
         return LineResults()
     if output.with_suffix("").suffix.lower() == ".parquet":
         raise UsageError(f"{output}: Parquet is compressed within; name the file {output.with_suffix('')}")
-    with _compressing(suffix, lambda content: None):
+    with compressing(suffix, lambda content: None):
         return LineResults(suffix)
-
-
-@contextmanager
-def _compressing(suffix: str, write: Write) -> Iterator[Write]:
-    """Give what writes a member of a file with this suffix: the same bytes for the same content."""
-    if not suffix:
-        yield write
-        return
-    sink: Any = _Sink(write)
-    opener = _open_gzip if suffix == ".gz" else COMPRESSIONS[suffix]
-    with opener(sink, "wb") as stream:
-
-        def compress(content: bytes) -> None:
-            """Write the next bytes of the member."""
-            stream.write(content)
-
-        yield compress
-
-
-def _open_gzip(sink: Any, mode: str) -> gzip.GzipFile:
-    """Open a member of gzip without a time in it."""
-    return gzip.GzipFile("", mode, _GZIP_LEVEL, sink, mtime=0)
-
-
-class _Sink:
-    """A file that hands on what is written."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-
-    def write(self, content: bytes) -> int:
-        self._write(bytes(content))
-        return len(content)
-
-    def flush(self) -> None:
-        """Do nothing: everything is handed on at once."""
 
 
 def _schema(column: ResultColumn) -> "pyarrow.Schema":

@@ -257,7 +257,7 @@ def _open_answers(
         return journal
     if job.output is not None:
         _check_streams(job.output, form)
-        write = stack.enter_context(open_output(job.output))
+        write = stack.enter_context(open_output(job.output, packed=True))
     return _Stream(write or _drop, messages)
 
 

@@ -7,13 +7,12 @@ from typing import Final
 
 from kgkit.commands.output import Column, check_files, check_output_path, on_terminal, write_table
 from kgkit.errors import UsageError
+from kgkit.files import COMPRESSIONS
 
 _log = logging.getLogger(__name__)
 
 TOGETHER: Final = "together"
 """What all data sets are called."""
-
-_COMPRESSED: Final = (".xz", ".bz2", ".gz")
 
 
 def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
@@ -49,7 +48,7 @@ def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
     """Return the names of data sets: their files', without suffixes; of equal ones the whole paths."""
     names = []
     for path in data:
-        while path.suffix.lower() in (*_COMPRESSED, *suffixes):
+        while path.suffix.lower() in (*COMPRESSIONS, *suffixes):
             path = path.with_suffix("")
         names.append(path.name)
     all_names = [*names, TOGETHER]

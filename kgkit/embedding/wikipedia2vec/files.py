@@ -6,7 +6,7 @@
               NAME and a space, D float32      little-endian, then perhaps a line end
     model     what wikipedia2vec pickles     read by the package itself, where that is allowed
 
-Any of the first two may be compressed (.gz, .bz2, .xz). In all of them an entity is a name with a mark, in
+Any of the first two may be compressed. In all of them an entity is a name with a mark, in
 Wikipedia2Vec's `ENTITY/` before the title. Files are read once, from front to end, a batch at a time.
 
     n   rows of a batch
@@ -23,6 +23,7 @@ from typing import IO, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
+from kgkit.files import decompression_errors, open_zstd
 from kgkit.types import Matrix, Progress
 
 Form = Literal["auto", "text", "binary", "model"]
@@ -37,7 +38,7 @@ _MODEL_BATCH = 8192  # rows
 _LARGEST = float(np.finfo(np.float32).max)
 _HEADER = re.compile(rb"(\d+)[ \t](\d+)\s*")
 _NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma", b"\x28\xb5\x2f\xfd": "zstd"}
 _PICKLES: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"\x78\x9c")
 
 
@@ -120,8 +121,7 @@ def _open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
     """
     from bz2 import BZ2File
     from gzip import GzipFile
-    from lzma import LZMAError, LZMAFile
-    from zlib import error as ZlibError  # noqa: N812
+    from lzma import LZMAFile
 
     with path.open("rb") as raw:
         start = raw.read(6)
@@ -135,16 +135,17 @@ def _open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
                 file = BZ2File(raw)
             case "lzma":
                 file = LZMAFile(raw)  # noqa: SIM115
+            case "zstd":
+                file = open_zstd(raw)
             case _:
                 file = raw
         try:
             yield file, raw.tell
-        except (EOFError, LZMAError, ZlibError) as error:
+        except decompression_errors() as error:
+            # bz2 and gzip say as an OSError without a number that data are damaged.
+            if isinstance(error, OSError) and not (kind and error.errno is None):
+                raise
             raise SourceError(f"the compressed file cannot be read: {error}", path=path) from error
-        except OSError as error:
-            if kind and error.errno is None:  # so bz2 and gzip say that data are damaged
-                raise SourceError(f"the compressed file cannot be read: {error}", path=path) from error
-            raise
 
 
 # -- text -------------------------------------------------------------------
