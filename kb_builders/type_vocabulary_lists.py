@@ -14,6 +14,7 @@ reads these words in small letters, as it reads texts.
 
 import re
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ from kgkit.building import text_lines
 
 FUNCTION_WORDS: Final = frozenset("a all an and for in of or the to with".split())
 
-_COMMA: Final = re.compile(r",(?![^()]*\))")  # not one in brackets
+_MARK: Final = re.compile(r"[,()]")
 _QUOTED: Final = re.compile(r"""(?:'(.*)'|"(.*)"|‘(.*)’|“(.*)”)\Z""")
 _REMARK: Final = re.compile(r"\(([^()]*)\)")
 _AROUND: Final = ".,;:!?()[]\"'"
@@ -53,7 +54,7 @@ def read(path: Path) -> Listed:
     for _, line in text_lines(path):
         entries += sum(1 for piece in line.split(",") if piece.strip())
         cleaned["white space around a line"] += line != line.strip()
-        for piece in _COMMA.split(line):
+        for piece in _split(line):
             entry = _clean(piece.strip(), cleaned)
             if entry is None:
                 continue
@@ -74,6 +75,17 @@ def read(path: Path) -> Listed:
         "cleaned": {what: count for what, count in sorted(cleaned.items()) if count},
     }
     return Listed({surface: float(count) for surface, count in counts.items()}, attributes)
+
+
+def _split(line: str) -> list[str]:
+    """Return the pieces of a line between its commas, but for those in brackets."""
+    cuts, following = [len(line)], ""
+    for mark in reversed([*_MARK.finditer(line)]):
+        if mark[0] != ",":
+            following = mark[0]
+        elif following != ")":
+            cuts.append(mark.start())
+    return [line[start + 1 : end] for start, end in pairwise([*cuts, -1][::-1])]
 
 
 def _clean(text: str, cleaned: Counter[str]) -> tuple[str, str] | None:

@@ -23,7 +23,7 @@ _BREAK: Final = re.compile(r"<(?:br|p|/?div|/?center|/?blockquote)\b[^<>]*>", re
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _HEADING: Final = re.compile(r"^=[^\n]*=[ \t]*$|^----[^\n]*$", re.MULTILINE)
 _QUOTES: Final = re.compile(r"''+")
-_OUTSIDE: Final = re.compile(r"\[(?:[a-z]+:)?//[^\s\[\]]+(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE)
+_OUTSIDE: Final = re.compile(r"\[(?:[a-z]+:)?//[^\s\[\]]++(?:[ \t]++([^\[\]\n]*))?\]", re.IGNORECASE)
 _ITEM: Final = re.compile(r"\n(?=[*#:;])")
 _NAMESPACED: Final = re.compile(r"\[\[(\s*[^\s\[\]|:\n][^\[\]|:\n]{0,60}:[^\[\]|\n]{0,300})")
 _BRACKETS: Final = re.compile(r"\[\[|\]\]")

@@ -19,7 +19,7 @@ _END: Final = re.compile(
 )
 _LINES: Final = re.compile(r"\n+")
 _LABELLED: Final = re.compile(r"\S+(?:[ \t]+\S+)*[ \t]+(?:O|[BI]-\S+)")
-_KEYS: Final = re.compile(r"\S+\.\S+(?:[ \t]+[^\s%]+%\d\S*)+")
+_KEYS: Final = re.compile(r"\S[^\s.]*+\.\S++(?:[ \t]++[^\s%]++%\d\S*+)++")
 _XML: Final = ("<?xml", "<corpus")
 _FIRST: Final = 20  # lines that are looked at for labels
 

@@ -23,7 +23,8 @@ import msgspec
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import lines, missing_gold
 
-_TEXT: Final = re.compile(r"Word: (.+?)\. Sentence 1: (.+) Sentence 2: (.+)", re.DOTALL)
+_WORD: Final = "Word: "
+_FIRST: Final = ". Sentence 1: "
 _SECOND: Final = " Sentence 2: "
 _INDICES: Final = re.compile(r"[0-9]+-[0-9]+")
 _POS: Final = {"N": "n", "V": "v"}
@@ -104,8 +105,10 @@ def _of_json(name: str, path: Path, number: int, line: str) -> WordPair:
         raise SourceError(
             f'expected {{"label": 0 or 1, "text": "…"}}: {error}', path=path, line=number, text=line
         ) from None
-    match = _TEXT.fullmatch(record.text)
-    if match is None or not all(part.strip() for part in match.groups()):
+    word, _, sentences = record.text.removeprefix(_WORD).partition(_FIRST)
+    first, _, second = sentences.rpartition(_SECOND)
+    word, first, second = word.strip(), first.strip(), second.strip()
+    if not (record.text.startswith(_WORD) and word and first and second):
         raise SourceError(
             "expected the text `Word: WORD. Sentence 1: … Sentence 2: …`",
             path=path, line=number, text=record.text,
@@ -116,7 +119,6 @@ def _of_json(name: str, path: Path, number: int, line: str) -> WordPair:
             "leave this pair out, or take the files of the release",
             path=path, line=number, text=record.text,
         )  # fmt: skip
-    word, first, second = (part.strip() for part in match.groups())
     return WordPair(name, word, "", first, second, None if record.label is None else bool(record.label))
 
 

@@ -57,7 +57,7 @@ _MEANS: Final = (":START_ID(Surface)", ":TYPE", ":END_ID(Entity)", "count:double
 _REDIRECTS: Final = ("redirect", "to")
 _FORMS: Final = ("form", "lemma", "pos")
 _TYPED: Final = re.compile(
-    r"(?P<own>.*):(?:(?P<role>ID|LABEL|START_ID|TYPE|END_ID)(?:\(.*\))?"
+    r"(?P<own>.*):(?:(?P<role>ID|LABEL|START_ID|TYPE|END_ID)(?:\([^()]*\))?"
     r"|(?:int|long|float|double|boolean|byte|short|char|string|point|date|localtime|time|localdatetime"
     r"|datetime|duration)(?:\[\])?)"
 )

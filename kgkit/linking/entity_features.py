@@ -57,7 +57,7 @@ NAMES: Final = (
 )  # fmt: skip
 DOCUMENT: Final = ("other words", "all others", "others", "in sentence", "described")
 
-_BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
+_BRACKETS: Final = re.compile(r"\([^()]*\)$")
 _SHORT: Final = 3  # letters of a word of a description that says nothing: in, the, und
 _LONGEST_ACRONYM: Final = 6
 _ENTITY_BYTES: Final = 128_000_000
@@ -177,7 +177,8 @@ class EntityFeatures:
     def _read(self, number: int) -> _EntityText:
         entity = self.kb[number]
         title = (entity.label or entity.key).replace("_", " ")
-        plain = _BRACKETS.sub("", title) or title
+        brackets = _BRACKETS.search(title)
+        plain = (title[: brackets.start()].rstrip() if brackets else title) or title
         name = fold(plain.partition(", ")[0]) or fold(plain)
         words = tuple(word for word in tokens(fold(title)) if word.isalnum())
         capitals = "".join(word[0] for word in tokens(plain) if word[0].isupper())

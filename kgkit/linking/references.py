@@ -41,7 +41,7 @@ _WORDS: Final = frozenset(
     "他们 她们 它们 其他 其它 其她 吉他 他人 他国 他乡 他日 他杀 他方 他山 排他 利他 维他 无他".split()
 )
 """Words that a Chinese pronoun is a part of, and none there."""
-_ENDS: Final = re.compile(r"[.!?]+(?=\s)|[。！？]+|\n+")
+_ENDS: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+")
 _INSTANCE: Final = "instance_hypernym"
 _KIND: Final = "hypernym"
 _DEPTH: Final = 12  # of a hierarchy that is climbed

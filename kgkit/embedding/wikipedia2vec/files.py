@@ -37,7 +37,7 @@ _BATCH = 1 << 22  # bytes of a text or binary file that are read at once
 _MODEL_BATCH = 8192  # rows
 _LARGEST = float(np.finfo(np.float32).max)
 _HEADER = re.compile(rb"(\d+)[ \t](\d+)\s*")
-_NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma", b"\x28\xb5\x2f\xfd": "zstd"}
 _PICKLES: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"\x78\x9c")
 
