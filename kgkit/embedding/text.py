@@ -32,7 +32,7 @@ from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
-from kgkit.home import given_path
+from kgkit.home import explicit_path
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
@@ -260,7 +260,7 @@ def _publish(
 
 def settings_of(config: TextConfig, encoder: Encoder) -> dict[str, Any]:
     """Return all that decides the numbers."""
-    path = given_path(encoder.name)
+    path = explicit_path(encoder.name)
     return {
         "encoder": str(path.absolute()) if path is not None and path.is_dir() else encoder.name,
         "fingerprint": encoder.fingerprint,

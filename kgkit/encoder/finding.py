@@ -21,7 +21,7 @@ from typing import Final
 from kgkit.encoder.folder import CONFIG, OLD_WEIGHTS, WEIGHTS, first_line, read_json, weight_files
 from kgkit.encoder.loading import quiet
 from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
-from kgkit.home import given_path, here_hint
+from kgkit.home import explicit_path, here_hint
 from kgkit.network import check_online, is_set
 
 OFFLINE: Final = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
@@ -44,7 +44,7 @@ def find_model(name: str | os.PathLike[str], *, offline: bool | None = None) -> 
     """Return the folder of the encoder *name*.
 
     Args:
-        name: path, as `kgkit.home.given_path` tells it from a name; installed package; or hub id. What has
+        name: path, as `kgkit.home.explicit_path` tells it from a name; installed package; or hub id. What has
             one slash, as `OWNER/NAME`, is a hub id where there is no such folder.
         offline: whether the hub is not to be asked; None: as the variables `OFFLINE` say.
 
@@ -53,7 +53,7 @@ def find_model(name: str | os.PathLike[str], *, offline: bool | None = None) -> 
         UsageError: if a package holds several models.
         MissingExtra: if huggingface_hub is needed and not installed.
     """
-    if (path := given_path(name)) is not None:
+    if (path := explicit_path(name)) is not None:
         if path.is_dir():
             return path.resolve()  # a model that is trained anew becomes another folder: all is read from one
         if path.exists() or not (isinstance(name, str) and _OWNED.fullmatch(name)):

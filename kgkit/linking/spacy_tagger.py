@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
-from kgkit.home import given_path, here_hint
+from kgkit.home import explicit_path, here_hint
 from kgkit.linking.mention_tagger import SPACY, MentionTagger, TaggedMention, TypedWord
 from kgkit.types import Document, Mention
 
@@ -60,7 +60,7 @@ class SpacyTagger(MentionTagger):
             DamagedModel: if spaCy cannot load it.
             UsageError: if it finds no names.
         """
-        path = given_path(pipeline)
+        path = explicit_path(pipeline)
         if path is None and (hint := here_hint(pipeline)) and not spacy.util.is_package(pipeline):
             raise NotThere(f"no spaCy pipeline {pipeline!r} is installed: {hint}")
         try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kgkit.errors import KgkitError, NotThere, UsageError
-from kgkit.home import given_path, is_name
+from kgkit.home import explicit_path, is_name
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.models.folder import VECTORS, model_vectors, text_vectors
 from kgkit.models.kinds import LinkerManifest
@@ -187,7 +187,7 @@ def _usual_name(encoder: str) -> str:
 
     if encoder == TextConfig().encoder:
         return VECTORS
-    path = given_path(encoder)
+    path = explicit_path(encoder)
     name = encoder if path is None else (path.resolve() if path.is_dir() else path).name
     return f"{name}-encoder" if name == VECTORS else name  # `kgkit embed KB` publishes others of that name
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
-from kgkit.home import Home, given_path
+from kgkit.home import Home, explicit_path
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kambert import LANGUAGE_TASK
 from kgkit.ranges import check_range
@@ -20,7 +20,7 @@ DEFAULT_LINKER: Final = "prior"
 
 def is_file_of_trees(chunker: str) -> bool:
     """Return whether the source of phrases is a file."""
-    return (path := given_path(chunker)) is not None and path.is_file()
+    return (path := explicit_path(chunker)) is not None and path.is_file()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import UsageError
-from kgkit.home import Home, given_path
+from kgkit.home import Home, explicit_path
 from kgkit.models.folder import find_model_folder, has_model
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, read_header
@@ -44,7 +44,7 @@ def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
         encoder.name = name
         return encoder
 
-    path = given_path(name)
+    path = explicit_path(name)
     if has_model(home, name) if path is None else find_content(path, MANIFEST) is not None:
         return read_current(lambda: find_model_folder(name, home), load)
     return Encoder.load(name, device=device)

@@ -29,7 +29,7 @@ from kgkit.errors import (
     UsageError,
     abbreviate,
 )
-from kgkit.home import Home, given_path, here_hint, is_name
+from kgkit.home import Home, explicit_path, here_hint, is_name
 from kgkit.models.kinds import Kind, LinkerManifest, Role, find_kind
 from kgkit.models.manifest import MANIFEST, claimed_command, decode_manifest, read_header
 from kgkit.vectors import find_vectors, vectors_names
@@ -86,7 +86,7 @@ def find_model_folder(
     A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
 
     Args:
-        model: a name in *home*, or a path, as `kgkit.home.given_path` tells them apart.
+        model: a name in *home*, or a path, as `kgkit.home.explicit_path` tells them apart.
         home: where models lie; those that come with kgkit are found, too.
         purpose: kind or role that is looked for; whether the model has it is not asked here.
 
@@ -97,7 +97,7 @@ def find_model_folder(
     """
     if not isinstance(model, str | os.PathLike):
         raise UsageError(f"the model is {model!r}; it is a name, or the path of a folder")
-    if (path := given_path(model)) is not None:
+    if (path := explicit_path(model)) is not None:
         try:
             content = find_content(path, MANIFEST)
         except (OSError, ValueError) as error:  # what cannot be a path: it is too long, or has a NUL
@@ -189,7 +189,7 @@ def has_model(home: Home, name: str) -> bool:
 
 def name_in_home(home: Home, model: str) -> str | None:
     """Return the name of a model that was trained in *home*, given by its name or its folder; else None."""
-    if (path := given_path(model)) is None:
+    if (path := explicit_path(model)) is None:
         return model if has_model(home, model) else None
     try:
         name = path.resolve().relative_to(home.models.resolve()).parts[0]
@@ -205,7 +205,7 @@ def lasting_name(home: Home, model: str) -> str:
         home: home of the models.
         model: name or path of a model; what is no path of any is returned as it is.
     """
-    if (path := given_path(model)) is None:
+    if (path := explicit_path(model)) is None:
         return model
     try:
         is_model = find_content(path, MANIFEST) is not None
