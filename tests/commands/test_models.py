@@ -79,7 +79,7 @@ def test_info_says_all_that_the_manifest_does(home):
     for sentence in (
         "names is a tagger.", "It opens as tagger.", "Its encoder is /x/tiny.",
         "It needs no particular knowledge base, vectors or other model.",
-        "The command was: kgkit train tagger …", "  types: PER", "  f1: 0.75", "  lr: 0.5", "  data: a, b",
+        "kgkit train tagger …", "  types: PER", "  f1: 0.75", "  lr: 0.5", "  data: a, b",
         "  numbers.npy: 176",
     ):  # fmt: skip
         assert sentence in told
