@@ -12,7 +12,7 @@ from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.linking import Linker, LinkerConfig
 from kgkit.linking import reconciler as reconciler_module
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
-from kgkit.types import Candidate, Document
+from kgkit.types import Candidate, Document, Entity
 from tests.small_kb import surfaces_kb
 
 ALPHABETS = ("abcdefgh", "åäöß", "漢字仮名", "😀👩\u200d🔬", "\0\x0b\x1f", "\u202e\ufffd\uffff", "a b-c'd ")
@@ -85,7 +85,7 @@ def test_a_pickle_of_a_cache_is_empty():
         (np.zeros(1_000, np.float32)[:1], 4_000),  # a view keeps all of it
         (np.frombuffer(bytes(1_000), np.uint8, 2), 1_000),
         (Document("0", "x" * 1_000), 1_000),
-        (Candidate("e" * 1_000, None, 1.0), 1_000),
+        (Candidate(Entity("e" * 1_000), None, 1.0), 1_000),
         (ReconcileConfig(kind="k" * 900), 900),
     ],
     ids=lambda value: type(value).__name__,

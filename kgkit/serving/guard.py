@@ -250,7 +250,7 @@ class GuardedRequest:
         if self._scope["method"] == "OPTIONS" and _PREFLIGHT in headers:
             await self._answer_preflight()
         else:
-            receive = self._receive_counted
+            receive: Receive = self._receive_counted
             if not (headers.get(b"content-length", b"0").strip(b"0") or b"transfer-encoding" in headers):
                 receive = _replaying(await receive(), receive)  # there is no body to wait for
             await self._guard.app(self._scope, receive, self._send_secured)

@@ -99,13 +99,12 @@ class ChunkCountingConnection(h11.Connection):
             h11.RemoteProtocolError: if the bytes are no valid request, or are a body in too many chunks.
         """
         event = super().next_event()
-        kind = type(event)
-        if kind is h11.Data:
+        if isinstance(event, h11.Data):
             self.chunks += event.chunk_start
             self.chunk_bytes += len(event.data)
             if self.has_too_many_chunks:
                 raise h11.RemoteProtocolError("too many chunks")
-        elif kind is h11.Request:
+        elif isinstance(event, h11.Request):
             self.chunks = self.chunk_bytes = 0
         return event
 
