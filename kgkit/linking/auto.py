@@ -143,11 +143,11 @@ def _is_worth(results: Mapping[str, Any]) -> bool:
     rows = results.get("compared")
     if rows is None:
         return True
-    scores = {
-        trained: max((row["score"] for row in rows if row["trained"] is trained), default=None)
-        for trained in (True, False)
-    }
-    return scores[True] is not None and scores[False] is not None and scores[True] >= scores[False]
+    try:
+        trained, others = ([row["score"] for row in rows if row["trained"] is own] for own in (True, False))
+        return bool(max(trained) >= max(others))
+    except (KeyError, TypeError, ValueError):  # no rows, or none of a comparison
+        return False
 
 
 def _is_control(config: Mapping[str, Any]) -> bool:

@@ -124,7 +124,7 @@ def test_without_a_known_language_spelling_decides_alone(tmp_path):
 LABELS = ["Aspirin", "DNA", "X-ray", "COVID-19", "iPhone", "lichen", "the Shell", "Machine Learning", "Will"]
 
 
-def labels_kb(folder, labels=LABELS, smoothing=1.0, language="en") -> KnowledgeBase:
+def labels_kb(folder, labels=LABELS, smoothing=1.0, language="en"):
     """Return a KB of names that nobody counted."""
 
     class Spoken(Given):

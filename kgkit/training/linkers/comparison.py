@@ -6,7 +6,7 @@ than no training is not published, unless it is a control.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -40,7 +40,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-def accuracy_rows(name: str, training: LinkerTraining, results: dict[str, Any]) -> list[ComparisonRow]:
+def accuracy_rows(name: str, training: LinkerTraining, results: Mapping[str, Any]) -> list[ComparisonRow]:
     """Return the accuracies of a linker, and of what it is compared with; none if no gold was held out.
 
     What is held out of plain text has a teacher's opinion and no gold.
@@ -84,7 +84,7 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
 
 def table_cells(rows: Sequence[ComparisonRow]) -> list[tuple[str, ...]]:
     """Return the cells of the table of a comparison, padded, below their headings."""
-    cells = [("model", "mentions", "threshold", rows[0].measure)] if rows else []
+    cells: list[tuple[str, ...]] = [("model", "mentions", "threshold", rows[0].measure)] if rows else []
     cells += [(row.model, row.mentions, f"{row.threshold:.2f}", f"{row.score:.3f}") for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

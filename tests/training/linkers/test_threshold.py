@@ -118,3 +118,14 @@ def test_no_threshold_has_a_higher_f1(kb, links):
     best = max(f1(step / 100) for step in range(100))
     assert f1(chosen.value) == pytest.approx(best) == pytest.approx(chosen.score.f1)
     assert all(f1(step / 100) < best - 1e-12 for step in range(round(100 * chosen.value)))
+
+
+def test_the_f1_of_a_comparison_is_of_thresholds_that_are_best_on_the_other_documents(kb):
+    one, other = (["a", None], [0.9, 0.6]), (["b", None], [0.3, 0.2])
+    chosen = choose(kb, one, other)
+    # The best threshold of the first is 0.61, which loses all of the second; that of the second, 0.21, cuts
+    # nothing off the first.
+    assert chosen.held_out_f1 == pytest.approx(2 * 1 / (2 + 0 + 1 + 1))
+    assert chosen.held_out_f1 < chosen.score.f1
+    assert choose(kb, one).held_out_f1 == pytest.approx(2 / 3)  # of one document: without a threshold
+    assert choose(kb, one).score.f1 == 1.0
