@@ -4,7 +4,8 @@
       SourceError          a source file is not what its reader expects
       BuildFailed          a build cannot go on: memory, a worker that was killed, numbers that diverged
       UsageError           the call itself is wrong
-        UnknownName          no builder, model, relation … of that name
+        UnknownName          no builder, relation … of that name
+          UnknownModel         no model of that name (also a NotThere)
         MissingExtra         an optional dependency is not installed
         NameConflict         something else has the name that is to be unpacked
       NotThere             a KB, model or data set is not where it was looked for
@@ -27,7 +28,7 @@
       CatalogError         the catalog cannot be reached, written or understood
 
 Those that a program may want to act on carry their facts as attributes, as
-well as in the sentence. The command line exits with 2 for a `UsageError`, 3 for `NotThere`, 1 for the rest.
+well as in the sentence. The command line exits with 3 for `NotThere`, 2 for a `UsageError`, 1 for the rest.
 """
 
 import errno
@@ -100,6 +101,14 @@ class UnknownName(UsageError):
         super().__init__(f"no {kind} named {name!r}; {hint or listed}")
 
 
+class NotThere(KgkitError):
+    """A knowledge base, model or data set is not where it was looked for."""
+
+
+class UnknownModel(UnknownName, NotThere):
+    """No model, or nothing with a role that models have, goes by that name; says which there are."""
+
+
 class MissingExtra(UsageError):
     """An optional dependency is not installed; says which extra brings it."""
 
@@ -111,10 +120,6 @@ class MissingExtra(UsageError):
 
 class NameConflict(UsageError):
     """Something else has the name of what is to be unpacked."""
-
-
-class NotThere(KgkitError):
-    """A knowledge base, model or data set is not where it was looked for."""
 
 
 class UnknownEntity(NotThere, KeyError):

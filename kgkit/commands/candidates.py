@@ -41,7 +41,7 @@ def candidates(
     as_json: JSONOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List what a word or name can mean, best prior first."""
+    """List what a word or name can mean, best prior first; the exit code is 1 if there is nothing."""
     from kgkit.candidates import GeneratorConfig
     from kgkit.kb.json_records import candidate_record, link_probability
 
@@ -65,6 +65,7 @@ def candidates(
     if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
         Messages(quiet=quiet).write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
+        raise typer.Exit(1)
 
 
 def _find_candidates(

@@ -196,7 +196,7 @@ def report(error: Exception) -> int:
         write_line(f"error: {where}{error.strerror or error}")
         return 1
     write_line(f"error: {error}")
-    return 2 if isinstance(error, UsageError) else 3 if isinstance(error, NotThere) else 1
+    return 3 if isinstance(error, NotThere) else 2 if isinstance(error, UsageError) else 1
 
 
 def report_usage(message: str, command: str) -> None:

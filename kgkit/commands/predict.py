@@ -19,7 +19,7 @@ from kgkit.commands.output import (
     write_bytes,
 )
 from kgkit.commands.text_streams import STDIN, report_terminal
-from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.evaluation.examples import Prediction
@@ -112,15 +112,8 @@ def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
         NotThere: if there is none of that name.
         UsageError: if it answers no task; says what it does instead.
     """
-    from kgkit.home import here_hint
-    from kgkit.models.folder import find_model_folder
     from kgkit.models.opening import open_model
 
-    try:
-        find_model_folder(model, home)
-    except UnknownName:
-        hint = here_hint(model) or "`kgkit models list` names those there are"
-        raise NotThere(f"no model {model!r} in {home.models}; {hint}") from None
     predictor: Predictor = open_model(model, "predictor", home=home, device=device)
     return predictor
 

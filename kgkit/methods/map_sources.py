@@ -14,7 +14,7 @@ from kgkit.errors import (
     NotThere,
     SourceError,
     StaleModel,
-    UnknownName,
+    UnknownModel,
     UsageError,
 )
 from kgkit.home import Home, here_hint
@@ -128,7 +128,7 @@ def open_sources(
         device: torch device of taggers and linkers.
 
     Raises:
-        UnknownName: if there is no such model, nor a spaCy pipeline of that name.
+        UnknownModel: if there is no such model, nor a spaCy pipeline of that name.
         UsageError: if a model does not do what is asked of it.
         SourceError: if a file of trees cannot be read.
     """
@@ -177,7 +177,7 @@ def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> Find
         device: torch device of a tagger.
 
     Raises:
-        UnknownName: if there is neither.
+        UnknownModel: if there is neither.
         UsageError: if the model is no tagger, or the package no pipeline.
         MissingExtra: if the pipeline is there, and spaCy is not.
     """
@@ -185,7 +185,7 @@ def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> Find
         tagger: Callable[[Iterable[Document]], Iterable[Any]] = open_model(
             name, "tagger", home=home, device=device
         )
-    except (UnknownName, NotThere) as error:
+    except NotThere as error:
         pipeline = name.removeprefix(SPACY)
         if has_model(home, name) or not _is_pipeline(pipeline):
             raise _unknown_source(name, kind, error) from None
@@ -200,9 +200,9 @@ def _unknown_source(name: str, kind: SpanKind, error: KgkitError) -> KgkitError:
             f"no spaCy pipeline {name.removeprefix(SPACY)!r} is installed as a package: a model is opened "
             "with the version that it was trained with, which a folder does not have"
         )
-    if kind == "chunks" and isinstance(error, UnknownName):
+    if kind == "chunks" and isinstance(error, UnknownModel):
         hint = here_hint(name)
-        return UnknownName("tagger, spaCy pipeline or file of trees", name, error.names, hint=hint)
+        return UnknownModel("tagger, spaCy pipeline or file of trees", name, error.names, hint=hint)
     return error
 
 

@@ -25,7 +25,7 @@ from kgkit.errors import (
     KgkitError,
     NotThere,
     StaleModel,
-    UnknownName,
+    UnknownModel,
     UsageError,
     abbreviate,
 )
@@ -91,7 +91,7 @@ def find_model_folder(
         purpose: kind or role that is looked for; whether the model has it is not asked here.
 
     Raises:
-        UnknownName: if there is none of that name; says which there are of the kind, or with the role.
+        UnknownModel: if there is none of that name; says which there are of the kind, or with the role.
         NotThere: if it is a path without a model.
         UsageError: if *model* is neither a name nor a path.
     """
@@ -114,10 +114,10 @@ def find_model_folder(
             return content
     if isinstance(purpose, Kind):
         title = purpose.title.partition(" ")[2]
-        raise UnknownName(title, model, names_with(purpose, home), hint=_here(model))
+        raise UnknownModel(title, model, names_with(purpose, home), hint=_here(model))
     noun = "model" if purpose in (None, "linker") else str(purpose).replace("_", " ")
     built_in = BUILT_IN if purpose in (None, "linker") else ()
-    raise UnknownName(noun, model, (*built_in, *names_with(purpose, home)), hint=_here(model))
+    raise UnknownModel(noun, model, (*built_in, *names_with(purpose, home)), hint=_here(model))
 
 
 def _here(model: str) -> str:
@@ -163,7 +163,7 @@ def manifest_digest(
         model, home, purpose: as `find_model_folder` takes them.
 
     Raises:
-        UnknownName, NotThere: as `find_model_folder` does.
+        UnknownModel, NotThere: as `find_model_folder` does.
     """
     return read_current(
         partial(find_model_folder, model, home, purpose), lambda folder: file_sha256(folder / MANIFEST)

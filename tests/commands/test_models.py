@@ -92,7 +92,7 @@ def test_info_says_all_that_the_manifest_does(home):
     assert (as_json["size"], as_json["bytes"]) == (16, files)
     done = run("models", "info", "nmaes", "--home", home)
     names = "prior, gloss, tempered-gloss, facts, names, names-minilm, wsd-minilm"
-    assert done.code == 2 and f"no model named 'nmaes'; there are: {names}" in done.err
+    assert done.code == 3 and f"no model named 'nmaes'; there are: {names}" in done.err
 
 
 def test_verify_finds_files_that_are_gone_shorter_or_other(home):
@@ -119,7 +119,7 @@ def test_verify_finds_files_that_are_gone_shorter_or_other(home):
     assert sound == {"names": False, "names-minilm": True, "wsd-minilm": True}
     (folder / MANIFEST).write_text("{}")
     assert "cannot be read" in run("models", "verify", "names", "--home", home).out
-    assert run("models", "verify", "nope", "--home", home).code == 2
+    assert run("models", "verify", "nope", "--home", home).code == 3
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_an_inflected_word_has_the_candidates_of_its_lemma(home):
 
 def test_a_misspelt_word_is_found_only_when_asked_for(home):
     done = run("candidates", "zoolagy", "--home", home)
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.out) == (1, "")
     assert "--fuzzy" in done.err
     assert json.loads(run("candidates", "zoolagy", "--home", home, "--json").out) == []
     assert rows(run("candidates", "zoolagy", "--fuzzy", "--home", home).out)[0][1] == "zoology.n.01"
