@@ -7,7 +7,8 @@
     <urn:kgkit:kb>               the knowledge base itself
 
 In KEY and NAME whatever is no letter, digit, `_`, `.`, `~` or `-` is
-percent-encoded. A key that is an `http` IRI already stands for itself.
+percent-encoded, and so is a `.` at the end: rdflib cannot read such a name in
+Turtle. A key that is an `http` IRI already stands for itself.
 """
 
 import re
@@ -75,7 +76,7 @@ DESCRIPTIONS: Final = (
 PLAIN: Final = {KIND: "kind", f"{_OURS}pos": "pos"}
 _SPECIAL: Final = {*LABELS, *ALIASES, *DESCRIPTIONS, TYPE, SUBJECT, PREDICATE, OBJECT}
 
-_TO_ENCODE: Final = re.compile(r"[^\w.~-]")
+_TO_ENCODE: Final = re.compile(r"[^\w.~-]|\.\Z")
 _WEB: Final = ("http://", "https://")
 _SPACES: Final = {"entity": _ENTITY, "relation": _RELATION, "type": _TYPE_NAME}
 

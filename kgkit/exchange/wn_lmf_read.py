@@ -57,8 +57,11 @@ class WNLMFBuilder(Builder):
         first = lexicons[0]
         meta = first.get("meta") or {}
         language = "" if first["language"] == "und" else str(first["language"])
+        version = str(first["version"])
+        if _ours(first) and version == names.NO_VERSION:
+            version = ""
         info = SourceInfo(
-            name=str(first["label"]), version=str(first["version"]), licence=str(first["license"]),
+            name=str(first["label"]), version=version, licence=str(first["license"]),
             url=str(first.get("url") or ""), date=str(meta.get("date", "")),
         )  # fmt: skip
         return Files(info, [source], self.properties._replace(language=language))

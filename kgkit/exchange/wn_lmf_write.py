@@ -1,13 +1,13 @@
 """WN-LMF, the format of wordnets, written by the package `wn`.
 
-An entity that an alias names as its sense becomes a `Sense`, every other one a
-`Synset`. A surface and a part of speech make a `LexicalEntry`, each alias of it
+An entity that an alias names as its sense, or that is tied to a synset, becomes
+a `Sense`, every other one a `Synset`. A surface and a part of speech make a `LexicalEntry`, each alias of it
 a `Sense`. The keys stand in `dc:identifier`, ids are made of them.
 """
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class WNLMF(Format):
         "empty lists among attributes",
         "types, and descriptions and kinds of senses",
         "parts of speech but n, v, a, r, s, t, c, p, x and u; a sense has that of its synset",
+        "facts of which a synset is the subject and a sense the object, unless the relation has an inverse",
         "redirects, aliases of senses, and irregular forms of what is no alias of that part of speech",
         "fractions of counts, and the counts of further spellings of one sense",
         "runs of white space in descriptions and examples, which become one space",
@@ -71,7 +72,9 @@ class _Lexicon:
         name = names.xml_id(records.name)
         self.id = name if name[:1].isalpha() else f"kb-{name}"
         aliases = list(records.aliases())
-        self.sense_keys = {alias.sense for alias in aliases if alias.sense is not None}
+        aliased = {alias.sense for alias in aliases if alias.sense is not None}
+        self.synset_of = dict(self._senses_without_alias(aliased))
+        self.sense_keys = aliased | self.synset_of.keys()
         self.senses: dict[str, Element] = {}  # of the entities that are senses
         self.synsets: dict[str, Element] = {}
         self.entities: dict[str, Entity] = {}  # of those in `senses`
@@ -99,7 +102,7 @@ class _Lexicon:
             "language": properties.language or "und",
             "email": "",
             "license": escape_text(info.licence),
-            "version": escape_text(info.version),
+            "version": escape_text(info.version) or names.NO_VERSION,
             "url": escape_text(info.url),
             "meta": meta,
             "entries": list(self.entries.values()),
@@ -112,6 +115,15 @@ class _Lexicon:
     def _id(self, key: str) -> str:
         # As `wn` wants it, ids begin with that of the lexicon.
         return f"{self.id}-{names.xml_id(key)}"
+
+    def _senses_without_alias(self, aliased: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the senses that no alias names, each with its synset.
+
+        An alias has one sense, and a synset may have two of one word, as *earth* and *Earth* are in WordNet.
+        """
+        for triple in self.records.triples():
+            if triple.relation == names.IN_SYNSET and triple.subject not in aliased:
+                yield triple.subject, triple.object
 
     # -- synsets ------------------------------------------------------------
 
@@ -173,6 +185,7 @@ class _Lexicon:
     # -- entries and senses -------------------------------------------------
 
     def _take_aliases(self, aliases: Sequence[Alias]) -> None:
+        aliases = self._with_all_senses(aliases)
         labelled = {alias.sense for alias in aliases if alias.sense is not None and self._is_label(alias)}
         further: list[Alias] = []
         for number, alias in enumerate(aliases):
@@ -195,6 +208,19 @@ class _Lexicon:
                 entry["forms"].append({"writtenForm": escape_text(alias.surface), "tags": tags})
         for element in self.senses.values():
             del element["entry"]
+
+    def _with_all_senses(self, aliases: Sequence[Alias]) -> Sequence[Alias]:
+        """Return the aliases, and give each sense without one that of its label, or a further one."""
+        without = {
+            (self.entities[key].label or key, synset): key
+            for key, synset in self.synset_of.items()
+            if key in self.entities and synset in self.synsets
+        }
+        taken: list[Alias] = []
+        for alias in aliases:
+            key = None if self._is_label(alias) else without.pop((alias.surface, alias.key), None)
+            taken.append(alias if key is None else Alias(alias.surface, alias.key, alias.count, key))
+        return [*taken, *(Alias(surface, synset, 0, key) for (surface, synset), key in without.items())]
 
     def _is_label(self, alias: Alias) -> bool:
         """Return whether an alias spells its sense as that is labelled."""
@@ -266,6 +292,8 @@ class _Lexicon:
         target = self.senses.get(other) or self.synsets.get(other)
         if target is None or (sense is None and subject not in self.synsets):
             return
+        if sense is None and other in self.senses:
+            return  # a SynsetRelation leads to synsets only
         if relation == names.IN_SYNSET and sense is not None and sense["synset"] == target["id"]:
             return  # a sense says so itself
         kind, meta = names.RELATION_OF.get(relation, relation), None

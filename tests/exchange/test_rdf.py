@@ -91,7 +91,7 @@ def test_others_find_labels_definitions_aliases_and_types_of_ours(toy, tmp_path)
     skos = "http://www.w3.org/2004/02/skos/core#"
     assert '<urn:kgkit:entity:Apple> <http://www.w3.org/2000/01/rdf-schema#label> "apple" .' in lines
     assert f'<urn:kgkit:entity:Apple> <{skos}definition> "A fruit." .' in lines
-    assert f'<urn:kgkit:entity:Apple_Inc.> <{skos}altLabel> "APPLE" .' in lines
+    assert f'<urn:kgkit:entity:Apple_Inc%2E> <{skos}altLabel> "APPLE" .' in lines
     assert (
         "<urn:kgkit:entity:Apple> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <urn:kgkit:type:food> ."
         in lines
