@@ -124,7 +124,9 @@ def train_news(
     from kgkit.home import Home
     from kgkit.kb import open_kb
     from kgkit.models.kinds import TAGGER
+    from kgkit.training.linkers.labelled import check_gold
     from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
+    from kgkit.training.linkers.train import check_linker
     from kgkit.training.tagging import train_tagger
 
     if not data:
@@ -133,6 +135,9 @@ def train_news(
     with open_kb(chosen_kb(kb, options.home), options.home) as opened:
         tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
         linker = news_linker(opened, data, tagger, popularity=popularity, seed=seed)
+        # Before the tagger is trained, which takes minutes.
+        check_linker(opened, name, linker)
+        check_gold(opened, data)
 
         def train(where: "Home", tell: "Progress") -> Path:
             return train_tagger(

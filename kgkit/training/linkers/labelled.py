@@ -188,6 +188,21 @@ def labelled_senses(
     check_instances(keys, instances, gold)
 
 
+def check_gold(kb: "KnowledgeBase", files: Iterable[Path]) -> None:
+    """Make sure that documents with links name an entity of *kb*, before anything is trained on them.
+
+    Raises:
+        NotThere, MissingExtra, SourceError: as `read_gold_data` does, for what is read until one is found.
+        UsageError: if no link is to an entity of *kb*.
+    """
+    entity = _Entities(kb, None)
+    if not any(
+        entity(title) >= 0 for path in files for each in read_gold_data(path) for title in each.entities
+    ):
+        named = ", ".join(map(str, files))
+        raise UsageError(f"no training examples: no link of {named} is to an entity of {kb.name}")
+
+
 def labelled_entities(
     kb: "KnowledgeBase", generator: Generator, data: Path, missing: MissingGold | None = None
 ) -> Iterator[LabelledDocument]:

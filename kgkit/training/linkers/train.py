@@ -84,15 +84,7 @@ def train_linker(
         WriteFailed: if the disk is full or fails; an older model of that name is unchanged.
     """
     home = Home(kb.home.path.parents[1])
-    model_folder(home, name)  # refuses the name before coherence's numbers are looked up
-    if training.coherence is not None:
-        check_numbers(kb, training.coherence.popularity)
-    check_relations(kb, training.neighbours)
-    if training.neighbours and not any(kb.manifest.counts.relations.values()):
-        raise UsageError(f"{kb.name} has no facts, and so no neighbours: leave out --neighbours")
-
-    # Before anything is read, which may take an hour.
-    check_not_replaced(home, name, [training.teacher, training.first, training.mentions])
+    check_linker(kb, name, training)
 
     def prepare(_: ExitStack) -> Plan:
         begin = partial(_begin_of(training), kb, name, training, device, progress)
@@ -116,6 +108,22 @@ def _compared(plan: Plan, name: str, training: LinkerTraining) -> Plan:
         return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows)})
 
     return plan._replace(train=train)
+
+
+def check_linker(kb: "KnowledgeBase", name: str, training: LinkerTraining) -> None:
+    """Compare settings of a linker with *kb* and its home; what is read later may take an hour.
+
+    Raises:
+        UsageError, UnknownName, NotThere: as `train_linker` does.
+    """
+    home = Home(kb.home.path.parents[1])
+    model_folder(home, name)  # refuses the name before coherence's numbers are looked up
+    if training.coherence is not None:
+        check_numbers(kb, training.coherence.popularity)
+    check_relations(kb, training.neighbours)
+    if training.neighbours and not any(kb.manifest.counts.relations.values()):
+        raise UsageError(f"{kb.name} has no facts, and so no neighbours: leave out --neighbours")
+    check_not_replaced(home, name, [training.teacher, training.first, training.mentions])
 
 
 def _gradient_seed(training: LinkerTraining) -> int | None:
