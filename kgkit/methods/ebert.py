@@ -229,9 +229,9 @@ def _fix_word_pieces(encoder: Encoder, specials: Sequence[str], seed: int) -> No
     add_pieces(encoder, specials, seed)
     table: Any = encoder.model.get_input_embeddings()
     table.weight.requires_grad_(False)
-    old, new = table.weight[:before], table.weight[before:]
-    drawn = torch.randn(new.shape, generator=torch.Generator().manual_seed(seed))
-    if len(new):
+    if specials:  # else there may be rows that no piece has
+        old, new = table.weight[:before], table.weight[before:]
+        drawn = torch.randn(new.shape, generator=torch.Generator().manual_seed(seed))
         new.copy_(old.mean(0) + old.std(0) * drawn.to(old))
 
 
