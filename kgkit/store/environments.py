@@ -29,7 +29,7 @@ import lmdb
 from kgkit.errors import DamagedKB, NotThere
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SINCE, TABLES
 
-SCANNED: Final = 64 << 20
+SCANNED: Final = 32 << 20
 """Bytes of rows after which who reads whole tables calls `drop_pages`."""
 
 _DONTNEED: Final = 4  # of madvise
@@ -41,6 +41,7 @@ class Environment:
     def __init__(self, folder: Path, file: tuple[int, int]) -> None:
         self.file = file
         self.users = 0
+        self.scanned = 0  # bytes of rows since the pages were dropped
         self.pid = os.getpid()
         try:
             self.lmdb = lmdb.open(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from weakref import finalize
@@ -33,6 +33,8 @@ _decode_alias = codec.decode_alias
 _NO_SENSE = _pack_id(NO_SENSE)
 # A key that LMDB refuses (empty) or that is no UTF-8 (a lone surrogate).
 _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
+_NODE = 10  # bytes that LMDB keeps beside an item
+_BATCH = 64  # items that are read at a time
 # A key of so many characters fits LMDB; a longer one may not, and is then not found as it is.
 _SHORT = MAX_KEY // 4
 
@@ -432,13 +434,13 @@ class StoreReader:
             with environment.lmdb.begin() as transaction:
                 cursor = transaction.cursor(environment.tables[table])
                 if not prefix:
-                    size = 0
-                    for item in cursor:
-                        yield item
-                        size += len(item[1])
-                        if size > SCANNED:
+                    rows = iter(cursor)
+                    while batch := list(islice(rows, _BATCH)):
+                        yield from batch
+                        environment.scanned += sum(map(len, chain.from_iterable(batch))) + _NODE * len(batch)
+                        if environment.scanned > SCANNED:
                             drop_pages(self.folder / DATA)
-                            size = 0
+                            environment.scanned = 0
                 elif cursor.set_range(prefix):
                     yield from takewhile(lambda item: item[0].startswith(prefix), cursor)
         except lmdb.Error as error:

@@ -205,10 +205,11 @@ class TrigramWriter:
 
     def _join(self, base: "TrigramIndex", grams: Codes, starts: NDArray[np.uint64]) -> None:
         """Write the postings of each gram, those of *base* first, some of the grams at a time."""
-        bounds = np.searchsorted(starts, np.arange(0, int(starts[-1]), _POSTINGS, np.uint64)).tolist()
-        for first, last in pairwise(sorted({*bounds, len(grams)})):
+        bounds = np.searchsorted(starts, np.arange(0, int(starts[-1]), _POSTINGS)).tolist()
+        for first, last in pairwise(sorted({len(grams)}.union(bounds))):
             low, high = grams[first], grams[last - 1]
-            old = slice(*(int(base.starts[row]) for row in _rows_between(base.grams, low, high)))
+            rows = _rows_between(base.grams, low, high)
+            old = slice(int(base.starts[rows[0]]), int(base.starts[rows[1]]))
             numbers = base.postings[old]
             new_grams, new_numbers = [], []
             for run in self._runs:
