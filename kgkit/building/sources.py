@@ -17,6 +17,7 @@ from kgkit.building.options import path_list
 from kgkit.building.record_lists import is_record_list, written_records
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.files import COMPRESSIONS
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.store.layout import DATA
@@ -40,7 +41,7 @@ KB_SOURCE: Final = "kb:"
 """How a source is written that is a knowledge base: `kb:NAME` or `kb:NAME@BUILD`."""
 
 _EVERY = 2_000
-_COMPRESSED: Final = frozenset((".bz2", ".gz", ".parquet", ".xz", ".zip", ".zst"))
+_COMPRESSED: Final = frozenset((*COMPRESSIONS, ".parquet", ".zip"))
 _EXPANSION: Final = 8  # bytes of text for a byte of a compressed file
 
 Content = TypeVar("Content", covariant=True)

@@ -11,7 +11,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import check_output_path
 from kgkit.errors import UsageError
-from kgkit.evaluation.files import COMPRESSIONS
+from kgkit.files import COMPRESSIONS
 
 STDIN: Final = Path("-")
 """What stands for standard input, and for standard output."""

@@ -1,33 +1,27 @@
 """What sets two knowledge bases apart, or two builds of one.
 
 Both are read side by side in the order of their keys, so this takes no more
-memory than a number for each entity, whatever the size. Batches of rows that
-are equal are passed over as a whole. Ids, and the order of facts, do not
-count: only what is said.
+memory than a number for each entity, whatever the size. Ids, and the order of
+facts, do not count: only what is said.
 """
 
-import operator
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import islice
 from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from kgkit.errors import NotThere
 from kgkit.home import Home
 from kgkit.kb.handle import KnowledgeBase
 from kgkit.kb.opening import open_kb
 from kgkit.store import codec
-from kgkit.store.layout import U32
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Numbers, Occurrences, Record, Redirect, Triple
 
 _TOLERANCE = 2e-5  # of counts: they are kept as parts of 32-bit priors
 _NONE = -1
-_BATCH = 4096
 
 
 class Difference(NamedTuple):
@@ -126,9 +120,7 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
         new_ids = np.arange(old.id_count, dtype=np.int64)
     else:
         new_ids = np.full(old.id_count, _NONE, np.int64)
-        alike = _same_entities(old, new)
-        new_ids[alike] = np.flatnonzero(alike)
-        yield from _keys(old, new, new_ids, alike)
+        yield from _keys(old, new, new_ids)
     # Where the ids of the old are those of the new, equal rows say the same: no row names a retired entity.
     retired = np.fromiter(old.store.retired | new.store.retired, np.int64)
     ids_alike = bool(((new_ids == np.arange(old.id_count)) | np.isin(np.arange(old.id_count), retired)).all())
@@ -146,18 +138,16 @@ def differences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
 
 
 def _merge(
-    old: Iterator[tuple[bytes, bytes]],
-    new: Iterator[tuple[bytes, bytes]],
-    order: Callable[[bytes], bytes] = lambda key: key,
+    old: Iterator[tuple[bytes, bytes]], new: Iterator[tuple[bytes, bytes]]
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
     """Yield `(key, old value, new value)` of two tables in key order, None for what one does not have."""
     mine, other = next(old, None), next(new, None)
     while mine is not None or other is not None:
-        if other is None or (mine is not None and order(mine[0]) < order(other[0])):
+        if other is None or (mine is not None and mine[0] < other[0]):
             assert mine is not None
             yield mine[0], mine[1], None
             mine = next(old, None)
-        elif mine is None or order(other[0]) < order(mine[0]):
+        elif mine is None or other[0] < mine[0]:
             yield other[0], None, other[1]
             other = next(new, None)
         else:
@@ -165,77 +155,14 @@ def _merge(
             mine, other = next(old, None), next(new, None)
 
 
-def _unequal(
-    old: Iterator[tuple[bytes, bytes]],
-    new: Iterator[tuple[bytes, bytes]],
-    *,
-    order: Callable[[bytes], bytes] = lambda key: key,
-    is_same: Callable[[list[bytes]], bool] = lambda values: True,
-) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Yield `(key, old value, new value)` as `_merge` does, without batches of rows that are equal.
-
-    Some equal rows are yielded all the same: those beside others.
-
-    Args:
-        old, new: tables.
-        order: key by which the tables are sorted.
-        is_same: function that says of the values of rows that are equal whether these may be passed over.
-    """
-    mine: list[tuple[bytes, bytes]] = []
-    others: list[tuple[bytes, bytes]] = []
-    while True:
-        mine += islice(old, _BATCH - len(mine))
-        others += islice(new, _BATCH - len(others))
-        if not mine and not others:
-            return
-        if mine == others and is_same([value for _, value in mine]):
-            mine, others = [], []
-            continue
-        # Up to here both are known: what follows in one may come in the other's next batch.
-        bound = min(order(rows[-1][0]) for rows in (mine, others) if rows)
-        known = [[row for row in rows if order(row[0]) <= bound] for rows in (mine, others)]
-        mine, others = mine[len(known[0]) :], others[len(known[1]) :]
-        yield from _merge(iter(known[0]), iter(known[1]), order)
-
-
-def _by_id(key: bytes) -> bytes:
-    """Return what the keys of tables by id are sorted by: they are little-endian numbers."""
-    return key[::-1]
-
-
-def _same_entities(old: KnowledgeBase, new: KnowledgeBase) -> NDArray[np.bool_]:
-    """Return (N,) which ids of the old have the same row in the new."""
-    same = np.zeros(old.id_count, bool)
-    begin = 0
-    mine, others = old.store.items("entities"), new.store.items("entities")  # a row for each id
-    while batch := list(islice(mine, _BATCH)):
-        if batch == (rows := list(islice(others, _BATCH))):
-            same[begin : begin + len(batch)] = True
-        else:
-            same[begin : begin + min(len(batch), len(rows))] = [*map(operator.eq, batch, rows)]
-        begin += len(batch)
-    return same
-
-
-def _keys(
-    old: KnowledgeBase, new: KnowledgeBase, new_ids: Numbers, same: NDArray[np.bool_]
-) -> Iterator[Difference]:
-    """Yield the differences of entities and redirects.
-
-    Args:
-        old, new: knowledge bases.
-        new_ids: (N,) ids in the new of entities of the old; those of entities that differ are noted in it.
-        same: (N,) which entities are the same under the same id.
-    """
-
-    def is_same(numbers: list[bytes]) -> bool:
-        with old.store.reading():
-            return bool(same[np.frombuffer(b"".join(numbers), U32)].all())
-
-    rows = _unequal(old.store.items("keys"), new.store.items("keys"), is_same=is_same)
-    for key, mine, other in rows:
-        if mine is not None and mine == other and same[int.from_bytes(mine, "little")]:
-            continue
+def _keys(old: KnowledgeBase, new: KnowledgeBase, new_ids: Numbers) -> Iterator[Difference]:
+    """Yield the differences of entities and redirects; note in *there* (N,) the new ids of old entities."""
+    for key, mine, other in _merge(old.store.items("keys"), new.store.items("keys")):
+        if mine is not None and mine == other:
+            row = old.store.row("entities", mine)
+            if row == new.store.row("entities", mine):
+                new_ids[int.from_bytes(mine, "little")] = int.from_bytes(mine, "little")
+                continue
         before, after = _entry(old, key, mine), _entry(new, key, other)
         if isinstance(before, Entity) and isinstance(after, Entity):
             assert mine is not None and other is not None
@@ -260,8 +187,7 @@ def _entry(kb: KnowledgeBase, key: bytes, number: bytes | None) -> Entity | Redi
 
 def _aliases(old: KnowledgeBase, new: KnowledgeBase, alike: bool) -> Iterator[Difference]:
     """Yield the differences of aliases; *alike* says that equal rows mean the same."""
-    merge = _unequal if alike else _merge
-    for key, mine, other in merge(old.store.items("aliases"), new.store.items("aliases")):
+    for key, mine, other in _merge(old.store.items("aliases"), new.store.items("aliases")):
         if alike and mine == other:
             continue
         before, after = _pairs(old, key, mine), _pairs(new, key, other)
@@ -305,11 +231,9 @@ def _untold(kb: KnowledgeBase, other: KnowledgeBase, other_ids: Numbers, alike: 
     codes = np.array([code_of.get(name, _NONE) for name in names], np.int64)
     symmetric = {2 * index for index, (name, inverse) in enumerate(kb.store.relations) if name == inverse}
     with kb.store.reading():
-        rows = kb.store.items("facts")
-        if alike:
-            merged = _unequal(rows, other.store.items("facts"), order=_by_id)
-            rows = ((key, row) for key, row, counterpart in merged if row not in (None, counterpart))
-        for key, row in rows:
+        for key, row in kb.store.items("facts"):
+            if alike and row == other.store.row("facts", key):
+                continue
             subject = int.from_bytes(key, "little")
             neighbours, relations = codec.decode_facts(row)
             stated: set[tuple[int, int]] = set()
@@ -341,7 +265,7 @@ def _lemmas(kb: KnowledgeBase, row: bytes | None) -> list[tuple[str, str]]:
 
 
 def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
-    for key, mine, other in _unequal(old.store.items("forms"), new.store.items("forms")):
+    for key, mine, other in _merge(old.store.items("forms"), new.store.items("forms")):
         before, after = _lemmas(old, mine), _lemmas(new, other)
         surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
         for lemma, pos in before:
@@ -354,7 +278,7 @@ def _forms(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
 
 def _occurrences(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[Difference]:
     rows = [kb.store.items("occurrences") if kb.store.has_occurrences else iter(()) for kb in (old, new)]
-    for key, mine, other in _unequal(*rows):
+    for key, mine, other in _merge(*rows):
         if mine != other:
             surface = key.hex() if key.startswith(codec.DIGEST) else key.decode()
             yield Difference(_counts(old, surface, mine), _counts(new, surface, other))

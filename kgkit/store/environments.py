@@ -14,25 +14,18 @@ A file is known by its inode: a build that was removed and built again is
 another one, whoever still reads the first.
 """
 
-import ctypes
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import lmdb
 
 from kgkit.errors import DamagedKB, NotThere
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SINCE, TABLES
-
-SCANNED: Final = 32 << 20
-"""Bytes of rows after which who reads whole tables calls `drop_pages`."""
-
-_DONTNEED: Final = 4  # of madvise
 
 
 class Environment:
@@ -41,7 +34,6 @@ class Environment:
     def __init__(self, folder: Path, file: tuple[int, int]) -> None:
         self.file = file
         self.users = 0
-        self.scanned = 0  # bytes of rows since the pages were dropped
         self.pid = os.getpid()
         try:
             self.lmdb = lmdb.open(
@@ -67,24 +59,6 @@ class Environment:
 
     def _table(self, name: str) -> Any:
         return self.lmdb.open_db(name.encode(), create=False, integerkey=name in BY_ID)
-
-
-def drop_pages(data: Path) -> None:
-    """Take the pages of a mapped file out of this process's memory.
-
-    They stay in the system's cache, and come back when they are read again: nothing changes but the memory
-    that is counted for the process. Does nothing elsewhere than on Linux.
-    """
-    if sys.platform != "linux":
-        return
-    path = os.path.realpath(data).encode()
-    libc = ctypes.CDLL(None)
-    with suppress(OSError):
-        for line in Path("/proc/self/maps").read_bytes().splitlines():
-            span, _, name = line.partition(b" ")
-            if name.endswith(b" " + path):
-                begin, end = (int(address, 16) for address in span.split(b"-"))
-                libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), _DONTNEED)
 
 
 class Gets(threading.local):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from weakref import finalize
@@ -15,8 +15,8 @@ from kgkit.errors import ClosedKB, DamagedKB, FormatMismatch, KgkitError, NotThe
 from kgkit.store import codec
 from kgkit.store.codec import bounded_key, unpack_ids
 from kgkit.store.damage import DAMAGE, damage_error
-from kgkit.store.environments import SCANNED, Environment, Gets, acquire, drop_pages, release
-from kgkit.store.layout import DATA, MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
+from kgkit.store.environments import Environment, Gets, acquire, release
+from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32, Manifest
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import TrigramIndex
@@ -33,8 +33,6 @@ _decode_alias = codec.decode_alias
 _NO_SENSE = _pack_id(NO_SENSE)
 # A key that LMDB refuses (empty) or that is no UTF-8 (a lone surrogate).
 _ODD_KEY = (lmdb.BadValsizeError, UnicodeEncodeError)
-_NODE = 10  # bytes that LMDB keeps beside an item
-_BATCH = 64  # items that are read at a time
 # A key of so many characters fits LMDB; a longer one may not, and is then not found as it is.
 _SHORT = MAX_KEY // 4
 
@@ -434,13 +432,7 @@ class StoreReader:
             with environment.lmdb.begin() as transaction:
                 cursor = transaction.cursor(environment.tables[table])
                 if not prefix:
-                    rows = iter(cursor)
-                    while batch := list(islice(rows, _BATCH)):
-                        yield from batch
-                        environment.scanned += sum(map(len, chain.from_iterable(batch))) + _NODE * len(batch)
-                        if environment.scanned > SCANNED:
-                            drop_pages(self.folder / DATA)
-                            environment.scanned = 0
+                    yield from cursor
                 elif cursor.set_range(prefix):
                     yield from takewhile(lambda item: item[0].startswith(prefix), cursor)
         except lmdb.Error as error:

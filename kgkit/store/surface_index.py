@@ -6,22 +6,19 @@ and an index of surfaces that are gone is made anew. A build without the index i
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from kgkit.errors import WriteFailed
 from kgkit.store import codec
-from kgkit.store.environments import acquire, drop_pages, release
-from kgkit.store.layout import DATA, TRIGRAMS
+from kgkit.store.environments import acquire, release
+from kgkit.store.layout import TRIGRAMS
 from kgkit.store.trigrams import TrigramIndex, TrigramWriter
 from kgkit.versions import free_space
 
 __all__ = ["missing_surfaces", "write_index"]
 
 _NEW = TRIGRAMS + ".new"
-_BATCH: Final = 32_768
-_KEYS: Final = 1 << 18  # after which the pages that were read are dropped
 
 
 def write_index(data: Path, folder: Path) -> Path:
@@ -39,10 +36,10 @@ def write_index(data: Path, folder: Path) -> Path:
     try:
         with environment.lmdb.begin() as transaction:
             aliases = environment.tables["aliases"]
-            additions = _keys(transaction, aliases, data)
+            additions = _keys(transaction, aliases)
             if path.exists():
                 base = TrigramIndex(path)
-                new = missing_surfaces(_keys(transaction, aliases, data), base)
+                new = missing_surfaces(_keys(transaction, aliases), base)
                 if new == []:
                     return path
                 base, additions = (None, additions) if new is None else (base, iter(new))
@@ -58,14 +55,12 @@ def write_index(data: Path, folder: Path) -> Path:
     return path
 
 
-def _keys(transaction: Any, aliases: Any, folder: Path) -> Iterator[bytes]:
+def _keys(transaction: Any, aliases: Any) -> Iterator[bytes]:
     """Yield the surfaces, as they are in the table; not those that are too long for a key."""
     with transaction.cursor(aliases) as cursor:
-        for number, key in enumerate(cursor.iternext(values=False), 1):
+        for key in cursor.iternext(values=False):
             if not key.startswith(codec.DIGEST):
                 yield key
-            if number % _KEYS == 0:
-                drop_pages(folder / DATA)
 
 
 def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] | None:
@@ -75,29 +70,30 @@ def missing_surfaces(keys: Iterator[bytes], index: TrigramIndex) -> list[bytes] 
         keys: surfaces, ascending.
         index: index whose first surfaces ascend; what was added to these follows.
     """
-    number, last = 0, b""  # of the surface that comes next, and the one before it
-    missing: list[bytes] = []
-    while batch := list(islice(keys, _BATCH)):
-        if index.has_at(number, batch):  # so it is almost everywhere
-            number, last = number + len(batch), batch[-1]
-            index.drop_pages()
-            continue
-        surfaces = list(islice(index.surfaces_from(number), len(batch) + 1))
-        position = 0
-        for key in batch:
-            surface = surfaces[position] if position < len(surfaces) else None
-            if surface is None or surface <= last:  # what was added to the index begins
-                missing.append(key)
-            elif surface < key:
-                return None
-            elif surface == key:
-                position, last = position + 1, surface
-            else:
-                missing.append(key)
-        number += position
-    tail = list(index.surfaces_from(number))
-    if tail and tail[0] > last:
+    tail: list[bytes] = []
+    ascending = _ascending(index.surfaces(), tail)
+    following, missing = next(ascending, None), []
+    for key in keys:
+        if following is not None and following < key:
+            return None
+        if following == key:
+            following = next(ascending, None)
+        else:
+            missing.append(key)
+    if following is not None:
         return None
-    added = set(tail)
-    new = [key for key in missing if key not in added]
+    indexed = set(tail)
+    new = [key for key in missing if key not in indexed]
     return new if len(missing) - len(new) == len(tail) else None
+
+
+def _ascending(surfaces: Iterator[bytes], tail: list[bytes]) -> Iterator[bytes]:
+    """Yield surfaces for as long as they ascend; then put all others into *tail*."""
+    last = b""
+    for surface in surfaces:
+        if surface <= last:
+            tail.append(surface)
+            tail.extend(surfaces)
+            return
+        yield surface
+        last = surface

@@ -16,12 +16,12 @@ What is in the file follows from the table `aliases`, but for that order. Surfac
 they are too long for one, are not in it.
 """
 
-import mmap
 import os
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -132,7 +132,6 @@ class TrigramWriter:
         if base is not None:
             for begin in range(0, len(base.text), _BYTES):
                 self._write(base.text[begin : begin + _BYTES].tobytes())
-                base.drop_pages()
             self._count, self._size = len(base), len(base.text)
 
     def __enter__(self) -> "TrigramWriter":
@@ -169,7 +168,6 @@ class TrigramWriter:
         if base is not None:
             for begin in range(0, len(base.ends), _BYTES // 8):
                 self._write(base.ends[begin : begin + _BYTES // 8].tobytes())
-                base.drop_pages()
         for ends in self._ends:
             self._write(ends.tobytes())
         for array in (grams.astype(_U32), starts):
@@ -225,7 +223,6 @@ class TrigramWriter:
                 places = base.starts[np.searchsorted(base.grams, codes[order], "right")].astype(np.int64)
                 numbers = np.insert(numbers, places - old.start, np.concatenate(new_numbers)[order])
             self._file.write(numbers.astype(_U32).tobytes())
-            base.drop_pages()
 
     def _add_run(
         self,
@@ -280,7 +277,7 @@ class TrigramIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            content = mmap(file.fileno(), 0, access=ACCESS_READ)
         if len(content) < _HEADER.size:
             raise DamagedKB(f"{path} is too short for an index of surfaces")
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
@@ -296,25 +293,9 @@ class TrigramIndex:
         self.grams = np.frombuffer(content, _U32, grams, begins[2])
         self.starts = np.frombuffer(content, _U64, grams + 1, begins[3])
         self.postings = np.frombuffer(content, _U32, postings, begins[4])
-        self._content = content
 
     def __len__(self) -> int:
         return len(self.ends) - 1
-
-    def drop_pages(self) -> None:
-        """Take the pages of the file out of this process's memory; reading brings them back."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._content.madvise(mmap.MADV_DONTNEED)
-
-    def has_at(self, number: int, surfaces: Sequence[bytes]) -> bool:
-        """Say whether these are the surfaces from *number* on."""
-        ends = self.ends[number : number + len(surfaces) + 1]
-        if len(ends) <= len(surfaces):
-            return False
-        lengths = np.fromiter(map(len, surfaces), _U64, len(surfaces))
-        return bool((np.diff(ends) == lengths).all()) and (
-            self.text[int(ends[0]) : int(ends[-1])].tobytes() == b"".join(surfaces)
-        )
 
     def surface(self, number: int) -> str:
         """Return the surface of a number."""
@@ -322,11 +303,7 @@ class TrigramIndex:
 
     def surfaces(self) -> Iterator[bytes]:
         """Yield every surface, as the key of the table `aliases`, in the order of their numbers."""
-        return self.surfaces_from(0)
-
-    def surfaces_from(self, number: int) -> Iterator[bytes]:
-        """Yield the surfaces from *number* on."""
-        for begin in range(number, len(self), _BATCH):
+        for begin in range(0, len(self), _BATCH):
             ends = self.ends[begin : begin + _BATCH + 1].tolist()
             text = self.text[ends[0] : ends[-1]].tobytes()
             yield from (text[first - ends[0] : last - ends[0]] for first, last in pairwise(ends))

@@ -14,7 +14,6 @@ import numpy as np
 
 from kgkit.errors import StoreError, WriteFailed
 from kgkit.store.damage import damage_error
-from kgkit.store.environments import SCANNED, drop_pages
 from kgkit.store.layout import BY_ID, DATA, OPTIONAL, SURFACES, TABLES, TRIGRAMS
 from kgkit.versions import copy_file, file_sha256, free_space, link_file
 
@@ -31,13 +30,11 @@ class TableDigest:
         self._lengths = hashlib.blake2b(digest_size=16)
         self._bytes = hashlib.blake2b(digest_size=16)
 
-    def update(self, items: list[Item]) -> int:
-        """Take in the next *items*, and return how many bytes they have."""
+    def update(self, items: list[Item]) -> None:
+        """Take in the next *items*."""
         joined = list(chain.from_iterable(items))
         self._lengths.update(np.fromiter(map(len, joined), "<u8", len(joined)).tobytes())
-        content = b"".join(joined)
-        self._bytes.update(content)
-        return len(content)
+        self._bytes.update(b"".join(joined))
 
     def hexdigest(self) -> str:
         """Return the digest of all that was taken in."""
@@ -236,13 +233,10 @@ class StoreEditor(StoreWriter):
 
     def _digest(self, table: str) -> TableDigest:
         """Return the digest of all rows that a table has now."""
-        digest, size = TableDigest(), 0
+        digest = TableDigest()
         with self._env.begin() as transaction:
             for batch in _batches(transaction.cursor(self._tables[table])):
-                size += digest.update(batch)
-                if size > SCANNED:
-                    drop_pages(self.folder / DATA)
-                    size = 0
+                digest.update(batch)
         return digest
 
 

@@ -1,10 +1,8 @@
 """What sets two knowledge bases apart: every kind of difference, and nothing that does not count."""
 
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +15,10 @@ from kgkit.building import Alias, Entity, Form, Record, Redirect, Triple
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere
 from kgkit.kb import Difference, differences
-from kgkit.store import environments, reader, surface_index, writer
 from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.toys import LINKS, PAGES
 
-module = import_module("kgkit.kb.differences")  # by its name, the function is meant
 LONG = "llanfair" * 100  # 800 bytes: stored under a digest
 BASE: Sequence[Record] = (
     Entity("apple", "apple", "A fruit.", "thing", "n"),
@@ -365,83 +361,3 @@ def test_one_name_compares_the_published_build_with_the_one_before(tmp_path):
     found = {(each.change, each.what) for each in kgkit.diff("mine", home=tmp_path)}
     assert found == {("added", "entity"), ("added", "alias")}
     assert "+ entity b: b" in run("kb", "diff", "mine", "--home", tmp_path).out
-
-
-# -- large ones ----------------------------------------------------------------------
-
-_TABLES = st.dictionaries(st.integers(0, 400), st.integers(0, 2), max_size=40)
-
-
-@given(one=_TABLES, other=_TABLES, batch=st.integers(1, 5), by_id=st.booleans())
-def test_batches_of_equal_rows_are_passed_over_and_no_other_row(one, other, batch, by_id):
-    width, order = (4, "little") if by_id else (2, "big")
-
-    def table(rows):
-        return iter([(key.to_bytes(width, order), bytes([value])) for key, value in sorted(rows.items())])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BATCH", batch)
-        sorting = {"order": module._by_id} if by_id else {}
-        merged = [*module._unequal(table(one), table(other), **sorting)]
-        marked = [*module._unequal(table(one), table(other), **sorting, is_same=lambda values: False)]
-    keys = [int.from_bytes(key, order) for key, _, _ in merged]
-    assert keys == sorted({*keys})
-    found = {key: (old, new) for key, (_, old, new) in zip(keys, merged, strict=True)}
-    for key in one.keys() | other.keys():
-        expected = tuple(bytes([rows[key]]) if key in rows else None for rows in (one, other))
-        assert found.get(key, expected if expected[0] == expected[1] else "missing") == expected
-    assert len(marked) == len(one.keys() | other.keys())
-
-
-@pytest.mark.parametrize("batch", [1, 3])
-def test_differences_do_not_depend_on_the_batches(tmp_path, monkeypatch, batch):
-    changed = [
-        *without(BASE[0], BASE[4]),
-        Entity("apple", "apple", "Another fruit.", "thing", "n"),
-        Entity("aa", "the first key"),
-        Alias("Apple", "acme", 3),
-        Redirect("Apfel", "apple"),
-        Triple("fruit", "sells", "acme"),
-    ]
-    with both(tmp_path, BASE, changed) as (old, new):
-        expected = sorted(map(repr, differences(old, new)))
-        monkeypatch.setattr(module, "_BATCH", batch)
-        assert sorted(map(repr, differences(old, new))) == expected
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc, and dropped there alone")
-def test_additions_and_differences_take_the_memory_of_the_change(tmp_path, monkeypatch):
-    """What is mapped stays below a part of the data, whatever their size."""
-    monkeypatch.setattr(writer, "_BATCH", 256)
-    for scanner in (reader, writer):
-        monkeypatch.setattr(scanner, "SCANNED", 1 << 20)
-    records = [{"key": f"k{number}", "description": "x" * 2_000} for number in range(8_000)]
-    kgkit.build_kb("jsonl", records, name="large", home=tmp_path)
-    size = (tmp_path / "kbs/large/current/data.mdb").stat().st_size
-
-    most = 0
-
-    def measure(path):
-        nonlocal most
-        most = max(most, mapped(path))
-        dropped(path)
-
-    dropped = environments.drop_pages
-    for scanner in (reader, writer, surface_index):
-        monkeypatch.setattr(scanner, "drop_pages", measure)
-    kgkit.add_to_kb("large", [{"key": "new"}], home=tmp_path)
-    added = most
-    assert [each.what for each in kgkit.diff("large", home=tmp_path)] == ["entity", "alias"]
-    assert 0 < added < size / 3
-    assert 0 < most < size / 3
-
-
-def mapped(path):
-    """Return the bytes of a file that this process has in memory."""
-    total, counted = 0, False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        if "-" in line.split()[0]:
-            counted = line.endswith(str(path.resolve()))
-        elif counted and line.startswith("Rss:"):
-            total += int(line.split()[1]) << 10
-    return total

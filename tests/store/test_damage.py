@@ -402,7 +402,7 @@ def test_an_error_of_every_kind_survives_a_pickle(built):
 
     examples = [
         errors.SourceError("short", path=Path("a.txt"), line=3, text="x" * 200),
-        errors.UnknownName("builder", "wordnt", ["wordnet"]),
+        errors.UnknownModel("model", "wsd", ["prior"]),
         errors.MissingExtra("pandas", "pandas"),
         errors.UnknownEntity("dgo.n.01", "wordnet"),
         errors.WriteFailed("full", written=1, free=2, where=Path("/")),

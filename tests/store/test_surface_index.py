@@ -15,7 +15,7 @@ from kgkit.building.indexing import index_kb
 from kgkit.catalog import Catalog
 from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
 from kgkit.home import Home
-from kgkit.store import Staging, surface_index, verify
+from kgkit.store import Staging, verify
 from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import missing_surfaces, write_index
@@ -131,11 +131,7 @@ def test_an_index_with_surfaces_that_are_gone_is_made_anew(tmp_path):
         ("b c a d", "a b c d e", ["e"]),
     ],
 )
-@pytest.mark.parametrize("batch", [1, 2, 32_768])
-def test_what_an_index_lacks_is_known_unless_it_has_more_than_the_table(
-    tmp_path, monkeypatch, stored, keys, expected, batch
-):
-    monkeypatch.setattr(surface_index, "_BATCH", batch)
+def test_what_an_index_lacks_is_known_unless_it_has_more_than_the_table(tmp_path, stored, keys, expected):
     with TrigramWriter(tmp_path / "index") as index:
         index.add(stored.encode().split())
         index.finish()
