@@ -69,7 +69,7 @@ def choose_threshold(
     page = PageTitles(linker.kb)
     texts = [structs.replace(gold.document, mentions=None) for gold in documents]
     linked = [*count_items(linker(texts), "linking what is held out", progress)]
-    scores = []  # by step, then by document
+    scores: list[list[LinkScore]] = []  # by step, then by document
     for step in range(steps):
         scores.append([])
         for gold, document in zip(documents, linked, strict=True):
