@@ -1,5 +1,7 @@
 """Folders with versions: which is current, what readers see while it changes, and what a failure leaves."""
 
+import errno
+import itertools
 import os
 import threading
 
@@ -353,3 +355,20 @@ def test_files_stay_private_where_all_new_files_are(folder):
         assert (folder / "a").stat().st_mode & 0o777 == 0o600 and names(folder) == ["a"]
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("copies", ["whole", "not at all", "a part, then fails"])
+def test_a_file_is_copied_whether_or_not_the_file_system_shares_its_blocks(tmp_path, monkeypatch, copies):
+    content = bytes(range(256)) * 1_000
+    (tmp_path / "old").write_bytes(content)
+    calls = itertools.count()
+
+    def fails(source, target, size):
+        if copies == "not at all" or next(calls):
+            raise OSError(errno.EXDEV, "no")
+        return os.sendfile(target, source, None, 1_000)
+
+    if copies != "whole":
+        monkeypatch.setattr(os, "copy_file_range", fails, raising=False)
+    module.copy_file(tmp_path / "old", tmp_path / "new")
+    assert (tmp_path / "new").read_bytes() == content
