@@ -190,6 +190,29 @@ def test_wn_lmf(kb, tmp_path):
         assert again.manifest.source.version == kb.manifest.source.version
 
 
+SENSES = {"1": "Earth", "2": "earth", "3": "soil"}
+
+
+@pytest.mark.usefixtures("wordnets")
+def test_a_sense_that_no_alias_names_is_a_sense_of_its_synset(tmp_path):
+    records = [
+        Entity("planet", "Earth", kind="synset", pos="n"), Entity("soil", "soil", kind="synset", pos="n"),
+        *(Entity(key, label, kind="lemma", pos="n") for key, label in SENSES.items()),
+        Alias("Earth", "planet", 2, "1"), Alias("earth", "planet", 0, "1"), Alias("soil", "soil", 1, "3"),
+        Triple("1", IN_SYNSET, "planet"), Triple("2", IN_SYNSET, "planet"), Triple("3", IN_SYNSET, "soil"),
+        Triple("2", "derivation", "3"), Triple("3", "derivation", "2"), Triple("planet", "related", "3"),
+    ]  # fmt: skip
+    with build(tmp_path, records) as kb:
+        wordnet = in_wn(written(kb, FORMATS["wn-lmf"], tmp_path))
+        assert {each.metadata()["identifier"] for each in wordnet.synsets()} == {"planet", "soil"}
+        words = {each.metadata()["identifier"]: each.word().lemma() for each in wordnet.senses()}
+        assert words == SENSES
+        (two,) = (each for each in wordnet.senses() if each.metadata()["identifier"] == "2")
+        assert [each.metadata()["identifier"] for each in two.get_related("derivation")] == ["3"]
+        again = kgkit.import_kb(tmp_path / "small-wn-lmf.xml", "again", home=tmp_path)
+        assert again.manifest.counts.entities == {"synset": 2, "lemma": 3}
+
+
 def read_table(path, header):
     return pandas.read_csv(
         path, sep="\t", quoting=csv.QUOTE_NONE, lineterminator="\n", header=header,
