@@ -1,7 +1,7 @@
-"""Pauses between the batches of a model, in which the same thread may do other work.
+"""Pauses in long loops.
 
-A caller registers a function with `pausing`; loops over batches call it by `pause`. The function may use the
-same models. An error that it raises ends the loop.
+A caller registers a function with `pausing`; `pause` calls it between two steps of a loop. The function may
+do other work with the same models, or raise an error, which ends the loop.
 """
 
 from collections.abc import Callable, Iterator

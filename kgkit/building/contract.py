@@ -146,8 +146,8 @@ class Builder(ABC):
         url_pattern: pattern of the addresses of entities on the web, as
             `https://en.wikipedia.org/wiki/{key:_}`; see `kgkit.store.urls.UrlPattern`.
         identifiers: names of the attributes that are identifiers of entities elsewhere; links carry them.
-        engine: engine that groups the records unless the user names one: `memory`, for which `local`
-            steps in where a source is large; or always `local`.
+        engine: engine that groups the records unless the user names one: `memory` (large sources use
+            `local` instead), or `local` for every source.
         pieces: whether entities are told in pieces: those of one key are then one
             entity, of the first text that is given for each field and of all types
             and attributes. Else a key that comes twice is an error. Wants another

@@ -9,10 +9,10 @@ from kgkit.errors import MissingExtra
 __all__ = ["ENGINE_CHOSEN", "READING_SHARE", "EngineChoice", "choose_engine", "readable_size"]
 
 ENGINE_CHOSEN: Final = "engine"
-"""So the progress of a build begins that says which engine was chosen."""
+"""Prefix of the progress message that names the chosen engine."""
 
 LARGEST_IN_MEMORY: Final = 100_000_000
-"""Bytes of the largest source that is grouped in memory: of larger ones `local` takes less time, too."""
+"""Largest source, in bytes, that is grouped in memory; above it `local` is faster too."""
 
 MEMORY_FACTOR: Final = 13
 """Bytes of memory that grouping takes for a byte of a source: of JSON lines of entities with short names."""
@@ -56,7 +56,7 @@ def choose_engine(builder: Builder, size: int, memory: int) -> EngineChoice:
             f"package: --engine memory --memory {readable_size(need)}",
         )
     if missing:
-        return EngineChoice("memory", f"{source}; local would be faster, and needs kgkit[scale]")
+        return EngineChoice("memory", source)
     if need > memory:
         return EngineChoice("local", f"{source}, about {readable_size(need)} in memory; {budget} allows less")
     return EngineChoice("local", f"{source}, more than {readable_size(LARGEST_IN_MEMORY)}")

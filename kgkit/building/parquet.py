@@ -57,7 +57,7 @@ def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None)
         file: file of `open_parquet`.
         path: its path, for errors.
         columns: indices of the columns that are read; None for all. A batch has these in the file's order, or
-            all where two columns have one name.
+            all where two columns have one name, or one has a dot in its name, which pyarrow reads as a path.
 
     Raises:
         SourceError: if it cannot be read on; says after which row.
@@ -66,7 +66,8 @@ def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None)
 
     number = 0
     names = None
-    if columns is not None and len(set(every := file.schema_arrow.names)) == len(every):
+    every = file.schema_arrow.names
+    if columns is not None and len(set(every)) == len(every) and not any("." in name for name in every):
         names = [every[index] for index in columns]
     batches = file.iter_batches(batch_size=_ROWS_OF_BATCH, columns=names)
     while True:

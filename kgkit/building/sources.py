@@ -41,7 +41,7 @@ KB_SOURCE: Final = "kb:"
 """How a source is written that is a knowledge base: `kb:NAME` or `kb:NAME@BUILD`."""
 
 _EVERY = 2_000
-_COMPRESSED: Final = frozenset((*COMPRESSIONS, ".parquet", ".zip"))
+_COMPRESSED: Final = frozenset((*COMPRESSIONS, ".parquet", ".pq", ".zip"))
 _EXPANSION: Final = 8  # bytes of text for a byte of a compressed file
 
 Content = TypeVar("Content", covariant=True)

@@ -11,7 +11,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import check_output_path
 from kgkit.errors import UsageError
-from kgkit.files import COMPRESSIONS
+from kgkit.files import COMPRESSIONS, plain_name
 
 STDIN: Final = Path("-")
 """What stands for standard input, and for standard output."""
@@ -79,7 +79,7 @@ def _check_suffix(output: Path) -> None:
     """
     if output.exists() and not output.is_file():
         return
-    name = output.with_suffix("") if output.suffix.lower() in COMPRESSIONS else output
+    name = Path(plain_name(output.name))
     if name.suffix.lower() not in _WRITTEN and _SUFFIX.fullmatch(name.suffix):
         compressed = ", ".join(COMPRESSIONS)
         raise UsageError(

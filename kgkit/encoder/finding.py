@@ -65,9 +65,14 @@ def find_model(name: str | os.PathLike[str], *, offline: bool | None = None) -> 
     if not _HUB_ID.fullmatch(name):
         raise NotThere(
             f"no encoder {name!r}: there is no installed package with a model of that name, and it cannot be "
-            f"a hub id; {here_hint(name) or suggestion()}"
+            f"a hub id; {_here(name) or suggestion()}"
         )
     return _from_hub(name, is_offline() if offline is None else offline)
+
+
+def _here(name: str) -> str:
+    """Return how to name the encoder in the current directory; empty if there is none of this name."""
+    return here_hint(name) if (Path(name) / CONFIG).exists() else ""
 
 
 def suggestion() -> str:
@@ -141,7 +146,7 @@ def _from_hub(name: str, offline: bool) -> Path:
     except (LocalEntryNotFoundError, ValueError, OSError):
         pass
     tried = f"no encoder {name!r}: there is no installed package with a model of that name"
-    if hint := here_hint(name):
+    if hint := _here(name):
         raise NotThere(f"{tried}, and the hub was not asked: {hint}")
     if offline:
         raise NotThere(

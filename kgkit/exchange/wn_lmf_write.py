@@ -73,7 +73,11 @@ class _Lexicon:
         self.id = name if name[:1].isalpha() else f"kb-{name}"
         aliases = list(records.aliases())
         aliased = {alias.sense for alias in aliases if alias.sense is not None}
-        self.synset_of = dict(self._senses_without_alias(aliased))
+        tied = dict(self._senses_without_alias(aliased))
+        # Of a chain of relations only the first step leads from a sense to a synset.
+        self.synset_of = {
+            key: synset for key, synset in tied.items() if synset not in tied and synset not in aliased
+        }
         self.sense_keys = aliased | self.synset_of.keys()
         self.senses: dict[str, Element] = {}  # of the entities that are senses
         self.synsets: dict[str, Element] = {}
@@ -211,16 +215,18 @@ class _Lexicon:
 
     def _with_all_senses(self, aliases: Sequence[Alias]) -> Sequence[Alias]:
         """Return the aliases, and give each sense without one that of its label, or a further one."""
-        without = {
-            (self.entities[key].label or key, synset): key
-            for key, synset in self.synset_of.items()
-            if key in self.entities and synset in self.synsets
-        }
+        without: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for key, synset in self.synset_of.items():
+            if key in self.entities and synset in self.synsets:
+                without[self.entities[key].label or key, synset].append(key)
         taken: list[Alias] = []
         for alias in aliases:
-            key = None if self._is_label(alias) else without.pop((alias.surface, alias.key), None)
-            taken.append(alias if key is None else Alias(alias.surface, alias.key, alias.count, key))
-        return [*taken, *(Alias(surface, synset, 0, key) for (surface, synset), key in without.items())]
+            keys = [] if self._is_label(alias) else without.get((alias.surface, alias.key), [])
+            taken.append(Alias(alias.surface, alias.key, alias.count, keys.pop(0)) if keys else alias)
+        return [
+            *taken,
+            *(Alias(surface, synset, 0, key) for (surface, synset), keys in without.items() for key in keys),
+        ]
 
     def _is_label(self, alias: Alias) -> bool:
         """Return whether an alias spells its sense as that is labelled."""

@@ -3,10 +3,9 @@
 In this order, and the first that can be opened is taken:
 
     $KGKIT_MODEL    a model that the variable names; there is no other choice then
-    trained         of the linkers that were trained for this build, or one that it extends, the one that was
-                    put into this home last: no control, and none that was worse than linking without training
-                    on held-out data, or had none; models of older versions of kgkit, which say nothing of it,
-                    are taken
+    trained         the linker that was put into this home last, of those for this build or one that it
+                    extends. Controls are left out, and linkers that were worse than no training on held-out
+                    data or had no held-out data. Models of older versions were not compared, and count
     wsd-minilm      where the knowledge base is WordNet and the encoder is installed
     gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
     prior

@@ -374,7 +374,7 @@ class Linker(metaclass=_LinkerType):
         """Return `_meaning`, once for all mentions of the same candidates, where nothing else counts."""
         meanings = self._meanings
         entry = meanings.get(id(candidates))
-        if entry is None or entry[0] is not candidates:  # of another process, after pickling
+        if entry is None:
             entry = meanings.keep(id(candidates), (candidates, self._meaning(candidates, scores, null)))
         return entry[1]
 

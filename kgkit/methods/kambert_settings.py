@@ -33,8 +33,8 @@ class KamBertTraining(TaskTraining):
         encoder: folder, package or hub id of the encoder, or a trained model that has one.
         control: the same encoder without maps, auxiliary words, kernels and skip connections.
         tagger: tagger or spaCy pipeline whose names are the map of entities; links: the links of the linker.
-        chunker: tagger or spaCy pipeline whose chunks are the map of phrases, or a file of trees in brackets,
-            whose phrases have levels.
+        chunker: tagger or spaCy pipeline whose chunks are the map of phrases, or the path of a file of trees
+            in brackets, whose phrases have levels.
         pmi: PMI table of the map of correlations, and of auxiliary words.
         correlation: whether there is a map of correlations; without, the PMI table is for auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.

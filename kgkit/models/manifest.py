@@ -178,7 +178,7 @@ def damaged(folder: Path, problem: str, advice: str = "") -> DamagedModel:
     Args:
         folder: folder of the model.
         problem: what is wrong.
-        advice: what stands behind "train it again".
+        advice: text appended to "train it again".
     """
     return DamagedModel(f"the model in {folder} cannot be used: {problem}; train it again{advice}")
 

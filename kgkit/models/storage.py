@@ -5,7 +5,6 @@ folders that a killed process was writing or removing. What another process work
 """
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -107,9 +106,14 @@ def remove_leftover(leftover: Leftover) -> bool:
 
 def sweep_unpacking(home: Home) -> None:
     """Remove what killed processes left of packs in a home, but for what a process is unpacking."""
-    for path in home.path.glob(f"{UNPACKING}*"):
-        with suppress(OSError), lock_folder(path, 0):  # locked, or of another user
-            shutil.rmtree(path, ignore_errors=True)
+    for leftover in _unpacking(home):
+        with suppress(OSError):  # of another user
+            remove_leftover(leftover)
+
+
+def _unpacking(home: Home) -> Iterator[Leftover]:
+    for path in sorted(home.path.glob(f"{UNPACKING}*")):
+        yield _leftover("temporary", path, partial(lock_folder, path, 0))
 
 
 def _candidates(home: Home) -> Iterator[Leftover]:
@@ -126,8 +130,7 @@ def _candidates(home: Home) -> Iterator[Leftover]:
                 name = path.name[:-_DIGEST] or path.name
                 if is_name(name):
                     yield _leftover("vectors", path, partial(making, kb, name))
-    for path in sorted(home.path.glob(f"{UNPACKING}*")):
-        yield _leftover("temporary", path, partial(lock_folder, path, 0))
+    yield from _unpacking(home)
     yield from _temporary(home.path / "runs", nullcontext)
     yield from _temporary(home.path / "kbs", nullcontext)
     for kb in filter(None, (_kb(home, folder.name) for folder in _entries(home.path / "kbs"))):

@@ -316,8 +316,10 @@ def _file_versions(folder: Path) -> list[str]:
             if name == DATA:
                 return []
             continue
-        # The time of change: a copy that keeps the time of modification does not keep it.
-        numbers = status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
+        # A copy that keeps the time of modification does not keep that of change. `kb add` links the index
+        # of surfaces into the next build, which changes its time of change, and nothing else.
+        time = status.st_mtime_ns if name in (SURFACES, TRIGRAMS) else status.st_ctime_ns
+        numbers = status.st_dev, status.st_ino, status.st_size, time
         versions.append(f"{name}={numbers}")
     return versions
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from kgkit.errors import DamagedPack, FormatMismatch, KgkitError
+from kgkit.errors import DamagedPack, FormatMismatch, KgkitError, MissingExtra, StoreError
 from kgkit.models.card import CARD
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
@@ -71,6 +71,8 @@ def check_content(item: PackItem, folder: Path) -> Described:
 
     Raises:
         DamagedPack: if something in it cannot be used.
+        StoreError: if the check was ended, as where the system is short of memory.
+        MissingExtra: if a package that reads it is not installed.
     """
     try:
         if item.kind == "kb":
@@ -82,9 +84,11 @@ def check_content(item: PackItem, folder: Path) -> Described:
         if problems := verify_model(folder):
             raise DamagedPack(problems[0])
         return read_header(folder)
-    except DamagedPack:
+    except (DamagedPack, MissingExtra):
         raise
     except KgkitError as error:
+        if type(error) is StoreError:  # the check itself was ended: nothing is known of the pack
+            raise
         raise DamagedPack(f"{item.title} cannot be used: {error}") from error
 
 

@@ -43,9 +43,9 @@ def table_problems(folder: Path) -> list[str]:
 
     Raises:
         NotThere, FormatMismatch, DamagedKB, MissingExtra: as `validate.check_tables` does.
-        StoreError: if the child was killed, as by a system that is short of memory.
+        StoreError: if the child did not end by itself, as where the system is short of memory.
     """
-    # The child imports what this process imports, and nothing from the current directory (-P).
+    # The child imports what this process imports, and nothing else from the current directory (-P).
     paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109 - a string
     child = subprocess.run(
         [sys.executable, "-P", "-c", f"from {__name__} import main; main()", str(folder.absolute())],
@@ -61,7 +61,8 @@ def table_problems(folder: Path) -> list[str]:
             "its tables were not read to their end; check it again"
         )
     if child.returncode:
-        raise RuntimeError(child.stderr.decode(errors="replace"))
+        _, _, last = child.stderr.decode(errors="replace").strip().rpartition("\n")
+        raise StoreError(f"the check of {folder} ended with {child.returncode}: {last}")
     answer = msgspec.json.decode(child.stdout, type=_Answer)
     if answer.error:
         raise _error(answer)

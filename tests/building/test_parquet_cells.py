@@ -95,6 +95,17 @@ def test_a_table_is_built_unless_the_column_is_asked_for(tmp_path, column):
     assert "'odd'" in str(caught.value)
 
 
+def test_a_column_may_have_a_dot_in_its_name(tmp_path):
+    columns = {
+        "id": ["a"], "label": ["apple"], "s.f": ["red"], "s": [{"f": "no"}],
+        "odd": view(pa.date32(), 3_000_000),
+    }  # fmt: skip
+    parquet.write_table(pa.table(columns), tmp_path / "x.parquet")
+    build_kb("table", tmp_path / "x.parquet", name="x", home=tmp_path / "home", columns={"attribute": "s.f"})
+    with open_kb("x", tmp_path / "home") as kb:
+        assert kb["a"].attributes == {"s.f": "red"}
+
+
 def test_dates_of_history_become_attributes(tmp_path):
     source = write(tmp_path / "x.parquet", view(pa.date32(), -735_525, 0))
     build_kb("table", source, name="x", home=tmp_path / "home")

@@ -324,6 +324,14 @@ def test_a_name_is_not_that_of_a_folder_in_the_current_directory(folder, tmp_pat
     assert Encoder.load(Path("other"), device="cpu").name == "./other"
 
 
+def test_a_folder_without_an_encoder_does_not_keep_the_hub_from_being_asked(tmp_path, monkeypatch):
+    (tmp_path / "no-such-model").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotThere) as caught:
+        find_model("no-such-model", offline=True)
+    assert "./no-such-model" not in str(caught.value)
+
+
 def package(tmp_path, monkeypatch, *models):
     root = tmp_path / "site" / "carries_a_model"
     root.mkdir(parents=True)

@@ -213,6 +213,31 @@ def test_a_sense_that_no_alias_names_is_a_sense_of_its_synset(tmp_path):
         assert again.manifest.counts.entities == {"synset": 2, "lemma": 3}
 
 
+SENSE_SHAPES = {
+    "two of one label": [("a", "bank", "s1"), ("b", "bank", "s1")],
+    "a chain": [("a", "bank", "b"), ("b", "shore", "s1")],
+    "a sense of a sense that an alias names": [("a", "bank", "c")],
+}
+
+
+@pytest.mark.parametrize("shape", SENSE_SHAPES)
+def test_no_entity_is_lost_whatever_lies_in_a_synset(tmp_path, shape):
+    triples = SENSE_SHAPES[shape]
+    entities = {key: label for key, label, _ in triples} | {"s1": "the synset", "c": "coast"}
+    records = [
+        *(Entity(key, label, kind="synset" if key == "s1" else "lemma", pos="n")
+          for key, label in entities.items()),
+        Alias("coast", "s1", 1, "c"),
+        *(Triple(key, IN_SYNSET, synset) for key, _, synset in triples),
+    ]  # fmt: skip
+    with build(tmp_path, records) as kb:
+        in_wn(written(kb, FORMATS["wn-lmf"], tmp_path))
+        again = kgkit.import_kb(tmp_path / "small-wn-lmf.xml", "again", home=tmp_path)
+    with kgkit.open_kb("again", tmp_path) as kb:
+        assert {entity.key for entity in kb} == entities.keys()
+    assert sum(again.manifest.counts.entities.values()) == len(entities)
+
+
 def read_table(path, header):
     return pandas.read_csv(
         path, sep="\t", quoting=csv.QUOTE_NONE, lineterminator="\n", header=header,

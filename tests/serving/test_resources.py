@@ -7,6 +7,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.home import Home
@@ -273,6 +274,15 @@ def test_damage_to_a_served_build_is_known_and_logged_once_until_it_is_repaired(
     assert resources.served().kb.build == build_name
     assert len(keys_answered(resources.served().kb)) == 100
     assert resources.problems == {}
+
+
+def test_edits_that_change_nothing_and_additions_elsewhere_open_nothing_again(tmp_path):
+    publish(tmp_path, "apple", "pear")
+    resources = open_resources(tmp_path)
+    served = resources.served()
+    kgkit.edit_kb("small", [{"key": "apple", "label": "apple"}], home=tmp_path)
+    resources.refresh()
+    assert resources.served() is served
 
 
 def test_a_knowledge_base_that_is_removed_is_served_on(tmp_path):

@@ -90,9 +90,7 @@ def _write_comparison(
 
     heading, *lines = table_cells([msgspec.convert(row, ComparisonRow) for row in rows])
     write_line()
-    write_table(
-        [Column(heading=cell.strip()) for cell in heading], [[*map(str.strip, line)] for line in lines]
-    )
+    write_table([Column(heading=cell) for cell in heading], lines)
     tried = {row["mentions"] for row in rows} - {"given"}
     if len(tried) > 1:
         Messages(quiet=options.quiet).write(

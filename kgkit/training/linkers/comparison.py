@@ -75,7 +75,9 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
         return
     best = max(rows, key=lambda row: row.score)
     instead = f"--model {best.model}" + (f" --mentions {best.mentions}" if best.mentions != "given" else "")
-    table = "\n".join(f"    {'  '.join(cells)}" for cells in table_cells(rows))
+    cells = table_cells(rows)
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = "\n".join("    " + "  ".join(map(str.ljust, line, widths)).rstrip() for line in cells)
     raise BuildFailed(
         f"{name} is not published: on what was held out it links worse than without this training, as "
         f"`{instead}` does. A model of that name stays as it was; more data may help\n{table}"
@@ -83,16 +85,6 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
 
 
 def table_cells(rows: Sequence[ComparisonRow]) -> list[tuple[str, ...]]:
-    """Return the cells of the table of a comparison, padded, below their headings."""
+    """Return the cells of the table of a comparison, below their headings."""
     cells: list[tuple[str, ...]] = [("model", "mentions", "threshold", rows[0].measure)] if rows else []
-    cells += [(row.model, row.mentions, f"{row.threshold:.2f}", f"{row.score:.3f}") for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        (
-            line[0].ljust(widths[0]),
-            line[1].ljust(widths[1]),
-            line[2].rjust(widths[2]),
-            line[3].rjust(widths[3]),
-        )
-        for line in cells
-    ]
+    return cells + [(row.model, row.mentions, f"{row.threshold:.2f}", f"{row.score:.3f}") for row in rows]

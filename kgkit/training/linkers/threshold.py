@@ -46,8 +46,8 @@ class Threshold(NamedTuple):
     Attributes:
         value: the threshold.
         score: score of all documents.
-        held_out_f1: micro F1 where each document has the threshold that is best on the others; of a single
-            document, the lowest.
+        held_out_f1: micro F1 where each document has the threshold that is best on the others; with a
+            single document the threshold is 0.
     """
 
     value: float
