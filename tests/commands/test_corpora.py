@@ -761,7 +761,7 @@ def test_links_to_several_knowledge_bases_say_which(home, tmp_path):
         (["mini", "mini=prior"], 2, "--kb mini: named twice"),
         (["mini="], 2, "--kb 'mini=': it is KB, or KB=MODEL"),
         (["=prior"], 2, "it is KB, or KB=MODEL"),
-        (["mini=nope"], 2, "nope"),
+        (["mini=nope"], 3, "nope"),
         (["mini", "nope"], 3, "no knowledge base 'nope'"),
     ],
 )

@@ -189,8 +189,8 @@ def test_what_is_wrong_has_its_exit_code(evaluate, put, tmp_path):
     (tmp_path / "bad.jsonl").write_text(json.dumps(ONE) + "\n{}\n")
     done = evaluate(tmp_path / "bad.jsonl")
     assert (done.code, "bad.jsonl:2: not a document" in done.err) == (1, True)
-    assert evaluate(one, options=["--mentions", "none"]).code == 2
-    assert evaluate(one, options=["--model", "none"]).code == 2
+    assert evaluate(one, options=["--mentions", "none"]).code == 3
+    assert evaluate(one, options=["--model", "none"]).code == 3
 
 
 def test_gold_of_another_kb_is_no_score_of_nought(evaluate, put):

@@ -379,7 +379,7 @@ def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate
          "model relation was trained for the task relation, not wic: `kgkit evaluate relation` scores it"),
         ("typing", "language", ("--data", "types.jsonl"), 2,
          "for the task mlm, not typing: `kgkit train knowbert --task typing --from language …` makes one"),
-        ("relation", "nope", ("--data", "semeval.txt"), 2,
+        ("relation", "nope", ("--data", "semeval.txt"), 3,
          "no predictor named 'nope'; there are: classification, relation, tacred, typing, wic"),
         ("typing", "./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
         ("wic", "wic", ("--data", "wic.txt", "--data", "bare.tsv", "--gold", "wic.gold.txt"), 2,

@@ -360,7 +360,6 @@ def test_coherence_is_named_in_the_model(home, text):
 @pytest.mark.parametrize(
     "args",
     [
-        ["--model", "no"],
         ["--coherence", "no"],
         ["--threshold", "2"],
         ["--top-k", "-1"],

@@ -61,7 +61,7 @@ def test_an_agent_links_a_text_over_pipes(home):
     ("args", "code", "message"),
     [
         (("--kb", "nowhere"), 3, "nowhere"),
-        (("--kb", "cities=nothing"), 2, "nothing"),
+        (("--kb", "cities=nothing"), 3, "nothing"),
         (("--kb", ""), 2, ""),
     ],
 )

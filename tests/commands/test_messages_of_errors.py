@@ -55,7 +55,7 @@ WRONG = [
     ("link {texts}/letter.txt --kb mnii", 3, "(there are: mini, other); did you mean 'mini'?"),
     ("kb rm mnii", 3, "there are: mini, other; did you mean 'mini'?"),
     ("kb verify mnii", 3, "did you mean 'mini'?"),
-    ("link {texts}/letter.txt --kb mini --model wsd-minlm", 2, "did you mean 'wsd-minilm'?"),
+    ("link {texts}/letter.txt --kb mini --model wsd-minlm", 3, "did you mean 'wsd-minilm'?"),
     ("link {texts} --kb mini", 2, "is a folder; name the files in it, or add --recursive, which reads those"),
     ("link {texts}/picture.png --kb mini", 1, "is no text: it has NUL bytes"),
     ("clean --days x", 2, "invalid value for '--days'"),

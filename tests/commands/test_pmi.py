@@ -63,7 +63,7 @@ def test_options_of_vectors_and_models_of_other_kinds_are_refused(home):
         done = run("nearest", "dogs", "--pmi", "mine", *option, "--home", home)
         assert (done.code, done.out) == (2, "") and "--pmi lists words: leave out --kb" in done.err
     done = run("nearest", "dogs", "--pmi", "yours", "--home", home)
-    assert done.code == 2 and "no association table named 'yours'; there are: mine" in done.err
+    assert done.code == 3 and "no association table named 'yours'; there are: mine" in done.err
     done = run("nearest", "dogs", "--pmi", "wsd-minilm", "--home", home)
     assert done.code == 2 and "scores no pairs of words" in done.err and "`kgkit train pmi`" in done.err
     done = run("tag", "--model", "mine", "--home", home)
@@ -85,7 +85,7 @@ def test_a_table_is_listed_shown_verified_and_removed(home, tmp_path):
     values.write_bytes(values.read_bytes()[:-1] + b"\xff")
     assert run("models", "verify", "other", "--home", tmp_path).code == 1
     assert run("models", "rm", "other", "--home", tmp_path).code == 0
-    assert run("nearest", "dogs", "--pmi", "other", "--home", tmp_path).code == 2
+    assert run("nearest", "dogs", "--pmi", "other", "--home", tmp_path).code == 3
 
 
 def test_a_bad_command_line_is_one_line(home, tmp_path):

@@ -311,5 +311,5 @@ def test_an_argument_that_is_no_utf_8_is_refused(home):
 
 def test_quiet_says_nothing_beside_results_and_errors(home):
     assert run("candidates", "no such thing", "--home", home).err
-    assert run("candidates", "no such thing", "--home", home, "--quiet") == (0, "", "")
+    assert run("candidates", "no such thing", "--home", home, "--quiet") == (1, "", "")
     assert run("show", "no such thing", "--home", home).err

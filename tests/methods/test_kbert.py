@@ -651,7 +651,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
     misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
-    assert misspelt.code == 2 and "no predictor named 'pear'; there are: classification" in misspelt.err
+    assert misspelt.code == 3 and "no predictor named 'pear'; there are: classification" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
 
@@ -668,7 +668,7 @@ TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
         ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),
         (("evaluate", "tagging", "--data", "PAIR", "--model", "pair"), 2,
          "was trained for the task pair, not tagging: `kgkit evaluate pair` scores it"),
-        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 2, "no predictor named 'nope'"),
+        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 3, "no predictor named 'nope'"),
         (("evaluate", "classification", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,
          "is named twice with --data"),
         (("evaluate", "ranking", "--data", "PAIR", "--model", "ranking"), 1,

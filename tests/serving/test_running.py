@@ -252,7 +252,7 @@ def test_the_token_of_the_variable_is_asked_for(facts_home):
     ("args", "code", "message"),
     [
         (["--kb", "nothing"], 3, "no knowledge base 'nothing'"),
-        (["--kb", "facts=nothing"], 2, "no model named 'nothing'"),
+        (["--kb", "facts=nothing"], 3, "no model named 'nothing'"),
         (["--kb", "facts="], 2, "--kb 'facts='"),
         (["--kb", "facts", "--kb", "=prior"], 2, "--kb '=prior'"),
         (["--host", "0.0.0.0"], 2, "a token is needed"),

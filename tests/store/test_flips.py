@@ -367,6 +367,9 @@ def test_occurrences_that_lmdb_cannot_read_are_damage(spelled, monkeypatch):
         def get(self, *_):
             raise lmdb.CorruptedError("a page that is none")
 
+        def renew(self):
+            pass
+
     home, _ = spelled
     with kgkit.open_kb("small", home=home) as kb:
         monkeypatch.setattr(kb.store, "_local", Refusing())

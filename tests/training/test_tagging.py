@@ -142,6 +142,7 @@ def test_words_have_probabilities_of_their_types(tagger, home, tmp_path):
     assert refused.code == 2 and "the model names has no priors of types" in refused.err
     refused = run("tag", tmp_path / "text.txt", "--no-posterior", *common)
     assert refused.code == 2 and "the model names is no KALM" in refused.err
+    page = tmp_path / "page.jsonl"
     both = run("tag", tmp_path / "text.txt", "--html", page, "--output", page, *common)
     assert both.code == 2 and "--output and --html both name" in both.err
 
@@ -427,10 +428,10 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["tag", "--model", "none"], 2, "no tagger named 'none'; there are: names-minilm"),
+        (["tag", "--model", "none"], 3, "no tagger named 'none'; there are: names-minilm"),
         (["tag", "x.txt", "--model", "none"], 3, "no file x.txt"),
         (["evaluate", "ner", "--data", "x.txt", "--model", "none"], 3, "no file x.txt"),
-        (["evaluate", "ner", "--data", __file__, "--model", "none"], 2, "no tagger named 'none'"),
+        (["evaluate", "ner", "--data", __file__, "--model", "none"], 3, "no tagger named 'none'"),
         (["train", "tagger", "--data", "x.txt", "--name", "y"], 3, "no file x.txt"),
         (["train", "tagger", "--data", ".", "--name", "y"], 2, "is a folder"),
         (["tag", "-", "-", "--model", "none"], 2, "name - once"),

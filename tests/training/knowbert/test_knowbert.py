@@ -767,7 +767,7 @@ def test_a_knowbert_is_no_tagger_and_what_is_of_another_kind_is_no_knowbert(home
         with pytest.raises(UsageError, match=said):
             TrainedKnowBert.open(str(tmp_path), home=home)
     (tmp_path / MANIFEST).write_text(json.dumps(told | {"format": 1, "command": "kgkit train knowbert …"}))
-    with pytest.raises(DamagedModel, match=r"it has format 1.*train it again with `kgkit train knowbert …`"):
+    with pytest.raises(DamagedModel, match=r"format 1"):
         TrainedKnowBert.open(str(tmp_path), home=home)
     with pytest.raises(UnknownName, match="no KnowBert named 'prior'; there are: both, control, language"):
         TrainedKnowBert.open("prior", home=home)
@@ -1224,11 +1224,11 @@ TRAIN = ("train", "knowbert", "--name", "y")
          "no file no.xml"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--from", "language", "--encoder", "x"), 2,
          "--from language has an encoder: leave out --encoder"),
-        ((*TRAIN, "--task", "mlm", "--data", "HELD", "--from", "nope"), 2,
+        ((*TRAIN, "--task", "mlm", "--data", "HELD", "--from", "nope"), 3,
          "no KnowBert named 'nope'; there are: both, control, language, senses"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--from", "senses", "--linking", "places=EL"), 2,
          "--linking places=…: the model has no such knowledge base; it has: words"),
-        (("evaluate", "ppl", "--data", "HELD", "--model", "nope"), 2,
+        (("evaluate", "ppl", "--data", "HELD", "--model", "nope"), 3,
          "no language model named 'nope'; there are: both, control, language"),
         (("evaluate", "ppl", "--data", "no.txt", "--model", "language"), 3, "no file no.txt"),
         (("evaluate", "ppl", "--data", "EMPTY", "--model", "language"), 1, "no text in it"),
