@@ -3,8 +3,9 @@
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -121,8 +122,19 @@ def rebuild_command(folder: Path, manifest: FormatOnly | Manifest) -> str:
         name = folder.parents[1].name
         words += ["--name", name] if name != manifest.builder else []
         words += [word for source in _sources(manifest.source.path) for word in ("--source", source)]
+        words += _option_words(manifest.options) if isinstance(manifest, Manifest) else []
         words += ["--home", str(home)] if home != Home.find().path else []
     return shlex.join(words)
+
+
+def _option_words(options: Mapping[str, Any]) -> list[str]:
+    """Return the options of a build as they are written on the command line."""
+    words: list[str] = []
+    for name, value in options.items():
+        for each in map(str, value if isinstance(value, list) else [value]):
+            role, _, column = each.partition("=")
+            words += [f"--{role}", column] if name == "columns" else [f"--{name.replace('_', '-')}", each]
+    return words
 
 
 def _sources(path: str) -> list[str]:

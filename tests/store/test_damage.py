@@ -2,6 +2,7 @@
 
 import os
 import random
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import kgkit
 from kgkit.errors import DamagedKB, FormatMismatch, KgkitError, NotThere, StoreError
 from kgkit.store import StoreReader, StoreWriter, codec, layout, publish, validate, verify
 from kgkit.store.layout import Manifest, build_name, fingerprint
+from kgkit.store.manifest import read_manifest, rebuild_command
 from kgkit.store.writer import TableDigest
 from kgkit.versions import file_sha256
 from tests.toys import ENTITIES, build_toy, crafted_data, entities
@@ -534,3 +536,15 @@ def answer_table(store, table):
     except DamagedKB:
         return False
     return True
+
+
+def test_the_command_that_builds_again_has_the_options_of_the_build(tmp_path):
+    source = tmp_path / "names.csv"
+    source.write_text("id,name,variants\na,Anna,Ann|Anne\nb,Ben,\n")
+    built = kgkit.build_kb(
+        "table", source, name="t", home=tmp_path, limit=2, columns={"aliases": "variants|", "label": "name"}
+    )
+    folder = tmp_path / "kbs" / "t" / "builds" / built.build
+    command = shlex.split(rebuild_command(folder, read_manifest(folder)))
+    options = dict(zip(command[3::2], command[4::2], strict=True))
+    assert (options["--aliases"], options["--label"], options["--limit"]) == ("variants|", "name", "2")
