@@ -1,6 +1,5 @@
 """`kgkit link`: link texts to knowledge bases."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -171,10 +170,10 @@ def _model_reporter(
     models: Mapping[str, str], kbs: "Iterable[KnowledgeBase]", messages: Messages
 ) -> Callable[[str], None]:
     """Return what names the model that links, and why it does, where `auto` has chosen it."""
-    from kgkit.linking.auto import MODEL_VARIABLE, describe_choice
+    from kgkit.linking.auto import describe_choice, named_model
 
     def report(name: str) -> None:
-        if os.environ.get(MODEL_VARIABLE):
+        if named_model() is not None:
             return
         names = [pair.partition("=")[-1] for pair in name.split(", ")] if len(models) > 1 else [name]
         for kb, model, taken in zip(kbs, models.values(), names, strict=True):

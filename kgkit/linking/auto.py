@@ -29,7 +29,7 @@ import numpy as np
 from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.models.folder import find_trained, model_names
+from kgkit.models.folder import AUTO, find_trained, model_names
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, decode_manifest, read_header
 from kgkit.vectors import vectors_names
@@ -49,6 +49,12 @@ _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions th
 log = logging.getLogger(__name__)
 
 
+def named_model() -> str | None:
+    """Return the model that the variable names; None if it is unset, empty or `auto`."""
+    named = os.environ.get(MODEL_VARIABLE, AUTO)
+    return None if named in ("", AUTO) else named
+
+
 def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = True) -> Iterator[str]:
     """Yield the names of models for *kb*, in the order in which they are tried; `prior` is the last.
 
@@ -58,7 +64,7 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = T
             their own, are left out then.
         warn: whether a warning says what to install for a better model.
     """
-    if named := os.environ.get(MODEL_VARIABLE):
+    if (named := named_model()) is not None:
         yield named
         return
     if vectors is None:

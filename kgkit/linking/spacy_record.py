@@ -8,7 +8,6 @@ Where the pipeline is loaded, the knowledge base and the model have to be in the
 says in one error what is missing there. Nothing here imports spaCy.
 """
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -110,10 +109,10 @@ def find_requirements(
         NotThere: if something is missing; names all of it.
         UsageError: if no knowledge base is named, there are several, and none of them is the default.
     """
-    from kgkit.linking.auto import MODEL_VARIABLE
+    from kgkit.linking.auto import named_model
 
     if model == AUTO:
-        model = os.environ.get(MODEL_VARIABLE) or None
+        model = named_model()
     home = Home.find()
     name = home.default_kb().name if kb is None else kb
     problems: list[str] = []

@@ -58,9 +58,13 @@ class SpacyTagger(MentionTagger):
         Raises:
             NotThere: if there is none.
             DamagedModel: if spaCy cannot load it.
-            UsageError: if it finds no names.
+            UsageError: if it finds no names, or the name is empty.
         """
+        if not pipeline:
+            raise UsageError(f"{SPACY} wants the name of a pipeline, as {SPACY}en_core_web_sm")
         path = explicit_path(pipeline)
+        if path is not None and not path.exists():
+            raise NotThere(f"no spaCy pipeline in {pipeline}: there is no such folder")
         if path is None and (hint := here_hint(pipeline)) and not spacy.util.is_package(pipeline):
             raise NotThere(f"no spaCy pipeline {pipeline!r} is installed: {hint}")
         try:

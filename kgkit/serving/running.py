@@ -21,7 +21,7 @@ from typing import Final
 
 from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
 from kgkit.home import Home
-from kgkit.linking.auto import MODEL_VARIABLE
+from kgkit.linking.auto import named_model
 from kgkit.models.folder import AUTO
 from kgkit.serving.logs import configure_logging
 from kgkit.serving.resources import PRIOR, check_resources
@@ -308,7 +308,7 @@ def _address(settings: ServiceSettings, listening: socket.socket) -> str:
 
 def _preload(settings: ServiceSettings) -> None:
     """Import what workers need, so that each begins with it."""
-    auto = os.environ.get(MODEL_VARIABLE, AUTO)
+    auto = named_model() or AUTO
     models = {model for names in settings.kbs.values() for model in names} or {AUTO}
     models = {auto if model == AUTO else model for model in models}
 

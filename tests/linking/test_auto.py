@@ -177,6 +177,9 @@ def test_the_variable_goes_before_all(tmp_path, installed, monkeypatch):
         monkeypatch.setenv("KGKIT_MODEL", "nowhere")
         with pytest.raises(kgkit.errors.UnknownName, match="nowhere"):
             Linker.open(kb)
+        for nothing in ("auto", ""):
+            monkeypatch.setenv("KGKIT_MODEL", nothing)
+            assert Linker.open(kb).model == "gloss"
 
 
 def test_the_command_names_the_model_that_it_took(tmp_path):

@@ -43,6 +43,10 @@ def test_a_folder_in_the_current_directory_is_named_as_a_path(folder, monkeypatc
     with pytest.raises(NotThere) as caught:
         MentionTagger.open(f"spacy:{folder.name}")
     assert f"./{folder.name}" in str(caught.value)
+    with pytest.raises(NotThere):
+        MentionTagger.open("spacy:./nothere")
+    with pytest.raises(UsageError):
+        MentionTagger.open("spacy:")
 
 
 def test_entities_of_a_pipeline_are_mentions_in_code_points(folder):
