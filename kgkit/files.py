@@ -57,7 +57,7 @@ def open_zstd(file: Any, mode: str = "rb") -> Any:
 COMPRESSIONS: Final[dict[str, Callable[..., Any]]] = {
     ".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open, ".zst": open_zstd,
 }  # fmt: skip
-"""What opens a compressed file, by its suffix."""
+"""Function that opens a compressed file, by its suffix."""
 
 
 def compression_of(path: PurePath) -> str:
@@ -102,7 +102,7 @@ def check_compression(path: PurePath) -> None:
 
 @contextmanager
 def compressing(suffix: str, write: Callable[[bytes], Any]) -> Iterator[Callable[[bytes], Any]]:
-    """Give what compresses bytes and hands them to *write*; the same content gives the same bytes.
+    """Give a function that compresses bytes and hands them to *write*; equal content gives equal bytes.
 
     Args:
         suffix: one of `COMPRESSIONS`, or "", with which bytes are handed on as they are.

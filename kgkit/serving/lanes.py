@@ -38,7 +38,7 @@ class Lane:
         self._lock = threading.Lock()
 
     async def call(self, cost: int, function: Callable[[], Result]) -> Result:
-        """Return what a blocking function returns, called in a thread; if the caller is cancelled, it ends.
+        """Return the result of a blocking function, called in a thread; if the caller is cancelled, it ends.
 
         Args:
             cost: number of look-ups that it makes, roughly.

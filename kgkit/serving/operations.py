@@ -50,7 +50,7 @@ def router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
 
 
 def readiness(service: Service) -> dict[str, Any]:
-    """Return what is served, and the reasons why published builds are not, or not all of them."""
+    """Return the builds that are served, and the reasons why published ones are not, or not whole."""
     resources = service.resources
     return {
         "status": "closing" if service.closing else "damaged" if resources.damages else "ready",

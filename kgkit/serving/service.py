@@ -176,7 +176,7 @@ class Service:
     async def call(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Return what a blocking function returns that is done soon, called in a thread.
+        """Return the result of a short blocking function, called in a thread.
 
         Raises:
             Busy: if too many such calls wait.
@@ -190,7 +190,7 @@ class Service:
         *args: Arguments.args,
         **kwargs: Arguments.kwargs,
     ) -> Result:
-        """Return what a blocking function returns; one that costs much has threads of its own.
+        """Return the result of a blocking function; expensive ones have threads of their own.
 
         Args:
             cost: number of look-ups that it makes, roughly: names that are reconciled.

@@ -64,7 +64,7 @@ def check_declared(item: PackItem, folder: Path) -> None:
 
 
 def check_content(item: PackItem, folder: Path) -> Described:
-    """Return what something says of itself, all of whose files are there and have their checksums.
+    """Return the manifest of something all of whose files are there and have their checksums.
 
     The tables of a knowledge base are read as `kgkit kb verify` reads them: the name of a build is made from
     their digests, which are compared with the content.

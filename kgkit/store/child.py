@@ -27,7 +27,7 @@ _LONGEST: Final = 1000  # characters of a problem
 
 
 class _Answer(msgspec.Struct):
-    """What the child found: problems, or an error."""
+    """Answer of the child: problems, or an error."""
 
     problems: list[str] = []
     error: str = ""
@@ -36,7 +36,7 @@ class _Answer(msgspec.Struct):
 
 
 def table_problems(folder: Path) -> list[str]:
-    """Return what is wrong with the tables of a build, as `validate.check_tables` does, read in a child.
+    """Return the problems of the tables of a build, as `validate.check_tables` does, read in a child.
 
     Args:
         folder: folder of the build.
