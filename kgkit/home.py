@@ -31,6 +31,9 @@ CATALOG_URL: Final = "KGKIT_CATALOG_URL"
 DEFAULT_KB: Final = "KGKIT_KB"
 """The variable that names the knowledge base that is taken where none is named."""
 
+HOME: Final = "KGKIT_HOME"
+"""The variable that names the home."""
+
 DEMO_HOME: Final = ".kgkit-home"
 """The folder in a checkout in which `make demo` builds."""
 
@@ -71,7 +74,7 @@ class Home:
     @classmethod
     def find(cls, path: str | os.PathLike[str] | None = None) -> "Home":
         """Return the home named by *path*, else by `KGKIT_HOME`, else the platform's."""
-        chosen = path if path is not None else os.environ.get("KGKIT_HOME")
+        chosen = path if path is not None else os.environ.get(HOME)
         if chosen:
             return cls(Path(chosen).expanduser().absolute())
         import platformdirs  # here: an import of 10 ms that most calls can do without

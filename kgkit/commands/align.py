@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import DeviceOption, JSONOption, flag
 from kgkit.commands.output import Column, write_json, write_table
 from kgkit.errors import UsageError
 
@@ -70,9 +70,7 @@ def align(
         int, typer.Option("--seed", metavar="N", help="Random seed for the choice of held-out pairs.")
     ] = 0,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Fit the linear map that brings vectors into another space, as E-BERT does.
 
@@ -88,9 +86,9 @@ def align(
             "give exactly one of --encoder ENCODER and --to KB/NAME, the space that vectors are mapped into"
         )
     config = AlignConfig(held_out=held_out, ridge=ridge, rescale=rescale, seed=seed)
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     began = time.monotonic()
-    where = Home.find(home)
+    where = Home.find()
     if encoder is not None:
         alignment = _to_encoder(where, name, encoder, pairs, config, device, messages)
     else:

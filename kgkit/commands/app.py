@@ -8,8 +8,12 @@
 Where the reader closes the pipe, nothing is written and the code is 0.
 """
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -40,10 +44,12 @@ from kgkit.commands import (
     unpack,
     vectors,
 )
-from kgkit.commands.messages import report, report_usage, write_line
+from kgkit.commands.messages import Messages, report, report_usage, write_line
+from kgkit.commands.options import flag
 from kgkit.commands.output import discard
 from kgkit.commands.verb import Group, Verb, write_example
 from kgkit.errors import KgkitError, did_you_mean
+from kgkit.home import HOME
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
@@ -62,6 +68,23 @@ class Commands(Group):
         """Write the help, and under it an example and the page of the manual."""
         super().format_help(ctx, formatter)
         write_example(ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line; the options of every command may stand anywhere before `--`."""
+        end = args.index("--") if "--" in args else len(args)
+        of_all, rest, words = list[str](), list[str](), iter(args[:end])
+        for word in words:
+            if word in ("--quiet", "-q") or word.startswith("--home="):
+                of_all.append(word)
+            elif word == "--home":
+                of_all += [word, *islice(words, 1)]
+            else:
+                rest.append(word)
+        if of_all[-1:] == ["--home"]:
+            return super().parse_args(ctx, of_all)  # an error: it has no value
+        if sum(word.startswith("--home") for word in of_all) > 1:
+            raise typer.BadParameter("--home: given more than once, and takes one value")
+        return super().parse_args(ctx, [*of_all, *rest, *args[end:]])
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; an error of kgkit or the disk becomes one line and an exit code."""
@@ -152,6 +175,16 @@ app = typer.Typer(
 
 @app.callback()
 def _root(
+    ctx: typer.Context,
+    home: Annotated[
+        Path | None,
+        typer.Option(
+            "--home", metavar="DIR", help="Folder of the data; else $KGKIT_HOME, else the platform's."
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool, flag("--quiet", "-q", help="Write no messages and no progress, only results and errors.")
+    ] = False,
     version: Annotated[
         bool,
         typer.Option(
@@ -160,6 +193,23 @@ def _root(
     ] = False,
 ) -> None:
     """Knowledge bases on disk: build them, query them, link text to them."""
+    ctx.with_resource(_options_of_all(home, quiet))
+
+
+@contextmanager
+def _options_of_all(home: Path | None, quiet: bool) -> Iterator[None]:
+    """Let `Home.find` and `Messages` know the options that every command has."""
+    before = os.environ.get(HOME)
+    if home is not None:
+        os.environ[HOME] = str(home)
+    Messages.quiet = quiet
+    try:
+        yield
+    finally:
+        Messages.quiet = False
+        if home is not None:
+            os.environ.pop(HOME)
+            os.environ.update({} if before is None else {HOME: before})
 
 
 of_vectors = typer.Typer(cls=Group, no_args_is_help=True, help="Manage the vectors on this machine.")

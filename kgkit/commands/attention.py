@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, check_text
+from kgkit.commands.options import DeviceOption, JSONOption, check_text
 from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
 from kgkit.errors import UsageError
 
@@ -49,9 +49,7 @@ def attention(
             show_default=False,
         ),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show the maps of a text, and what its words attend to with them and without.
 
@@ -64,14 +62,14 @@ def attention(
 
     texts = [text] if second is None else [text, second]
     _check(texts, svg)
-    where = Home.find(home)
+    where = Home.find()
     with open_model(model, "predictor", home=where, device=device) as predictor:
         name = predictor.manifest.encoder if plain is None else plain
         encoder = None if name == _NONE else load_encoder(name, where, device=device)
         shown = text_attention(predictor, texts, plain=encoder, layer=layer, head=head)
     if svg is not None:
         _draw(svg, shown, " / ".join(texts), "" if encoder is None else name)
-        Messages(quiet=quiet).write(f"drawn: {svg}")
+        Messages().write(f"drawn: {svg}")
     if as_json:
         write_json({"texts": texts, **_as_dict(shown)})
     elif svg is None:

@@ -6,9 +6,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
-    HomeOption,
     JSONOption,
-    QuietOption,
     RecentKBOption,
     check_pos,
     check_text,
@@ -37,15 +35,13 @@ def candidates(
     fuzzy: Annotated[
         bool, flag("--fuzzy", help="If the text is unknown, use the most similar known surface.")
     ] = False,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """List what a word or name can mean, best prior first; the exit code is 1 if there is nothing."""
     from kgkit.candidates import GeneratorConfig
     from kgkit.kb.json_records import candidate_record, link_probability
 
-    with open_chosen_kb(kb, home, quiet=quiet) as base:
+    with open_chosen_kb(kb) as base:
         decoded = base.decode(
             _find_candidates(base, check_text(text, "TEXT"), k, check_pos(base, pos), fuzzy=fuzzy)
         )
@@ -56,7 +52,7 @@ def candidates(
     elif decoded:
         for probability in probabilities.values():
             rare = f": under {least:g}, so it is not sought in texts" if probability < least else ""
-            Messages(quiet=quiet).write(f"link probability of {text!r}: {probability}{rare}")
+            Messages().write(f"link probability of {text!r}: {probability}{rare}")
         write_ranked(
             "prior",
             [(candidate.prior, candidate.entity, candidate.sense) for candidate in decoded],
@@ -64,7 +60,7 @@ def candidates(
         )
     if not decoded:
         hint = "" if fuzzy else "; --fuzzy looks for the most similar"
-        Messages(quiet=quiet).write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
+        Messages().write(f"{text!r} is not known in knowledge base {base.name!r}{hint}")
         raise typer.Exit(1)
 
 

@@ -123,7 +123,7 @@ def _names(list_names: ListNames, ctx: Any, incomplete: str) -> list[str]:
     from kgkit.home import Home
 
     try:
-        return list_names(Home.find(ctx.params.get("home")), incomplete)
+        return list_names(Home.find(ctx.find_root().params.get("home")), incomplete)
     except (KgkitError, OSError):
         return []
 

@@ -9,10 +9,8 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DeviceOption,
-    HomeOption,
     JSONOption,
     KBArgument,
-    QuietOption,
     chosen_kb,
     flag,
 )
@@ -187,9 +185,7 @@ def embed(
             "--resume/--no-resume", help="Resume a job that was stopped (the default), or start again."
         ),
     ] = True,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Compute a vector for each entity of a knowledge base, and an index that finds the nearest.
 
@@ -202,7 +198,7 @@ def embed(
     from kgkit.vectors import find_vectors, vectors_names
     from kgkit.vectors.partial import partial_folders
 
-    kb = chosen_kb(name, home)
+    kb = chosen_kb(name)
     settings = {
         option: value
         for option, value in {
@@ -213,7 +209,7 @@ def embed(
         }.items()
         if value not in (None, [])
     }  # fmt: skip
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     began = time.monotonic()
     index_kind = None if index == "none" else index
     folder_before: Path | None = None
@@ -225,16 +221,16 @@ def embed(
         if update:
             if seed is not None:
                 settings["seed"] = seed
-            kb_home = Home.find(home).kb(kb.partition("@")[0])
+            kb_home = Home.find().kb(kb.partition("@")[0])
             updated = _vectors_to_update(kb_home, method, vectors_name, settings)
             if not partial_folders(kb_home, updated) or updated in vectors_names(kb_home):
                 folder_before = find_vectors(kb_home, updated)
             vectors = update_vectors(
-                kb, updated, home=home, index=index_kind, device=device, resume=resume, progress=tell
+                kb, updated, index=index_kind, device=device, resume=resume, progress=tell
             )
         else:
             config = _config(method, vectors_name, settings, seed or 0, device)
-            vectors = embed_kb(kb, config, home=home, index=index_kind, resume=resume, progress=tell)
+            vectors = embed_kb(kb, config, index=index_kind, resume=resume, progress=tell)
     if vectors.folder == folder_before:
         messages.write(f"{vectors.name} is of the present build already: {vectors.folder}")
     else:

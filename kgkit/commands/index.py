@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import write_json, write_line
 
 
@@ -24,9 +24,7 @@ def index(
         ),
     ] = 0.95,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Build the index over vectors again, in place of the existing one.
 
@@ -40,9 +38,9 @@ def index(
     from kgkit.vectors.indexing import build_index
     from kgkit.vectors.work import making
 
-    where = Home.find(home)
+    where = Home.find()
     kb, last = parse_vectors_name(where, name)
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     find_vectors(kb, last)
     with messages.progress(f"indexing {kb.name}/{last}") as show, making(kb, last):
         vectors = Vectors.open(find_vectors(kb, last))

@@ -14,14 +14,12 @@ from kgkit.commands.options import (
     AllSurfacesOption,
     CoherenceOption,
     DeviceOption,
-    HomeOption,
     InputFormatOption,
     JSONLinesOption,
     LinkModelOption,
     MaxCandidatesOption,
     OutputOption,
     OverlapsOption,
-    QuietOption,
     RecursiveOption,
     TableOption,
     ThresholdOption,
@@ -107,8 +105,6 @@ def link(
         typer.Option("--html", metavar="FILE", help="Draw the texts with their links, on a page of its own."),
     ] = None,
     workers: WorkersOption = 1,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Link texts to a knowledge base, or to several.
 
@@ -127,18 +123,17 @@ def link(
         resume=resume, bad=bad,
     )  # fmt: skip
     shown = output is None and (jsonl or table or html is None)
-    messages = Messages(quiet=quiet, bars=not shown or not (jsonl or on_terminal() or in_pipe()))
+    messages = Messages(bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     is_finished = job.is_finished
     if is_finished and not job.has_settings:
         job.report_finished(messages)
         return
-    models = _models_by_kb(kb, model, home, quiet=quiet)
+    models = _models_by_kb(kb, model)
     report_terminal(files, messages)
     with ExitStack() as stack:
-        kbs = {name: stack.enter_context(open_kb(name, home)) for name in models}
+        kbs = {name: stack.enter_context(open_kb(name)) for name in models}
         factory = LinkerFactory(
             models=tuple((f"{kbs[name].name}@{kbs[name].build}", models[name]) for name in models),
-            home=None if home is None else str(home),
             references=references,
             settings={
                 "vectors": vectors, "device": device, "coherence": coherence, "mentions": mentions,
@@ -147,7 +142,7 @@ def link(
                 "max_candidates": max_candidates or None,
             },
         )  # fmt: skip
-        described = factory.described(Home.find(home), kbs)
+        described = factory.described(Home.find(), kbs)
         if is_finished:
             job.report_finished(messages, described)
             return
@@ -186,7 +181,7 @@ def _model_reporter(
     return report
 
 
-def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, quiet: bool) -> dict[str, str]:
+def _models_by_kb(kbs: Sequence[str] | None, model: str) -> dict[str, str]:
     """Return the model of each knowledge base that the user named, or of the one that is the default.
 
     Raises:
@@ -196,7 +191,7 @@ def _models_by_kb(kbs: Sequence[str] | None, model: str, home: Path | None, *, q
     if not kbs or len(kbs) == 1:
         name, separator, own = kbs[0].partition("=") if kbs else (None, "", "")
         check_named(kbs or [])
-        return {chosen_kb(name, home, recent=True, quiet=quiet): own if separator else model}
+        return {chosen_kb(name, recent=True): own if separator else model}
     check_named(kbs)
     pairs = [text.partition("=") for text in kbs]
     names = [name for name, _, _ in pairs]

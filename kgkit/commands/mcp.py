@@ -2,7 +2,7 @@
 
 import asyncio
 
-from kgkit.commands.options import DeviceOption, HomeOption
+from kgkit.commands.options import DeviceOption
 from kgkit.commands.serve import ServedKBsOption, builds_by_kb, models_by_kb
 from kgkit.lazy import import_extra
 
@@ -10,7 +10,6 @@ from kgkit.lazy import import_extra
 def mcp(
     kb: ServedKBsOption = None,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
 ) -> None:
     """Answer a language-model agent by the Model Context Protocol, over standard input and output.
 
@@ -24,7 +23,7 @@ def mcp(
     from kgkit.serving.settings import ServiceSettings
 
     settings = ServiceSettings(kbs=models_by_kb(kb or []), builds=builds_by_kb(kb or []), device=device)
-    service = Service(settings, Home.find(home))
+    service = Service(settings, Home.find())
     service.start()
     try:
         asyncio.run(serve_stdio(service))

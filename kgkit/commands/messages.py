@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from kgkit.commands.output import printable
 from kgkit.errors import NotThere, UsageError
@@ -42,11 +42,11 @@ class Messages:
     """What a command writes apart from its result.
 
     Attributes:
-        quiet: say nothing but errors.
+        quiet: say nothing but errors; set for all commands at once.
         bars: show progress, if standard error is a terminal.
     """
 
-    quiet: bool = False
+    quiet: ClassVar[bool] = False
     bars: bool = True
 
     def write(self, text: str) -> None:

@@ -1,6 +1,5 @@
 """`kgkit nearest`: the entities whose vectors are nearest, or the words of the highest PMI."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,9 +7,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     EntityKindOption,
-    HomeOption,
     JSONOption,
-    QuietOption,
     RecentKBOption,
     check_text,
     find_entity,
@@ -54,19 +51,17 @@ def nearest(
             help="List the words of the highest PMI with the words ENTITY, by a table of `kgkit train pmi`.",
         ),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """List the entities whose vectors are nearest to an entity's, or to a text's; or words, by their PMI."""
     if pmi is not None:
         if kb is not None or vectors is not None or kind is not None or text:
             raise UsageError("--pmi lists words: leave out --kb, --vectors, --kind and --text")
-        _list_words(check_text(query, "ENTITY"), pmi, k, home, as_json=as_json, quiet=quiet)
+        _list_words(check_text(query, "ENTITY"), pmi, k, as_json=as_json)
         return
     from kgkit.kb.json_records import scored_record
 
-    with open_chosen_kb(kb, home, quiet=quiet) as base:
+    with open_chosen_kb(kb) as base:
         target = _encode(base, vectors, check_text(query, "TEXT")) if text else find_entity(base, query)
         neighbours = base.nearest(target, k, vectors=vectors, kind=kind)
         name = base.vectors(vectors).name
@@ -75,15 +70,15 @@ def nearest(
     elif neighbours:
         write_ranked("cosine", [(neighbour.score, neighbour.entity, None) for neighbour in neighbours])
     if not neighbours:
-        Messages(quiet=quiet).write(f"{query!r} has no vector in {name}, or nothing is near it")
+        Messages().write(f"{query!r} has no vector in {name}, or nothing is near it")
 
 
-def _list_words(text: str, name: str, k: int, home: Path | None, *, as_json: bool, quiet: bool) -> None:
+def _list_words(text: str, name: str, k: int, *, as_json: bool) -> None:
     """List the words of the highest mean PMI with those of a text."""
     from kgkit.models.opening import open_model
     from kgkit.pmi import text_words
 
-    table = open_model(name, "association_table", home=home)
+    table = open_model(name, "association_table")
     words = text_words(text)
     strongest = table.strongest(words, k)
     if as_json:
@@ -94,9 +89,9 @@ def _list_words(text: str, name: str, k: int, home: Path | None, *, as_json: boo
     unknown = [word for word in dict.fromkeys(words) if word not in table]
     if not strongest:
         lacking = f", which does not have: {', '.join(unknown)}" if unknown else ""
-        Messages(quiet=quiet).write(f"no word goes with {text!r} in {name}{lacking}")
+        Messages().write(f"no word goes with {text!r} in {name}{lacking}")
     elif unknown:
-        Messages(quiet=quiet).write(f"{name} does not have: {', '.join(unknown)}")
+        Messages().write(f"{name} does not have: {', '.join(unknown)}")
 
 
 def _encode(kb: "KnowledgeBase", vectors: str | None, text: str) -> "np.ndarray":

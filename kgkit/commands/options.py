@@ -35,12 +35,6 @@ def limit_option(help: str) -> Any:
 _DEFAULT_KB: Final = "NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one"
 _USED_LAST: Final = ", of several the one used last"
 
-HomeOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--home", metavar="DIR", help="Folder of the data; by default KGKIT_HOME, else the platform's folder."
-    ),
-]
 KBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}.")]
 RecentKBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}{_USED_LAST}.")]
 """The option of commands that open what `open_chosen_kb` returns."""
@@ -188,9 +182,6 @@ MaxCandidatesOption = Annotated[
         "--max-candidates", min=0, metavar="N", help="Candidates of a mention, the likeliest; 0: all."
     ),
 ]
-QuietOption = Annotated[
-    bool, flag("--quiet", "-q", help="Write no messages and no progress, only results and errors.")
-]
 AllSurfacesOption = Annotated[
     bool,
     flag(
@@ -211,16 +202,14 @@ DeviceOption = Annotated[
 ]
 
 
-def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quiet: bool = False) -> str:
+def chosen_kb(name: str | None, *, recent: bool = False) -> str:
     """Return the KB the user named, or the default, or the only one there is.
 
     Of several, which one was taken is written to standard error.
 
     Args:
         name: name that the user gave.
-        home: home that the user named.
         recent: whether of several without a default the one used last is taken, and this one remembered.
-        quiet: whether messages are left out.
 
     Raises:
         NotThere: if none has been built.
@@ -228,12 +217,12 @@ def chosen_kb(name: str | None, home: Path | None, *, recent: bool = False, quie
     """
     from kgkit.home import Home
 
-    where = Home.find(home)
+    where = Home.find()
     if name is None:
         name, reason = where.default_kb(recent=recent)
         if reason and len(where.kbs()) > 1:
             hint = "; --kb NAME, or `kgkit kb default NAME`, takes another one"
-            Messages(quiet=quiet).write(f"knowledge base: {name} ({reason}){hint}")
+            Messages().write(f"knowledge base: {name} ({reason}){hint}")
     if recent:
         _remember_kb(where, name)
     return name
@@ -255,13 +244,11 @@ def _remember_kb(home: "Home", name: str) -> None:
         temporary.replace(path)
 
 
-def open_chosen_kb(
-    name: str | None, home: Path | None, *, verify: bool = False, quiet: bool = False
-) -> "KnowledgeBase":
+def open_chosen_kb(name: str | None, *, verify: bool = False) -> "KnowledgeBase":
     """Open the KB that `chosen_kb` returns, of several the one used last; *verify* as in `open_kb`."""
     from kgkit.kb import open_kb
 
-    return open_kb(chosen_kb(name, home, recent=True, quiet=quiet), home, verify=verify)
+    return open_kb(chosen_kb(name, recent=True), verify=verify)
 
 
 def check_text(text: str, what: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import JSONOption, flag
 from kgkit.commands.output import size, write_json, write_line
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def pack(
     output: PackOption,
     alone: AloneOption = False,
     licence: LicenceOption = "",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Write knowledge bases, vectors and models into one file, with what they need.
 
@@ -45,10 +43,10 @@ def pack(
     """
     from kgkit.sharing.writing import pack as write_pack
 
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     with messages.progress(f"packing {output.name}") as tell:
         packed = write_pack(
-            names, output, home=home, alone=alone, licence=licence,
+            names, output, alone=alone, licence=licence,
             progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),
         )  # fmt: skip
     for name in packed.encoders:

@@ -6,9 +6,7 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
-    HomeOption,
     JSONOption,
-    QuietOption,
     RecentKBOption,
     find_entity,
     open_chosen_kb,
@@ -30,18 +28,16 @@ def path(
         repeated("--relation", "RELATION", "Follow this relation only, in either direction", "-r"),
     ] = None,
     kb: RecentKBOption = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show a shortest path between two entities, edges taken in either direction."""
-    with open_chosen_kb(kb, home) as base:
+    with open_chosen_kb(kb) as base:
         first, last = find_entity(base, start), find_entity(base, end)
         steps = base.path(first, last, relations or None)
     if as_json:
         write_json(steps)
     elif not steps:
-        Messages(quiet=quiet).write(f"{first.key} is {last.key}: the path is empty")
+        Messages().write(f"{first.key} is {last.key}: the path is empty")
     elif on_terminal():
         _draw(first.key, steps)
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, OutputOption, QuietOption, flag
+from kgkit.commands.options import BatchOption, DeviceOption, OutputOption, flag
 from kgkit.commands.output import (
     check_files,
     check_output_path,
@@ -59,8 +59,6 @@ def predict(
         bool, flag("--bf16", help="Multiply in bfloat16; else in float32, as kgkit evaluate does.")
     ] = False,
     output: OutputOption = None,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Answer records with a model that was trained for a task.
 
@@ -73,9 +71,9 @@ def predict(
     _check_paths(files, output)
     if output == STDIN:
         output = None
-    messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
+    messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
     with ExitStack() as stack:
-        predictor = stack.enter_context(_open_predictor(model, Home.find(home), device))
+        predictor = stack.enter_context(_open_predictor(model, Home.find(), device))
         if bf16:
             _check_bf16(predictor)
         report_terminal(files, messages)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 from kgkit.commands.messages import Messages, ProgressCallback
-from kgkit.commands.options import EntityKindOption, HomeOption, QuietOption, limit_option, open_chosen_kb
+from kgkit.commands.options import EntityKindOption, limit_option, open_chosen_kb
 from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import MissingExtra, UsageError
 
@@ -56,15 +56,13 @@ def project(
     ] = None,
     kind: EntityKindOption = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Write vectors for the embedding projector, or draw them as a picture coloured by type."""
     from kgkit.vectors.picture import SUFFIXES
     from kgkit.vectors.projection import checked_method
 
     projection = checked_method(method)
-    messages = Messages(quiet=quiet)
+    messages = Messages()
     if to is None and picture is None:
         raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
     if to is not None:
@@ -78,7 +76,7 @@ def project(
         if find_spec("matplotlib") is None:
             raise MissingExtra("matplotlib", "plot")
     base, _, last = name.partition("/")
-    with open_chosen_kb(base, home) as kb, messages.progress("projecting") as tell:
+    with open_chosen_kb(base) as kb, messages.progress("projecting") as tell:
         vectors = kb.vectors(last or None)
         if to is not None:
             rows = choose_rows(kb, vectors, _LISTED if limit is None else limit, kind, seed)

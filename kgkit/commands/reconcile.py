@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, RecentKBOption, open_chosen_kb
+from kgkit.commands.options import RecentKBOption, open_chosen_kb
 from kgkit.commands.output import check_output_path, counted
 
 
@@ -39,8 +39,6 @@ def reconcile(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write, instead of standard output."),
     ] = None,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Find the entities that the names in a column of a table mean, through typing errors.
 
@@ -57,9 +55,9 @@ def reconcile(
     if output is not None:
         check_output_path(output, [file])
         check_format(output, table)
-    messages = Messages(quiet=quiet, bars=output is not None)
+    messages = Messages(bars=output is not None)
     count = matches = 0
-    with open_chosen_kb(kb, home, quiet=quiet) as base:
+    with open_chosen_kb(kb) as base:
         reconciler = Reconciler(base, config)
         with messages.progress("reconciling") as tell, table.writer(output, new_columns) as write:
             for rows, names in table.batches(column):

@@ -7,7 +7,7 @@ import typer
 
 from kgkit.commands.link import check_named
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, QuietOption, repeated
+from kgkit.commands.options import DeviceOption, repeated
 from kgkit.commands.verb import ACCESS
 from kgkit.errors import MissingExtra, UsageError
 
@@ -70,8 +70,6 @@ def serve(
         ),
     ] = None,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Serve knowledge bases over HTTP, until Ctrl-C or SIGTERM: what is under way then is finished."""
     check_packages()
@@ -84,8 +82,8 @@ def serve(
         workers=workers, token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()), device=device, limits=read_limits(limit or []),
     )  # fmt: skip
-    messages = Messages(quiet=quiet)
-    supervisor = Supervisor(settings, Home.find(home), quiet=quiet)
+    messages = Messages()
+    supervisor = Supervisor(settings, Home.find(), quiet=Messages.quiet)
 
     def announce(url: str) -> None:
         messages.write(f"serving {url}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from kgkit.commands.options import (
-    HomeOption,
     JSONOption,
     RecentKBOption,
     find_entity,
@@ -43,13 +42,12 @@ def show(
             "Surfaces, and neighbours of each relation, 0 for all; by default 10 on a terminal, else all."
         ),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
 ) -> None:
     """Show an entity: what it is, its surfaces with their priors, and its neighbours in both directions."""
     from kgkit.kb.json_records import entity_record, neighbor_keys
 
-    with open_chosen_kb(kb, home) as base:
+    with open_chosen_kb(kb) as base:
         record = find_entity(base, entity)
         if as_json:
             write_json(entity_record(base, record))

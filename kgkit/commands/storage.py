@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import JSONOption, flag
 from kgkit.commands.output import Column, confirm, counted, size, write_json, write_line, write_table
 
 YesOption = Annotated[bool, flag("--yes", "-y", help="Do not ask.")]
@@ -28,12 +28,12 @@ _MEANINGS = {
 }  # fmt: skip
 
 
-def du(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
+def du(as_json: JSONOption = False) -> None:
     """Show what knowledge bases, vectors, models, trainings and the cache take on the disk."""
     from kgkit.home import Home
     from kgkit.models.storage import disk_usage
 
-    where = Home.find(home)
+    where = Home.find()
     entries = sorted(disk_usage(where), key=lambda entry: -entry.size)
     total = sum(entry.size for entry in entries)
     if as_json:
@@ -43,7 +43,7 @@ def du(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption 
     if entries:
         rows = [(entry.kind, entry.name, size(entry.size), str(entry.path)) for entry in entries]
         write_table(_USAGE, rows)
-    Messages(quiet=quiet).write(f"{total / 1e6:,.1f} MB in {where.path}")
+    Messages().write(f"{total / 1e6:,.1f} MB in {where.path}")
 
 
 def clean(
@@ -55,9 +55,7 @@ def clean(
     ] = 7,
     dry_run: Annotated[bool, flag("--dry-run", help="Show what can go, and remove nothing.")] = False,
     yes: YesOption = False,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Remove checkpoints and partial work of jobs that were stopped, and temporary folders.
 
@@ -66,7 +64,7 @@ def clean(
     from kgkit.home import Home
     from kgkit.models.storage import leftovers, remove_leftover
 
-    where, messages = Home.find(home), Messages(quiet=quiet)
+    where, messages = Home.find(), Messages()
     paths = leftovers(where, days=days)
     total = sum(leftover.size for leftover in paths)
     if as_json:

@@ -10,12 +10,10 @@ from kgkit.commands.corpora.options import BadOption, ResumeOption, WorkersOptio
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DeviceOption,
-    HomeOption,
     InputFormatOption,
     JSONLinesOption,
     OutputOption,
     PosteriorOption,
-    QuietOption,
     RecursiveOption,
     TableOption,
     TaggerOption,
@@ -66,8 +64,6 @@ def tag(
     output: OutputOption = None,
     resume: ResumeOption = False,
     workers: WorkersOption = 1,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Find the names in texts, with a tagger that has been trained.
 
@@ -82,14 +78,14 @@ def tag(
         files=files, output=output, input_format=input_format, recursive=recursive, workers=workers,
         resume=resume, bad=bad,
     )  # fmt: skip
-    messages = Messages(quiet=quiet, bars=output is not None or not (on_terminal() or in_pipe()))
+    messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
     is_finished = job.is_finished
     if is_finished and not job.has_settings:
         job.report_finished(messages)
         return
     report_terminal(files, messages)
     factory = TaggerFactory(
-        model=model, home=Home.find(home), device=device, type_prior=type_prior, posterior=posterior,
+        model=model, home=Home.find(), device=device, type_prior=type_prior, posterior=posterior,
         threshold=threshold,
     )  # fmt: skip
     described = factory.described()

@@ -12,10 +12,8 @@ from kgkit.commands.options import (
     AllSurfacesOption,
     CoherenceOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
     QueryOption,
-    QuietOption,
     check_text,
     flag,
     repeated,
@@ -57,9 +55,7 @@ def tree(
         Path | None, typer.Option("--html", metavar="FILE", help="Draw it on an HTML page.")
     ] = None,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
@@ -82,7 +78,7 @@ def tree(
         check_output_path(path)
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
-        kbs = [stack.enter_context(open_kb(name, home)) for name in names]
+        kbs = [stack.enter_context(open_kb(name)) for name in names]
         documents: Iterable[Document | LinkedDocument] = [Document("", text)]
         if linker:
             linkers = MultiKBLinker.open(
@@ -97,17 +93,17 @@ def tree(
         [sentence_tree] = builder((document,) for document in documents)
         linking_generators = linkers.generators if linker else generators
     flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
-    Messages(quiet=quiet).write_omissions([generator.omissions for generator in linking_generators])
+    Messages().write_omissions([generator.omissions for generator in linking_generators])
     if not flat.branches.any():
         names_of_kbs = ", ".join(opened.name for opened in kbs)
-        Messages(quiet=quiet).write(
+        Messages().write(
             f"no fact fits into {size} tokens beside the text: --size takes more"
             if sentence_tree.hooks
             else f"no fact found: {names_of_kbs} has none about a name in this text"
         )
     for suffix, path in pictures.items():
         _draw(path, flat, suffix, text)
-        Messages(quiet=quiet).write(f"drawn: {path}")
+        Messages().write(f"drawn: {path}")
     if as_json:
         write_json({"text": text, "tokens": [*map(_row_as_dict, _rows(flat))]})
     elif not pictures:

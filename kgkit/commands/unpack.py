@@ -6,7 +6,7 @@ import typer
 
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import JSONOption, flag
 from kgkit.commands.output import size, write_json, write_line
 from kgkit.commands.pack import describe_item
 
@@ -32,9 +32,7 @@ def unpack(
     max_size: Annotated[
         str, typer.Option("--max-size", metavar="SIZE", help="Largest size of all that is in it, as 4GB.")
     ] = "100GB",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Publish the knowledge bases, vectors and models of a pack that `kgkit pack` has written.
 
@@ -44,7 +42,7 @@ def unpack(
     from kgkit.home import Home
     from kgkit.sharing.unpacking import unpack as read_pack
 
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(bars=not as_json), Home.find()
     present = [kb.name for kb in where.kbs()]
     with (
         lost_builds_warned(where, present, messages),
@@ -52,7 +50,7 @@ def unpack(
         messages.progress(f"unpacking {source}") as tell,
     ):
         unpacked = read_pack(
-            source, home=home, name=name, replace=replace, dry_run=dry_run, max_bytes=bytes_of(max_size),
+            source, name=name, replace=replace, dry_run=dry_run, max_bytes=bytes_of(max_size),
             progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),
         )  # fmt: skip
     for encoder in unpacked.encoders:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import Column, number, size, write_json, write_table
 from kgkit.errors import KgkitError, UsageError
 
@@ -30,9 +30,7 @@ def list_vectors(
     kb: Annotated[
         str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; by default of all.")
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """List the vectors on this machine, and the index of each."""
     from kgkit.home import Home
@@ -40,7 +38,7 @@ def list_vectors(
     from kgkit.vectors import vectors_names
     from kgkit.vectors.partial import partial_folders, partial_names
 
-    where = Home.find(home)
+    where = Home.find()
     kb_homes = where.kbs() if kb is None else [where.kb(find_build(where, kb).name)]
     summaries = [_summary(kb_home, name) for kb_home in kb_homes for name in vectors_names(kb_home)]
     summaries += [
@@ -54,15 +52,11 @@ def list_vectors(
     elif summaries:
         write_table(_COLUMNS, [_row(summary) for summary in summaries])
     if not summaries:
-        Messages(quiet=quiet).write(
-            f"no vectors in {where.path}: `kgkit embed {kb or 'KB'} --method text` makes some"
-        )
+        Messages().write(f"no vectors in {where.path}: `kgkit embed {kb or 'KB'} --method text` makes some")
 
 
 def remove(
     names: Annotated[list[str], typer.Argument(metavar="KB/NAME", help="Vectors to remove.")],
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Remove vectors with their index, and the partial work of stopped jobs."""
     from kgkit.building.registering import register_vectors
@@ -70,7 +64,7 @@ def remove(
     from kgkit.vectors import find_vectors, remove_vectors
     from kgkit.vectors.partial import partial_folders
 
-    where = Home.find(home)
+    where = Home.find()
     parsed = list(dict.fromkeys(parse_vectors_name(where, name) for name in names))
     for kb, name in parsed:
         if not partial_folders(kb, name):
@@ -78,7 +72,7 @@ def remove(
     for kb, name in parsed:
         remove_vectors(kb, name)
         register_vectors(where, kb.name)
-        Messages(quiet=quiet).write(f"removed {kb.name}/{name}")
+        Messages().write(f"removed {kb.name}/{name}")
 
 
 def parse_vectors_name(where: "Home", name: str) -> "tuple[KBHome, str]":

@@ -39,7 +39,7 @@ PANELS: Final[Mapping[str, Sequence[str]]] = {
         "--attention-dropout", "--heads", "--preset",
     ),
     ACCESS: ("--host", "--port", "--token-file", "--allow-host", "--allow-origin"),
-    GENERAL: ("--device", "--workers", "--memory", "--home", "--quiet", "--help"),
+    GENERAL: ("--device", "--workers", "--memory", "--help"),
 }  # fmt: skip
 """The groups of options in the help of a command, in their order; what is in none stands before them."""
 
@@ -88,6 +88,7 @@ class Verb(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, and under it an example and the page of the manual."""
         super().format_help(ctx, formatter)
+        typer.echo(" Options of every command: --home DIR, --quiet; see kgkit --help\n")
         write_example(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -425,11 +425,12 @@ def test_the_list_goes_without_a_catalog_that_is_newer_or_not_there_or_nonsense(
     assert "Upgrade kgkit" in done.err
 
 
-def test_what_the_library_warns_of_during_a_command_is_a_line_on_standard_error(capsys):
+def test_what_the_library_warns_of_during_a_command_is_a_line_on_standard_error(capsys, monkeypatch):
     with Messages().progress("building"):
         logging.getLogger("kgkit.somewhere").warning("%s may be wrong", "this")
         logging.getLogger("kgkit.somewhere").info("nobody asked")
-    with Messages(quiet=True).progress("building"):
+    monkeypatch.setattr(Messages, "quiet", True)
+    with Messages().progress("building"):
         logging.getLogger("kgkit.somewhere").warning("not this")
     assert capsys.readouterr().err == "warning: this may be wrong\n"
 

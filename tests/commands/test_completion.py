@@ -38,7 +38,8 @@ def offer(parameter, home, incomplete="", command="kgkit link"):
     set_completion(parameter)
     if not hasattr(parameter, "shell_complete"):
         return None
-    context = SimpleNamespace(params={"home": home and home.path}, command_path=command)
+    root = SimpleNamespace(params={"home": home and home.path})
+    context = SimpleNamespace(find_root=lambda: root, command_path=command)
     words = parameter.shell_complete(context, incomplete)
     assert all(isinstance(word, Completion) and word.type == "plain" for word in words)
     return [word.value for word in words]

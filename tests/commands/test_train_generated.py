@@ -228,7 +228,7 @@ def test_what_is_no_method_has_the_options_and_the_defaults_of_its_settings(comm
         item.name: inspect.Parameter.empty if item.default is MISSING else item.default or None
         for item in fields(settings)
     }
-    output = {"home": None, "as_json": None, "quiet": None}
+    output = {"as_json": None}
     expected = defaults | others | output | {"name": inspect.Parameter.empty}
     assert {name: default or None for name, default in options.items()} == expected
     assert all(attribute_helps(settings)[item.name] for item in fields(settings))

@@ -63,10 +63,30 @@ def test_an_option_of_one_value_that_is_given_twice_is_refused(name):
         for option in COMMANDS[name].params
         if option.param_type_name == "option" and not option.is_flag and not option.multiple
     ]
-    assert values, "each command has --home at least"
     for option in values:
         done = run(*name.split()[1:], option.opts[-1], "1", f"{option.opts[0]}=2")
         assert done.code == 2 and "given more than once" in done.err and option.opts[0] in done.err
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_options_of_all_commands_may_stand_anywhere(home, place, monkeypatch):
+    monkeypatch.setenv("KGKIT_HOME", "/nowhere")
+    words = ["show", "dog.n.01", "--json"]
+    for further in (["--home", home, "--quiet"], [f"--home={home}", "-q"]):
+        done = run(*words[:place], *further, *words[place:])
+        assert (done.code, done.err) == (0, "")
+    assert os.environ["KGKIT_HOME"] == "/nowhere"
+
+
+def test_behind_two_dashes_the_options_of_all_commands_are_texts(home):
+    done = run("candidates", "--home", home, "--", "--quiet")
+    assert done.code == 1 and "--quiet" in done.err
+
+
+@pytest.mark.parametrize("further", [["--home"], ["--home", "a", "--home=b"]])
+def test_a_home_without_a_value_and_a_second_one_are_refused(further):
+    done = run("kb", "list", *further)
+    assert done.code == 2 and "--home" in done.err
 
 
 def test_an_option_of_several_values_and_a_flag_may_be_given_twice(home):

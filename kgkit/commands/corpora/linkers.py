@@ -21,13 +21,11 @@ class LinkerFactory:
 
     Attributes:
         models: names of the builds of knowledge bases, and of their models.
-        home: folder of both; None for the default one.
         references: whether words that refer back are linked.
         settings: further arguments of `Linker.open`.
     """
 
     models: tuple[tuple[str, str], ...]
-    home: str | None
     references: bool
     settings: Mapping[str, Any]
 
@@ -40,7 +38,7 @@ class LinkerFactory:
             only_encodes()
         with ExitStack() as stack:
             linkers = [
-                stack.enter_context(Linker.open(kb, home=self.home, model=model, **self.settings))
+                stack.enter_context(Linker.open(kb, model=model, **self.settings))
                 for kb, model in self.models
             ]
             if len(linkers) == 1 and not self.references:

@@ -16,9 +16,7 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
-    QuietOption,
     SeedOption,
     VectorsOption,
     flag,
@@ -137,9 +135,7 @@ def cloze(
     batch: BatchOption = 32,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score a masked language model on facts: sentences with a name masked.
 
@@ -161,7 +157,7 @@ def cloze(
     if not files and facts_kb is None:
         raise UsageError("there are no facts: name files with --data, or a knowledge base with --facts")
     check_sets([*files, *(path for path in (templates, versus) if path)], predictions)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(bars=not as_json), Home.find()
     facts, questions = _read_questions(files, facts_kb, templates, limit, seed, where, messages)
     if hide == "object":
         questions = questions._replace(
@@ -224,7 +220,7 @@ def _read_questions(
     facts = draw_facts([fact for path in files for fact in read_facts(path)], limit, seed)
     own = read_templates(templates) if templates else {}
     if facts_kb is not None:
-        kb_facts, nameless = facts_of_kb(facts_kb, home.path, list(own), limit, seed)
+        kb_facts, nameless = facts_of_kb(facts_kb, list(own), limit, seed)
         facts += kb_facts
         if nameless:
             messages.write(

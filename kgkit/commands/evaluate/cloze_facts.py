@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -12,14 +11,12 @@ if TYPE_CHECKING:
     FactT = TypeVar("FactT", Fact, Triple)
 
 
-def facts_of_kb(
-    kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
-) -> "tuple[list[Fact], int]":
+def facts_of_kb(kb: str, relations: Sequence[str], limit: int | None, seed: int) -> "tuple[list[Fact], int]":
     """Return facts of a knowledge base, entities by their labels, and how many have none that can be used."""
     from kgkit.evaluation.facts import Fact
     from kgkit.kb import open_kb
 
-    with open_kb(kb, home) as base:
+    with open_kb(kb) as base:
         every = [
             triple
             for relation in relations

@@ -43,14 +43,12 @@ from kgkit.commands.options import (
     CoherenceOption,
     DataOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
     KBOption,
     LinkModelOption,
     MaxCandidatesOption,
     OverlapsOption,
     PredictionsOption,
-    QuietOption,
     ThresholdOption,
     VectorsOption,
     chosen_kb,
@@ -88,9 +86,7 @@ def el(
     nif: NifOption = None,
     iri_prefix: PrefixOption = "http://en.wikipedia.org/wiki/",
     reliability: ReliabilityOption = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score a model on entity linking, with intervals, and count its kinds of errors.
 
@@ -111,7 +107,7 @@ def el(
     outputs = LinkOutputs(predictions=predictions, nif=nif, report=report, prefix=iri_prefix)
     outputs.check(files)
     check_reliability(reliability)
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     if mentions == "given" and overlaps != "longest":
         raise UsageError(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
@@ -120,7 +116,7 @@ def el(
     sets = GoldSets(data, data_format, entities, iri_prefix)
     compared = None if versus is None else ComparedSystem(versus, iri_prefix)
     linker = Linker.open(
-        chosen_kb(kb, home), home=home, model=model, coherence=coherence, threshold=threshold, nil="mark",
+        chosen_kb(kb), model=model, coherence=coherence, threshold=threshold, nil="mark",
         vectors=vectors, device=device, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions,
         overlaps=overlaps,
         # All that are considered: the score tells whether the right one is among them.
@@ -130,7 +126,7 @@ def el(
     if mentions is None:
         mentions = "found" if linker.tagger is None else linker.tagger.name
     page = PageTitles(linker.kb, Redirects() if redirects is None else read_redirects(redirects))
-    kb_name, where = f"{linker.kb.name}@{linker.kb.build}", Home.find(home)
+    kb_name, where = f"{linker.kb.name}@{linker.kb.build}", Home.find()
     name = linker.model.removesuffix("+graph") if model == "auto" else model
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, name), data=data,

@@ -13,10 +13,8 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
     PlainTextsOption,
-    QuietOption,
     SeedOption,
     flag,
 )
@@ -60,9 +58,7 @@ def ppl(
     ] = None,
     versus: VersusOption = None,
     device: DeviceOption = "auto",
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score a language model on predicting words: perplexity.
 
@@ -75,7 +71,7 @@ def ppl(
     from kgkit.linking.word_models import open_word_model
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(bars=not as_json), Home.find()
     words = open_word_model(model, where, device)
     if words is None:
         _score_pieces(

@@ -11,11 +11,9 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DataOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
     PosteriorOption,
     PredictionsOption,
-    QuietOption,
     TaggerOption,
     TypePriorOption,
 )
@@ -34,9 +32,7 @@ def ner(
     device: DeviceOption = "auto",
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score a tagger on finding names, as conlleval does: span and type must be right.
 
@@ -52,7 +48,7 @@ def ner(
     from kgkit.models.registering import trained_model_name
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(bars=not as_json), Home.find()
     names = set_names(data, ".txt", ".conll")
     compared = None if versus is None else _Compared(versus, names, data)
     tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior, posterior=posterior)

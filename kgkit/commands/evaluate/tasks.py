@@ -11,7 +11,7 @@ import typer
 from kgkit.commands.evaluate.sets import check_gold_labels, check_sets, percents, set_names, write_scores
 from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import BatchOption, DeviceOption, HomeOption, JSONOption, QuietOption, repeated
+from kgkit.commands.options import BatchOption, DeviceOption, JSONOption, repeated
 from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
 
@@ -150,13 +150,10 @@ def task_command(task: str) -> Callable[..., None]:
         versus: VersusOption = None,
         batch: BatchOption = 32,
         device: DeviceOption = "auto",
-        home: HomeOption = None,
         as_json: JSONOption = False,
-        quiet: QuietOption = False,
     ) -> None:
         _score(
-            task, data, gold or [], model, predictions, versus, batch, device, home, as_json=as_json,
-            quiet=quiet,
+            task, data, gold or [], model, predictions, versus, batch, device, as_json=as_json,
         )  # fmt: skip
 
     if task not in _WITH_GOLD:
@@ -175,10 +172,8 @@ def _score(
     versus: Path | None,
     batch: int,
     device: str,
-    home: Path | None,
     *,
     as_json: bool,
-    quiet: bool,
 ) -> None:
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.files import check_gold_files
@@ -190,7 +185,7 @@ def _score(
     if gold:
         check_gold_files(data, gold)
     check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
-    messages, where = Messages(quiet=quiet, bars=not as_json), Home.find(home)
+    messages, where = Messages(bars=not as_json), Home.find()
     task = _task_of(model, task_name, where)
     sets = _read(task, data, gold)
     if predictions is None and not any(data_set.labelled for data_set in sets):

@@ -21,12 +21,10 @@ from kgkit.commands.options import (
     CoherenceOption,
     DataOption,
     DeviceOption,
-    HomeOption,
     JSONOption,
     KBOption,
     ModelOption,
     PredictionsOption,
-    QuietOption,
     VectorsOption,
     chosen_kb,
 )
@@ -62,9 +60,7 @@ def wsd(
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
     reliability: ReliabilityOption = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Score a model on word sense disambiguation, with the first sense of WordNet as baseline.
 
@@ -83,7 +79,7 @@ def wsd(
     check_gold_files(data, gold)
     check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
     check_reliability(reliability)
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     compared = None if versus is None else read_gold(versus)
     names = set_names(data, ".xml", ".data")
     notes: list[str] = []
@@ -91,12 +87,12 @@ def wsd(
         keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
         notes = _check_compared(versus, compared, keys)
     linker = Linker.open(
-        chosen_kb(kb, home), home=home, model=model, coherence=coherence, max_candidates=None, top_k=0,
+        chosen_kb(kb), model=model, coherence=coherence, max_candidates=None, top_k=0,
         vectors=vectors, device=device,
     )  # fmt: skip
     recorder = ConfidenceRecorder(linker)
     sets: list[_Set] = []
-    where = Home.find(home)
+    where = Home.find()
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},

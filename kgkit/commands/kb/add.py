@@ -8,7 +8,7 @@ import typer
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 
 
 def add(
@@ -24,9 +24,7 @@ def add(
             help="Which builder reads it; by default chosen by the name of the file.",
         ),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Add entities, aliases and triples to a knowledge base.
 
@@ -39,9 +37,9 @@ def add(
     from kgkit.store import read_build
     from kgkit.store.manifest import read_manifest
 
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     began = time.monotonic()
-    where = Home.find(home)
+    where = Home.find()
     _, before = read_build(where, name, read_manifest)
     with (
         lost_builds_warned(where, [name], messages),
@@ -52,7 +50,6 @@ def add(
             name,
             source,
             builder=builder or builder_by_name(source),
-            home=where.path,
             progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage, read),
         )
     if built.build != before.build:

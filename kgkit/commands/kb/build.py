@@ -9,7 +9,7 @@ import typer
 
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import JSONOption, flag
 from kgkit.commands.output import plain, write_json, write_line
 
 if TYPE_CHECKING:
@@ -161,9 +161,7 @@ def build_kb(
     preview: Annotated[
         bool, flag("--preview", help="Show how the source is read, and build nothing.")
     ] = False,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Build a knowledge base and publish it.
 
@@ -175,7 +173,7 @@ def build_kb(
     from kgkit.commands.kb.info import describe_build
     from kgkit.home import Home
 
-    messages = Messages(quiet=quiet, bars=not as_json)
+    messages = Messages(bars=not as_json)
     began = time.monotonic()
     source = [*(files or ()), *(source or ())]
     roles = {
@@ -190,7 +188,7 @@ def build_kb(
         return
     for sentence in sentences[:1]:
         messages.write(sentence)
-    where = Home.find(home)
+    where = Home.find()
     with (
         lost_builds_warned(where, [name or builder], messages),
         removals_reported(where, [name or builder], messages),
@@ -209,7 +207,6 @@ def build_kb(
             builder,
             source or None,
             name=name,
-            home=where.path,
             progress=tell,
             engine=engine,
             workers=cores() if workers is None else workers,
@@ -228,7 +225,7 @@ def build_kb(
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
     messages.write_dropped(built.dropped, built.examples)
-    if language is None and (words := _function_words(built, where.path)):
+    if language is None and (words := _function_words(built)):
         messages.write(
             f"names that are function words of English too: {', '.join(words[:_MAX_WORDS])}"
             f"{', …' if len(words) > _MAX_WORDS else ''}; texts are linked wherever they have "
@@ -260,14 +257,14 @@ def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | S
     return [*reader.preview(Path(sources[0]))] if sources and reader.reads_columns else []
 
 
-def _function_words(built: "Built", home: Path) -> list[str]:
+def _function_words(built: "Built") -> list[str]:
     """Return the function words of English that are names in a build and are linked as such."""
     from kgkit.candidates.spelling import FUNCTION_WORDS
     from kgkit.kb import open_kb
 
     if built.manifest.language or built.manifest.generator != "alias":
         return []
-    with open_kb(f"{built.name}@{built.build}", home) as kb:
+    with open_kb(f"{built.name}@{built.build}") as kb:
         return [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, flag
+from kgkit.commands.options import flag
 from kgkit.commands.output import open_output, write_line
 from kgkit.errors import UsageError
 
@@ -15,8 +15,6 @@ def default(
         str | None, typer.Argument(metavar="NAME", help="NAME or NAME@BUILD; left out: show the default.")
     ] = None,
     clear: Annotated[bool, flag("--clear", help="Remove the default.")] = False,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Set or show the knowledge base that commands take where none is named.
 
@@ -25,7 +23,7 @@ def default(
     from kgkit.home import Home
     from kgkit.store import find_build
 
-    where, messages = Home.find(home), Messages(quiet=quiet)
+    where, messages = Home.find(), Messages()
     if clear:
         if name is not None:
             raise UsageError("--clear leaves no default: leave out the name")

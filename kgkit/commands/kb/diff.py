@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, flag
+from kgkit.commands.options import flag
 from kgkit.commands.output import plain, write_bytes, write_line
 from kgkit.errors import UsageError
 
@@ -29,8 +29,6 @@ def diff(
     ] = False,
     as_jsonl: Annotated[bool, flag("--jsonl", help="Write a JSON object for each difference.")] = False,
     exit_code: Annotated[bool, flag("--exit-code", help="Exit with 1 if they differ.")] = False,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Compare two knowledge bases, or two builds of one: entities, aliases, triples, redirects.
 
@@ -45,8 +43,8 @@ def diff(
         raise UsageError("--summary or --jsonl: one of them, not both")
     if new is None:
         name = old.partition("@")[0]
-        old, new = previous_build(name, home) if old == name else old, name
-    with open_kb(old, home) as before, open_kb(new, home) as after:
+        old, new = previous_build(name) if old == name else old, name
+    with open_kb(old) as before, open_kb(new) as after:
         counts: Counter[tuple[str, str]] = Counter()
         for difference in differences(before, after):
             counts[difference.what, difference.change] += 1
@@ -65,9 +63,7 @@ def diff(
             for (what, change), count in sorted(counts.items()):
                 write_line(f"{_SIGN[change]} {count:,} × {what}")
         if not counts and not settings:
-            Messages(quiet=quiet).write(
-                f"{before.name}@{before.build} and {after.name}@{after.build} hold the same"
-            )
+            Messages().write(f"{before.name}@{before.build} and {after.name}@{after.build} hold the same")
     if exit_code and (counts or settings):
         raise typer.Exit(1)
 

@@ -9,7 +9,7 @@ import typer
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 
 
 def edit(
@@ -17,9 +17,7 @@ def edit(
     edits: Annotated[
         Path, typer.Argument(metavar="FILE", help="Edits as JSON lines, an entity a line; see the manual.")
     ],
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Change, correct and retire entities of a knowledge base.
 
@@ -32,16 +30,16 @@ def edit(
     from kgkit.store import read_build
     from kgkit.store.manifest import read_manifest
 
-    messages = Messages(quiet=quiet, bars=False)
+    messages = Messages(bars=False)
     began = time.monotonic()
-    where = Home.find(home)
+    where = Home.find()
     _, before = read_build(where, name, read_manifest)
     with (
         lost_builds_warned(where, [name], messages),
         removals_reported(where, [name], messages),
         messages.progress(f"editing {name}"),
     ):
-        built = edit_kb(name, edits, home=where.path)
+        built = edit_kb(name, edits)
     if built.build == before.build:
         messages.write(f"{name} is as {edits} says already: nothing was changed")
     else:

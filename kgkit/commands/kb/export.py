@@ -7,7 +7,6 @@ from typing import Annotated, Final
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption
 from kgkit.commands.output import write_bytes
 from kgkit.errors import UsageError
 
@@ -37,8 +36,6 @@ def export(
         ),
     ],
     format: FormatOption = None,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Write a knowledge base in the format of another program.
 
@@ -47,7 +44,7 @@ def export(
     from kgkit.exchange.exporting import check_target, chosen_format, export_kb, losses_of
     from kgkit.kb import open_kb
 
-    messages = Messages(quiet=quiet)
+    messages = Messages()
     to_stdout = str(output) == "-"
     if to_stdout and format is None:
         raise UsageError(f"to standard output in which format? --format FORMAT, one of {', '.join(FORMATS)}")
@@ -58,7 +55,7 @@ def export(
         check_target(output, file_format)
     began = time.monotonic()
     with (
-        open_kb(name, home, verify=True) as kb,
+        open_kb(name, verify=True) as kb,
         messages.progress(f"writing {file_format.title}") as tell,
     ):
         if losses := losses_of(file_format, kb):

@@ -7,7 +7,7 @@ import typer
 
 from kgkit.commands.kb.build import LanguageOption, build_kb
 from kgkit.commands.kb.export import FormatOption
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.errors import NotThere
 
 
@@ -19,9 +19,7 @@ def import_kb(
     ] = None,
     format: FormatOption = None,
     language: LanguageOption = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Build a knowledge base from a file of another program, and publish it.
 
@@ -36,7 +34,5 @@ def import_kb(
         source=[str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         language=language,
-        home=home,
         as_json=as_json,
-        quiet=quiet,
     )

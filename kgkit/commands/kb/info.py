@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.commands.options import HomeOption, JSONOption, RecentKBArgument, open_chosen_kb
+from kgkit.commands.options import JSONOption, RecentKBArgument, open_chosen_kb
 from kgkit.commands.output import Column, number, plain, size, write_json, write_line, write_table
 
 if TYPE_CHECKING:
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from kgkit.store import Manifest
 
 
-def info(name: RecentKBArgument = None, home: HomeOption = None, as_json: JSONOption = False) -> None:
+def info(name: RecentKBArgument = None, as_json: JSONOption = False) -> None:
     """Show what a knowledge base holds and where it came from."""
     from kgkit.home import Home
 
-    with open_chosen_kb(name, home) as kb:
+    with open_chosen_kb(name) as kb:
         if as_json:
             write_json(describe_build(kb.name, kb.store.folder, kb.manifest))
         else:
-            _card(kb, Home.find(home).kb(kb.name).build_names())
+            _card(kb, Home.find().kb(kb.name).build_names())
 
 
 def describe_build(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:

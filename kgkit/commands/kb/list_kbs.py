@@ -3,7 +3,7 @@
 from typing import Any
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import Column, number, on_terminal, size, write_json, write_table
 
 _COLUMNS = (
@@ -18,7 +18,7 @@ _COLUMNS = (
 _DEFAULT = Column(heading="default")
 
 
-def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
+def list_kbs(as_json: JSONOption = False) -> None:
     """List the knowledge bases on this machine, and make the catalog agree with them.
 
     A star marks the default, which commands take where none is named.
@@ -28,7 +28,7 @@ def list_kbs(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietO
     from kgkit.home import Home
     from kgkit.kb.listing import kbs
 
-    where, messages = Home.find(home), Messages(quiet=quiet)
+    where, messages = Home.find(), Messages()
     default = where.chosen_default.partition("@")[0]
     summaries = [{**kb.to_dict(), "default": kb.name == default} for kb in kbs(where.path)]
     try:

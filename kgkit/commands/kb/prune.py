@@ -6,7 +6,7 @@ import typer
 
 from kgkit.commands.kb.lost_builds import lost_builds_warned
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import write_json, write_line
 
 
@@ -15,9 +15,7 @@ def prune(
         list[str] | None,
         typer.Argument(metavar="NAME", help="Knowledge bases to prune; all of them if none is named."),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Remove every build but the published one, and print the names of those removed.
 
@@ -28,13 +26,13 @@ def prune(
     from kgkit.store import prune as prune_kb
     from kgkit.vectors.work import sweep_unfinished
 
-    where = Home.find(home)
+    where = Home.find()
     unfinished = {kb.name for kb in where.unfinished()}
     names = names or sorted(unfinished.union(kb.name for kb in where.kbs()))
     for name in names:
         if name not in unfinished:
             find_build(where, name)  # all of them are there, or nothing is removed
-    with lost_builds_warned(where, names, Messages(quiet=quiet)):
+    with lost_builds_warned(where, names, Messages()):
         removed = [f"{name}@{build}" for name in names for build in prune_kb(where.kb(name))]
     for name in names:
         sweep_unfinished(where.kb(name))
@@ -44,4 +42,4 @@ def prune(
         for build in removed:
             write_line(build)
     if not removed and unfinished.isdisjoint(names):
-        Messages(quiet=quiet).write("nothing to remove")
+        Messages().write("nothing to remove")

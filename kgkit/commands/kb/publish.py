@@ -5,14 +5,11 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption
 from kgkit.errors import UsageError
 
 
 def publish(
     name: Annotated[str, typer.Argument(metavar="NAME@BUILD", help="The build to publish under NAME.")],
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Go back to an earlier build, or forward again: `kgkit kb info` lists the builds that are there.
 
@@ -22,11 +19,11 @@ def publish(
     from kgkit.home import Home
     from kgkit.store import find_build, publish_build
 
-    where, (kb, _, build) = Home.find(home), name.partition("@")
+    where, (kb, _, build) = Home.find(), name.partition("@")
     if not build:
         raise UsageError(f"which build of {kb!r}? NAME@BUILD; `kgkit kb info {kb}` lists them")
     find_build(where, kb)
-    messages = Messages(quiet=quiet)
+    messages = Messages()
     with messages.progress(f"publishing {name}"):
         publish_build(where.kb(kb), build)
         register(where, kb, build)

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption
 from kgkit.commands.output import confirm
 from kgkit.commands.storage import YesOption
 from kgkit.errors import NotThere, UsageError, did_you_mean
@@ -14,8 +13,6 @@ from kgkit.errors import NotThere, UsageError, did_you_mean
 def rm(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to remove.")],
     yes: YesOption = False,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Remove a knowledge base with all its builds and vectors.
 
@@ -30,7 +27,7 @@ def rm(
         raise UsageError(
             "a single build is not removed; `kgkit kb prune` removes those that are not published"
         )
-    where = Home.find(home)
+    where = Home.find()
     kb = where.kb(name)
     if not kb.path.is_dir():
         names = [kb_home.name for kb_home in where.kbs()]
@@ -38,7 +35,7 @@ def rm(
             f"no knowledge base {name!r} in {where.path}; there are: {', '.join(names) or 'none'}"
             f"{did_you_mean(name, names)}"
         )
-    messages = Messages(quiet=quiet)
+    messages = Messages()
     vectors, models = vectors_names(kb), models_needing_kb(where, name)
     if vectors:
         messages.write(f"its vectors go too: {', '.join(f'{name}/{each}' for each in vectors)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, KBArgument, QuietOption, chosen_kb, flag
+from kgkit.commands.options import JSONOption, KBArgument, chosen_kb, flag
 from kgkit.commands.output import write_json, write_line
 
 
@@ -19,9 +19,7 @@ def verify(
             "--quick", help="Compare the checksums of the files only, which finds any damage since the build."
         ),
     ] = False,
-    home: HomeOption = None,
     as_json: JSONOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Read a whole knowledge base and its vectors, and check them for damage and consistency.
 
@@ -34,9 +32,9 @@ def verify(
     from kgkit.vectors import damages, find_vectors, vectors_names
     from kgkit.versions import read_current
 
-    where, chosen = Home.find(home), chosen_kb(name, home)
+    where, chosen = Home.find(), chosen_kb(name)
     build = find_build(where, chosen)
-    with Messages(quiet=quiet, bars=not as_json).progress(f"verifying {build.name}@{build.build}"):
+    with Messages(bars=not as_json).progress(f"verifying {build.name}@{build.build}"):
         build, problems = read_build(where, chosen, partial(problems_of, quick=quick))
         kb = where.kb(build.name)
         for vectors in vectors_names(kb):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from kgkit.commands.models.list_models import needs_in_words
-from kgkit.commands.options import HomeOption, JSONOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import plain, size, write_json, write_line
 
 ModelArgument = Annotated[
@@ -20,12 +20,12 @@ _SHOWN = {
 }  # fmt: skip
 
 
-def info(name: ModelArgument, home: HomeOption = None, as_json: JSONOption = False) -> None:
+def info(name: ModelArgument, as_json: JSONOption = False) -> None:
     """Show what a trained model is, what it needs, what it was trained on and what was measured."""
     from kgkit.home import Home
     from kgkit.models.listing import describe_model
 
-    model = describe_model(name, Home.find(home))
+    model = describe_model(name, Home.find())
     if as_json:
         write_json(model)
         return

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, JSONOption, QuietOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import Column, size, write_json, write_table
 from kgkit.errors import KgkitError
 
@@ -23,19 +23,19 @@ _COLUMNS = (
 )
 
 
-def list_models(home: HomeOption = None, as_json: JSONOption = False, quiet: QuietOption = False) -> None:
+def list_models(as_json: JSONOption = False) -> None:
     """List the trained models on this machine, those that come with kgkit too, and what each needs."""
     from kgkit.home import Home
     from kgkit.models.folder import model_names
 
-    where = Home.find(home)
+    where = Home.find()
     models = [_summary_or_error(name, where) for name in model_names(where)]
     if as_json:
         write_json(models)
     else:
         write_table(_COLUMNS, [_row(model) for model in models])
     if not any(where.models.glob("*")):
-        Messages(quiet=quiet).write(
+        Messages().write(
             f"these come with kgkit; none has been trained in {where.path}: `kgkit train` trains some"
         )
 

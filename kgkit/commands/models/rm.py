@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import HomeOption, QuietOption, flag
+from kgkit.commands.options import flag
 from kgkit.errors import NotThere, UsageError
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 def rm(
     names: Annotated[list[str], typer.Argument(metavar="NAME", help="Models to remove.")],
     force: Annotated[bool, flag("--force", help="Remove what another model needs, too.")] = False,
-    home: HomeOption = None,
-    quiet: QuietOption = False,
 ) -> None:
     """Remove trained models, without asking again.
 
@@ -27,7 +25,7 @@ def rm(
     from kgkit.models.publishing import remove_model
     from kgkit.models.registering import mark_removed
 
-    where = Home.find(home)
+    where = Home.find()
     models = list(dict.fromkeys(names))
     for name in models:  # all of them can go, or nothing is removed
         _check_removable(where, name)
@@ -40,7 +38,7 @@ def rm(
     for name in models:
         remove_model(where, name)
         mark_removed(where, name)
-        Messages(quiet=quiet).write(f"removed {name}")
+        Messages().write(f"removed {name}")
 
 
 def _check_removable(home: "Home", name: str) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kgkit.commands.options import HomeOption, JSONOption
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import plain, write_json, write_line
 
 
@@ -16,7 +16,6 @@ def verify(
             metavar="NAME", help="Models to check, or their folders; all of them if none is named."
         ),
     ] = None,
-    home: HomeOption = None,
     as_json: JSONOption = False,
 ) -> None:
     """Compare the files of trained models with the checksums in their manifests, and open their headers.
@@ -28,7 +27,7 @@ def verify(
     from kgkit.models.verifying import verify_model
     from kgkit.versions import read_current
 
-    where = Home.find(home)
+    where = Home.find()
     models = list(dict.fromkeys(names or model_names(where)))
     for name in models:
         find_model_folder(name, where)  # all of them are there, or none is read

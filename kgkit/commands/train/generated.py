@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, NameOption, QuietOption, SeedOption
+from kgkit.commands.options import DeviceOption, JSONOption, NameOption, SeedOption
 from kgkit.commands.output import plain, typed, write_line
 from kgkit.commands.train.methods import (
     AttentionDropoutOption,
@@ -79,15 +79,14 @@ _DATA_OPTIONS: Final[Mapping[str, Any]] = {
     "data": DataOption, "name": NameOption, "gold": GoldOption, "dev": DevOption, "dev_gold": DevGoldOption,
     "kb": KBsOption, "vectors": VectorsOption, "encoder": EncoderOption, "control": ControlOption,
 }  # fmt: skip
-_OUTPUT_OPTIONS: Final[Mapping[str, Any]] = {"home": HomeOption, "as_json": JSONOption, "quiet": QuietOption}
 _TRAINING_OPTIONS: Final[Mapping[str, Any]] = {
     "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
     "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option,
-    "attention_dropout": AttentionDropoutOption, "device": DeviceOption, **_OUTPUT_OPTIONS,
+    "attention_dropout": AttentionDropoutOption, "device": DeviceOption, "as_json": JSONOption,
 }  # fmt: skip
 _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
-    "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto", "home": None,
-    "as_json": False, "quiet": False,
+    "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto",
+    "as_json": False,
 }  # fmt: skip
 """Defaults of the options that are no settings."""
 
@@ -99,7 +98,7 @@ _OPTIONAL_DATA: Final = Annotated[
         help="Examples, or a folder of them. Repeat it for more; none if nothing is trained (--epochs 0).",
     ),
 ]
-_OF_ALL_COMMANDS: Final = frozenset(["help", "json"])
+_OF_ALL_COMMANDS: Final = frozenset(["help", "home", "json", "quiet"])
 """Further options that no setting can have."""
 
 
@@ -128,7 +127,7 @@ def method_command(method: str) -> Callable[..., None]:
         check_replaced(settings, values)
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
         values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
-        options = TrainingOptions(own["home"], own["as_json"], own["quiet"], own["device"])
+        options = TrainingOptions(own["as_json"], own["device"])
         run_training(method, own["name"], settings(**values), kbs, own.get("vectors") or (), options)
 
     about = f"Train {kind.title}{f': {kind.about}' if kind.about else ' for a task'}."
@@ -155,9 +154,7 @@ def settings_command(
         arguments: options of further arguments of *train*, whose defaults they have.
     """
 
-    def command(
-        *, name: str, home: Path | None = None, as_json: bool = False, quiet: bool = False, **values: Any
-    ) -> None:
+    def command(*, name: str, as_json: bool = False, **values: Any) -> None:
         from kgkit.training.job import note_best_epoch
 
         others = {argument: values.pop(argument) for argument in arguments}
@@ -168,7 +165,7 @@ def settings_command(
 
         manifest = record_training(
             kind, name, asdict(training), training.files, train_in, note_best_epoch,
-            TrainingOptions(home, as_json, quiet, others.get("device", "cpu")),
+            TrainingOptions(as_json, others.get("device", "cpu")),
             seeds=[training.seed] if hasattr(training, "seed") else [],
         )  # fmt: skip
         if manifest is not None:
@@ -192,8 +189,7 @@ def _options(
     defaults = inspect.signature(train).parameters
     for name, option in arguments.items():
         yield option_parameter(name, option, defaults[name].default)
-    for name, option in _OUTPUT_OPTIONS.items():
-        yield option_parameter(name, option, _OF_THE_COMMAND[name])
+    yield option_parameter("as_json", JSONOption, False)
 
 
 def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:

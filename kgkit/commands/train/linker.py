@@ -136,7 +136,7 @@ def linker(
         ridge=RidgeConfig(balance=balance, yielding=yielding, prior=prior),
     )
     check_files(training.files)
-    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
+    with open_kb(chosen_kb(kb)) as opened:
         record_linker(opened, name, training, options, seeds=[*range(seed, seed + heads)])
 
 

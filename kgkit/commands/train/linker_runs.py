@@ -61,7 +61,7 @@ def record_linker(
     )
     if manifest is None:
         return
-    builds = needed_builds(manifest.needs, Home.find(options.home))
+    builds = needed_builds(manifest.needs, Home.find())
     title = ", ".join(f"{kb}@{build}" for kb, build in builds.items()) or "any knowledge base"
     write_line(f"{name}: {manifest.type}, {manifest.task}, for {title}")
     write_figures(
@@ -93,9 +93,7 @@ def _write_comparison(
     write_table([Column(heading=cell) for cell in heading], lines)
     tried = {row["mentions"] for row in rows} - {"given"}
     if len(tried) > 1:
-        Messages(quiet=options.quiet).write(
-            f"{name} links the names of {mentions or 'the knowledge base'}, which does best"
-        )
+        Messages().write(f"{name} links the names of {mentions or 'the knowledge base'}, which does best")
 
 
 def train_news(
@@ -130,7 +128,7 @@ def train_news(
     if not data:
         raise UsageError("--preset news learns from documents with links: name them with --data FILE")
     check_files(data)
-    with open_kb(chosen_kb(kb, options.home), options.home) as opened:
+    with open_kb(chosen_kb(kb)) as opened:
         tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
         linker = news_linker(opened, data, tagger, popularity=popularity, seed=seed)
         # Before the tagger is trained, which takes minutes.
@@ -147,8 +145,8 @@ def train_news(
                 results = manifest.results
                 record.score("ner", "held out", "span f1", results["span_f1"], results["dev_names"])
 
-        if not mentions and is_trained(Home.find(options.home), tagger, training):
-            Messages(quiet=options.quiet).write(f"the tagger {tagger} has been trained on these data already")
+        if not mentions and is_trained(Home.find(), tagger, training):
+            Messages().write(f"the tagger {tagger} has been trained on these data already")
         elif not mentions:
             record_training(
                 TAGGER, tagger, asdict(training), training.files, train, note_scores,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, HomeOption, JSONOption, QuietOption, flag
+from kgkit.commands.options import DeviceOption, JSONOption, flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 from kgkit.commands.train.setting_options import option_parameter
 
@@ -88,15 +88,11 @@ class TrainingOptions(NamedTuple):
     """Options that all commands which train have.
 
     Attributes:
-        home: home of the model; None: the usual one.
         as_json: whether the manifest is written in the place of a table.
-        quiet: whether messages are left out.
         device: torch device on which the model is trained, if it is trained by gradient.
     """
 
-    home: Path | None
     as_json: bool
-    quiet: bool
     device: str = "cpu"
 
 
@@ -109,8 +105,7 @@ def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
 
     parameters = [part for name, part in signature(command).parameters.items() if name != "options"]
     shared = [
-        option_parameter("device", DeviceOption, "auto"), option_parameter("home", HomeOption, None),
-        option_parameter("as_json", JSONOption, False), option_parameter("quiet", QuietOption, False),
+        option_parameter("device", DeviceOption, "auto"), option_parameter("as_json", JSONOption, False),
     ]  # fmt: skip
     train.__name__, train.__doc__ = command.__name__, command.__doc__
     setattr(train, "__signature__", Signature([*parameters, *shared]))  # noqa: B010  # what Typer reads
@@ -140,7 +135,7 @@ def follow_training(
     from kgkit.signals import terminations
 
     check_files(files)
-    messages, where = Messages(quiet=options.quiet, bars=not options.as_json), Home.find(options.home)
+    messages, where = Messages(bars=not options.as_json), Home.find()
     began, replaced = time.monotonic(), older(model_folder(where, name))
     with messages.progress(f"training {name}") as show:
 
