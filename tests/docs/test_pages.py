@@ -153,11 +153,6 @@ def test_the_index_leads_to_every_page():
     assert {path.resolve() for path in (ROOT / "docs").rglob("*.md")} - listed == set()
 
 
-def test_a_decision_fits_on_half_a_page():
-    for path in (ROOT / "docs/decisions").glob("*.md"):
-        assert len(path.read_text(encoding="utf-8").split()) <= 350, path.name
-
-
 def test_the_changelog_speaks_of_this_version():
     assert PROJECT["version"] in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
@@ -219,11 +214,6 @@ def test_the_architecture_lists_modules_that_are_there_and_each_once():
         for module in modules:
             path = ROOT / "kgkit" / room / (module if module.endswith("/") else f"{module}.py")
             assert path.exists(), f"{room} has no {module}"
-
-
-def test_a_line_of_the_architecture_is_short_enough_to_be_merged():
-    lines = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if len(line) > 140] == []
 
 
 def test_the_architecture_draws_the_arrows_that_are_checked():
