@@ -20,7 +20,7 @@
 Importing this package is cheap; each name below is loaded when it is first used.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kgkit.lazy import lazy_attributes
 
@@ -151,34 +151,7 @@ __all__ = [
     "unpack",
 ]
 
-
-_HINTS: Final = {  # names that people try, from other libraries
-    "KB": "kgkit.open_kb(NAME) opens a knowledge base",
-    "annotate": "kgkit.link(TEXT, kb) links a text",
-    "build": "kgkit.build_kb(BUILDER) builds a knowledge base",
-    "disambiguate": "kgkit.link(TEXT, kb) links a text",
-    "download": "kgkit.build_kb('wordnet') obtains and builds WordNet; models are trained, see kgkit.train",
-    "evaluate": "kgkit.evaluation has the measures, the command `kgkit evaluate` takes them",
-    "export": "kgkit.export_kb(KB, FILE) writes a knowledge base, as kb.export(FILE) does",
-    "from_pandas": "kgkit.build_kb('jsonl', frame.to_dict('records'), name=NAME) builds a DataFrame's rows",
-    "get_kb": "kgkit.open_kb(NAME) opens a knowledge base",
-    "install": "kgkit.build_kb(BUILDER, SOURCE) builds a knowledge base, kgkit.unpack(FILE) publishes a pack",
-    "list_kbs": "kgkit.kbs() lists the knowledge bases on this machine",
-    "list_models": "kgkit.models() lists the trained models on this machine",
-    "load": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
-    "load_kb": "kgkit.open_kb(NAME) opens a knowledge base",
-    "load_model": "kgkit.open_model(NAME) opens a trained model",
-    "load_pack": "kgkit.unpack(FILE) publishes what a pack holds",
-    "nearest": "kgkit.open_kb(NAME).nearest(KEY) gives the entities whose vectors are nearest",
-    "open": "kgkit.open_kb(NAME) opens a knowledge base, kgkit.open_model(NAME) a trained model",
-    "pipeline": "kgkit.Linker.open(KB) opens a linker, kgkit.open_model(NAME) a trained model",
-    "predict": "kgkit.open_model(NAME)(RECORDS) predicts",
-    "read_csv": "kgkit.build_kb('table', FILE, name=NAME) builds a knowledge base from a table",
-    "read_kb": "kgkit.import_kb(FILE) builds a knowledge base from a file",
-    "search": "kgkit.open_kb(NAME).search(TEXT) searches a knowledge base",
-    "tag": "kgkit.open_model(NAME, 'tagger') opens a tagger",
-}
-_attribute = lazy_attributes(__name__, _WHERE, _HINTS)
+_attribute = lazy_attributes(__name__, _WHERE)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from kgkit.errors import MissingExtra
 
@@ -23,8 +22,6 @@ SHORTCUTS: Final[Mapping[str, str]] = {
 A room imports from those below it only. These methods are there because people look for them where they are
 (`kb.export`), and do no more than call the function, which is imported then.
 """
-
-_NO_HINTS: Mapping[str, str] = {}
 
 
 def shortcut(name: str) -> Any:
@@ -63,98 +60,23 @@ def import_extra(package: str, extra: str) -> Any:
         raise MissingExtra(package, extra) from None
 
 
-def import_pandas() -> Any:
-    """Return the package pandas.
-
-    Raises:
-        MissingExtra: if it is not installed.
-    """
-    return import_extra("pandas", "pandas")
-
-
-def lazy_attributes(
-    package: str, modules: Mapping[str, str], hints: Mapping[str, str] = _NO_HINTS
-) -> Callable[[str], Any]:
-    """Return the function `__getattr__` of a package.
+def lazy_attributes(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the function `__getattr__` of a package (PEP 562).
 
     Args:
         package: name of the package.
         modules: module of each name; one that begins with a dot is in the package.
-        hints: expression that serves in the place of a name that people try.
 
     Examples:
         >>> __getattr__ = lazy_attributes(__name__, {"KBert": ".kbert"})
     """
 
     def load(name: str) -> Any:
+        module = sys.modules[package]
         if name not in modules:
-            raise attribute_error(sys.modules[package], name, hints)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=module)
         value = getattr(import_module(modules[name], package), name)
-        setattr(sys.modules[package], name, value)
+        setattr(module, name, value)
         return value
 
     return load
-
-
-def attribute_error(owner: object, name: str, hints: Mapping[str, str]) -> AttributeError:
-    """Return the error that *owner* has no attribute *name*, with its hint if there is one.
-
-    Args:
-        owner: module, class, or object of a class.
-        name: name of the attribute.
-        hints: expression that serves in the place of a name that people try.
-    """
-    if isinstance(owner, ModuleType):
-        what = f"module {owner.__name__!r}"
-    elif isinstance(owner, type):
-        what = f"type object {owner.__name__!r}"
-    else:
-        what = f"{type(owner).__name__!r} object"
-    hint = f": {hints[name]}" if name in hints else ""
-    return AttributeError(f"{what} has no attribute {name!r}{hint}", name=name, obj=owner)
-
-
-def missing_attribute(hints: Mapping[str, str], *, keyed: bool = False) -> Callable[[Any, str], NoReturn]:
-    """Return the method `__getattr__` of a class whose objects say what serves in the place of a name.
-
-    Of a metaclass, classes say so.
-
-    Args:
-        hints: expression that serves in the place of a name that people try.
-        keyed: whether objects have a mapping `attributes`, in which the name may be.
-    """
-
-    def refuse(self: Any, name: str) -> NoReturn:
-        if keyed and name != "attributes" and name in self.attributes:
-            owner = type(self).__name__.lower()
-            raise attribute_error(self, name, {name: f"{owner}.attributes[{name!r}] has it"})
-        raise attribute_error(self, name, hints)
-
-    return refuse
-
-
-def make_callable(package: str, module: str) -> None:
-    """Let a package be called as the function that has its name in *module*.
-
-    For a package whose name is that of a function too: either is then had by the one name.
-
-    Args:
-        package: name of the package, as `kgkit.models`.
-        module: module of the function, which is imported by the first call.
-    """
-    name = package.rpartition(".")[2]
-
-    class CallablePackage(ModuleType):
-        """Package that is a function too, which `inspect.signature` shows."""
-
-        def __call__(self, *args: Any, **settings: Any) -> Any:
-            """Call the function."""
-            return self.__wrapped__(*args, **settings)
-
-        @property
-        def __wrapped__(self) -> Callable[..., Any]:
-            """The function."""
-            function: Callable[..., Any] = getattr(import_module(module), name)
-            return function
-
-    sys.modules[package].__class__ = CallablePackage

@@ -11,14 +11,13 @@ array, encode themselves.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit import hints
-from kgkit.lazy import attribute_error, drawing, import_pandas, missing_attribute, shortcut
+from kgkit.lazy import drawing, import_extra, shortcut
 
 if TYPE_CHECKING:
     import pandas
@@ -111,8 +110,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
             )
         return kb.neighbors(self, relation, direction)
 
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(hints.ENTITY, keyed=True), drawing("draw_entity")
+    _repr_html_ = drawing("draw_entity")
 
 
 class Graph(Protocol):
@@ -228,9 +226,6 @@ class CandidateRow(NamedTuple):
     sense: int
     prior: float
 
-    def __getattr__(self, name: str) -> NoReturn:
-        raise attribute_error(self, name, hints.ROW)
-
 
 class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
     """What a mention may mean, best prior first.
@@ -286,9 +281,6 @@ class Candidates(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     def __hash__(self) -> int:
         return hash((self.rows.tobytes(), self.null, self.link_probability))
-
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(hints.CANDIDATES)
 
 
 NO_CANDIDATES: Final = Candidates(np.empty(0, CANDIDATE))
@@ -377,9 +369,6 @@ class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     label: str = ""
     parts: dict[str, float] | None = None
 
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(hints.LINK_CANDIDATE)
-
 
 class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A span and what it means; `entity` is None and `nil` true when nothing in the KB does.
@@ -415,8 +404,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields
 
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(hints.LINK), drawing("draw_link")
+    _repr_html_ = drawing("draw_link")
 
 
 class LinkedDocument(msgspec.Struct, frozen=True):
@@ -454,7 +442,7 @@ class LinkedDocument(msgspec.Struct, frozen=True):
                 colors, and a legend, then.
         """
         if describe is not None and not callable(describe):
-            raise TypeError(f"linked.to_html takes functions, not {describe!r}: {hints.PAGE}")
+            raise TypeError(f"describe is {describe!r}, not a function; to_html returns the page as a text")
         page: str = shortcut("render")([self], describe=describe, type_of=type_of)
         return page
 
@@ -466,8 +454,7 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         """
         columns = "start end text entity label score nil sense kb id ids url".split()
         rows = [[getattr(link, name) for name in columns] for link in self.links]
-        frame: pandas.DataFrame = import_pandas().DataFrame(rows, columns=columns)
+        frame: pandas.DataFrame = import_extra("pandas", "pandas").DataFrame(rows, columns=columns)
         return frame
 
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__, _repr_html_ = missing_attribute(hints.DOCUMENT), drawing("draw_linked_document")
+    _repr_html_ = drawing("draw_linked_document")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kgkit.errors import MissingExtra
-from kgkit.lazy import import_extra, import_pandas
+from kgkit.lazy import import_extra
 
 
 def test_a_package_that_is_installed_is_returned():
@@ -23,4 +23,4 @@ def test_a_package_that_is_missing_is_named_with_its_extra():
 def test_a_package_that_is_hidden_counts_as_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(MissingExtra, match="pandas"):
-        import_pandas()
+        import_extra("pandas", "pandas")

@@ -135,12 +135,6 @@ print(len(kgkit.models(home=home)))
     assert done.stdout == "2\n"  # those that come with kgkit
 
 
-@pytest.mark.parametrize("name", kgkit._HINTS)
-def test_a_name_of_other_libraries_says_what_serves_in_its_place(name):
-    with pytest.raises(AttributeError, match=rf"module 'kgkit' has no attribute '{name}': kgkit\.\w+"):
-        getattr(kgkit, name)
-
-
 def test_a_name_that_is_not_there_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'kgkit' has no attribute 'open_bk'"):
         kgkit.open_bk  # noqa: B018

@@ -82,12 +82,3 @@ def test_a_printed_link_is_a_line_and_so_is_each_of_a_document():
     ]
     assert str(LinkedDocument("d", "", "prior", [])) == "no links"
     assert "candidates=[" in repr(document)
-
-
-def test_an_attribute_of_the_source_is_not_one_of_the_entity_and_the_error_says_where_it_is():
-    entity = Entity("E002", "Ana Ruiz", attributes={"Office": "Madrid"})
-    with pytest.raises(AttributeError, match=r"no attribute 'Office': entity\.attributes\['Office'\] has it"):
-        entity.Office  # noqa: B018
-    with pytest.raises(AttributeError, match=r"'Role'$"):
-        entity.Role  # noqa: B018
-    assert pickle.loads(pickle.dumps(entity)) == entity

@@ -1,9 +1,8 @@
 """What a builder is, and how it is found."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
 from kgkit.errors import BuildFailed, UnknownName, UsageError
@@ -18,21 +17,14 @@ __all__ = [
     "KBRecords",
     "Prose",
     "SourceInfo",
-    "RENAMED",
     "Step",
     "KBProperties",
     "builder_names",
-    "check_renamed",
     "find_builder",
 ]
 
 MAX_COUNT: Final = 1e30
 """The greatest count of an alias: the sum of many still has to be a 32-bit float."""
-
-RENAMED: Final[Mapping[str, tuple[str, str]]] = {
-    "csv": ("neo4j", "a table of your own names, as CSV, is read by the builder 'table'")
-}
-"""Builders and formats that had another name: how they are called now, and what else may be meant."""
 
 _GROUP = "kgkit.builders"
 
@@ -268,15 +260,6 @@ def builder_names() -> list[str]:
     return entry_point_names(_GROUP)
 
 
-_BUILDERS_OF_SUFFIXES: Final = {
-    **dict.fromkeys(("csv", "parquet", "tsv"), "table"),
-    "json": "jsonl",
-    "nt": "ntriples",
-    "ttl": "turtle",
-}
-"""Builder that reads files of that suffix, where it does not have the name of the suffix."""
-
-
 def find_builder(name: str) -> Builder:
     """Return the builder installed under *name* in the entry-point group `kgkit.builders`.
 
@@ -298,34 +281,8 @@ def find_builder(name: str) -> Builder:
                 f"({type(problem).__name__}: {problem})"
             ) from problem
     names = builder_names()
-    check_renamed("builder", name, names)
     if not names:
         raise UsageError(
             "no builder is installed, not even kgkit's own: from a checkout, run `pip install -e .` first"
         )
-    raise UnknownName("builder", name, names, hint=_hint_for_file(name, names))
-
-
-def _hint_for_file(name: str, names: Sequence[str]) -> str:
-    """Return what to write where a file stands in the place of a builder; empty where *name* is no file's."""
-    suffix = PurePath(name).suffix.lower().removeprefix(".")
-    builder = _BUILDERS_OF_SUFFIXES.get(suffix, suffix)
-    if not (builder in names or "/" in name or os.sep in name):
-        return ""
-    which = builder if builder in names else "BUILDER"
-    hint = (
-        f"a file is the source, which comes after the builder that reads it: "
-        f"`kgkit build-kb {which} {name} --name NAME`, or build_kb({which!r}, {name!r}, name=NAME)"
-    )
-    return hint if builder in names else f"{hint}; there are: {', '.join(names)}"
-
-
-def check_renamed(kind: str, name: str, names: Sequence[str]) -> None:
-    """Say of a name that is not among *names* how it is called now, where it had another name once.
-
-    Raises:
-        UnknownName: if it had.
-    """
-    if name in RENAMED and name not in names:
-        current, hint = RENAMED[name]
-        raise UnknownName(kind, name, names, hint=f"it is called {current!r} now; {hint}")
+    raise UnknownName("builder", name, names)

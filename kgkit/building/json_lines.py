@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
+
+from kgkit.errors import did_you_mean
 
 __all__ = ["LINE_ERRORS", "EntityFields", "json_problem"]
 
@@ -43,17 +44,13 @@ def json_problem(error: Exception, fields: Sequence[str]) -> str:
             return f"a number is too large: {text}"
         case msgspec.ValidationError():
             if unknown := _UNKNOWN.search(text):
-                return f"there is no field {unknown[1]!r}" + _hint(unknown[1], fields)
+                others = [name for name in fields if name != unknown[1]]  # it may be another record's
+                hint = did_you_mean(unknown[1], others)
+                return f"there is no field {unknown[1]!r}" + (
+                    hint or "; other values belong under the `attributes` of an entity"
+                )
             return text.replace(" | null", "").replace("expected `object`", "expected `object`, as {…}")
         case msgspec.DecodeError():
             reason = str(error).removeprefix("JSON is malformed: ")
             return f"not JSON: {reason[:1].lower()}{reason[1:]}. Each line holds one object, as {{…}}"
     return text
-
-
-def _hint(unknown: str, fields: Sequence[str]) -> str:
-    """Return which field may have been meant; one of that very name is another kind of record's."""
-    near = get_close_matches(unknown, [name for name in fields if name != unknown], n=1)
-    if near:
-        return f"; did you mean {near[0]!r}?"
-    return "; what kgkit has no field for belongs under the `attributes` of an entity"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from kgkit.building.contract import check_renamed
 from kgkit.errors import UnknownName, UsageError
 from kgkit.exchange.contract import Format
 from kgkit.exchange.graphml import GraphML
@@ -47,7 +46,6 @@ def find_format(name: str) -> Format:
     Raises:
         UnknownName: if there is none.
     """
-    check_renamed("format", name, [*FORMATS])
     if name not in FORMATS:
         raise UnknownName("format", name, list(FORMATS))
     return FORMATS[name]

@@ -1,7 +1,6 @@
 """The query API: one handle over one build of a knowledge base."""
 
 import os
-from abc import ABCMeta
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.hints import CLASS_HINTS, HINTS
 from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import drawing, import_pandas, missing_attribute, shortcut
+from kgkit.lazy import drawing, import_extra, shortcut
 from kgkit.store import Manifest, StoreReader
 from kgkit.types import (
     NO_SENSE,
@@ -36,14 +34,7 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
 
 
-class _KnowledgeBaseType(ABCMeta):
-    """The class of `KnowledgeBase`, which says what serves in the place of class methods that people try."""
-
-    if not TYPE_CHECKING:
-        __getattr__ = missing_attribute(CLASS_HINTS)
-
-
-class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
+class KnowledgeBase(SurfaceQueries):
     """One build of a knowledge base, open for reading.
 
     An entity is named by its key (`"dog.n.01"`, redirects followed), its id or
@@ -443,7 +434,7 @@ class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
             MissingExtra: if pandas is not installed.
         """
         rows = [entity.to_dict() for entity in self]
-        frame: pandas.DataFrame = import_pandas().DataFrame.from_records(rows).set_index("id")
+        frame: pandas.DataFrame = import_extra("pandas", "pandas").DataFrame(rows).set_index("id")
         return frame
 
     def export(
@@ -462,9 +453,6 @@ class KnowledgeBase(SurfaceQueries, metaclass=_KnowledgeBaseType):
         """
         losses: list[str] = shortcut("export_kb")(self, path, format=format, progress=progress)
         return losses
-
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(HINTS)
 
 
 def _integer(entity: Any) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 import numpy as np
 
-from kgkit import hints
 from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import (
     Generator,
@@ -25,7 +24,6 @@ from kgkit.candidates import (
 from kgkit.errors import UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.lazy import missing_attribute
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.linking.models import KB_MENTIONS, find_linker
 from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
@@ -88,14 +86,7 @@ class LinkerConfig:
         check_overlaps(self.overlaps)
 
 
-class _LinkerType(type):
-    """The class of `Linker`, which says what serves in the place of class methods that people try."""
-
-    if not TYPE_CHECKING:
-        __getattr__ = missing_attribute(hints.LINKER_CLASS)
-
-
-class Linker(metaclass=_LinkerType):
+class Linker:
     """Links documents to one KB.
 
     Mentions that come with a document keep their spans; otherwise a tagger finds
@@ -253,9 +244,6 @@ class Linker(metaclass=_LinkerType):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    if not TYPE_CHECKING:  # for a type checker, what is not there is an error
-        __getattr__ = missing_attribute(hints.LINKER)
 
     @property
     def model(self) -> str:

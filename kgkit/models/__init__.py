@@ -4,13 +4,25 @@ The package is a function too: `kgkit.models()` lists the models, as `kgkit.mode
 """
 
 import sys
-from typing import TYPE_CHECKING
-
-from kgkit.lazy import make_callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.models.listing import models as models
 else:
     models = sys.modules[__name__]
 
-make_callable(__name__, "kgkit.models.listing")
+
+class _CallablePackage(ModuleType):
+    @property
+    def __wrapped__(self) -> Any:
+        """The function, whose signature `inspect.signature` shows."""
+        from kgkit.models import listing
+
+        return listing.models
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        return self.__wrapped__(*args, **settings)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

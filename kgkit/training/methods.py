@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import MISSING, asdict, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -123,9 +122,7 @@ def check_names(method: str, settings_class: type[TaskTraining], settings: Mappi
     names = [*needed, "kbs", "vectors", "home", "device", "progress"]
     for name in settings:
         if name not in needed:
-            close = get_close_matches(name, names, n=1)
-            meant = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f"{method} has no setting {name!r}: {meant}there are {', '.join(names)}")
+            raise UnknownName(f"setting of {method}", name, names)
     for name, is_needed in needed.items():
         if is_needed and name not in ("data", *settings):  # of data, the settings themselves say it
             raise UsageError(f"{method} needs the setting {name}, as in kgkit.train({method!r}, {name}=…)")

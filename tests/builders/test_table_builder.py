@@ -264,11 +264,7 @@ def test_a_table_is_added_to_a_knowledge_base(tmp_path):
         assert keys_of(kb, "cog inc") == ["cog"]
 
 
-def test_the_folder_of_neo4j_is_called_so(tmp_path):
-    with pytest.raises(UnknownName, match=r"it is called 'neo4j' now; .* is read by the builder 'table'"):
-        kgkit.build_kb("csv", tmp_path, home=tmp_path)
-    done = run("kb", "export", "names", "-o", tmp_path / "x", "--format", "csv", "--home", tmp_path)
-    assert done.code == 2 and "it is called 'neo4j' now" in done.err
+def test_a_table_is_not_imported_but_built(tmp_path):
     table = run("kb", "import", write(tmp_path / "names.csv", NAMES), "--home", tmp_path)
     assert table.code == 2 and "`kgkit build-kb table" in table.err
 

@@ -23,7 +23,7 @@ PROBLEMS = {
     '{"key": ""}': "'key' is empty",
     '{"key": "avon"}': "says nothing about 'avon' that could change",
     '{"key": "avon", "lable": "A"}': "there is no field 'lable'; did you mean 'label'?",
-    '{"key": "avon", "colour": "blue"}': "what kgkit has no field for belongs under the `attributes`",
+    '{"key": "avon", "colour": "blue"}': "no field 'colour'",
     '{"subject": "avon", "relation": "near", "object": "bath"}':
         "there is no field 'subject' in a file of edits: `kgkit kb add` takes such lines; 'remove_aliases'",
     '{"key": "avon", "label": 7}': "expected `str`, got `int`",

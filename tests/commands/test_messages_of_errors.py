@@ -46,7 +46,6 @@ WRONG = [
     ("link --modle x", 2, "no such option: --modle; did you mean '--model'?"),
     ("link --threshold 2", 2, "invalid value for '--threshold': it should be less than or equal to 1"),
     ("build-kb tabel x.csv", 2, "did you mean 'table'?"),
-    ("build-kb csv x", 2, "it is called 'neo4j' now"),
     ("build-kb jsonl", 2, "needs to know its source: `kgkit build-kb jsonl PATH --name NAME`"),
     ("build-kb jsonl {texts}/names.csv", 1, "is a table: the builder 'table' reads it"),
     ("kb import {texts}/names.csv", 2, "`kgkit build-kb table "),

@@ -51,7 +51,6 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
         (["--type", "head", "--seed", 2**32 - 1, "--heads", 2], "it is from 0 to 4294967294, as there are 2"),
         (["--type", "head", "--heads", 10**11], "heads is 100000000000; it is from 1 to 10000"),
         (["--type", "rerank", "--first", "prior", "--seed", 2**32], "it is from 0 to 4294967295"),
-        (["--rung", "head"], "it is called --type now"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(kb, corpus, options, said):
