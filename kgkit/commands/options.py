@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from kgkit.commands.completion import complete_kb, complete_linker, complete_model
 from kgkit.commands.messages import Messages
 from kgkit.errors import NotThere, UsageError
 
@@ -21,10 +22,10 @@ def flag(*names: str, help: str) -> Any:
     return typer.Option(*names, metavar="", help=help)
 
 
-def repeated(name: str, metavar: str, help: str, *others: str, panel: str | None = None) -> Any:
+def repeated(name: str, metavar: str, help: str, *others: str) -> Any:
     """Return an option that may be given several times, which its help says; *others* are names as `-r`."""
     help = f"{help}; repeat it for more."
-    return typer.Option(name, *others, metavar=metavar, help=help, rich_help_panel=panel)
+    return typer.Option(name, *others, metavar=metavar, help=help)
 
 
 def limit_option(help: str) -> Any:
@@ -35,11 +36,20 @@ def limit_option(help: str) -> Any:
 _DEFAULT_KB: Final = "NAME or NAME@BUILD; by default $KGKIT_KB, what `kgkit kb default` set, or the only one"
 _USED_LAST: Final = ", of several the one used last"
 
-KBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}.")]
-RecentKBOption = Annotated[str | None, typer.Option("--kb", metavar="KB", help=f"{_DEFAULT_KB}{_USED_LAST}.")]
+KBOption = Annotated[
+    str | None, typer.Option("--kb", metavar="KB", autocompletion=complete_kb, help=f"{_DEFAULT_KB}.")
+]
+RecentKBOption = Annotated[
+    str | None,
+    typer.Option("--kb", metavar="KB", autocompletion=complete_kb, help=f"{_DEFAULT_KB}{_USED_LAST}."),
+]
 """The option of commands that open what `open_chosen_kb` returns."""
-KBArgument = Annotated[str | None, typer.Argument(metavar="KB", help=f"{_DEFAULT_KB}.")]
-RecentKBArgument = Annotated[str | None, typer.Argument(metavar="KB", help=f"{_DEFAULT_KB}{_USED_LAST}.")]
+KBArgument = Annotated[
+    str | None, typer.Argument(metavar="KB", autocompletion=complete_kb, help=f"{_DEFAULT_KB}.")
+]
+RecentKBArgument = Annotated[
+    str | None, typer.Argument(metavar="KB", autocompletion=complete_kb, help=f"{_DEFAULT_KB}{_USED_LAST}.")
+]
 JSONOption = Annotated[bool, flag("--json", help="Write JSON.")]
 DataOption = Annotated[
     list[Path],
@@ -77,6 +87,7 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
+        autocompletion=complete_linker,
         help="What scores the candidates: prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
 ]
@@ -85,6 +96,7 @@ LinkModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
+        autocompletion=complete_linker,
         help="What scores the candidates: auto ($KGKIT_MODEL, else what was trained last for the KB, else "
         "what needs no training), prior, gloss, or a trained linker; `kgkit models list` names them.",
     ),
@@ -92,7 +104,10 @@ LinkModelOption = Annotated[
 TaggerOption = Annotated[
     str,
     typer.Option(
-        "--model", metavar="NAME", help="Name of a tagger (`kgkit models list` names them), or its folder."
+        "--model",
+        metavar="NAME",
+        autocompletion=complete_model,
+        help="Name of a tagger (`kgkit models list` names them), or its folder.",
     ),
 ]
 TypePriorOption = Annotated[

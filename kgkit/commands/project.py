@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from kgkit.commands.completion import complete_vectors
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import EntityKindOption, limit_option, open_chosen_kb
 from kgkit.commands.output import check_output_path, open_output
@@ -27,7 +28,12 @@ _COMPARED: Final = 5_000  # vectors whose neighbors say which field tells most
 
 
 def project(
-    name: Annotated[str, typer.Argument(metavar="KB[/NAME]", help="Vectors to show: wordnet/text.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KB[/NAME]", autocompletion=complete_vectors, help="Vectors to show: wordnet/text."
+        ),
+    ],
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FOLDER", help="Write vectors.tsv and metadata.tsv into a new folder."),

@@ -8,7 +8,6 @@ import typer
 from kgkit.commands.link import check_named
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, repeated
-from kgkit.commands.verb import ACCESS
 from kgkit.errors import MissingExtra, UsageError
 
 if TYPE_CHECKING:
@@ -66,7 +65,6 @@ def serve(
             "--limit",
             "NAME=NUMBER",
             "Limit of requests, as characters=20000 or rate=5; the manual lists them",
-            panel=ACCESS,
         ),
     ] = None,
     device: DeviceOption = "auto",

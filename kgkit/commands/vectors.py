@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgkit.commands.completion import complete_kb, complete_vectors
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import JSONOption
 from kgkit.commands.output import Column, number, size, write_json, write_table
@@ -28,7 +29,10 @@ _COLUMNS = (
 
 def list_vectors(
     kb: Annotated[
-        str | None, typer.Argument(metavar="KB", help="Only of this knowledge base; by default of all.")
+        str | None,
+        typer.Argument(
+            metavar="KB", autocompletion=complete_kb, help="Only of this knowledge base; by default of all."
+        ),
     ] = None,
     as_json: JSONOption = False,
 ) -> None:
@@ -56,7 +60,10 @@ def list_vectors(
 
 
 def remove(
-    names: Annotated[list[str], typer.Argument(metavar="KB/NAME", help="Vectors to remove.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="KB/NAME", autocompletion=complete_vectors, help="Vectors to remove."),
+    ],
 ) -> None:
     """Remove vectors with their index, and the partial work of stopped jobs."""
     from kgkit.building.registering import register_vectors

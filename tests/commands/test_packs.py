@@ -81,9 +81,9 @@ def test_another_name_is_given_by_an_option(home, tmp_path):
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["pack"], 2, "missing NAME and --output FILE"),
+        (["pack"], 2, "NAME"),
         (["pack", "nobody", "-o", "x.tar"], 3, "no knowledge base and no model 'nobody'"),
-        (["unpack"], 2, "missing FILE"),
+        (["unpack"], 2, "FILE"),
         (["unpack", "nowhere.tar"], 3, "no file nowhere.tar"),
         (["unpack", "x.tar", "--max-size", "much"], 2, "'much' is no size"),
         (["unpack", "hf:nobody"], 2, "hf:ORG/NAME@REV"),

@@ -1,6 +1,5 @@
 """`kgkit evaluate cloze`: score a masked language model on facts, as sentences with a name masked."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -233,10 +232,3 @@ def _read_questions(
         what = f"{templates} has a template for" if templates else "there is a template (--templates) for"
         raise UsageError(f"{what} none of the relations: {names}")
     return facts, questions
-
-
-def answer_probe(args: Sequence[str]) -> UsageError:
-    """Return what `kgkit evaluate probe ARGS` is answered with: the line that gives its figures now."""
-    line = ["--facts" if arg == "--kb" else arg.replace("--kb=", "--facts=") for arg in args]
-    command = shlex.join(["kgkit", "evaluate", "cloze", "--hide", "both", "--score", "mrr", *line])
-    return UsageError(f"`kgkit evaluate cloze` has taken its place; the same figures: {command}")

@@ -20,9 +20,8 @@ from kgkit.commands.kb import (
     verify,
 )
 from kgkit.commands.kb.build import build_kb
-from kgkit.commands.verb import Group
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="Manage the knowledge bases on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this machine.")
 
 _VERBS: Mapping[str, Callable[..., None]] = {
     "list": list_kbs.list_kbs, "info": info.info, "add": add.add, "default": default.default,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
@@ -12,7 +13,9 @@ from kgkit.commands.options import JSONOption
 
 
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to add to.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=complete_kb, help="The knowledge base to add to.")
+    ],
     source: Annotated[
         str, typer.Argument(metavar="FILE", help="Source to add; kb:NAME adds another knowledge base.")
     ],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from kgkit.commands.completion import complete_builder
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import JSONOption, flag
@@ -36,7 +37,12 @@ def _column(name: str, text: str) -> Any:
 
 def build_kb(
     builder: Annotated[
-        str, typer.Argument(metavar="BUILDER", help="Builder: wordnet, wikipedia, table, jsonl, …")
+        str,
+        typer.Argument(
+            metavar="BUILDER",
+            autocompletion=complete_builder,
+            help="Builder: wordnet, wikipedia, table, jsonl, …",
+        ),
     ],
     files: Annotated[
         list[str] | None,

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import flag
 from kgkit.commands.output import open_output, write_line
@@ -12,7 +13,10 @@ from kgkit.errors import UsageError
 
 def default(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="NAME or NAME@BUILD; left out: show the default.")
+        str | None,
+        typer.Argument(
+            metavar="NAME", autocompletion=complete_kb, help="NAME or NAME@BUILD; left out: show the default."
+        ),
     ] = None,
     clear: Annotated[bool, flag("--clear", help="Remove the default.")] = False,
 ) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import flag
 from kgkit.commands.output import plain, write_bytes, write_line
@@ -17,11 +18,15 @@ _SIGN = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="NAME or NAME@BUILD.")],
+    old: Annotated[
+        str, typer.Argument(metavar="OLD", autocompletion=complete_kb, help="NAME or NAME@BUILD.")
+    ],
     new: Annotated[
         str | None,
         typer.Argument(
-            metavar="NEW", help="NAME or NAME@BUILD; left out: OLD, compared with its build before."
+            metavar="NEW",
+            autocompletion=complete_kb,
+            help="NAME or NAME@BUILD; left out: OLD, compared with its build before.",
         ),
     ] = None,
     summary: Annotated[

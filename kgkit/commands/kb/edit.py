@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
@@ -13,7 +14,9 @@ from kgkit.commands.options import JSONOption
 
 
 def edit(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to edit.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=complete_kb, help="The knowledge base to edit.")
+    ],
     edits: Annotated[
         Path, typer.Argument(metavar="FILE", help="Edits as JSON lines, an entity a line; see the manual.")
     ],

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import write_bytes
 from kgkit.errors import UsageError
@@ -25,7 +26,9 @@ FormatOption = Annotated[
 
 
 def export(
-    name: Annotated[str, typer.Argument(metavar="KB", help="NAME or NAME@BUILD.")],
+    name: Annotated[
+        str, typer.Argument(metavar="KB", autocompletion=complete_kb, help="NAME or NAME@BUILD.")
+    ],
     output: Annotated[
         Path,
         typer.Option(

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.lost_builds import lost_builds_warned
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import JSONOption
@@ -13,7 +14,11 @@ from kgkit.commands.output import write_json, write_line
 def prune(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Knowledge bases to prune; all of them if none is named."),
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=complete_kb,
+            help="Knowledge bases to prune; all of them if none is named.",
+        ),
     ] = None,
     as_json: JSONOption = False,
 ) -> None:

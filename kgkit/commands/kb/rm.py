@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_kb
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import confirm
 from kgkit.commands.storage import YesOption
@@ -11,7 +12,9 @@ from kgkit.errors import NotThere, UsageError, did_you_mean
 
 
 def rm(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The knowledge base to remove.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=complete_kb, help="The knowledge base to remove.")
+    ],
     yes: YesOption = False,
 ) -> None:
     """Remove a knowledge base with all its builds and vectors.

@@ -3,9 +3,8 @@
 import typer
 
 from kgkit.commands.models import info, list_models, rm, verify
-from kgkit.commands.verb import Group
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="Look after the trained models on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Look after the trained models on this machine.")
 
 app.command("list")(list_models.list_models)
 app.command("info")(info.info)

@@ -5,13 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
+from kgkit.commands.completion import complete_model
 from kgkit.commands.models.list_models import needs_in_words
 from kgkit.commands.options import JSONOption
 from kgkit.commands.output import plain, size, write_json, write_line
 
 ModelArgument = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="A trained model (`kgkit models list` names them); or its folder."),
+    typer.Argument(
+        metavar="NAME",
+        autocompletion=complete_model,
+        help="A trained model (`kgkit models list` names them); or its folder.",
+    ),
 ]
 
 _SHOWN = {

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_model
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import flag
 from kgkit.errors import NotThere, UsageError
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def rm(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Models to remove.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", autocompletion=complete_model, help="Models to remove.")
+    ],
     force: Annotated[bool, flag("--force", help="Remove what another model needs, too.")] = False,
 ) -> None:
     """Remove trained models, without asking again.

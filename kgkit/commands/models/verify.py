@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kgkit.commands.completion import complete_model
 from kgkit.commands.options import JSONOption
 from kgkit.commands.output import plain, write_json, write_line
 
@@ -13,7 +14,9 @@ def verify(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Models to check, or their folders; all of them if none is named."
+            metavar="NAME",
+            autocompletion=complete_model,
+            help="Models to check, or their folders; all of them if none is named.",
         ),
     ] = None,
     as_json: JSONOption = False,

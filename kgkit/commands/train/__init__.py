@@ -5,17 +5,18 @@ from contextlib import suppress
 from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 
+from kgkit.commands.examples import epilog
 from kgkit.commands.train import encoder, kalm, linker, pmi, tagger
 from kgkit.commands.train.generated import method_command
-from kgkit.commands.verb import Group, Verb
 from kgkit.errors import KgkitError
 
 _FROM_SETTINGS: Final[Mapping[str, Callable[[], Callable[..., None]]]] = {"kalm": kalm.kalm, "pmi": pmi.pmi}
 """Functions that make the commands of what is no method from its settings, when they are needed."""
 
 
-class Methods(Group):
+class Methods(TyperGroup):
     """The commands that train: those of methods, of kgkit's own and of other packages, and the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -46,7 +47,7 @@ class Methods(Group):
 def _command_of(name: str) -> Any:
     command = _FROM_SETTINGS[name]() if name in _FROM_SETTINGS else method_command(name)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, cls=Verb)(command)
+    app.command(name, epilog=epilog(f"kgkit train {name}"))(command)
     return typer.main.get_command(app)
 
 
