@@ -2,7 +2,6 @@
 
 import json
 import lzma
-from pathlib import Path
 
 import pytest
 
@@ -222,9 +221,6 @@ def test_what_is_read_is_not_written_over(home, tmp_path, place):
     assert "is one of the files to read" in done.err
 
 
-def test_the_manual_and_the_help_of_wsd_name_the_prior_as_the_default_model():
+def test_the_help_of_wsd_names_the_prior_as_the_default_model():
     shown = " ".join(run("evaluate", "wsd", "--help").out.replace("│", " ").split())
     assert "[default: prior]" in shown
-    manual = (Path(__file__).parents[2] / "docs/commands.md").read_text(encoding="utf-8")
-    section = manual.partition("### `kgkit evaluate wsd`")[2].partition("\n#")[0]
-    assert "as for `kgkit link`, but `prior` by default" in section
