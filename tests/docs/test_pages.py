@@ -25,7 +25,7 @@ OF_WORDNET = [
 # Pages of many commands take five seconds and more: `make test-slow` runs them.
 LONG = {
     "docs/cn-dbpedia.md", "docs/how-to/agents.md", "docs/how-to/gerbil.md", "docs/how-to/large-dumps.md",
-    "docs/how-to/little-memory.md", "docs/how-to/many-texts.md", "docs/how-to/new-entities.md",
+    "docs/how-to/little-memory.md", "docs/how-to/many-texts.md", "docs/editing.md",
     "docs/how-to/offline.md", "docs/how-to/openrefine.md", "docs/how-to/published-figures.md",
     "docs/sharing.md", "docs/spo.md", "docs/wikipedia.md", "docs/wikipedia2vec.md", "docs/your-own-kb.md",
 }  # fmt: skip
