@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.harness import JobFailed, call, run
 from benchmarks.report import Table, figures
 
-MODULES: Final = ("heads", "linkers", "vectors")
+MODULES: Final = ("heads", "vectors")
 """The modules of `benchmarks.gpu` that register lines."""
 
 COLUMNS: Final = ("", "measured", "control", "over control", "GPU memory, MB", "")

@@ -8,7 +8,6 @@
     kalm              KALM: a language model of words with latent types, without an encoder
     kambert           KAM-BERT: an encoder whose attention is mixed with maps of what is known of a text
     attention_mixing  what KAM-BERT computes between the code of an encoder's layers
-    reranker          the best candidates of a linker, read together
     kbert             K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger            names in a text, by a label for each word
     frozen_tagger     the same, over an encoder that stays as it is
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBert, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
-    from kgkit.heads.reranker import Reranker, RerankerConfig, RerankerInputs
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
 
 _WHERE = {
@@ -66,9 +64,6 @@ _WHERE = {
     "KnowBertOutput": ".knowbert",
     "LinkerInputs": ".entity_linker",
     "LinkerOutput": ".entity_linker",
-    "Reranker": ".reranker",
-    "RerankerConfig": ".reranker",
-    "RerankerInputs": ".reranker",
     "TaggerInputs": ".tagger",
     "WordTagger": ".tagger",
     "WordTaggerConfig": ".tagger",
@@ -103,9 +98,6 @@ __all__ = [
     "KnowBertOutput",
     "LinkerInputs",
     "LinkerOutput",
-    "Reranker",
-    "RerankerConfig",
-    "RerankerInputs",
     "TaggerInputs",
     "WordTagger",
     "WordTaggerConfig",

@@ -25,9 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
-from kgkit.encoder.folder import ENCODER
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
@@ -51,7 +49,6 @@ from kgkit.pauses import pause
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Document, Matrix
 from kgkit.vectors.scan import unit
-from kgkit.versions import lasting_path
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,10 +62,6 @@ KIND: Final = "head"
 HEAD: Final = "head"
 """The folder of the first head, in that of a model; see `head_folders` for the others."""
 SCALE: Final = "scale.npy"
-TEXTS: Final = "texts"
-"""The folder, in that of a model of the type `full`, of the encoder of entities' texts; that of documents is
-in `ENCODER`."""
-
 MOST_HEADS: Final = 10_000
 """More than any model has."""
 
@@ -122,15 +115,9 @@ class HeadScorer(Scorer):
             The rest as `RidgeScorer.open` does.
         """
         from kgkit.embedding.partial import encoder_for
-        from kgkit.encoder import Encoder
 
-        if (folder / TEXTS).is_dir():  # moved perhaps; and older ones name the encoder that they began with
-            manifest = structs.replace(manifest, encoder=str(lasting_path(folder.absolute()) / TEXTS))
-        own_vectors = linker_vectors(manifest, opening)
-        own, device = folder / ENCODER, opening.device  # an encoder that was trained with the head
-        encoder = (
-            Encoder.load(str(own), device=device) if own.is_dir() else encoder_for(own_vectors, device=device)
-        )
+        own_vectors, device = linker_vectors(manifest, opening), opening.device
+        encoder = encoder_for(own_vectors, device=device)
         from kgkit.heads.entity_linker import EntityLinker  # now that torch is known to be there
 
         if manifest.build:

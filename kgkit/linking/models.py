@@ -6,8 +6,8 @@
               with a prior that yields where the texts tell the candidates apart
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
-Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge`, `.head` and `.rerank`; those of the
-second stage that a trained model may have, in `.trained_coherence`.
+Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
+ that a trained model may have, in `.trained_coherence`.
 """
 
 import logging
@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kgkit.errors import KgkitError, UsageError
+from kgkit.errors import KgkitError, StaleModel, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import AUTO, BUILT_IN, check_build, find_model_folder, model_vectors
+from kgkit.models.folder import AUTO, BUILT_IN, check_build, find_model_folder, model_vectors, train_again
 from kgkit.models.kinds import LINKER, LinkerManifest
-from kgkit.models.manifest import ModelManifest, damaged, decode_manifest, read_header
+from kgkit.models.manifest import ModelManifest, decode_manifest, read_header
 from kgkit.models.opening import open_model
 from kgkit.versions import read_current
 
@@ -169,16 +169,15 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
             from kgkit.linking.ridge import RidgeScorer
 
             return RidgeScorer.open(folder, manifest, opening)
-        case "head" | "full":
+        case "head":
             from kgkit.linking.head import HeadScorer
 
             return HeadScorer.open(folder, manifest, opening)
-        case "rerank":
-            from kgkit.linking.rerank import RerankScorer
-
-            return RerankScorer.open(folder, manifest, opening)
         case other:
-            raise damaged(folder, f"it is of the type {other!r}, which this kgkit does not know")
+            raise StaleModel(
+                f"the model {manifest.name} is of the type {other!r}, which this kgkit does not have: "
+                f"{train_again(manifest)}"
+            )
 
 
 def linked_kb(

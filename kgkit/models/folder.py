@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kgkit.errors import (
-    DamagedModel,
     KgkitError,
     NotThere,
     StaleModel,
@@ -56,9 +55,6 @@ VECTORS: Final = "text"
 
 SHIPPED: Final = Path(__file__).parent / "shipped"
 """The models that come with kgkit; none is trained under their names, but one in a home goes before them."""
-
-FULL: Final = "full"
-"""The type of linkers that have encoders of their own, and vectors of the entities that have their name."""
 
 
 def model_folder(home: Home, name: str) -> Path:
@@ -255,9 +251,9 @@ def model_vectors(
         if not manifest.build:
             advice = f"{_embedding(manifest, kb.name, manifest.name)} and `--vectors {manifest.name}` will do"
         elif name not in (None, own):
-            advice = f"leave out --vectors {name}, or {_again(manifest)}"
+            advice = f"leave out --vectors {name}, or {train_again(manifest)}"
         else:
-            advice = f"{_embedding(manifest, kb.name, own)} makes such, or {_again(manifest)}"
+            advice = f"{_embedding(manifest, kb.name, own)} makes such, or {train_again(manifest)}"
         raise StaleModel(
             f"the model {manifest.name} was trained with vectors {manifest.vectors} of the encoder "
             f"{manifest.encoder}, those here were made by another: {advice}"
@@ -317,18 +313,14 @@ def _partial_vectors(
 def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
     """Return the name of the vectors that a model takes: *name*, else the only ones, else `VECTORS`.
 
-    Those that a model of the type `full` has brought are its own, and must be named.
-
     Raises:
         NotThere: if none was named, and there are others only; says which.
     """
     if name is not None:
         return name
     names = vectors_names(kb.home)
-    home = Home(kb.home.path.parents[1])
-    free = [vectors for vectors in names if not _brings_vectors(home, vectors)]
-    if len(free) == 1:
-        return free[0]
+    if len(names) == 1:
+        return names[0]
     if names and VECTORS not in names:
         listed = ", ".join(f"{kb.name}/{vectors}" for vectors in names)
         raise NotThere(
@@ -336,13 +328,6 @@ def text_vectors(kb: "KnowledgeBase", name: str | None) -> str:
             f"--vectors, or make some with `kgkit embed {kb.name} --method text`"
         )
     return VECTORS
-
-
-def _brings_vectors(home: Home, name: str) -> bool:
-    """Say whether there is a model of this name, one that has brought its own vectors."""
-    with suppress(NotThere, DamagedModel):
-        return read_current(partial(find_trained, home, name), read_header).type == FULL
-    return False
 
 
 def check_build(manifest: LinkerManifest, kb: "KnowledgeBase") -> None:
@@ -364,7 +349,7 @@ def check_build(manifest: LinkerManifest, kb: "KnowledgeBase") -> None:
     if manifest.build not in ancestry(kb):
         raise StaleModel(
             f"the model {manifest.name} was trained for {manifest.kb}@{manifest.build}, this is "
-            f"{kb.name}@{kb.build}: {_again(manifest)}"
+            f"{kb.name}@{kb.build}: {train_again(manifest)}"
         )
 
 
@@ -383,7 +368,8 @@ def _embedding(manifest: LinkerManifest, kb: str, name: str) -> str:
     return f"`{shlex.join(words)}`" + ("" if complete else ", with the --template that they had,")
 
 
-def _again(manifest: LinkerManifest) -> str:
+def train_again(manifest: LinkerManifest) -> str:
+    """Return the advice to train a linker again, with the command."""
     values = {"task": manifest.task, "type": manifest.type, "name": manifest.name, "kb": manifest.kb}
     options = " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
     return f"train it again (`kgkit train linker {options} …`{claimed_command(manifest.command)})"

@@ -232,19 +232,18 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
 
 
 class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained linker says of itself; its `type` is what learns: `ridge`, `head`, `full`, ….
+    """What a trained linker says of itself; its `type` is what learns: `ridge`, `head`, ….
 
     Attributes:
         vectors, version: vectors of the entities, empty if none; no version: encoded as they were needed.
         fingerprint: of the encoder that made these vectors; empty if none did.
         texts: the template and the kinds of entities that they were made with; empty if that is not known.
-        reader: the fields of `SpanConfig`; of a re-ranker, of `RerankReading`.
+        reader: the fields of `SpanConfig`.
         temperature: that scores are divided by, so that they are probabilities.
         coherence: settings of the second stage, if it was trained with one.
         mentions: tagger whose names it links by default; "": the knowledge base's generator finds them.
         threshold: least score of its links where nobody names another.
         neighbours: relations whose neighbours' texts it reads beside that of an entity.
-        first, first_sha256: of a re-ranker, the model whose best candidates it reads; that one's manifest.
     """
 
     vectors: str
@@ -257,8 +256,6 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
     mentions: str = ""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     neighbours: tuple[str, ...] = ()
-    first: str = ""
-    first_sha256: str = ""
 
     @property
     def kb(self) -> str:

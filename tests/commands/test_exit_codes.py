@@ -45,7 +45,6 @@ NO_MODEL = {
     "train linker, mentions": [*LINKER, "--preset", "news", "--mentions", "nope"],
     "train linker, teacher": ["train", "linker", "--name", "new", "--kb", "mini", "--type", "head",
                               "--portable", "kb", "--teacher", "nope", "--data", "text.txt"],
-    "train linker, first": [*LINKER, "--type", "rerank", "--first", "nope"],
     "train tagger, teacher": ["train", "tagger", "--data", "text.txt", "--name", "new", "--teacher", "nope"],
     "evaluate cloze": ["evaluate", "cloze", "--data", "facts.jsonl", "--model", "nope"],
     "evaluate el": ["evaluate", "el", "--data", "el.jsonl", "--kb", "mini", "--model", "nope"],

@@ -36,21 +36,20 @@ def test_examples_are_kept_out_by_their_letters(kb, corpus, tmp_path):
         (["--seed", 1], "ridge draws nothing at random: leave out --seed"),
         (
             ["--epochs", 2],
-            "--epochs and --bf16 are settings of the types head, full and rerank, not of ridge",
+            "--epochs and --bf16 are settings of the type head, not of ridge",
         ),
         (
             ["--control"],
-            "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of",
+            "--control, --epochs and --bf16 are settings of the type head, not of",
         ),
         (
             ["--no-bf16"],
-            "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of",
+            "--control, --epochs and --bf16 are settings of the type head, not of",
         ),
         (["--portable", "kb"], "add --type head"),
         (["--type", "head", "--seed", -1], "--seed"),
         (["--type", "head", "--seed", 2**32 - 1, "--heads", 2], "it is from 0 to 4294967294, as there are 2"),
         (["--type", "head", "--heads", 10**11], "heads is 100000000000; it is from 1 to 10000"),
-        (["--type", "rerank", "--first", "prior", "--seed", 2**32], "it is from 0 to 4294967295"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(kb, corpus, options, said):
@@ -87,19 +86,17 @@ def test_the_weight_of_texts_reaches_the_settings_of_the_head(kb, corpus, monkey
     assert [settings.text_weight for settings in chosen] == [weight]
 
 
-@pytest.mark.parametrize("model_type", ["head", "full"])
 @pytest.mark.parametrize(("options", "bf16"), [((), None), (("--bf16",), True), (("--no-bf16",), False)])
-def test_products_are_computed_as_the_command_says(kb, corpus, monkeypatch, model_type, options, bf16):
+def test_products_are_computed_as_the_command_says(kb, corpus, monkeypatch, options, bf16):
     chosen = []
 
     def record(opened, name, training, **others):
-        chosen.append(training.head or training.full)
+        chosen.append(training.head)
         raise UsageError("this is enough")
 
     monkeypatch.setattr("kgkit.training.linkers.train.train_linker", record)
-    assert train(kb, corpus, "--type", model_type, *options).code == 2
-    usual = False if model_type == "head" else "auto"
-    assert [settings.bf16 for settings in chosen] == [usual if bf16 is None else bf16]
+    assert train(kb, corpus, "--type", "head", *options).code == 2
+    assert [settings.bf16 for settings in chosen] == [bool(bf16)]
 
 
 def test_a_head_is_trained_in_bfloat16(kb, corpus):

@@ -43,7 +43,6 @@ WRONG = {
     "linker, tagger": [*LINKER, "--name", "new", "--mentions", "nope"],
     "linker, vectors": [*LINKER, "--name", "new", "--vectors", "nope"],
     "linker, neighbours": [*LINKER, "--name", "new", "--neighbours", "nope"],
-    "linker, first": [*LINKER, "--name", "new", "--type", "rerank", "--first", "nope"],
     "linker, encoder": [*LINKER, "--name", "new", "--encoder", "./nope"],
     "linker, name": [*LINKER, "--name", "no/pe"],
     "tagger, dev": [*TAGGER, "--dev", "nope.txt", "--name", "new"],

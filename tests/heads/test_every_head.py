@@ -42,8 +42,6 @@ from kgkit.heads import (  # noqa: E402
     KBertInputs,
     KnowBert,
     LinkerInputs,
-    Reranker,
-    RerankerInputs,
     TaggerInputs,
     WordTagger,
     WordTaggerConfig,
@@ -177,30 +175,6 @@ def read_kbert(head, rows, length):
     return cut(head(inputs).last_hidden_state, rows)
 
 
-def reranker_inputs(rows, length, kind=torch.float32):
-    """Return contexts of four pieces and two or three candidates; a large *length* pads candidates, too."""
-    ids, real = padded(rows, length)
-    branches = torch.tensor([[0, 0, 0, 0, 1, 2, 2], [0, 0, 0, 1, 2, 0, 0], [0, 0, 0, 1, 1, 2, 0]])[rows]
-    positions = torch.tensor([[0, 1, 2, 3, 4, 4, 5], [0, 1, 2, 3, 3, 0, 0], [0, 1, 2, 3, 4, 3, 0]])[rows]
-    branches, positions = (
-        torch.where(real, torch.nn.functional.pad(column, (0, max(0, length - 7)))[:, :length], 0)
-        for column in (branches, positions)
-    )
-    mentions = torch.zeros_like(real)
-    mentions[:, 1] = True
-    candidates = torch.arange(3 if length > 7 else 2).expand(len(rows), -1) < 2
-    first = torch.full(candidates.shape, 1e3, dtype=kind)
-    first[:, :2] = drawn(3, 2, seed=6)[rows].to(kind)
-    text = KBertInputs(ids, positions, branches, real.long(), real, torch.zeros_like(ids))
-    return RerankerInputs(text, mentions, candidates, first)
-
-
-def read_reranker(head, rows, length):
-    scores = head(reranker_inputs(rows, length, head.scorer.weight.dtype))
-    assert (scores[:, 2:] == -torch.inf).all()
-    return list(scores[:, :2])
-
-
 def read_kambert(head, rows, length):
     ids, real = padded(rows, length)
     cells = [(at, number % 2, 1, 2 + number) for at in range(len(rows)) for number in range(3)]
@@ -296,7 +270,6 @@ CASES: dict[str, HeadCase] = {
         ),
         read_knowbert,
     ),
-    "Reranker": HeadCase(lambda seed: Reranker(bert(), generator=generator(seed)), read_reranker),
     "WordTagger": HeadCase(
         lambda seed: WordTagger(
             tagger_encoder(), WordTaggerConfig(types=("PER",), shapes=3), generator(seed)

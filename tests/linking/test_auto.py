@@ -222,7 +222,7 @@ def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_n
 @pytest.mark.parametrize(
     "config",
     [{"head": {"control": True}, "ridge": {"layers": 3}}, {"control": True}, {"zero_vectors": True}],
-    ids=["head", "rerank", "vectors as zeros"],
+    ids=["head", "one part", "vectors as zeros"],
 )
 def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
     with build(tmp_path, BARE, name="pets") as kb:

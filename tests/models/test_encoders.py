@@ -20,7 +20,7 @@ from tests.tiny_encoder import tiny_encoder
 
 LINKER = {"vectors": "text", "version": "", "fingerprint": "", "reader": {}, "temperature": 1.0}
 KINDS = {
-    "linker": ("encoder", LinkerManifest, {**LINKER, "type": "full"}),
+    "linker": ("encoder", LinkerManifest, {**LINKER, "type": "head"}),
     "tagger": ("head/encoder", TaggerManifest, {"types": ("PER",), "fingerprint": "", "reader": {}}),
     "knowbert": ("knowbert/encoder", KnowBertManifest, {"kbs": {}, "size": 16, "start": "", "task": "mlm"}),
     "kbert": (

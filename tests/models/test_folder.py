@@ -10,7 +10,6 @@ from kgkit.home import Home
 from kgkit.models.encoders import load_encoder
 from kgkit.models.folder import (
     BUILT_IN,
-    FULL,
     check_build,
     find_model_folder,
     has_model,
@@ -82,15 +81,6 @@ def test_of_several_others_one_has_to_be_named(kb):
     vectors(kb, "plane", "words")
     with pytest.raises(NotThere, match=r"has no vectors 'text'; there are pets/plane, pets/words: name one"):
         text_vectors(kb, None)
-
-
-def test_vectors_that_a_model_has_brought_are_its_own(kb):
-    home = Home(kb.home.path.parents[1])
-    write(home, linker("brought", type=FULL))
-    write(home, linker("plane", type="ridge"))
-    vectors(kb, "brought", "plane")
-    assert text_vectors(kb, None) == "plane"
-    assert text_vectors(kb, "brought") == "brought"
 
 
 def test_a_model_of_that_name_that_cannot_be_read_has_brought_nothing(kb):

@@ -15,7 +15,6 @@ from kgkit.commands.output import check_files
 from kgkit.commands.train.linker_options import (
     BalanceOption,
     CandidatesOption,
-    FirstStageOption,
     HeadsOption,
     LearntPriorOption,
     LinkerBf16Option,
@@ -49,7 +48,6 @@ def linker(
     task: LinkerTaskOption = None,
     preset: PresetOption = None,
     model_type: LinkerTypeOption = "ridge",
-    first: FirstStageOption = "",
     encoder: LinkerEncoderOption = None,
     mentions: LinkerTaggerOption = "",
     coherence: SecondStageOption = False,
@@ -94,8 +92,8 @@ def linker(
             task=task == "wsd", type=model_type != "ridge", gold=gold, candidates=candidates != "surface",
             examples=examples, without=without, portable=portable, control=control, epochs=epochs, size=size,
             heads=heads != 1, bf16=bf16 is not None, vectors=vectors, teacher=teacher, text=text,
-            neighbours=neighbours, balance=balance, yielding=yielding, prior=prior != "kb", first=first,
-            encoder=encoder, **{"text-weight": text_weight is not None},
+            neighbours=neighbours, balance=balance, yielding=yielding, prior=prior != "kb", encoder=encoder,
+            **{"text-weight": text_weight is not None},
         )  # fmt: skip
         train_news(kb, name, data or [], options, mentions=mentions, popularity=popularity, seed=seed)
         return
@@ -108,7 +106,7 @@ def linker(
         )
     if (popularity or nil) and not coherence:
         raise UsageError("--popularity and --nil are settings of coherence: add --coherence")
-    settings = _settings(model_type, portable, text_weight, control, epochs, seed, heads, bf16, encoder)
+    settings = _settings(model_type, portable, text_weight, control, epochs, seed, heads, bf16)
     if seed and settings is None and not coherence:
         raise UsageError(f"{model_type} draws nothing at random: leave out --seed, or add --coherence")
     training = LinkerTraining(
@@ -120,12 +118,9 @@ def linker(
         examples=examples,
         without=() if without is None else (without,),
         vectors=vectors,
-        encoder=None if model_type == "rerank" else encoder,
+        encoder=encoder,
         size=size,
-        head=settings if model_type == "head" else None,
-        full=settings if model_type == "full" else None,
-        rerank=settings if model_type == "rerank" else None,
-        first=first,
+        head=settings,
         coherence=CoherenceTraining(popularity=tuple(popularity or ()), nil=nil, seed=seed)
         if coherence
         else None,
@@ -166,9 +161,8 @@ def _settings(
     seed: int,
     heads: int,
     bf16: bool | None,
-    encoder: str | None,
 ) -> Any:
-    """Return the settings of the model types that follow a gradient; None for the others."""
+    """Return the settings of the model type `head`; None for the others."""
     if (portable or heads != 1) and model_type != "head":
         raise UsageError("--portable and --heads are settings of the type head: add --type head")
     if text_weight is not None and (portable is None or control):
@@ -176,24 +170,17 @@ def _settings(
             "--text-weight is a setting of portable heads that are no control: add --type head --portable kb "
             "or data, or leave it out"
         )
-    if model_type not in ("head", "full", "rerank"):
+    if model_type != "head":
         if control or epochs is not None or bf16 is not None:
             raise UsageError(
-                "--control, --epochs and --bf16 are settings of the types head, full and rerank, not of "
-                f"{model_type}"
+                f"--control, --epochs and --bf16 are settings of the type head, not of {model_type}"
             )
         return None
     try:
-        from kgkit.training.linkers.fine_tuned import FullConfig
         from kgkit.training.linkers.head import HeadConfig
-        from kgkit.training.linkers.rerank import RerankConfig
     except ImportError as error:
         raise MissingExtra(error.name or "accelerate", "models") from error
     chosen: dict[str, Any] = {"control": control, "seed": seed}
     chosen |= {key: value for key, value in {"epochs": epochs, "bf16": bf16}.items() if value is not None}
-    if model_type == "rerank":
-        return RerankConfig(**chosen | ({} if encoder is None else {"encoder": encoder}))
-    if model_type == "full":
-        return FullConfig(**chosen)
     chosen |= {} if text_weight is None else {"text_weight": text_weight}
     return HeadConfig(portable=portable, heads=heads, **chosen)

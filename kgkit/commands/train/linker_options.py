@@ -25,11 +25,11 @@ PresetOption = Annotated[
     ),
 ]
 LinkerTypeOption = Annotated[
-    Literal["ridge", "head", "full", "rerank", "prior", "gloss", "tempered-gloss"],
+    Literal["ridge", "head", "prior", "gloss", "tempered-gloss"],
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="Model type: ridge, head, full or rerank, each slower to train; the others: with --coherence.",
+        help="Model type: ridge, in seconds, or head, in minutes; the others: with --coherence.",
     ),
 ]
 LinkerTaggerOption = Annotated[
@@ -41,20 +41,12 @@ LinkerTaggerOption = Annotated[
         "one document in ten.",
     ),
 ]
-FirstStageOption = Annotated[
-    str,
-    typer.Option(
-        "--first",
-        metavar="MODEL",
-        help="rerank: linker whose best candidates are read together with the context, and scored again.",
-    ),
-]
 LinkerEncoderOption = Annotated[
     str | None,
     typer.Option(
         "--encoder",
         metavar="ENCODER",
-        help="Encoder of texts and mentions, or the one that rerank starts from: folder, package or hub id.",
+        help="Encoder of texts and mentions: folder, package or hub id.",
         show_default=False,
     ),
 ]
@@ -109,11 +101,11 @@ YieldingOption = Annotated[
 ]
 VectorControlOption = Annotated[
     bool,
-    flag("--control", help="head, full: train without the vectors of entities; rerank: without their texts."),
+    flag("--control", help="head: train without the vectors of entities."),
 ]
 LinkerEpochsOption = Annotated[
     int | None,
-    typer.Option("--epochs", metavar="N", help="head, full, rerank: number of times that all data are read."),
+    typer.Option("--epochs", metavar="N", help="head: number of times that all data are read."),
 ]
 NeighboursOption = Annotated[
     list[str] | None,
@@ -152,8 +144,7 @@ LinkerBf16Option = Annotated[
     bool | None,
     typer.Option(
         "--bf16/--no-bf16",
-        help="head, full, rerank: multiply in bfloat16, or in float32; else head in float32, the others in "
-        "what is faster here.",
+        help="head: multiply in bfloat16, or in float32, which is usual.",
         show_default=False,
     ),
 ]

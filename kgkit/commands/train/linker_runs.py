@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kgkit.types import Progress
 
 _SCORES = ("held_out_accuracy", "calibration_error_before", "calibration_error")
-_SHARES = (*_SCORES, "prior_accuracy", "first_stage_accuracy", "linked_f1", "threshold")
+_SHARES = (*_SCORES, "prior_accuracy", "linked_f1", "threshold")
 
 
 def record_linker(

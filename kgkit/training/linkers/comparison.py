@@ -47,10 +47,8 @@ def accuracy_rows(name: str, training: LinkerTraining, results: Mapping[str, Any
     """
     if training.task == "text" or not results.get("held_out"):
         return []
-    of_first = "first_stage_accuracy" in results
-    untrained = results["first_stage_accuracy" if of_first else "prior_accuracy"]
     return [
-        ComparisonRow(model=training.first if of_first else "prior", trained=False, score=untrained),
+        ComparisonRow(model="prior", trained=False, score=results["prior_accuracy"]),
         ComparisonRow(model=name, trained=True, score=results["held_out_accuracy"]),
     ]
 
@@ -69,7 +67,7 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
             "take it, --model %s does", name, name,
         )  # fmt: skip
         return
-    settings = training.head or training.full or training.rerank
+    settings = training.head
     trained, others = ([row.score for row in rows if row.trained is which] for which in (True, False))
     if max(trained) >= max(others) or (settings is not None and settings.control):
         return

@@ -42,7 +42,6 @@ from kgkit.vectors.scan import unit
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
 
 SENSE_TEXT_WEIGHT: Final = 0.6
@@ -130,7 +129,6 @@ class TrainedHead(NamedTuple):
         temperature: T, chosen on held-out documents, for the scores of the head alone.
         results: accuracy and calibration on these, and the sizes of the training data.
         config: settings it was trained with.
-        vectors: vectors of the entities' texts, of a fine-tuned linker; None: those it was trained over.
         ranks: what ranks candidates that are level.
     """
 
@@ -140,7 +138,6 @@ class TrainedHead(NamedTuple):
     temperature: float
     results: dict[str, float]
     config: "DataclassInstance"
-    vectors: "Vectors | None" = None
     ranks: Ranks = "listed"
 
 

@@ -11,10 +11,9 @@ from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.inputs import SpanConfig
 from kgkit.linking.head import KIND as HEAD
-from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.ridge import RidgeConfig
-from kgkit.models.folder import AUTO, BUILT_IN, FULL
+from kgkit.models.folder import AUTO, BUILT_IN
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
 from kgkit.training.data import Item
@@ -23,20 +22,18 @@ from kgkit.training.linkers.labelled import CandidateSource
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
-    from kgkit.training.linkers.fine_tuned import FullConfig
     from kgkit.training.linkers.head import HeadConfig
-    from kgkit.training.linkers.rerank import RerankConfig
 
 UNTRAINED = BUILT_IN
 """Model types that learn nothing by themselves, but may have coherence above them."""
 
-TYPES = (RIDGE, HEAD, FULL, RERANK, *UNTRAINED)
+TYPES = (RIDGE, HEAD, *UNTRAINED)
 """Model types that can be trained."""
 
-LAYERS = {RIDGE: (-1, -2, -3), HEAD: (-1, -2, -3, -5), FULL: (-1, -2, -3, -5)}
+LAYERS = {RIDGE: (-1, -2, -3), HEAD: (-1, -2, -3, -5)}
 """Layers that are read for a model type, those that the encoder has; means are taken of the first three."""
 
-_OPTIONS: Final = ("encoder", "epochs", "seed", "heads", "portable", "text_weight", "control", "bf16")
+_OPTIONS: Final = ("epochs", "seed", "heads", "portable", "text_weight", "control", "bf16")
 """Settings of the model types that follow a gradient, as far as the command has options for them."""
 
 
@@ -55,15 +52,10 @@ class LinkerTraining:
         vectors: name of the vectors of the entities' texts, which must have been made; None: the published
             ones, else texts of candidates are encoded as they are needed.
         encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
-            That of `rerank` is among its own settings.
-        size: number of word pieces read at once, special ones not counted, of `rerank` those around a
-            mention; None: the reader's.
+        size: number of word pieces read at once, special ones not counted; None: the reader's.
         reader: settings of the reader of mentions; unless given, the layers in `LAYERS` for the model type.
         ridge: settings of the means and the map.
         head: settings of the model type `head`.
-        full: settings of the model type `full`.
-        rerank: settings of the model type `rerank`.
-        first: name or folder of the model whose best candidates `rerank` reads; "" for all other types.
         coherence: settings of the second stage; None for none.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
@@ -85,9 +77,6 @@ class LinkerTraining:
     reader: SpanConfig | None = None
     ridge: RidgeConfig = field(default_factory=RidgeConfig)
     head: "HeadConfig | None" = None
-    full: "FullConfig | None" = None
-    rerank: "RerankConfig | None" = None
-    first: str = ""
     coherence: CoherenceTraining | None = None
     mentions: str = ""
     teacher: str = ""
@@ -110,18 +99,8 @@ class LinkerTraining:
                 f"{self.type} is not trained: link with --model {self.type}, or train coherence above it "
                 "(--coherence)"
             )
-        if self.type == FULL and self.coherence is not None:
-            raise UsageError(
-                "coherence is trained on the first stage's scores of held-out documents: a model of the type "
-                "full would have to be trained once for each fold of them. Train coherence above head instead"
-            )
-        if self.encoder is not None and self.type in ("prior", RERANK):
-            raise UsageError(
-                "the encoder of a re-ranker is a setting of RerankConfig"
-                if self.type == RERANK
-                else f"--encoder is a setting of the types that read texts, not of {self.type}: leave it out"
-            )
-        self._check_first()
+        if self.encoder is not None and self.type == "prior":
+            raise UsageError("--encoder is for types that read texts, not for prior: leave it out")
         check_range(self, "size", least=1)
         if self.size is not None and (self.type in UNTRAINED or self.reader is not None):
             raise UsageError(
@@ -158,37 +137,13 @@ class LinkerTraining:
             raise UsageError("--without leaves out usage examples: add --examples, or leave it out")
         if self.candidates == "lemma" and self.task != "wsd":
             raise UsageError("--candidates lemma is for the lemmas of --task wsd: leave it out")
-        if self.vectors is not None and "prior" in (self.type, self.first):
+        if self.vectors is not None and self.type == "prior":
             raise UsageError("prior reads no vectors: leave out --vectors")
-        if self.size is not None and self.rerank is not None and self.rerank.control:
-            raise UsageError("--size is how much text is read, and --control reads none: leave one out")
         for option, paths in (("data", self.data), ("text", self.text)):
             if (path := _repeated([path.resolve() for path in paths])) is not None:
                 raise UsageError(f"{path} is named twice: name each file of --{option} once")
         if (relation := _repeated(self.neighbours)) is not None:
             raise UsageError(f"the relation {relation} is named twice: name each of --neighbours once")
-
-    def _check_first(self) -> None:
-        """Make sure that a re-ranker has a first stage, by name, and nothing else has one.
-
-        Raises:
-            UsageError: if not.
-        """
-        if self.type != RERANK:
-            if self.first:
-                raise UsageError(f"--first is a setting of the type rerank, not of {self.type}: leave it out")
-            return
-        if self.first in ("", AUTO):
-            raise UsageError(
-                "rerank reads the best candidates of another model: name it, as in --first gloss or --first "
-                "wsd-minilm"
-            )
-        if self.coherence is not None:
-            raise UsageError(
-                "coherence is trained on the first stage's scores of held-out documents: a model of the type "
-                "rerank would have to be trained once for each fold of them. Train coherence above head, or "
-                "name a linker with coherence as --first"
-            )
 
     def _check_teacher(self) -> None:
         """Make sure that plain text has a teacher, and a teacher plain text, and that what learns of it can.
@@ -248,7 +203,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for option, value, usual in (
         ("candidates", training.candidates, "surface"), ("vectors", training.vectors, None),
         ("encoder", training.encoder, None), ("size", training.size, None),
-        ("teacher", training.teacher, ""), ("first", training.first, ""),
+        ("teacher", training.teacher, ""),
         ("balance", training.ridge.balance, 0.0), ("prior", training.ridge.prior, "kb"),
     ):  # fmt: skip
         words += [f"--{option}", str(value)] if value != usual else []
@@ -258,7 +213,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     words += [word for relation in training.neighbours for word in ("--neighbours", relation)]
     words += ["--mentions", training.mentions] if training.mentions else []
     words += [word for path in training.without for word in ("--without", str(path))]
-    settings = training.head or training.full or training.rerank
+    settings = training.head
     for option_field in () if settings is None else fields(settings):
         value = getattr(settings, option_field.name)
         if option_field.name in _OPTIONS and value != option_field.default:

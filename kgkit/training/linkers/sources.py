@@ -8,7 +8,6 @@ from kgkit.errors import NotThere
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.head import KIND as HEAD
 from kgkit.linking.models import find_scorer
-from kgkit.models.folder import FULL
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
@@ -45,7 +44,7 @@ def sources_of(
             has several candidates, one of which is right.
         UnknownName: if there is no such teacher.
     """
-    missing, choice = MissingGold(kb), training.type not in (HEAD, FULL)
+    missing, choice = MissingGold(kb), training.type != HEAD
     teacher = find_scorer(training.teacher, kb, device=device) if training.teacher else None
     if training.task == "text":
         assert teacher is not None

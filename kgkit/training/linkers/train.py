@@ -1,7 +1,6 @@
 """Training a linker: from data to a model's folder."""
 
 import logging
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -14,7 +13,6 @@ from msgspec import to_builtins
 
 from kgkit.candidates import generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
-from kgkit.encoder.folder import ENCODER
 from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
@@ -22,13 +20,12 @@ from kgkit.inputs import SpanReader
 from kgkit.linking.entity_features import check_numbers
 from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.head import KIND as HEAD
-from kgkit.linking.head import SCALE, TEXTS, head_folders
+from kgkit.linking.head import SCALE, head_folders
 from kgkit.linking.neighbour_texts import check_relations, with_neighbours
-from kgkit.linking.rerank import KIND as RERANK
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.models.folder import BUILT_IN, FULL, manifest_digest, model_folder
+from kgkit.models.folder import BUILT_IN, manifest_digest, model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
@@ -123,26 +120,20 @@ def check_linker(kb: "KnowledgeBase", name: str, training: LinkerTraining) -> No
     check_relations(kb, training.neighbours)
     if training.neighbours and not any(kb.manifest.counts.relations.values()):
         raise UsageError(f"{kb.name} has no facts, and so no neighbours: leave out --neighbours")
-    check_not_replaced(home, name, [training.teacher, training.first, training.mentions])
+    check_not_replaced(home, name, [training.teacher, training.mentions])
 
 
 def _gradient_seed(training: LinkerTraining) -> int | None:
     """Return the seed of a type that follows torch's gradient; None for the others."""
-    by_type = {HEAD: training.head, FULL: training.full, RERANK: training.rerank}
-    if training.type not in by_type:
+    if training.type != HEAD:
         return None
-    settings = by_type[training.type]
-    return 0 if settings is None else settings.seed
+    return 0 if training.head is None else training.head.seed
 
 
 def _begin_of(
     training: LinkerTraining,
 ) -> "Callable[[KnowledgeBase, str, LinkerTraining, str, Progress | None], Plan]":
     """Return the function that reads the data of a linker, by its type."""
-    if training.type == RERANK:
-        from kgkit.training.linkers.rerank import plan_rerank
-
-        return plan_rerank
     return _prepare_coherence if training.type in UNTRAINED else _prepare
 
 
@@ -178,15 +169,6 @@ def _prepare(
         if training.type == RIDGE:
             first = train_ridge(data)
         else:
-            if training.type == FULL:
-                from kgkit.training.linkers.fine_tuned import FullConfig, train_full
-
-                where, config = model_folder(home, name), training.full or FullConfig()
-                full = train_full(kb, name, where, data, config, work, **options)
-                own = vectors if full.vectors is None else full.vectors
-                save = partial(_save, kb, training, reader, own, full, None, work)
-                _warn_of_none_held_out(full, parts)
-                return Outcome(full.results | _taught_counts(parts), save)
             from kgkit.training.linkers.head import HeadConfig, train_head
 
             head_config = (training.head or HeadConfig()).for_task(training.task)
@@ -201,7 +183,7 @@ def _prepare(
                 else cross_fit_head(data, head_config, first.temperature, folds, work, **options)
             )
             second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
-        save = partial(_save, kb, training, reader, vectors, first, second, work)
+        save = partial(_save, kb, training, reader, vectors, first, second)
         return Outcome(first.results | _taught_counts(parts) | _measured(second), save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
@@ -274,7 +256,6 @@ def _save(
     vectors: "VectorRows",
     trained: "TrainedRidge | TrainedHead",
     second: TrainedSecondStage | None,
-    work: Path,
     staged: Path,
     _: Mapping[str, Any],
 ) -> dict[str, Any]:
@@ -288,8 +269,6 @@ def _save(
             head.save_pretrained(staged / where, half=own_kb is None)
         np.save(staged / SCALE, trained.scale)
         config = {"ridge": config, "head": asdict(trained.config)}
-    for own in (ENCODER, TEXTS) if training.type == FULL else ():
-        shutil.copytree(work / own, staged / own)
     fields = _fields(own_kb, training, vectors, second, staged)
     return fields | {
         "reader": asdict(reader.config), "config": config, "temperature": trained.temperature

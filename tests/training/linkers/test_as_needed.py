@@ -25,7 +25,6 @@ from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.means import text_mean
 from kgkit.training.linkers.train import train_linker
@@ -211,13 +210,6 @@ def test_a_training_goes_on_where_it_was_stopped_unless_vectors_have_come(kb, co
     assert min(count for stage, count, _ in steps if stage.startswith("training")) < resumed
 
 
-def test_a_fine_tuned_linker_needs_no_vectors_beforehand(kb, corpus, folder):
-    full = FullConfig(width=16, epochs=1, head_epochs=1, tokens=64)
-    where = train_linker(kb, "m", as_needed(corpus, folder, type="full", full=full), device="cpu")
-    assert LINKER.read(where).vectors == "m" and vectors_names(kb.home) == ["m"]
-    assert links(kb, "m") == links(kb, "m")
-
-
 def test_a_portable_head_takes_what_it_was_trained_with_beside_other_vectors(kb, corpus, encoders, tmp_path):
     folder, second = encoders
     embed_text(kb, TextConfig(encoder=str(second), device="cpu"))
@@ -328,4 +320,4 @@ def test_the_command_trains_with_an_encoder(kb, corpus, folder):
         "--home", home_of(kb),
     )  # fmt: skip
     assert refused.code == 2
-    assert "--encoder is a setting of the types that read texts, not of prior: leave it out" in refused.err
+    assert "--encoder is for types that read texts, not for prior" in refused.err

@@ -184,9 +184,7 @@ def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monke
     assert told == [["hot dog", "fruit"], ["dog", "tree"]]
 
 
-def test_full_has_no_coherence_and_few_documents_are_told(kb, data, tmp_path):
-    with pytest.raises(UsageError, match="Train coherence above head instead"):
-        LinkerTraining(task="el", data=(data,), type="full", coherence=COHERENCE)
+def test_few_documents_are_told(kb, data, tmp_path):
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
     with pytest.raises(UsageError, match="coherence needs at least 3 documents of training data, found 2"):

@@ -8,8 +8,8 @@ pytest.importorskip("transformers")
 from kgkit import edit_kb, open_kb
 from kgkit.embedding.text import update_text
 from kgkit.training.linkers.train import train_linker
-from tests.training.linkers.test_fine_tuned import entities
 from tests.training.linkers.test_linkers import corpus, encoder, folder, head_training, kb, training
+from tests.training.linkers.test_portable import entities
 
 __all__ = ["corpus", "encoder", "folder", "kb"]
 

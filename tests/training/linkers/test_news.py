@@ -26,7 +26,7 @@ from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import ridge, threshold
 from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.comparison import ComparisonRow, accuracy_rows, check_not_worse
+from kgkit.training.linkers.comparison import ComparisonRow, check_not_worse
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.news import USUAL_POPULARITY, is_trained, news_linker, news_tagger
 from kgkit.training.linkers.settings import LinkerTraining, command_of
@@ -250,14 +250,6 @@ def test_a_control_is_published_however_it_compares():
     check_not_worse("own", training, [])
     with pytest.raises(BuildFailed):
         check_not_worse("own", replace(training, head=HeadConfig()), rows)
-
-
-def test_a_reranker_is_compared_with_its_first_stage():
-    training = LinkerTraining(task="el", data=(Path("x"),), type="rerank", first="gloss")
-    results = {"held_out": 4.0, "held_out_accuracy": 0.75, "first_stage_accuracy": 0.5}
-    first, own = accuracy_rows("own", training, results)
-    assert (first.model, first.score, own.model, own.score) == ("gloss", 0.5, "own", 0.75)
-    assert accuracy_rows("own", training, {}) == []
 
 
 def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):

@@ -16,10 +16,8 @@ from kgkit.linking.gloss import GlossConfig
 from kgkit.linking.ridge import RidgeConfig
 from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import folds_of
-from kgkit.training.linkers.fine_tuned import FullConfig
 from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.labelled import MissingGold
-from kgkit.training.linkers.rerank import RerankConfig
 from kgkit.training.linkers.settings import LAYERS, TYPES, UNTRAINED, LinkerTraining, command_of, usual_reader
 
 DATA, GOLD = (Path("a.xml"), Path("b.xml")), (Path("a.key"), Path("b.key"))
@@ -84,11 +82,6 @@ def test_a_size_that_is_named_is_taken_whatever_the_encoder_reads(size, expected
     assert (reader.size, reader.context) == expected
 
 
-def test_coherence_above_a_fine_tuned_linker_is_refused_with_what_to_train_instead():
-    with pytest.raises(UsageError, match=r"trained once for each fold of them\. Train coherence above head"):
-        wsd(type="full", coherence=CoherenceTraining())
-
-
 @pytest.mark.parametrize(("data", "gold"), [(DATA, ()), (DATA, GOLD[:1]), (DATA[:1], GOLD)])
 def test_senses_have_a_file_of_gold_for_each_file_of_data(data, gold):
     with pytest.raises(
@@ -116,16 +109,8 @@ def test_without_data_there_have_to_be_examples():
         ({"without": (Path("c"),)}, "--without leaves out usage examples: add --examples"),
         ({"task": "el", "gold": (), "candidates": "lemma"}, "lemmas of --task wsd: leave it out"),
         (
-            {"type": "rerank", "first": "prior", "vectors": "text"},
-            "prior reads no vectors: leave out --vectors",
-        ),
-        (
             {"type": "prior", "vectors": "text", "coherence": CoherenceTraining()},
             "prior reads no vectors: leave out --vectors",
-        ),
-        (
-            {"type": "rerank", "first": "gloss", "size": 32, "rerank": RerankConfig(control=True)},
-            "--size is how much text is read, and --control reads none",
         ),
         ({"neighbours": ("kind", "part", "kind")}, "the relation kind is named twice"),
         ({"data": (Path("a.xml"), Path("b/../a.xml"))}, r"/a\.xml is named twice: .* --data once$"),
@@ -157,10 +142,6 @@ def test_settings_without_an_effect_are_refused(settings, message):
         (HeadConfig, {"dropout": float("nan")}, "dropout is nan; it is from 0 to below 1"),
         (HeadConfig, {"heads": 1.5}, "heads is 1.5; it is a whole number"),
         (HeadConfig, {"bf16": "x"}, "bf16 is 'x'; it is True, False or 'auto'"),
-        (FullConfig, {"dropout": 1}, "dropout is 1; it is from 0 to below 1"),
-        (FullConfig, {"epochs": 1.5}, "epochs is 1.5; it is a whole number"),
-        (RerankConfig, {"dropout": 2}, "dropout is 2; it is from 0 to below 1"),
-        (RerankConfig, {"context": 1.5}, "context is 1.5; it is a whole number"),
         (GlossConfig, {"temperature": float("nan")}, "temperature is nan; it is above 0"),
         (GlossConfig, {"temperature": 0}, "temperature is 0; it is above 0"),
         (GlossConfig, {"size": 0}, "size is 0; it is 1 or more"),
@@ -192,10 +173,6 @@ def test_the_files_of_a_training_are_all_that_it_reads():
         (HeadConfig, {"width": 0}), (HeadConfig, {"epochs": 0}), (HeadConfig, {"batch": 0}),
         (HeadConfig, {"heads": 0}), (HeadConfig, {"lr": 0}), (HeadConfig, {"ridge": -1}),
         (HeadConfig, {"seed": -1}),
-        (FullConfig, {"width": 0}), (FullConfig, {"head_epochs": 0}), (FullConfig, {"epochs": 0}),
-        (FullConfig, {"tokens": 0}), (FullConfig, {"fresh": 0}), (FullConfig, {"refreshed": 0}),
-        (FullConfig, {"length": 0}), (FullConfig, {"lr": 0}), (FullConfig, {"encoder_lr": -1}),
-        (FullConfig, {"text_lr": 0}), (FullConfig, {"frozen": 1.1}), (FullConfig, {"text_frozen": -0.1}),
         (CoherenceTraining, {"members": 1}), (CoherenceTraining, {"rounds": -1}),
         (CoherenceTraining, {"hidden": -1}), (CoherenceTraining, {"epochs": 0}),
         (CoherenceTraining, {"batch": 0}), (CoherenceTraining, {"lr": 0}),
@@ -212,8 +189,6 @@ def test_a_setting_out_of_range_is_refused_with_its_value_and_the_range(config, 
     ("config", "settings", "message"),
     [
         (HeadConfig, {"seed": 2**32}, "seed is 4294967296; it is from 0 to 4294967295"),
-        (FullConfig, {"seed": 2**64}, "it is from 0 to 4294967295"),
-        (RerankConfig, {"seed": 2**32}, "it is from 0 to 4294967295"),
         (HeadConfig, {"seed": 2**32 - 2, "heads": 3}, "from 0 to 4294967293, as there are 3 of them, one"),
         (CoherenceTraining, {"seed": -1}, "seed is -1; it is 0 or more"),
     ],
@@ -231,7 +206,6 @@ def test_the_prior_of_a_portable_head_is_one_of_two(portable):
 
 
 def test_settings_at_the_edge_of_their_range_are_accepted():
-    assert FullConfig(frozen=0, text_frozen=1, ridge=0).frozen == 0
     assert CoherenceTraining(rounds=0, hidden=0, members=2, dropout=0).members == 2
     assert HeadConfig(ridge=0, heads=1, portable="data").heads == 1
 
@@ -241,10 +215,8 @@ def test_settings_at_the_edge_of_their_range_are_accepted():
 
 def test_an_encoder_is_that_of_a_type_that_reads_texts():
     assert wsd(encoder="mini", type="gloss", coherence=CoherenceTraining()).encoder == "mini"
-    with pytest.raises(UsageError, match="--encoder is a setting of the types that read texts, not of prior"):
+    with pytest.raises(UsageError, match="--encoder is for types that read texts"):
         wsd(encoder="mini", type="prior", coherence=CoherenceTraining())
-    with pytest.raises(UsageError, match="the encoder of a re-ranker is a setting of RerankConfig"):
-        wsd(encoder="mini", type="rerank", first="gloss")
 
 
 def test_the_command_has_each_file_of_data_with_its_gold():
@@ -277,11 +249,6 @@ def test_the_command_leaves_out_what_is_as_usual():
         ({"type": "head", "head": HeadConfig(seed=3, epochs=9)}, ["--epochs", "9", "--seed", "3"]),
         ({"type": "head", "head": HeadConfig(control=True)}, ["--control"]),
         ({"type": "head", "head": HeadConfig(portable="kb", heads=2)}, ["--portable", "kb", "--heads", "2"]),
-        ({"type": "full", "full": FullConfig(epochs=5)}, ["--epochs", "5"]),
-        (
-            {"type": "rerank", "first": "gloss", "rerank": RerankConfig(encoder="mini", control=True)},
-            ["--first", "gloss", "--encoder", "mini", "--control"],
-        ),
         ({"ridge": RidgeConfig(balance=0.5, yielding=True)}, ["--balance", "0.5", "--yielding"]),
         ({"ridge": RidgeConfig(prior="data")}, ["--prior", "data"]),
         ({"neighbours": ("kind", "any")}, ["--neighbours", "kind", "--neighbours", "any"]),
@@ -339,8 +306,8 @@ def test_a_portable_head_has_no_weights_to_be_set(ridge, portable):
     assert wsd(head=HeadConfig(), **chosen).ridge == RidgeConfig(**ridge)
 
 
-@pytest.mark.parametrize("settings", [{"type": "full"}, {"type": "prior", "coherence": CoherenceTraining()}])
-def test_texts_of_neighbours_are_for_the_types_that_read_texts(settings):
+def test_texts_of_neighbours_are_for_the_types_that_read_texts():
+    settings = {"type": "prior", "coherence": CoherenceTraining()}
     with pytest.raises(UsageError, match=f"by the types ridge and head, not by {settings['type']}"):
         wsd(neighbours=("kind",), **settings)
 
@@ -408,5 +375,5 @@ def test_a_kb_that_lacks_most_of_the_gold_is_named():
 def test_the_options_of_the_command_are_settings():
     from kgkit.training.linkers import settings
 
-    names = {field.name for config in (HeadConfig, FullConfig, RerankConfig) for field in fields(config)}
+    names = {field.name for field in fields(HeadConfig)}
     assert {*settings._OPTIONS} <= names

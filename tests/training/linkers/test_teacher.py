@@ -214,8 +214,6 @@ def test_the_command_has_a_model_taught_by_another(kb, plain, tmp_path, monkeypa
     assert '"model":"small"' in run("link", text, "--model", "small", "--home", home).out
     refused = run("train", "linker", "--teacher", "prior", *settings[:-2])
     assert refused.code == 2 and "add --type head --portable kb" in refused.err
-    refused = run("train", "linker", "--type", "full", "--balance", "0.5", "--task", "el", *settings[:-2])
-    assert refused.code == 2 and "--balance, --yielding and --prior are settings of" in refused.err
 
 
 # -- a teacher beside gold --------------------------------------------------
