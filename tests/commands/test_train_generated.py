@@ -85,10 +85,8 @@ def test_a_field_is_an_option_of_its_type_and_default(trained, tmp_path):
 def test_options_are_written_as_those_of_other_commands(trained, monkeypatch, tmp_path):
     import typer
 
-    from kgkit.commands.app import Verb
-
     app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(cls=Verb)(method_command("kbert"))
+    app.command()(method_command("kbert"))
     monkeypatch.setattr("tests.cli_helpers.app", app)
     data = tmp_path / "x.tsv"
     data.write_text("")
@@ -135,8 +133,6 @@ def test_a_help_that_begins_with_a_value_keeps_it_as_it_is_written():
 def test_the_metadata_of_a_field_say_how_its_option_is_written(trained, monkeypatch, tmp_path):
     import typer
 
-    from kgkit.commands.app import Verb
-
     def odd(text):
         if int(text) % 2 == 0:
             raise UsageError(f"{text} is even")
@@ -157,7 +153,7 @@ def test_the_metadata_of_a_field_say_how_its_option_is_written(trained, monkeypa
 
     monkeypatch.setattr("kgkit.training.methods.settings_of", lambda kind: Written)
     app = typer.Typer(pretty_exceptions_enable=False)
-    app.command(cls=Verb)(method_command("kbert"))
+    app.command()(method_command("kbert"))
     monkeypatch.setattr("tests.cli_helpers.app", app)
     shown = run("--help").out
     assert "--from" in shown and "PLACE" in shown and "Where it begins." in shown
