@@ -1,12 +1,11 @@
 """`kgkit project`: the embedding projector's files, and the picture."""
 
-import sys
-
 import numpy as np
 import pytest
 
 import kgkit
-from kgkit.commands.project import color_field, default_field, group_of
+from kgkit.commands.project import choose_field, group_of
+from kgkit.errors import UsageError
 from kgkit.types import Entity
 from tests.cli_helpers import run
 from tests.vector_toys import DIRECTIONS, built, made
@@ -34,8 +33,9 @@ def test_the_projectors_pair_names_each_entity_that_has_a_vector(home, tmp_path)
 
 def test_the_picture_is_drawn(home, tmp_path):
     pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
     file = tmp_path / "toy.svg"
-    done = run("project", "toy", "--picture", file, "--method", "pca", "--home", home)
+    done = run("project", "toy", "--picture", file, "--home", home)
     assert done.code == 0, done.err
     assert file.read_bytes().startswith(b"<?xml")
     assert b"toy/plane: 5 of 5 vectors by" in file.read_bytes()
@@ -56,10 +56,9 @@ def test_a_limit_and_a_kind_leave_entities_out(home, tmp_path):
         ([], 2, "where to?"),
         (["--picture", "a.gif"], 2, ".png, .svg, .pdf"),
         (["--picture", "nowhere/a.png"], 3, "no folder nowhere"),
-        (["--picture", "a.png", "--method", "umap"], 2, "no method named 'umap'"),
         (["--to", "."], 2, "there already"),
-        (["--to", "out", "--color-by", "lexfiel"], 2, "--color-by takes types, kind, pos"),
-        (["--picture", "a.png", "--color-by", "lexfiel"], 2, "one word for 'lexfiel'"),
+        (["--to", "out", "--color-by", "lexfiel"], 2, "lexfiel"),
+        (["--picture", "a.png", "--color-by", "lexfiel"], 2, "lexfiel"),
     ],
 )
 def test_what_cannot_be_done_is_said_before_the_work(home, tmp_path, monkeypatch, options, code, said):
@@ -79,7 +78,6 @@ def test_a_kind_none_of_which_has_a_vector_is_told(tmp_path):
 
 
 def test_without_matplotlib_no_time_is_spent_on_a_picture(home, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr("kgkit.commands.project.find_spec", lambda name: None)
     monkeypatch.setattr("kgkit.vectors.projection.project_rows", None)
     done = run("project", "toy", "--picture", tmp_path / "a.png", "--home", home)
@@ -98,59 +96,16 @@ def entity(number, **settings):
     return Entity(key=str(number), id=number, **settings)
 
 
-def lying_by(groups, seed=0):
-    """Return vectors that lie together where their groups are equal."""
-    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
-    centres = np.eye(len(numbers) + 1, 12)[[numbers[group] for group in groups]]
-    return centres + 0.02 * np.random.default_rng(seed).standard_normal(centres.shape)
+def test_entities_are_coloured_by_the_first_field_that_they_have():
+    typed = [entity(0, types=("city", "place"), pos="n"), entity(1, pos="n"), entity(2)]
+    assert [group_of(one, "types") for one in typed] == ["city", "", ""]
+    assert choose_field(typed, None) == "types"
+    assert choose_field(typed[1:], None) == "pos"
+    assert choose_field(typed[2:], None) == "kind"
 
 
-def test_entities_are_coloured_by_what_their_vectors_follow():
-    files, kinds = ("noun.animal", "noun.plant", "noun.food"), ("a", "b")
-    entities = [
-        entity(
-            n,
-            types=(kinds[n % 2],),
-            pos="nv"[n // 6 % 2],
-            attributes={"gloss": str(n), "lexfile": files[n % 3]},
-        )
-        for n in range(180)
-    ]
-    assert default_field(entities, lying_by([n % 3 for n in range(180)])) == "lexfile"
-    assert default_field(entities, lying_by([n % 2 for n in range(180)])) == "types"
-    assert default_field(entities, lying_by([n // 6 % 2 for n in range(180)])) == "pos"
-
-
-def test_of_two_fields_that_vectors_follow_the_finer_colors():
-    entities = [entity(n, pos="nv"[n % 2], attributes={"lexfile": "wxyz"[n % 4]}) for n in range(200)]
-    assert default_field(entities, lying_by([n % 4 for n in range(200)])) == "lexfile"
-
-
-def test_an_attribute_of_many_words_or_of_numbers_colors_nothing():
-    told = [entity(n, kind="page", attributes={"gloss": str(n), "n": n}) for n in range(200)]
-    assert group_of(told[0], "n") == ""
-    assert default_field(told, lying_by([n % 3 for n in range(200)])) == "kind"
-
-
-def test_types_color_where_nothing_tells_anything():
-    typed = [entity(0, types=("city", "place")), entity(1, types=("river",)), entity(2)]
-    assert [group_of(one, "types") for one in typed] == ["city", "river", ""]
-    assert default_field(typed, np.eye(3)) == "types"
-
-
-def test_of_very_many_vectors_some_are_drawn_to_choose_the_color(home, monkeypatch):
-    sizes = []
-
-    def counted(entities, vectors):
-        sizes.append((len(entities), vectors.shape))
-        return "kind"
-
-    monkeypatch.setattr("kgkit.commands.project.default_field", counted)
-    monkeypatch.setattr("kgkit.commands.project._COMPARED", 3)
-    with kgkit.open_kb("toy", home=home) as kb:
-        vectors = kb.vectors("plane")
-        rows = np.array([0, 1, 2, 4, 5])
-        entities = [kb[row] for row in rows.tolist()]
-        assert color_field(entities, vectors, rows, None, 0) == "kind"
-        assert color_field(entities, vectors, rows, "kind", 0) == "kind"
-    assert sizes == [(3, (3, 2))]
+def test_an_attribute_colours_where_it_is_a_word():
+    told = [entity(n, kind="page", attributes={"lexfile": "noun.food", "n": n}) for n in range(3)]
+    assert choose_field(told, "lexfile") == "lexfile"
+    with pytest.raises(UsageError, match="lexfile"):
+        choose_field(told, "n")
