@@ -1,7 +1,7 @@
 """What the spelling of a word tells: whether it is a mention of what the KB knows by it, and of which.
 
 A KB of entities has *IN* for Indiana and *Apple* for a company, and is searched without regard to case. Two
-things then keep the words of a language apart from its names (`docs/decisions/0021-words-are-no-names.md`):
+things then keep the words of a language apart from its names (`docs/decisions/mentions-by-spelling.md`):
 
     function words      of the language of the KB: in, a, but
     capitals            a word in lower case is no name that the KB writes with capitals only

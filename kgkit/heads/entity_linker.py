@@ -27,8 +27,8 @@ Departures:
     with no LayerNorm; the code takes a row of the entity matrix. Features besides the prior, a
     learned projection of stored vectors, trained vectors of entities that are added to it, `input_dropout`
     and `control` are additions, and off unless asked for. [MASK], too, is one trained vector.
-    Elsewhere: priors of WordNet's senses are (count + 1) / sum (decision 0005); those of the 30 candidates
-    that are kept are not divided by their sum again (docs/priors.md); the vectors of entities come
+    Elsewhere: priors of WordNet's senses are (count + 1) / sum (docs/priors.md); those of the 30 candidates
+    that are kept are not divided by their sum again; the vectors of entities come
     with a mean square of 1 for each kind, and a part of speech is a column of theirs, where the code has a
     row for each synset's (`kgkit.inputs.knowledge`).
     No rule maps names of people, groups and places to the synsets of these words by their type, as the

@@ -14,7 +14,7 @@ counts of a knowledge base of types, in this very spelling (a look-up folds case
 names), or in small letters where texts are read so. Of a word without a type it is 1 for type 0. A word with
 types has a share of type 0 where another knowledge base counts it in other spellings too: WordNet's *may*
 beside *May*. A tagger leaves that share out where a capital inside of a sentence says that the word is not
-the other spelling (decision 0055).
+the other spelling (docs/decisions/kalm-case-prior.md).
 
 With open names, a word with a capital that the knowledge base lacks may be of any type, so that its contexts
 type it: it is in every vocabulary, and its prior is uniform. Capitals of the first word of a sentence, and of

@@ -6,8 +6,8 @@ models/NAME/
     words.txt       its vocabulary, a word a line
 
 A tagger gives each word its likeliest type, by its context and its prior, equation (10) of Liu et al. (2019),
-with the posterior of the type in the place of P(τ | contexts) unless told otherwise (decision 0054), and
-without the share of type 0 in the prior of a word whose capital says something (decision 0055);
+with the posterior of the type in the place of P(τ | contexts) unless told otherwise, and without the
+share of type 0 in the prior of a word whose capital says something (docs/decisions/kalm-case-prior.md);
 words of one type that follow each other in a sentence are one name, so that neighbours of one type melt into
 one. The score of a name is the least of its words' probabilities. The words are the document's tokens; where
 it has none, those of `kgkit.text`.
