@@ -31,7 +31,7 @@ from benchmarks.harness import REPOSITORY
 from kb_builders.wikipedia.builder import WikipediaBuilder
 from kgkit.building import Prose
 from kgkit.encoder import Encoder
-from kgkit.evaluation.files import lines
+from kgkit.files import lines
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, shape, tagger_inputs
 from kgkit.types import Document
 from kgkit.versions import file_sha256

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.english import DATA, write
-from kgkit.evaluation.files import opened, written
 from kgkit.evaluation.tasks import find_task
+from kgkit.files import opened, written
 
 TASKS: Final = DATA / "chinese_tasks"
 READ_AS: Final = {

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from benchmarks import harness
 from benchmarks.report import Table
-from kgkit.evaluation.files import lines
+from kgkit.files import lines
 
 DATA: Final = harness.REPOSITORY.parent / "shared" / "data" / "recipe" / "corpus"
 KILLS: Final = 20

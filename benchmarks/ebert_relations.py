@@ -24,8 +24,8 @@ import kgkit
 from benchmarks.fine_tuning import TaskFiles, Trainings, score_table
 from benchmarks.harness import REPOSITORY
 from kgkit.evaluation.examples import Example
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.tasks import find_task
+from kgkit.files import opened
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMEVAL, FEWREL = "semeval", "fewrel"

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.harness import REPOSITORY
-from kgkit.evaluation.files import lines, opened
 from kgkit.evaluation.ner import read_names
 from kgkit.evaluation.wsd import read_documents
+from kgkit.files import lines, opened
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 

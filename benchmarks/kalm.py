@@ -22,8 +22,8 @@ from benchmarks import kalm_kb, open_names_rule
 from benchmarks.answers import Runs
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import read_names
+from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary
 from kgkit.models.kalm import KALM, KALMManifest

@@ -20,8 +20,8 @@ from kb_builders.type_vocabulary_names import name_words
 from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo
 from kgkit.building.records import StoredRecords
 from kgkit.evaluation.facts import fact_of
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import read_names
+from kgkit.files import opened
 from kgkit.home import Home
 
 SUBJECTS: Final = {

@@ -21,8 +21,8 @@ from benchmarks.answers import Runs
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kb_builders.type_vocabulary import TypeVocabularyBuilder
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.ner import Name, NameScores, score_names
+from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.linking.mention_tagger import MentionTagger, TypedWord
 from kgkit.models.kalm import KALM, KALMManifest

@@ -22,7 +22,7 @@ from benchmarks.answers import Runs
 from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.evaluation.facts import Fact, read_facts
-from kgkit.evaluation.files import opened
+from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.models.kinds import KNOWBERT, KnowBertManifest
 

@@ -19,8 +19,8 @@ from benchmarks.entities import DATA
 from benchmarks.report import Table
 from kgkit.evaluation.el_files import GoldDocument, read_gold_documents
 from kgkit.evaluation.el_json import KILT_MARKS
-from kgkit.evaluation.files import written
 from kgkit.evaluation.nif import write_nif
+from kgkit.files import written
 
 NOTES: Final = """
 The same documents read from each format; F1 of strong matching, InKB, micro and macro, all digits. Weak, with

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgkit.evaluation.files import opened, written
+from kgkit.files import opened, written
 
 
 def write_other_facts(source: Path, target: Path, seed: int = 0) -> int:

@@ -24,9 +24,9 @@ import msgspec
 import kgkit
 from benchmarks.english import DATA, wikitext, write
 from benchmarks.report import Table
-from kgkit.evaluation.files import lines
 from kgkit.evaluation.ner import read_names
 from kgkit.evaluation.wsd import read_documents
+from kgkit.files import lines
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.pmi import PMI

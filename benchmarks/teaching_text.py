@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.english import DATA
-from kgkit.evaluation.files import opened
+from kgkit.files import opened
 
 TRAIN: Final = DATA / "wikitext2" / "train.txt.xz"
 WIC: Final = (DATA / "wic" / "train_part1.jsonl.xz", DATA / "wic" / "train_part2.jsonl")

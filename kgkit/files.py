@@ -1,32 +1,47 @@
-"""Compressed files: one table of suffixes, for everything that reads or writes text.
+"""Files: the table of compressions, readers of lines, and writers whose files appear whole or not at all.
 
 Python reads and writes `.bz2`, `.gz` and `.xz`; `.zst` from 3.14 on, or with the package `backports.zstd`.
 """
 
 import bz2
+import codecs
 import gzip
 import lzma
+import os
+import secrets
+import shutil
+import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any, BinaryIO, Final, cast
 
-from kgkit.errors import UsageError
+from kgkit.errors import NotThere, SourceError, UsageError
 
 __all__ = [
-    "COMPRESSIONS", "check_compression", "compressing", "compression_of", "decompression_errors",
-    "open_bytes", "open_zstd", "plain_name",
+    "COMPRESSIONS", "check_compression", "check_file", "check_folder", "check_output_path",
+    "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
+    "decompression_errors", "lines", "new_folder", "not_utf8", "open_zstd", "opened", "plain_name",
+    "raw_lines", "read_content", "replacing", "text_lines", "written",
 ]  # fmt: skip
 
-_ZSTD: Final = ("compression.zstd", "backports.zstd")
-_GZIP_LEVEL: Final = 6
+MAX_LINE: Final = 256 << 20
+"""Bytes of a line: what is longer, as a few compressed megabytes may be, is not read to its end."""
 
+MAX_CONTENT: Final = 2 << 30
+"""Bytes of a file that is read into memory as a whole, decompressed."""
+
+_CHUNK: Final = 1 << 20
+_GZIP_LEVEL: Final = 6
+_ZSTD: Final = ("compression.zstd", "backports.zstd")
 _UNSUPPORTED: Final = (".7z", ".br", ".lz", ".lz4", ".lzma", ".lzo", ".rar", ".sz", ".z", ".zip", ".zstd")
 """Suffixes of compressions and archives that kgkit does not write."""
+
+# -- compression ------------------------------------------------------------
 
 
 def _zstd() -> ModuleType | None:
@@ -71,16 +86,6 @@ def plain_name(name: str) -> str:
     return name[: len(name) - len(compression_of(PurePath(name)))]
 
 
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, decompressed.
-
-    Raises:
-        UsageError: for `.zst` without its library.
-        OSError: if it cannot be opened.
-    """
-    return cast(BinaryIO, COMPRESSIONS.get(compression_of(path), open)(path, "rb"))
-
-
 def decompression_errors() -> tuple[type[Exception], ...]:
     """Return the errors of a file that cannot be read on: those of the disk and of the decompressors."""
     modules = [module for name in _ZSTD if (module := sys.modules.get(name)) is not None]
@@ -101,36 +106,317 @@ def check_compression(path: PurePath) -> None:
 
 
 @contextmanager
-def compressing(suffix: str, write: Callable[[bytes], Any]) -> Iterator[Callable[[bytes], Any]]:
-    """Give a function that compresses bytes and hands them to *write*; equal content gives equal bytes.
+def compressing(suffix: str, file: BinaryIO) -> Iterator[BinaryIO]:
+    """Give a stream that compresses into *file*, which stays open; equal content gives equal bytes.
 
     Args:
-        suffix: one of `COMPRESSIONS`, or "", with which bytes are handed on as they are.
-        write: function that takes the next bytes of the file.
+        suffix: one of `COMPRESSIONS`, or "", with which the stream is *file*.
+        file: binary stream.
     """
     if not suffix:
-        yield write
+        yield file
         return
-    sink: Any = _Sink(write)
     # gzip would write the time, too.
-    opened = (
-        gzip.GzipFile("", "wb", _GZIP_LEVEL, sink, mtime=0)
+    opened: Any = (
+        gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
         if suffix == ".gz"
-        else COMPRESSIONS[suffix](sink, "wb")
+        else COMPRESSIONS[suffix](file, "wb")
     )
     with opened as stream:
-        yield stream.write
+        yield stream
 
 
-class _Sink:
-    """A file that hands on what is written."""
+# -- reading ----------------------------------------------------------------
 
-    def __init__(self, write: Callable[[bytes], Any]) -> None:
-        self._write = write
 
-    def write(self, content: bytes) -> int:
-        self._write(bytes(content))
-        return len(content)
+def check_file(path: Path) -> None:
+    """Refuse what cannot be opened as a file.
 
-    def flush(self) -> None:
-        """Do nothing: everything is handed on at once."""
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder.
+    """
+    if path.is_dir():
+        raise SourceError("is a folder; name a file in it", path=path)
+    if not path.exists():
+        raise NotThere(f"no file {path}")
+
+
+def check_regular_file(path: Path) -> None:
+    """Refuse what cannot be read twice: what one reading takes out of a pipe, the next one misses.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, a pipe or a device.
+    """
+    check_file(path)
+    if not path.is_file():
+        raise SourceError(
+            "is a pipe or a device, and a source is read more than once: write it to a file first", path=path
+        )
+
+
+def checked_file(path: Path) -> Path:
+    """Return *path*, which has to be a file.
+
+    Raises:
+        NotThere: if nothing is there.
+        SourceError: if it is a folder, or holds nothing.
+    """
+    check_file(path)
+    if path.is_file() and not path.stat().st_size:
+        raise SourceError("is empty: there is nothing to read", path=path, line=1)
+    return path
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """Open *path* for reading, decompressed.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be opened or decompressed, or the block meets such an error as it reads.
+        UsageError: for `.zst` without its library.
+    """
+    try:
+        with cast("BinaryIO", COMPRESSIONS.get(compression_of(path), open)(path, "rb")) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise NotThere(f"no file {path}") from None
+    except decompression_errors() as error:
+        raise SourceError(f"cannot be read: {error}", path=path) from error
+
+
+def raw_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, bytes]]:
+    r"""Yield the number of each line, from 1, and the line with its end; only `\n` ends a line.
+
+    A byte order mark at the very start is left out.
+
+    Args:
+        stream: open file, decompressed.
+        path: the file, for errors.
+
+    Raises:
+        SourceError: if it cannot be read on, is UTF-16, or has a line of more than `MAX_LINE` bytes.
+    """
+    number = 0
+    while True:
+        number += 1
+        try:
+            line = stream.readline(MAX_LINE + 1)
+        except decompression_errors() as error:
+            raise SourceError(f"cannot be read on: {error}", path=path, line=number) from error
+        if not line:
+            return
+        if len(line) > MAX_LINE:
+            message = f"a line of more than {MAX_LINE >> 20} MiB: this is no file of lines"
+            raise SourceError(message, path=path, line=number)
+        if number == 1:
+            if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)
+            line = line.removeprefix(codecs.BOM_UTF8)
+        yield number, line
+
+
+def decoded_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a stream of bytes that is open, as `lines` does those of a file.
+
+    Args:
+        stream: open file, decompressed.
+        path: the file, for errors.
+
+    Raises:
+        SourceError: as `lines`.
+    """
+    for number, raw in raw_lines(stream, path):
+        if b"\0" in raw:
+            raise SourceError("a NUL byte: this is no text file", path=path, line=number)
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, path, number) from None
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+
+
+def not_utf8(error: UnicodeDecodeError, path: Path | None, line: int | None) -> SourceError:
+    """Return the error for bytes that are no UTF-8; they are a line, or a file if *line* is None."""
+    unit = "file" if line is None else "line"
+    byte = f"byte 0x{error.object[error.start]:02x}"
+    message = f"not UTF-8: {error.reason}, {byte} at byte {error.start + 1} of the {unit}; "
+    return SourceError(
+        f"{message}`iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1", path=path, line=line
+    )
+
+
+def lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yield the number of each line that is not blank, from 1, and the line without its end.
+
+    A byte order mark at the very start is left out; only `\n` ends a line, after a `\r` or not.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or a line is not UTF-8, has a NUL, or is longer than `MAX_LINE`.
+    """
+    with opened(path) as stream:
+        yield from decoded_lines(stream, path)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a source, as `lines`, which has to be a file that can be read twice, with a line.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: as `lines`; and for a folder, a pipe, or a file without a line.
+    """
+    check_regular_file(path)
+    numbered = lines(path)
+    first = next(numbered, None)
+    if first is None:
+        raise SourceError("is empty: there is nothing to read", path=path, line=1)
+    yield first
+    yield from numbered
+
+
+def read_content(path: Path) -> bytes:
+    """Return what is in a file, decompressed, without a byte order mark.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or has more than `MAX_CONTENT` bytes.
+    """
+    content = bytearray()
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK):  # room is made for as much as is asked for
+            content += chunk
+            if len(content) > MAX_CONTENT:
+                message = f"more than {MAX_CONTENT >> 20} MiB of a file that is read into memory as a whole"
+                raise SourceError(f"{message}: split it", path=path)
+    return bytes(content.removeprefix(codecs.BOM_UTF8))
+
+
+# -- writing ----------------------------------------------------------------
+
+
+def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
+    """Refuse a file that cannot be put at *path*, before the work is done.
+
+    Args:
+        path: file that is going to be written.
+        read: files that are going to be read.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder, one of the files that are read, or `-`, which is standard output, or if
+            its name asks for a compression that kgkit does not write.
+    """
+    if path == Path("-"):
+        raise UsageError("- is standard output, and this goes to a file: name one")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file")
+    _check_parent(path)
+    check_compression(path)
+    if path.resolve() in {other.resolve() for other in read}:
+        raise UsageError(f"{path} is one of the files to read; write to another file")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a new folder that cannot be put at *path*, before the work is done.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if something is there already.
+    """
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} is there already: remove it, or name another folder")
+    _check_parent(path.absolute())
+
+
+def _check_parent(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise NotThere(f"no folder {path.parent} to write {path.name} to: `mkdir -p {path.parent}` makes it")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a temporary file, which becomes *path* when the block ends without an error.
+
+    It is beside *path*, has the mode, the owner and the group of the file that it replaces, and is on the
+    disk before it does. Where the group cannot be kept, the group has no rights. A symbolic link stays one.
+    A pipe or a device is given as it is.
+
+    Raises:
+        OSError: if the disk refuses; an earlier file is untouched.
+    """
+    replaces = path.is_file() or not path.exists()
+    target = path.resolve()
+    temporary = target.with_name(f".{secrets.token_hex(8)}.part") if replaces else path
+    try:
+        if replaces:
+            mode = 0o600 if target.exists() else 0o666  # less the umask; readers of the old file may be few
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+        yield temporary
+        if replaces:
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            _keep_access(target, temporary)
+            temporary.replace(target)
+    except OSError as error:
+        if error.filename is None or Path(error.filename) == temporary:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        if replaces:
+            temporary.unlink(missing_ok=True)
+
+
+def _keep_access(old: Path, new: Path) -> None:
+    """Give *new* the mode, the owner and the group of *old*, if that is there."""
+    with suppress(FileNotFoundError):
+        had, has = old.stat(), new.stat()
+        mode = stat.S_IMODE(had.st_mode) & 0o777
+        if had.st_gid != has.st_gid:
+            try:
+                os.chown(new, -1, had.st_gid)
+            except PermissionError:
+                mode &= ~0o070
+        if had.st_uid != has.st_uid:
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(new, had.st_uid, -1)
+        new.chmod(mode)
+
+
+@contextmanager
+def written(path: Path) -> Iterator[BinaryIO]:
+    """Open *path* for writing as `replacing` does: whole or not at all; its suffix may ask for compression.
+
+    Raises:
+        NotThere: if there is no folder to put it in.
+        UsageError: if it is a folder, or its compression cannot be written.
+        OSError: if the disk refuses; an earlier file is untouched.
+    """
+    check_output_path(path)
+    with (
+        replacing(path) as temporary,
+        temporary.open("wb") as file,
+        compressing(compression_of(path), cast("BinaryIO", file)) as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside *path*, which becomes *path* when the block ends without an error.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
+    temporary.mkdir()
+    try:
+        yield temporary
+        temporary.rename(path.absolute())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -18,12 +18,10 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
-from kgkit.building.lines import check_regular_file, text_lines
-from kgkit.building.parquet import open_parquet, parquet_batches, parquet_cells
-from kgkit.building.tables import csv_rows, sniff_format
-from kgkit.files import COMPRESSIONS, plain_name
+from kgkit.files import COMPRESSIONS, check_regular_file, plain_name, text_lines
 from kgkit.network import check_online
 from kgkit.store.urls import check_url_pattern
+from kgkit.tables import csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
 from kgkit.types import (
     Alias,
     Aliases,

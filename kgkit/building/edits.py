@@ -22,8 +22,8 @@ import msgspec
 from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import MAX_COUNT
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
-from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
+from kgkit.files import text_lines
 from kgkit.store import SourceInfo
 from kgkit.versions import file_sha256
 

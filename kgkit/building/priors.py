@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Final
 
 from kgkit.building.contract import MAX_COUNT, Step
-from kgkit.building.lines import text_lines
 from kgkit.errors import SourceError
+from kgkit.files import text_lines
 from kgkit.types import Aliases
 
 __all__ = ["priors_of"]

@@ -7,8 +7,9 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, JSONOption, check_text
-from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
+from kgkit.commands.output import Column, write_json, write_table
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 
 if TYPE_CHECKING:
     from kgkit.methods.attention import TextAttention
@@ -105,5 +106,5 @@ def _as_dict(shown: "TextAttention") -> dict[str, Any]:
 def _draw(path: Path, shown: "TextAttention", title: str, plain: str) -> None:
     from kgkit.methods.attention_picture import attention_picture
 
-    with open_output(path) as write:
-        write(attention_picture(shown, suffix=path.suffix or ".svg", title=title, plain=plain))
+    with written(path) as stream:
+        stream.write(attention_picture(shown, suffix=path.suffix or ".svg", title=title, plain=plain))

@@ -13,21 +13,27 @@ from typing import Any, Final
 
 import msgspec
 
-from kgkit.building.lines import checked_file, text_lines
-from kgkit.building.parquet import UnreadableCell, open_parquet, parquet_batches, readable_cells
-from kgkit.building.tables import csv_rows, sniff_format
-from kgkit.commands.output import open_output, write_bytes
+from kgkit.commands.output import Write, write_bytes
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import written
-from kgkit.exchange.tables import csv_cell, csv_line, rounded_cell
-from kgkit.files import compression_of, plain_name
+from kgkit.files import checked_file, compression_of, plain_name, text_lines, written
+from kgkit.tables import (
+    UnreadableCell,
+    csv_cell,
+    csv_line,
+    csv_rows,
+    open_parquet,
+    parquet_batches,
+    readable_cells,
+    rounded_cell,
+    sniff_format,
+)
 
 __all__ = ["ColumnFile", "check_format", "open_columns"]
 
 Cells = list[list[Any]]
 """For each row the cells that are added to it."""
 
-WriteRows = Callable[[Any, Cells], None]
+WriteRows = Callable[[Any, Cells], object]
 """Writes rows with the cells that are added to them."""
 
 _JSON_LINES: Final = (".jsonl", ".ndjson")
@@ -242,9 +248,9 @@ class _Parquet(ColumnFile):
 
 
 @contextmanager
-def _text_output(output: Path | None) -> Iterator[Callable[[bytes], None]]:
-    with ExitStack() as stack:
-        if output is None:
-            yield write_bytes
-        else:
-            yield stack.enter_context(open_output(output))
+def _text_output(output: Path | None) -> Iterator[Write]:
+    if output is None:
+        yield write_bytes
+        return
+    with written(output) as stream:
+        yield stream.write

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
@@ -163,6 +163,6 @@ def report_confidence(
         from kgkit.evaluation.reliability import picture
 
         title = f"{data_set}, {recorder.linker.model}{detail}"
-        with open_output(reliability) as write:
-            write(picture(recorder.curves(), suffix=reliability.suffix, title=title))
+        with written(reliability) as stream:
+            stream.write(picture(recorder.curves(), suffix=reliability.suffix, title=title))
     return calibration

@@ -9,8 +9,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,7 +19,7 @@ from kgkit.errors import NotThere, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-Write = Callable[[bytes], None]
+Write = Callable[[bytes], object]
 """Takes the next bytes of a file."""
 
 # White space, which breaks a line of a table, C0 and C1 but tabs and the ends of lines, and what turns the
@@ -275,22 +274,6 @@ def counted(count: int, noun: str) -> str:
 def size(value: int) -> str:
     """Return a number of bytes for people; bare in a pipe."""
     return f"{value / 1e6:,.1f} MB" if on_terminal() else str(value)
-
-
-@contextmanager
-def open_output(path: Path, *, packed: bool = False) -> Iterator[Write]:
-    """Give what writes to *path*, a file that appears whole or not at all; as `kgkit.evaluation.files`."""
-    from kgkit.evaluation.files import open_output as open_file  # here: it loads NumPy and what reads files
-
-    with open_file(path, packed=packed) as write:
-        yield write
-
-
-def check_output_path(path: Path, read: Iterable[Path] = ()) -> None:
-    """Say so at once if no file can be put at *path*, or it is one of *read*; as `kgkit.evaluation.files`."""
-    from kgkit.evaluation.files import check_output_path as check
-
-    check(path, read)
 
 
 def discard() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from kgkit.commands.output import open_output
+from kgkit.files import written
 
 Item = TypeVar("Item")
 
@@ -58,12 +58,12 @@ def writing_page(
     def take(document: Item) -> None:
         """Write a document as a section of the page."""
         for piece in chunks(section(document)):
-            write(piece)
+            stream.write(piece)
 
-    with open_output(path) as write:
-        write(page_head(title).encode())
+    with written(path) as stream:
+        stream.write(page_head(title).encode())
         yield take
-        write(FOOT.encode())
+        stream.write(FOOT.encode())
 
 
 def _items(values: Sequence[Any]) -> Iterator[bytes]:

@@ -10,16 +10,10 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import BatchOption, DeviceOption, OutputOption, flag
-from kgkit.commands.output import (
-    check_files,
-    check_output_path,
-    in_pipe,
-    on_terminal,
-    open_output,
-    write_bytes,
-)
+from kgkit.commands.output import check_files, in_pipe, on_terminal, write_bytes
 from kgkit.commands.text_streams import STDIN, report_terminal
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 
 if TYPE_CHECKING:
     from kgkit.evaluation.examples import Prediction
@@ -78,7 +72,7 @@ def predict(
             _check_bf16(predictor)
         report_terminal(files, messages)
         tell = stack.enter_context(messages.progress(f"predicting with {model}"))
-        write = write_bytes if output is None else stack.enter_context(open_output(output))
+        write = write_bytes if output is None else stack.enter_context(written(output)).write
         count = 0
         for file in files:
             name = str(file) if len(files) > 1 else None
@@ -125,7 +119,7 @@ def _check_bf16(predictor: "Predictor") -> None:
 
 def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[ParsedRecord]":
     """Yield the records of a file, or of standard input; of an empty one none. A pipe is read once only."""
-    from kgkit.evaluation.files import decoded_lines, lines
+    from kgkit.files import decoded_lines, lines
 
     if file.is_file():
         if next(lines(file), None) is not None:

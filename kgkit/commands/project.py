@@ -1,7 +1,5 @@
 """`kgkit project`: vectors to look at, in the embedding projector or as a picture."""
 
-import secrets
-import shutil
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +10,8 @@ import typer
 from kgkit.commands.completion import complete_vectors
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import EntityKindOption, limit_option, open_chosen_kb
-from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import MissingExtra, UsageError
+from kgkit.files import check_folder, check_output_path, new_folder, written
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -60,8 +58,6 @@ def project(
     if to is None and picture is None:
         raise UsageError("where to? --to FOLDER writes the projector's files, --picture FILE draws a picture")
     if to is not None:
-        from kgkit.evaluation.files import check_folder
-
         check_folder(to)
     if picture is not None:
         check_output_path(picture)
@@ -88,8 +84,8 @@ def project(
             tell(f"laying out {len(rows):,} points")
             points = project_rows(vectors.matrix, rows)
             groups = [group_of(entity, field) for entity in entities]
-            with open_output(picture) as write:
-                write(drawn(points, groups, suffix=picture.suffix, title=title))
+            with written(picture) as stream:
+                stream.write(drawn(points, groups, suffix=picture.suffix, title=title))
             messages.write(f"drew {len(rows):,} vectors of {vectors.name}: {picture}")
 
 
@@ -127,18 +123,11 @@ def write_pair(
     metadata = (
         (entity.key, entity.label, group_of(entity, field), entity.description) for entity in entities
     )
-    temporary = folder.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    temporary.mkdir()
-    try:
+    with new_folder(folder) as temporary:
         write_projector(
             temporary, vectors.matrix, rows, columns, metadata,
             lambda _, count, of: tell(f"{count:,} of {of:,}", count, of),
         )  # fmt: skip
-        temporary.rename(folder.absolute())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(folder)) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def choose_field(entities: Sequence["Entity"], field: str | None) -> str:

@@ -7,7 +7,8 @@ import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import RecentKBOption, open_chosen_kb
-from kgkit.commands.output import check_output_path, counted
+from kgkit.commands.output import counted
+from kgkit.files import check_output_path
 
 
 def reconcile(

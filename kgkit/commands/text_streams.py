@@ -9,9 +9,8 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.output import check_output_path
 from kgkit.errors import UsageError
-from kgkit.files import COMPRESSIONS, plain_name
+from kgkit.files import COMPRESSIONS, check_output_path, plain_name
 
 STDIN: Final = Path("-")
 """What stands for standard input, and for standard output."""

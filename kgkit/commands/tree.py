@@ -18,8 +18,9 @@ from kgkit.commands.options import (
     flag,
     repeated,
 )
-from kgkit.commands.output import Column, check_output_path, open_output, write_json, write_table
+from kgkit.commands.output import Column, write_json, write_table
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 
 if TYPE_CHECKING:
     from kgkit.trees import FlatTree, Strings
@@ -141,5 +142,5 @@ def _split_words(text: str) -> "Strings":
 def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:
     from kgkit.trees.picture import picture
 
-    with open_output(path) as write:
-        write(picture(flat, suffix=suffix, title=title))
+    with written(path) as stream:
+        stream.write(picture(flat, suffix=suffix, title=title))

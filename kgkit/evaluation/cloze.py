@@ -22,8 +22,8 @@ import numpy as np
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.facts import ClozeQuestion, Fact
-from kgkit.evaluation.files import opened, written
 from kgkit.evaluation.score_columns import ScoreColumns, mean_of_sums
+from kgkit.files import opened, written
 
 NAME_NOUNS: Final[Mapping[str, str]] = {
     "P19": "city",

@@ -14,7 +14,7 @@ import msgspec
 from kgkit.errors import SourceError, abbreviate
 from kgkit.evaluation.cloze import ClozeGuess, Filter
 from kgkit.evaluation.facts import ClozeQuestion, Fact
-from kgkit.evaluation.files import lines, written
+from kgkit.files import lines, written
 
 
 class _Row(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.files import lines
+from kgkit.files import lines
 
 
 class Row(NamedTuple):

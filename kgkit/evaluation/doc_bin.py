@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.files import opened
 from kgkit.lazy import import_extra
 
 MAX_BYTES: Final = 1 << 30

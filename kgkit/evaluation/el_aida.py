@@ -19,8 +19,9 @@ from typing import Final
 from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.entity_iris import entity_of_iri
-from kgkit.evaluation.files import UniqueIds, lines
+from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.files import lines
 
 DOCUMENT_START: Final = "-DOCSTART-"
 """What the line before a document begins with."""

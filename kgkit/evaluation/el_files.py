@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines, read_content, written
+from kgkit.files import lines, read_content, written
 from kgkit.types import Document, LinkedDocument, Mention
 
 PageOf = Callable[[str], str]

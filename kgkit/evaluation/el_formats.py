@@ -25,8 +25,8 @@ from kgkit.evaluation.el_aida import DOCUMENT_START, read_aida
 from kgkit.evaluation.el_files import GoldDocument, Labelled, read_gold_documents, read_links
 from kgkit.evaluation.el_json import EntityField, read_elevant, read_kilt
 from kgkit.evaluation.el_linked import read_linked
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.nif import read_nif
+from kgkit.files import opened
 
 GoldFormat = Literal["kgkit", "elevant", "kilt", "aida", "nif", "docbin", "linked"]
 """A format of data sets of entity linking."""

@@ -22,8 +22,9 @@ import msgspec
 
 from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
-from kgkit.evaluation.files import UniqueIds, lines
+from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.files import lines
 
 _log = logging.getLogger(__name__)
 

@@ -18,8 +18,9 @@ import msgspec
 
 from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
-from kgkit.evaluation.files import UniqueIds, lines
+from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.files import lines
 
 
 class _Link(msgspec.Struct, frozen=True):

@@ -20,7 +20,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import UniqueIds, lines
+from kgkit.evaluation.files import UniqueIds
+from kgkit.files import lines
 
 TYPES: Final = (
     "person", "group", "organization", "location", "entity", "time", "object", "place", "event",

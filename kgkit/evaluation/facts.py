@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.evaluation.files import lines
+from kgkit.files import lines
 
 Hidden = Literal["subject", "object"]
 """Which name of a fact is hidden."""

@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.files import opened, read_content
 from kgkit.evaluation.relations import Relation, TokenText
+from kgkit.files import opened, read_content
 
 _BEGIN: Final = 4096  # bytes that say which layout a file has
 _STRING: Final = rb'"(?:[^"\\]|\\.)*"'

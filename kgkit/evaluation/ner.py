@@ -33,7 +33,7 @@ import msgspec
 from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.el_formats import read_gold_data
-from kgkit.evaluation.files import lines, written
+from kgkit.files import lines, written
 from kgkit.types import Document
 
 _SPACE: Final = re.compile(r"[ \t]+")  # a no-break space is part of a token

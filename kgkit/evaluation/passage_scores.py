@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.evaluation.files import lines, written
+from kgkit.files import lines, written
 
 MOST_NATS: Final = 700.0
 """Nats of a piece above which e to them is no number: e to 700 stands for it."""

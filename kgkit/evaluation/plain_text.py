@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines
+from kgkit.files import lines
 
 # No character goes lost where a sentence ends: quotes and brackets that close stay with it.
 _END: Final = re.compile(

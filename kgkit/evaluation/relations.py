@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import UniqueIds, lines, missing_gold
+from kgkit.evaluation.files import UniqueIds, missing_gold
+from kgkit.files import lines
 
 OTHER: Final = "Other"
 

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.files import UniqueIds, missing_gold, read_content
+from kgkit.evaluation.files import UniqueIds, missing_gold
 from kgkit.evaluation.relations import Relation, TokenText
+from kgkit.files import read_content
 
 NO_RELATION: Final = "no_relation"
 

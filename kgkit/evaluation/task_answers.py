@@ -17,11 +17,11 @@ from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.examples import Example, Prediction
-from kgkit.evaluation.files import lines, written
 from kgkit.evaluation.labels import gold_labels, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE, chunks
 from kgkit.evaluation.task_scores import RIGHT
 from kgkit.evaluation.tasks import Task
+from kgkit.files import lines, written
 
 _MAX_DIGITS: Final = 18  # of an index: Python makes no number of thousands
 

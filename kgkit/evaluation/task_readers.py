@@ -6,11 +6,11 @@ from pathlib import Path
 from kgkit.evaluation.entity_typing import read_typed
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.fewrel import read_fewrel
-from kgkit.evaluation.files import opened
 from kgkit.evaluation.relations import read_relations
 from kgkit.evaluation.tacred import read_tacred
 from kgkit.evaluation.task_records import SAME
 from kgkit.evaluation.wic import read_pairs
+from kgkit.files import opened
 
 
 def read_wic_examples(path: Path, gold: Path | None) -> Iterator[Example]:

@@ -38,7 +38,7 @@ from kgkit.evaluation.examples import (
     merge_files,
 )
 from kgkit.evaluation.fewrel import is_fewrel
-from kgkit.evaluation.files import UniqueIds, check_gold_files, lines, missing_gold
+from kgkit.evaluation.files import UniqueIds, check_gold_files, missing_gold
 from kgkit.evaluation.labels import gold_labels, label_indices, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
@@ -79,6 +79,7 @@ from kgkit.evaluation.task_scores import (
     score_tags,
     score_types,
 )
+from kgkit.files import lines
 
 Reader = Callable[[Path, Path | None], Iterable[Example]]
 

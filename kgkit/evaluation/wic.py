@@ -21,7 +21,8 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines, missing_gold
+from kgkit.evaluation.files import missing_gold
+from kgkit.files import lines
 
 _WORD: Final = "Word: "
 _FIRST: Final = ". Sentence 1: "

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines, opened, written
+from kgkit.files import lines, opened, written
 from kgkit.types import Document, Mention
 
 log = logging.getLogger(__name__)

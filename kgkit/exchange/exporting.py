@@ -1,18 +1,16 @@
 """Writing a knowledge base in the format of another program, and building one from such a file."""
 
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from kgkit.building.build import Built, build_kb
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere
-from kgkit.evaluation.files import check_folder, check_output_path, open_output
 from kgkit.exchange import find_format, guess_format
 from kgkit.exchange.contract import Format
+from kgkit.files import check_folder, check_output_path, new_folder, written
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Progress
 
@@ -54,11 +52,13 @@ def export_kb(
     check_target(target, file_format)
     files = file_format.files(StoredRecords(kb))
     if file_format.folder:
-        _write_folder(files, target, progress)
+        with new_folder(target) as folder:
+            for name, contents in files.items():
+                with written(folder / name) as stream:
+                    stream.writelines(_report_bytes(contents, progress))
     else:
-        with open_output(target) as write:
-            for content in _report_bytes(files[""], progress):
-                write(content)
+        with written(target) as stream:
+            stream.writelines(_report_bytes(files[""], progress))
     return losses_of(file_format, kb)
 
 
@@ -134,27 +134,10 @@ def check_target(path: Path, file_format: Format) -> None:
     check_folder(path) if file_format.folder else check_output_path(path)
 
 
-def _write_folder(files: Mapping[str, Iterator[bytes]], path: Path, progress: Progress | None) -> None:
-    """Write *files* beside *path* and rename their folder, so that it appears whole or not at all."""
-    temporary = path.absolute().with_name(f".{secrets.token_hex(8)}.part")
-    temporary.mkdir()
-    try:
-        for name, contents in files.items():
-            with (temporary / name).open("wb") as file:
-                file.writelines(_report_bytes(contents, progress))
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.rename(path.absolute())
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
 def _report_bytes(contents: Iterator[bytes], progress: Progress | None) -> Iterator[bytes]:
-    written = 0
+    size = 0
     tell: Callable[[str, int, int], None] = progress or (lambda stage, count, total: None)
     for content in contents:
         yield content
-        written += len(content)
-        tell("writing", written, 0)
+        size += len(content)
+        tell("writing", size, 0)

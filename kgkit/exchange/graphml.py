@@ -34,12 +34,11 @@ from kgkit.building.attributes import (
     decoded_object,
 )
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, entity_of, files_of, head_of
 from kgkit.exchange.json_lines import closing_lines
 from kgkit.exchange.xml_text import escape_text, unescape_text
-from kgkit.files import decompression_errors, open_bytes
+from kgkit.files import checked_file, opened
 from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["GraphML", "GraphMLBuilder"]
@@ -155,7 +154,7 @@ def _elements(source: Path) -> Iterator[ET.Element]:
     """Yield the keys, nodes, edges and data of graphs, each when it is complete; none is kept."""
     depth: list[ET.Element] = []
     try:
-        with open_bytes(source) as file:
+        with opened(source) as file:
             for event, element in ET.iterparse(file, events=("start", "end")):
                 if event == "start":
                     if not depth and _tag(element) != "graphml":
@@ -176,14 +175,12 @@ def _elements(source: Path) -> Iterator[ET.Element]:
         if message in _ENCODING_ERRORS:
             raise _undecodable(source) from None
         raise SourceError(f"not well-formed XML: {message}", path=source, line=line) from None
-    except decompression_errors() as error:
-        raise SourceError(f"cannot be read on: {error}", path=source) from None
     except (LookupError, ValueError):  # of Python's codecs, which expat asks
         raise _undecodable(source) from None
 
 
 def _undecodable(source: Path) -> SourceError:
-    with open_bytes(source) as file:
+    with opened(source) as file:
         declared = _DECLARED.search(file.read(1000).replace(b"\0", b""))
     encoding = declared[1].decode(errors="replace") if declared else ""
     return SourceError(
@@ -218,7 +215,7 @@ def _line(source: Path, number: int) -> int | None:
             line_break -= 1
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
-    with open_bytes(source) as file:
+    with opened(source) as file:
         while line is None and (content := file.read(1 << 16)):
             parser.Parse(content)
     return line

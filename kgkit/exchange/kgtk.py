@@ -30,10 +30,10 @@ import msgspec
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import checked_file, text_lines
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, files_of, head_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
+from kgkit.files import checked_file, text_lines
 from kgkit.types import Alias, Form, Record, Redirect, Triple
 
 __all__ = ["KGTK", "KGTKBuilder"]

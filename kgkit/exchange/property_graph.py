@@ -30,11 +30,10 @@ import msgspec
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.tables import csv_rows
 from kgkit.errors import NotThere, SourceError
-from kgkit.exchange.contract import Format, entity_of, files_of, head_of
-from kgkit.exchange.tables import csv_chunks
+from kgkit.exchange.contract import Format, chunks, entity_of, files_of, head_of
 from kgkit.files import COMPRESSIONS
+from kgkit.tables import csv_line, csv_rows
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
@@ -102,7 +101,7 @@ class PropertyGraph(Format):
         }
         head = msgspec.json.format(msgspec.json.encode(head_of(records))) + b"\n"
         return {
-            **{name: csv_chunks(chain([header], rows)) for name, (header, rows) in tables.items()},
+            **{name: chunks(map(csv_line, chain([header], rows))) for name, (header, rows) in tables.items()},
             _KB: iter([head]),
         }
 

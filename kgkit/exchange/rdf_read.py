@@ -16,12 +16,11 @@ from typing import Any, ClassVar, Final
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files
-from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.files import decompression_errors, open_bytes
+from kgkit.files import checked_file, opened
 from kgkit.lazy import import_extra
 from kgkit.turtle import Syntax, parse_graph
 from kgkit.types import Alias, Form, Record, Redirect, Triple
@@ -62,20 +61,17 @@ class _RDFBuilder(Builder):
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source*; what is wrong with it is told with its line."""
         ox = import_extra("pyoxigraph", "formats")
-        with open_bytes(source) as file:
-            try:
-                # What stands in no entity's place is told apart below, so labels need not be made unique.
-                for quad in parse_graph(file, self.syntax, source, rename_blank_nodes=False):
-                    if isinstance(quad.object, ox.Triple):
-                        raise SourceError(
-                            "a statement about a triple (RDF-star), which a knowledge base has no field for: "
-                            "leave such statements out",
-                            path=source,
-                            text=str(quad),
-                        )
-                    yield quad
-            except decompression_errors() as error:
-                raise SourceError(f"cannot be read on: {error}", path=source) from None
+        with opened(source) as file:
+            # What stands in no entity's place is told apart below, so labels need not be made unique.
+            for quad in parse_graph(file, self.syntax, source, rename_blank_nodes=False):
+                if isinstance(quad.object, ox.Triple):
+                    raise SourceError(
+                        "a statement about a triple (RDF-star), which a knowledge base has no field for: "
+                        "leave such statements out",
+                        path=source,
+                        text=str(quad),
+                    )
+                yield quad
 
 
 class NTriplesBuilder(_RDFBuilder):

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.building.lines import checked_file, text_lines
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, files_of
+from kgkit.files import checked_file, text_lines
 from kgkit.types import Alias, Entity, Record, Triple
 
 __all__ = ["ThreeColumns", "ThreeColumnsBuilder"]

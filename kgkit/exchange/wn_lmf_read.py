@@ -20,11 +20,10 @@ from typing import Any, Final
 
 from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import Builder, Files, SourceInfo
-from kgkit.building.lines import checked_file
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.xml_text import unescape_text
-from kgkit.files import compression_of, decompression_errors, open_bytes
+from kgkit.files import checked_file, compression_of, opened
 from kgkit.types import Alias, Entity, Form, Record, Triple
 
 __all__ = ["WNLMFBuilder"]
@@ -87,11 +86,8 @@ def _plain(source: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / source.stem
-        try:
-            with open_bytes(source) as packed, path.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-        except decompression_errors() as error:
-            raise SourceError(f"cannot be read on: {error}", path=source) from None
+        with opened(source) as packed, path.open("wb") as file:
+            shutil.copyfileobj(packed, file)
         yield path
 
 

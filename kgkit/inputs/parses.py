@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.files import lines
 from kgkit.evaluation.plain_text import sentence_begins
+from kgkit.files import lines
 from kgkit.inputs.brackets import read_brackets
 from kgkit.inputs.maps import PhraseSpan
 

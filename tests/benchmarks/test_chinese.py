@@ -1,7 +1,7 @@
 """Parts of the Chinese tasks, for learning curves."""
 
 from benchmarks.chinese import first_texts
-from kgkit.evaluation.files import written
+from kgkit.files import written
 
 
 def test_the_first_texts_of_a_part_have_its_header(tmp_path):

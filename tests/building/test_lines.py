@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kgkit.building import text_lines
-from kgkit.building.lines import MAX_LINE
 from kgkit.errors import NotThere, SourceError
 
 COMPRESSED = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -78,9 +77,10 @@ def test_a_compressed_file_of_several_pieces_is_read_to_its_end(tmp_path):
     assert [*text_lines(path)] == [(1, "a"), (2, "b")]
 
 
-def test_a_line_may_be_as_long_as_the_limit_says(tmp_path):
-    path = file(tmp_path, b"x" * (MAX_LINE - 1) + b"\nb\n")
-    assert [(number, len(line)) for number, line in text_lines(path)] == [(1, MAX_LINE - 1), (2, 1)]
+def test_a_line_may_be_as_long_as_the_limit_says(tmp_path, monkeypatch):
+    monkeypatch.setattr("kgkit.files.MAX_LINE", 1 << 20)
+    path = file(tmp_path, b"x" * ((1 << 20) - 1) + b"\nb\n")
+    assert [(number, len(line)) for number, line in text_lines(path)] == [(1, (1 << 20) - 1), (2, 1)]
 
 
 def test_a_link_to_a_file_is_followed(tmp_path):
@@ -119,11 +119,10 @@ def test_a_pipe_is_refused_before_anything_is_taken_out_of_it(tmp_path):
     assert "write it to a file first" in str(complaint(Path(os.devnull)))
 
 
-@pytest.mark.parametrize(("content", "line"), [(b"", 1), (b"\n", 1), (b"\n\r\n\n", 3)])
+@pytest.mark.parametrize("content", [b"", b"\n", b"\n\r\n \n"])
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_file_without_a_line_is_an_error(tmp_path, content, line, suffix):
-    error = complaint(file(tmp_path, COMPRESSED[suffix](content), f"file{suffix}"))
-    assert (error.line, "is empty" in str(error)) == (line, True)
+def test_a_file_without_a_line_is_an_error(tmp_path, content, suffix):
+    assert "is empty" in str(complaint(file(tmp_path, COMPRESSED[suffix](content), f"file{suffix}")))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +153,8 @@ def test_a_file_of_16_bit_characters_is_no_text(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_line_of_50_mb_is_not_read_to_its_end(tmp_path, suffix):
+def test_a_long_line_is_not_read_to_its_end(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr("kgkit.files.MAX_LINE", 16 << 20)
     path = file(tmp_path, COMPRESSED[suffix](b"good\n" + b"x" * 50_000_000), f"file{suffix}")
     tracemalloc.start()
     try:

@@ -6,10 +6,10 @@ from datetime import date, datetime
 import pytest
 
 from kgkit.building.build import build_kb
-from kgkit.building.parquet import UnreadableCell, readable_cells
 from kgkit.errors import SourceError, UsageError
 from kgkit.kb import open_kb
 from kgkit.linking.name_columns import reconcile
+from kgkit.tables import UnreadableCell, readable_cells
 from tests.cli_helpers import run
 
 pa = pytest.importorskip("pyarrow")

@@ -23,8 +23,7 @@ from kgkit.commands.corpora.job import CorpusJob
 from kgkit.commands.corpora.journal import RunCounts, SkippedRecord, open_journal
 from kgkit.commands.documents import parse_entry, read_documents
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation.files import opened
-from kgkit.files import open_zstd
+from kgkit.files import open_zstd, opened
 from tests.cli_helpers import COMMAND, build_mini, process, run
 from tests.toys import child_env
 

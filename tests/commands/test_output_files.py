@@ -5,24 +5,14 @@ import stat
 
 import pytest
 
-from kgkit.commands.output import open_output
-from kgkit.evaluation.files import written
+from kgkit.files import written
 from tests.cli_helpers import build_mini, run
 
 
-def by_open_output(path, content, look=lambda: None):
-    with open_output(path) as write:
-        write(content)
-        look()
-
-
-def by_written(path, content, look=lambda: None):
+def put(path, content, look=lambda: None):
     with written(path) as stream:
         stream.write(content)
         look()
-
-
-WRITERS = pytest.mark.parametrize("put", [by_open_output, by_written])
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +26,8 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@WRITERS
 @pytest.mark.parametrize("kept", [0o600, 0o640, 0o444, 0o666])
-def test_a_file_that_is_replaced_keeps_its_mode(put, kept, tmp_path):
+def test_a_file_that_is_replaced_keeps_its_mode(kept, tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     path.chmod(kept)
@@ -48,8 +37,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(put, kept, tmp_path):
     assert path.read_bytes() == b"new" and mode(path) == kept and link.is_symlink()
 
 
-@WRITERS
-def test_what_is_written_beside_a_private_file_is_private_from_the_beginning(put, tmp_path):
+def test_what_is_written_beside_a_private_file_is_private_from_the_beginning(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     path.chmod(0o600)
@@ -58,16 +46,14 @@ def test_what_is_written_beside_a_private_file_is_private_from_the_beginning(put
     assert seen == [0o600, 0o600]
 
 
-@WRITERS
-def test_a_new_file_has_the_mode_of_any_new_file(put, tmp_path):
+def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
     put(tmp_path / "out", b"new")
     assert mode(tmp_path / "out") == 0o640
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@WRITERS
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may give a file away")
-def test_a_file_that_is_replaced_keeps_its_owner_and_group(put, tmp_path):
+def test_a_file_that_is_replaced_keeps_its_owner_and_group(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     os.chown(path, 12345, 54321)
@@ -75,8 +61,7 @@ def test_a_file_that_is_replaced_keeps_its_owner_and_group(put, tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
 
 
-@WRITERS
-def test_a_group_that_cannot_be_kept_leaves_no_rights_to_another(put, tmp_path, monkeypatch):
+def test_a_group_that_cannot_be_kept_leaves_no_rights_to_another(tmp_path, monkeypatch):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     path.chmod(0o664)

@@ -15,8 +15,8 @@ pytest.importorskip("accelerate")
 import kgkit
 from kgkit.commands.messages import Messages
 from kgkit.evaluation import LinkScore
-from kgkit.evaluation.files import written
 from kgkit.evaluation.matching import DocumentCounts
+from kgkit.files import written
 from tests.cli_helpers import COMMAND, run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import child_env

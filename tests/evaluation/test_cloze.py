@@ -23,7 +23,7 @@ from kgkit.evaluation.cloze import (
     write_name_guesses,
 )
 from kgkit.evaluation.facts import GOOGLE_RE, ClozeQuestion, Fact, cloze_questions, read_facts
-from kgkit.evaluation.files import written
+from kgkit.files import written
 
 WATCH = Fact("Apple Watch", "P176", "Apple")
 MARAIS = Fact("Jean Marais", "P1412", "French")

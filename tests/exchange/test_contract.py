@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.building.contract import MAX_COUNT, KBProperties, SourceInfo
-from kgkit.building.lines import checked_file
 from kgkit.errors import NotThere, SourceError, UnknownName
 from kgkit.exchange import FORMATS, Format, find_format, guess_format
 from kgkit.exchange.contract import LineFormat, chunks, files_of, head_of
+from kgkit.files import checked_file
 
 INFO = SourceInfo(name="Fruit", version="2", licence="CC0", url="https://fruit.example", date="2026-01-02")
 PROPERTIES = KBProperties({"part": "whole"}, 0.5, "lemma", "en")

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.building.tables import TableFormat, csv_rows, csv_rows_of
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.rdf_terms import name_of, namer, short_name
-from kgkit.exchange.tables import csv_cell, csv_chunks, csv_line, rounded_cell
 from kgkit.exchange.xml_text import escape_text, unescape_text
+from kgkit.tables import TableFormat, csv_cell, csv_line, csv_rows, csv_rows_of, rounded_cell
 
 ODD = "a\\u0\t\n\r\x00\x01\x0b\x1f\ufffe\uffff 苹𝔘\"',;d8"
 
@@ -87,7 +86,7 @@ def write(path, content):
 
 @given(st.lists(st.tuples(*[st.text("a,\"'\n\r\t 苹", max_size=5)] * 3).map(list), min_size=1))
 def test_rows_of_csv_come_back(tmp_path_factory, rows):
-    path = write(tmp_path_factory.getbasetemp() / "rows.csv", b"".join(csv_chunks(rows)))
+    path = write(tmp_path_factory.getbasetemp() / "rows.csv", "".join(map(csv_line, rows)))
     assert [row for _, row in csv_rows(path)] == rows
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kgkit import files
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.evaluation import files
-from kgkit.evaluation.files import UniqueIds, create_temporary, lines, read_content, replace_file
+from kgkit.evaluation.files import UniqueIds
+from kgkit.files import lines, read_content
 from kgkit.training.methods import data_files
 
 
@@ -99,24 +100,6 @@ def test_a_line_that_is_not_utf_8_is_named_by_its_number(tmp_path):
     with pytest.raises(SourceError, match="not UTF-8") as refused:
         [*lines(path)]
     assert refused.value.line == 3
-
-
-def test_a_file_that_takes_the_place_of_another_has_its_mode(tmp_path):
-    target, temporary = tmp_path / "f", tmp_path / ".f"
-    target.write_text("old")
-    target.chmod(0o640)
-    create_temporary(temporary, target)
-    assert temporary.stat().st_mode & 0o777 == 0o600
-    temporary.write_text("new")
-    replace_file(temporary, target)
-    assert target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
-    assert not temporary.exists()
-
-
-def test_a_temporary_file_is_never_written_over(tmp_path):
-    (tmp_path / ".f").touch()
-    with pytest.raises(FileExistsError):
-        create_temporary(tmp_path / ".f", tmp_path / "f")
 
 
 def test_a_line_or_a_file_that_a_few_bytes_inflate_to_is_not_read_to_its_end(tmp_path, monkeypatch):

@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.building.parquet import UnreadableCell, readable_cells
 from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
-from kgkit.evaluation.files import opened
-from kgkit.files import COMPRESSIONS, plain_name
+from kgkit.files import COMPRESSIONS, opened, plain_name
+from kgkit.tables import UnreadableCell, readable_cells
 
 if TYPE_CHECKING:
-    from kgkit.building.tables import TableFormat
+    from kgkit.tables import TableFormat
 
 InputFormat = Literal["auto", "text", "lines", "jsonl", "csv", "parquet"]
 
@@ -208,7 +207,7 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
 
 def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
     """Yield the rows of a table of CSV as records; the first row has their names."""
-    from kgkit.building.tables import format_of_line  # here: only tables need it
+    from kgkit.tables import format_of_line  # here: only tables need it
 
     # A row that is no UTF-8 is an error of its own: its bytes come through the reader as half pairs.
     lines = (line.decode("utf-8", "surrogateescape") for _, _, line in _lines(stream, name))

@@ -7,6 +7,7 @@ the end of a run makes Parquet. The same chunks give the same bytes.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
@@ -15,7 +16,7 @@ import msgspec
 from kgkit.commands.output import Write
 from kgkit.commands.pieces import json_line
 from kgkit.errors import MissingExtra, UsageError
-from kgkit.files import compressing, compression_of
+from kgkit.files import check_compression, compressing, compression_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -62,13 +63,10 @@ class LineResults:
     @contextmanager
     def writing(self, write: Write) -> Iterator[WriteRecord]:
         """Give what writes the answers of a chunk; a compressed one is a member of the file."""
-        with compressing(self._suffix, write) as compress:
-
-            def write_record(record: Mapping[str, Any]) -> None:
-                for piece in json_line(record):
-                    compress(piece)
-
-            yield write_record
+        buffer = BytesIO()
+        with compressing(self._suffix, buffer) as stream:
+            yield lambda record: stream.writelines(json_line(record))
+        write(buffer.getvalue())
 
     def finish(self, parts: Path, target: Path) -> None:
         """Do nothing: the lines are the output."""
@@ -140,8 +138,8 @@ def result_format(output: Path | None, column: ResultColumn) -> ResultFormat:
         return LineResults()
     if output.with_suffix("").suffix.lower() == ".parquet":
         raise UsageError(f"{output}: Parquet is compressed within; name the file {output.with_suffix('')}")
-    with compressing(suffix, lambda content: None):
-        return LineResults(suffix)
+    check_compression(output)
+    return LineResults(suffix)
 
 
 def _schema(column: ResultColumn) -> "pyarrow.Schema":

@@ -33,7 +33,7 @@ from kgkit.commands.corpora.journal import (
 )
 from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
-from kgkit.commands.output import Write, counted, open_output, write_bytes
+from kgkit.commands.output import Write, counted, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
 from kgkit.signals import terminations
@@ -257,7 +257,7 @@ def _open_answers(
         return journal
     if job.output is not None:
         _check_streams(job.output, form)
-        write = stack.enter_context(open_output(job.output, packed=True))
+        write = stack.enter_context(job.output.open("wb", buffering=0)).write
     return _Stream(write or _drop, messages)
 
 

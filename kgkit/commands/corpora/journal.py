@@ -13,6 +13,7 @@ sizes in it, and reads on behind its entries.
 
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +24,6 @@ import msgspec
 
 from kgkit.commands.corpora.formats import ResultFormat
 from kgkit.errors import UsageError
-from kgkit.evaluation.files import create_temporary, name_path, replace_file
 from kgkit.versions import acquire_lock
 
 _SECONDS: Final = 2.0  # between two states
@@ -354,3 +354,48 @@ def open_journal(
         if folder.exists() and not (folder / "state").exists():  # nothing to go on from
             shutil.rmtree(folder, ignore_errors=True)
         lock.release()
+
+
+@contextmanager
+def name_path(path: object) -> Iterator[None]:
+    """Add the path that could not be written, in words, to an error of the disk."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def create_temporary(temporary: Path, target: Path) -> None:
+    """Make the empty file *temporary*, which `replace_file` is to put in the place of *target*.
+
+    Until then it is its owner's alone where there is an earlier file, whose readers may be few; else its mode
+    is that of any new file.
+
+    Raises:
+        OSError: if it is there already, or cannot be made.
+    """
+    mode = 0o600 if target.exists() else 0o666  # less the umask
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+
+
+def replace_file(temporary: Path, target: Path) -> None:
+    """Rename *temporary* to *target*, with the mode, the owner and the group of the file that was there.
+
+    Where the group cannot be kept, the group has no rights: it would be another one.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    with suppress(FileNotFoundError):
+        old, new = target.stat(), temporary.stat()
+        mode = stat.S_IMODE(old.st_mode) & 0o777
+        if old.st_gid != new.st_gid:
+            try:
+                os.chown(temporary, -1, old.st_gid)
+            except PermissionError:
+                mode &= ~0o070
+        if old.st_uid != new.st_uid:
+            with suppress(PermissionError):  # only root may give a file away
+                os.chown(temporary, old.st_uid, -1)
+        temporary.chmod(mode)
+    temporary.replace(target)

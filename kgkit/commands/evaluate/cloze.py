@@ -21,8 +21,9 @@ from kgkit.commands.options import (
     flag,
     repeated,
 )
-from kgkit.commands.output import check_files, check_output_path, typed
+from kgkit.commands.output import check_files, typed
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path
 
 if TYPE_CHECKING:
     from kgkit.evaluation.facts import ClozeQuestions, Fact

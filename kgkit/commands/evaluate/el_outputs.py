@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.output import check_output_path, open_output
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 
 if TYPE_CHECKING:
     from kgkit.evaluation import GoldDocument, Labelled, LinkScore
@@ -136,9 +136,14 @@ class LinkOutputs:
 def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitles") -> WriteOutcomes:
     from kgkit.linking.report import REPORT_FOOT, report_head, report_section
 
-    write = stack.enter_context(open_output(path))
-    write(report_head(f"{linker.model} over {linker.kb.name}").encode())
-    stack.push(lambda kind, error, trace: None if kind else write(REPORT_FOOT.encode()))
+    stream = stack.enter_context(written(path))
+    stream.write(report_head(f"{linker.model} over {linker.kb.name}").encode())
+
+    def finish(kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            stream.write(REPORT_FOOT.encode())
+
+    stack.push(finish)
     facts = _entity_facts(linker, page)
 
     def write_section(
@@ -148,7 +153,7 @@ def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitl
         outcomes: "Sequence[LinkOutcome]",
     ) -> None:
         for part in report_section(gold, linked, outcomes, facts, linker.describe):
-            write(part.encode("utf-8", "replace"))
+            stream.write(part.encode("utf-8", "replace"))
 
     return write_section
 

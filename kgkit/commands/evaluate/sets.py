@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Final
 
-from kgkit.commands.output import Column, check_files, check_output_path, on_terminal, write_table
+from kgkit.commands.output import Column, check_files, on_terminal, write_table
 from kgkit.errors import UsageError
-from kgkit.files import COMPRESSIONS
+from kgkit.files import COMPRESSIONS, check_output_path
 
 _log = logging.getLogger(__name__)
 

@@ -7,8 +7,9 @@ import typer
 from kgkit.commands.completion import complete_kb
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import flag
-from kgkit.commands.output import open_output, write_line
+from kgkit.commands.output import write_line
 from kgkit.errors import UsageError
+from kgkit.files import written
 
 
 def default(
@@ -35,8 +36,8 @@ def default(
         messages.write("there is no default now")
     elif name is not None:
         find_build(where, name)
-        with open_output(where.default_file) as write:
-            write(f"{name}\n".encode())
+        with written(where.default_file) as stream:
+            stream.write(f"{name}\n".encode())
         messages.write(f"the default is {name} now")
     else:
         chosen, reason = where.default_kb(recent=True)

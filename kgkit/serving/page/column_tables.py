@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from kgkit.building.tables import csv_rows_of
 from kgkit.errors import SourceError
-from kgkit.exchange.tables import csv_cell, csv_line
 from kgkit.linking.name_columns import added_columns, match_cells
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig
 from kgkit.serving.problems import Problem
+from kgkit.tables import csv_cell, csv_line, csv_rows_of
 
 __all__ = ["LAYOUTS", "ColumnTable", "read_table", "table_csv"]
 

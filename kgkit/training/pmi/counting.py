@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from kgkit.building.engines.parts import explain_write_errors
-from kgkit.evaluation.files import written
 from kgkit.evaluation.plain_text import PlainSentence
+from kgkit.files import written
 from kgkit.pmi import text_words
 
 Report = Callable[[int], object]

@@ -1,0 +1,380 @@
+"""Tables: CSV and TSV with quoted fields, which may hold line ends, and Parquet, a batch of rows at a time.
+
+pyarrow is loaded when a Parquet file is opened.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import numpy as np
+
+from kgkit.errors import MissingExtra, SourceError
+from kgkit.files import checked_file, not_utf8, opened, raw_lines
+
+__all__ = [
+    "TableFormat", "TableRow", "UnreadableCell", "csv_cell", "csv_line", "csv_rows", "csv_rows_of",
+    "open_parquet", "parquet_batches", "parquet_cells", "readable_cells", "rounded_cell", "sniff_format",
+    "table_rows",
+]  # fmt: skip
+
+DELIMITERS: Final = (",", ";", "\t", "|")
+"""What may separate the fields of a table whose format is not known."""
+
+_MAX_FIELD: Final = 16 << 20
+_TO_QUOTE: Final = re.compile(r'["\r\n]')
+_DELIMITER_LINE: Final = "sep="
+"""So the first line of a table begins in which Excel finds its delimiter."""
+
+# -- CSV --------------------------------------------------------------------
+
+
+class TableFormat(NamedTuple):
+    """How the rows of a table are written.
+
+    Attributes:
+        delimiter: character between two fields.
+        quoted: whether a field that holds a delimiter or a line end stands in double quotes.
+        skipped: number of lines before the header.
+    """
+
+    delimiter: str = ","
+    quoted: bool = True
+    skipped: int = 0
+
+
+class TableRow(NamedTuple):
+    """A row of CSV.
+
+    Attributes:
+        begin: line at which it begins, from 1.
+        end: line at which it ends.
+        fields: its fields; or what is wrong with it.
+    """
+
+    begin: int
+    end: int
+    fields: list[str] | SourceError
+
+
+def csv_rows(path: Path, table_format: TableFormat | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield `(line, fields)` of a table, its header among them.
+
+    A quoted field may go over several lines: the number is that of the last one.
+
+    Args:
+        path: file in UTF-8; it may be compressed.
+        table_format: format of the table; None: tabs without quotes if its name says `.tsv`, as KGX writes
+            them, else commas.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it is no table of UTF-8; says where.
+    """
+    checked_file(path)
+    if table_format is None:
+        table_format = TableFormat("\t", quoted=False) if ".tsv" in path.suffixes else TableFormat()
+    with opened(path) as file:
+        yield from csv_rows_of(file, table_format, path)
+
+
+def csv_rows_of(
+    file: BinaryIO, table_format: TableFormat | None = None, path: Path | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield `(line, fields)` of a table in an open file, as `csv_rows` does.
+
+    Args:
+        file: file in UTF-8, uncompressed.
+        table_format: format of the table; None: as its first line says.
+        path: path of the file, for errors.
+
+    Raises:
+        SourceError: if it is no table of UTF-8; says where.
+    """
+    for _, end, fields in table_rows(file, table_format, path):
+        if isinstance(fields, SourceError):
+            raise fields
+        yield end, fields
+
+
+def table_rows(
+    file: BinaryIO, table_format: TableFormat | None = None, path: Path | None = None
+) -> Iterator[TableRow]:
+    """Yield the rows of a table in an open file, those that are damaged as errors.
+
+    A row that is not as wide as the first one is damaged, too.
+
+    Args:
+        file: file in UTF-8, uncompressed.
+        table_format: format of the table; None: as its first line says.
+        path: path of the file, for errors.
+
+    Raises:
+        SourceError: if it cannot be read on, or its first line is no text.
+    """
+    csv.field_size_limit(_MAX_FIELD)
+    damage: list[SourceError] = []  # of the lines of a row
+    lines = _csv_lines(file, path, damage)
+    if table_format is None:
+        first = next(lines, "")
+        table_format, lines = format_of_line(first), chain([first] if first else [], lines)
+    for _ in range(table_format.skipped):
+        next(lines, None)
+    reader = csv.reader(
+        lines,
+        delimiter=table_format.delimiter,
+        quoting=csv.QUOTE_MINIMAL if table_format.quoted else csv.QUOTE_NONE,
+        strict=table_format.quoted,
+    )
+    width = 0
+    while True:
+        begin = reader.line_num + table_format.skipped + 1
+        fields: list[str] | None = None
+        problem = ""
+        try:
+            if (fields := next(reader, None)) is None:
+                return
+        except csv.Error as error:
+            problem = _reason(error, begin)
+        end = reader.line_num + table_format.skipped
+        if fields == []:
+            continue
+        if fields is not None and not damage:
+            width = width or len(fields)
+            if len(fields) == width:
+                yield TableRow(begin, end, fields)
+                continue
+            problem = f"expected {width} fields, as the header has them, found {len(fields)}"
+        text = None if fields is None else table_format.delimiter.join(fields)
+        yield TableRow(
+            begin, end, damage[0] if damage else SourceError(problem, path=path, line=end, text=text)
+        )
+        damage.clear()
+
+
+def _csv_lines(file: BinaryIO, path: Path | None, damage: list[SourceError]) -> Iterator[str]:
+    """Yield the lines of a table; add the error of one that is no UTF-8 to *damage*, and read on."""
+    for number, raw in raw_lines(file, path):
+        if number == 1 and b"\0" in raw:
+            raise SourceError("a NUL byte: this is no text file", path=path, line=1)
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            damage.append(not_utf8(error, path, number))
+            line = raw.decode(errors="replace")
+        yield line
+
+
+def _reason(error: csv.Error, begin: int) -> str:
+    """Return what is wrong with the row that begins in the line *begin*."""
+    if str(error) == "unexpected end of data":
+        return f"unexpected end of data: a quote in the row that begins in line {begin} is not closed"
+    if "expected after" in str(error):
+        return f"{error}: within quotes a quote is written twice"
+    return str(error)
+
+
+def sniff_format(path: Path) -> TableFormat:
+    """Return the format of a table, by its first line: the delimiter that it has most of, outside of quotes.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it is no table of UTF-8.
+    """
+    damage: list[SourceError] = []
+    with opened(checked_file(path)) as file:
+        first = next(_csv_lines(file, path, damage), "")
+    if damage:
+        raise damage[0]
+    return format_of_line(first)
+
+
+def format_of_line(line: str) -> TableFormat:
+    """Return the format of a table whose first line is *line*."""
+    first = line.rstrip("\r\n")
+    if first.lower().startswith(_DELIMITER_LINE) and len(first) == len(_DELIMITER_LINE) + 1:
+        return TableFormat(first[-1], skipped=1)
+    outside = "".join(first.split('"')[::2])
+    return TableFormat(max(DELIMITERS, key=outside.count))
+
+
+def csv_line(row: Sequence[str], delimiter: str = ",") -> str:
+    """Return a row of CSV with its line end; a field is in quotes where it has to be."""
+
+    # Not with csv.writer: before Python 3.13 it leaves a lone carriage return unquoted.
+    def field(text: str) -> str:
+        is_quoted = delimiter in text or _TO_QUOTE.search(text)
+        return '"' + text.replace('"', '""') + '"' if is_quoted else text
+
+    return delimiter.join(map(field, row)) + "\n"
+
+
+def csv_cell(cell: Any) -> str:
+    """Return a cell as text: nothing for None, truth values in lower case, at most four decimals."""
+    if cell is None:
+        return ""
+    return str(cell).lower() if isinstance(cell, bool) else str(rounded_cell(cell))
+
+
+def rounded_cell(cell: Any) -> Any:
+    """Return a cell, a float with at most four decimals."""
+    return round(cell, 4) if isinstance(cell, float) else cell
+
+
+# -- Parquet ----------------------------------------------------------------
+
+MAX_ROW_GROUP: Final = 4 << 30
+"""Bytes of a row group of Parquet, uncompressed, at most: some of them are in memory at once."""
+
+_ROWS_OF_BATCH: Final = 1_000
+_CONVERSION_ERRORS: Final = (ArithmeticError, LookupError, NotImplementedError, TypeError, ValueError)
+
+
+class UnreadableCell(NamedTuple):
+    """A cell that is no Python value, and why."""
+
+    reason: str
+
+
+def open_parquet(path: Path) -> Any:
+    """Return a file as a `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        MissingExtra: if pyarrow is not installed.
+        SourceError: if it is no Parquet file, or has a row group of more than `MAX_ROW_GROUP` bytes.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "pyarrow", "scale", "or save the table as CSV") from error
+    try:
+        file = parquet.ParquetFile(path)
+        groups = [file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)]
+        if max(groups, default=0) > MAX_ROW_GROUP:
+            raise SourceError(
+                f"has a row group of {max(groups):,} bytes, and {MAX_ROW_GROUP:,} are the most: write "
+                "it with smaller ones",
+                path=path,
+            )
+        return file
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise SourceError(f"is no Parquet file: {error}", path=path) from None
+
+
+def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None) -> Iterator[Any]:
+    """Yield the rows of such a file as batches of pyarrow, in order.
+
+    Args:
+        file: file of `open_parquet`.
+        path: its path, for errors.
+        columns: indices of the columns that are read; None for all. A batch has these in the file's order, or
+            all where two columns have one name, or one has a dot in its name, which pyarrow reads as a path.
+
+    Raises:
+        SourceError: if it cannot be read on; says after which row.
+    """
+    import pyarrow
+
+    number = 0
+    names = None
+    every = file.schema_arrow.names
+    if columns is not None and len(set(every)) == len(every) and not any("." in name for name in every):
+        names = [every[index] for index in columns]
+    batches = file.iter_batches(batch_size=_ROWS_OF_BATCH, columns=names)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise SourceError(f"cannot be read on after row {number}: {error}", path=path) from None
+        if batch is None:
+            return
+        number += batch.num_rows
+        yield batch
+
+
+def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tuple[int, list[Any]]]:
+    """Yield the number of each row of such a file, from 1, and its cells; None in columns that are not read.
+
+    Args:
+        file: file of `open_parquet`.
+        path: its path, for errors.
+        columns: indices of the columns that are read.
+
+    Raises:
+        SourceError: if a cell of these columns, or the file, cannot be read; says in which row.
+    """
+    names = file.schema_arrow.names
+    number = 0
+    for batch in parquet_batches(file, path, columns):
+        indices = range(len(names)) if batch.num_columns == len(names) else sorted(set(columns))
+        nothing = [None] * batch.num_rows
+        cells = [nothing] * len(names)
+        for column, index in zip(batch.columns, indices, strict=True):
+            if index in columns:
+                cells[index] = readable_cells(column)
+        for row in zip(*cells, strict=True):
+            number += 1
+            for index in columns:
+                if isinstance(row[index], UnreadableCell):
+                    raise SourceError(
+                        f"row {number:,}: the cell in column {names[index]!r} cannot be read: "
+                        f"{row[index].reason}",
+                        path=path,
+                    )
+            yield number, [*row]
+
+
+def readable_cells(column: Any) -> list[Any]:
+    """Return the cells of a column of pyarrow as Python values, an `UnreadableCell` for each that is none.
+
+    Dates that Python has no values for are texts as ISO 8601 has them: those beyond the years 1 to 9999,
+    times to the nanosecond, and times in zones that are not known here, which are given in UTC.
+    """
+    from pyarrow import ArrowException, duration, timestamp, types
+
+    kind = column.type
+    if types.is_duration(kind) and kind.unit == "ns":  # else pandas' own type is given
+        column = column.cast(duration("us"), safe=False)
+    elif types.is_timestamp(kind) and kind.unit == "ns":
+        try:
+            column = column.cast(timestamp("us", kind.tz))
+        except ArrowException:
+            return [_date_text(cell) if cell.is_valid else None for cell in column]
+    with suppress(ArrowException, *_CONVERSION_ERRORS):
+        values: list[Any] = column.to_pylist()
+        return values
+    return [*map(_cell, column)]
+
+
+def _cell(cell: Any) -> Any:
+    """Return a scalar of pyarrow as a Python value."""
+    from pyarrow import ArrowException, types
+
+    try:
+        return cell.as_py()
+    except (ArrowException, *_CONVERSION_ERRORS) as error:
+        if types.is_date(cell.type) or types.is_timestamp(cell.type):
+            return _date_text(cell)
+        return UnreadableCell(str(error))
+
+
+def _date_text(cell: Any) -> str | UnreadableCell:
+    """Return a date, or a time, of pyarrow as ISO 8601 has it."""
+    from pyarrow import types
+
+    if types.is_timestamp(cell.type):
+        unit, zone = cell.type.unit, "+00:00" if cell.type.tz else ""
+    else:
+        unit, zone = "D" if types.is_date32(cell.type) else "ms", ""
+    date = np.datetime64(cell.value, unit)
+    if types.is_date64(cell.type):
+        date = date.astype("datetime64[D]")
+    if np.isnat(date):
+        return UnreadableCell(f"{cell.value} is no date")
+    year, rest = str(date).removeprefix("-").split("-", 1)
+    return f"{'-' if str(date).startswith('-') else ''}{year:0>4}-{rest}{zone}"
