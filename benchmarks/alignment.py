@@ -272,7 +272,7 @@ def _senses_rows(kb: "KnowledgeBase", vectors: "Vectors", encoders: "Sequence[En
     maps |= {f"… into {Path(each.name).name}": Alignment.load(vectors, each) for each in encoders}
     rows = []
     for label, alignment in maps.items():
-        linker = Linker.open(kb, model="gloss", vectors="text", max_candidates=None, nil="mark", top_k=1)
+        linker = Linker.open(kb, model="gloss", vectors="text", max_candidates=None, nil=True, top_k=1)
         if alignment is not None:
             linker.scorer = _mapped(linker.scorer, alignment)
         cells = row(

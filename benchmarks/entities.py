@@ -456,7 +456,7 @@ def main() -> None:
         page = Pages(kb, read_redirects(DATA / "redirects.json.xz"))
         for model in chosen.model:
             began = time.process_time()
-            linker = Linker.open(kb, model=model, coherence=chosen.coherence, nil="mark", top_k=30)
+            linker = Linker.open(kb, model=model, coherence=chosen.coherence, nil=True, top_k=30)
             where, suffix = (chosen.given, "jsonl") if chosen.given else (DATA, "jsonl.xz")
             sets = {split: [*answered(linker, where / f"aida_{split}.{suffix}", page)] for split in SETS}
             answers[model] = sets

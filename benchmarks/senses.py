@@ -25,7 +25,7 @@ from kgkit.embedding.text import TextConfig
 from kgkit.evaluation.calibration import binned
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
-from kgkit.linking import Linker, LinkerConfig, Scorer
+from kgkit.linking import Linker, LinkSettings, Scorer
 from kgkit.linking.gloss import GlossScorer, gloss_config
 from kgkit.linking.ridge import RidgeScorer, queries
 from kgkit.linking.scoring import Scores, meanings
@@ -105,7 +105,7 @@ def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
         raise SystemExit(f"--encoder is for {' and '.join(UNTRAINED)}; {model} has its own")
     vectors = PartialTextVectors.open(kb, TextConfig(name=Path(encoder).name, encoder=encoder))
     scorer = GlossScorer.of(kb, vectors, config=gloss_config(model))
-    return Linker(kb, LinkerConfig(max_candidates=None, nil="mark", top_k=1), scorer=scorer)
+    return Linker(kb, LinkSettings(max_candidates=None, nil=True, top_k=1), scorer=scorer)
 
 
 def nearest(linker: Linker) -> Linker:
@@ -211,7 +211,7 @@ def main() -> None:
             else:
                 linker = Linker.open(
                     kb, model=model.removeprefix("nearest:"), coherence=chosen.coherence,
-                    vectors=chosen.vectors, max_candidates=None, nil="mark", top_k=1,
+                    vectors=chosen.vectors, max_candidates=None, nil=True, top_k=1,
                 )  # fmt: skip
             if model.startswith("nearest:"):
                 linker = nearest(linker)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase, open_kb
     from kgkit.kb.differences import Difference, diff
     from kgkit.kb.listing import kbs
-    from kgkit.linking import CoherenceConfig, Linker, LinkerConfig, link
+    from kgkit.linking import Linker, LinkSettings, link
     from kgkit.linking.ebert_encoder import EBertEncoder
     from kgkit.linking.name_columns import reconcile
     from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
@@ -68,7 +68,6 @@ _WHERE = {
     "Candidate": "kgkit.types",
     "CandidateRow": "kgkit.types",
     "Candidates": "kgkit.types",
-    "CoherenceConfig": "kgkit.linking",
     "Difference": "kgkit.kb.differences",
     "Document": "kgkit.types",
     "EBertEncoder": "kgkit.linking.ebert_encoder",
@@ -78,9 +77,9 @@ _WHERE = {
     "LemmaConfig": "kgkit.candidates",
     "LemmaGenerator": "kgkit.candidates",
     "Link": "kgkit.types",
+    "LinkSettings": "kgkit.linking",
     "LinkedDocument": "kgkit.types",
     "Linker": "kgkit.linking",
-    "LinkerConfig": "kgkit.linking",
     "Mention": "kgkit.types",
     "NameMatch": "kgkit.linking.reconciler",
     "Neighbour": "kgkit.types",
@@ -113,7 +112,6 @@ __all__ = [
     "Candidate",
     "CandidateRow",
     "Candidates",
-    "CoherenceConfig",
     "Difference",
     "Document",
     "EBertEncoder",
@@ -123,9 +121,9 @@ __all__ = [
     "LemmaConfig",
     "LemmaGenerator",
     "Link",
+    "LinkSettings",
     "LinkedDocument",
     "Linker",
-    "LinkerConfig",
     "Mention",
     "NameMatch",
     "Neighbour",

@@ -1,18 +1,21 @@
-"""Values of settings, compared with the types that the settings are annotated with."""
+"""Settings: their values, compared with the types that they are annotated with, and what is said of them."""
 
+import inspect
 import operator
+import re
 from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import repr as short_repr
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+_ITEM: Final = re.compile(r"^(\w+(?:, \w+)*): (.+)$", re.DOTALL)
 _MISFIT: Final = object()
 _TYPES_IN_WORDS: Final[dict[object, tuple[str, ...]]] = {
     str: ("a string",), int: ("a whole number",), float: ("a number",), bool: ("True", "False"),
@@ -60,6 +63,29 @@ def convert_settings(settings: "DataclassInstance") -> None:
         if not isinstance(field.type, str):
             value = convert_setting(field.name, getattr(settings, field.name), field.type)
             object.__setattr__(settings, field.name, value)
+
+
+def attribute_helps(settings: type) -> dict[str, str]:
+    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options.
+
+    A help begins with a capital, unless its first word is a value of the option, or is marked as code.
+    """
+    hints = get_type_hints(settings)
+    _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
+    helps: dict[str, str] = {}
+    for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
+        if match := _ITEM.match(item.strip()):
+            text = re.sub("[`*]", "", " ".join(match[2].split()))
+            for name in match[1].split(", "):
+                is_value = match[2].startswith("`") or re.split(r"\W", text)[0] in _values(hints.get(name))
+                helps[name] = text if is_value else f"{text[:1].upper()}{text[1:]}"
+    return helps | {own.name: own.metadata["help"] for own in fields(settings) if "help" in own.metadata}
+
+
+def _values(hint: Any) -> set[Any]:
+    """Return the values that a `Literal` has, within other types too."""
+    parts = get_args(hint)
+    return {*parts} if get_origin(hint) is Literal else {value for part in parts for value in _values(part)}
 
 
 def _convert(value: Any, hint: Any) -> Any:

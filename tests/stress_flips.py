@@ -126,7 +126,7 @@ def _sweeps(kb, first):
     for coherence in (None, "graph"):
         yield (
             f"link {coherence}",
-            lambda coherence=coherence: [*kgkit.Linker(kb, kgkit.LinkerConfig(coherence=coherence))([TEXT])],
+            lambda coherence=coherence: [*kgkit.Linker(kb, kgkit.LinkSettings(coherence=coherence))([TEXT])],
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kgkit.bounded_cache import BoundedCache, weight_of
 from kgkit.candidates import AliasConfig, AliasGenerator
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.linking import reconciler as reconciler_module
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.types import Candidate, Document, Entity
@@ -129,7 +129,7 @@ def test_what_a_generator_remembers_of_tokens_and_spans_has_a_bound(kb):
 
 def test_what_a_linker_remembers_of_names_has_a_bound(kb, monkeypatch):
     monkeypatch.setattr("kgkit.linking.linker._CACHE_BYTES", 3_000)
-    linker = Linker(kb, LinkerConfig(nil="mark"))
+    linker = Linker(kb, LinkSettings(nil=True))
     for text in strange_texts(50, 1_000):
         list(linker([f"The New York Times and {text} Times Square 北京 dog"]))
         for cache in (linker._names, linker._elsewhere, linker._meanings):

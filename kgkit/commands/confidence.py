@@ -104,7 +104,7 @@ class _UntemperedScorer:
         self.scorer, self.by_span = scorer, by_span
         self.temperature: float | None = temperature
         self.name, self.batch_size, self.scores_null = scorer.name, scorer.batch_size, scorer.scores_null
-        self.by_mention, self.explain = scorer.by_mention, scorer.explain
+        self.by_mention, self.explain, self.defaults = scorer.by_mention, scorer.explain, scorer.defaults
 
     def __call__(self, documents: "Sequence[Document]") -> "list[list[Scores]]":
         import numpy as np

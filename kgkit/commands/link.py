@@ -4,33 +4,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from kgkit.commands.corpora.options import BadOption, ResumeOption, WorkersOption
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
-    AllSurfacesOption,
-    CoherenceOption,
-    DeviceOption,
     InputFormatOption,
     JSONLinesOption,
-    LinkModelOption,
-    MaxCandidatesOption,
     OutputOption,
-    OverlapsOption,
     RecursiveOption,
     TableOption,
-    ThresholdOption,
-    VectorsOption,
     chosen_kb,
-    flag,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
 from kgkit.commands.ranked import meaning_of
+from kgkit.commands.setting_options import takes_settings
 from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
 from kgkit.errors import UsageError
+from kgkit.linking.settings import LinkSettings
 
 if TYPE_CHECKING:
     from kgkit.commands.corpora.chunks import DocumentAnswer
@@ -60,39 +53,10 @@ LinkKBsOption = Annotated[
 ]
 
 
+@takes_settings(LinkSettings)
 def link(
     files: TextsArgument = None,
     kb: LinkKBsOption = None,
-    model: LinkModelOption = "auto",
-    vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    coherence: CoherenceOption = None,
-    mentions: Annotated[
-        str | None,
-        typer.Option(
-            "--mentions",
-            metavar="NAME",
-            help="Tagger whose names are linked (or spacy:PIPELINE), or kb for all that the KB has; by "
-            "default the model's own, else all.",
-        ),
-    ] = None,
-    references: Annotated[
-        bool, flag("--references", help="Link pronouns and shortened names to what they refer to.")
-    ] = False,
-    threshold: ThresholdOption = None,
-    nil: Annotated[
-        bool,
-        flag("--nil", help="Keep mentions that mean nothing in the KB, marked, instead of dropping them."),
-    ] = False,
-    top_k: Annotated[
-        int, typer.Option("--top-k", min=0, metavar="N", help="Candidates to write with each link.")
-    ] = 5,
-    explain: Annotated[
-        bool, flag("--explain", help="Say what scores are made of: prior, context, coherence.")
-    ] = False,
-    overlaps: OverlapsOption = "longest",
-    all_surfaces: AllSurfacesOption = False,
-    max_candidates: MaxCandidatesOption = 30,
     input_format: InputFormatOption = "auto",
     recursive: RecursiveOption = False,
     bad: BadOption = "stop",
@@ -105,6 +69,7 @@ def link(
         typer.Option("--html", metavar="FILE", help="Draw the texts with their links, on a page of its own."),
     ] = None,
     workers: WorkersOption = 1,
+    **values: Any,
 ) -> None:
     """Link texts to a knowledge base, or to several.
 
@@ -117,6 +82,7 @@ def link(
     from kgkit.home import Home
     from kgkit.kb import open_kb
 
+    settings = LinkSettings(**values)
     files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
     job = CorpusJob(
         files=files, output=output, input_format=input_format, recursive=recursive, workers=workers,
@@ -128,20 +94,14 @@ def link(
     if is_finished and not job.has_settings:
         job.report_finished(messages)
         return
-    models = _models_by_kb(kb, model)
+    models = _models_by_kb(kb, settings.model)
     report_terminal(files, messages)
     with ExitStack() as stack:
         kbs = {name: stack.enter_context(open_kb(name)) for name in models}
         factory = LinkerFactory(
-            models=tuple((f"{kbs[name].name}@{kbs[name].build}", models[name]) for name in models),
-            references=references,
-            settings={
-                "vectors": vectors, "device": device, "coherence": coherence, "mentions": mentions,
-                "threshold": threshold, "nil": "mark" if nil else "drop", "top_k": top_k,
-                "explain": explain, "overlaps": overlaps, "all_surfaces": all_surfaces,
-                "max_candidates": max_candidates or None,
-            },
-        )  # fmt: skip
+            models={f"{kbs[name].name}@{kbs[name].build}": model for name, model in models.items()},
+            settings=settings,
+        )
         described = factory.described(Home.find(), kbs)
         if is_finished:
             job.report_finished(messages, described)
@@ -150,7 +110,7 @@ def link(
         write = write_bytes if shown and not ((table or on_terminal()) and not jsonl) else None
         if shown and write is None:
             titled = files != [STDIN] or input_format not in ("auto", "text")
-            takes.append(_Tables(kbs.values(), titled=titled, drawn=table, explained=explain))
+            takes.append(_Tables(kbs.values(), titled=titled, drawn=table, explained=settings.explain))
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
         result = run_job(

@@ -78,7 +78,7 @@ class Messages:
             self.write(
                 f"{lower_bound}{count:,} {subject} left out ({listed}): "
                 f"a knowledge base writes {pronoun} with capitals; "
-                f"an alias in lower case, or --all-surfaces, brings {pronoun} back"
+                f"an alias in lower case, or `kgkit link --mentions all`, brings {pronoun} back"
             )
 
     @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from kgkit.commands.completion import complete_kb, complete_linker, complete_model
+from kgkit.commands.completion import complete_kb, complete_model
 from kgkit.commands.messages import Messages
 from kgkit.errors import NotThere, UsageError
 
@@ -82,25 +82,6 @@ WithoutOption = Annotated[
         help="Examples that must not be learnt from, one a line; only letters are compared.",
     ),
 ]
-ModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        autocompletion=complete_linker,
-        help="What scores the candidates: prior, gloss, or a trained linker; `kgkit models list` names them.",
-    ),
-]
-LinkModelOption = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        autocompletion=complete_linker,
-        help="What scores the candidates: auto ($KGKIT_MODEL, else what was trained last for the KB, else "
-        "what needs no training), prior, gloss, or a trained linker; `kgkit models list` names them.",
-    ),
-]
 TaggerOption = Annotated[
     str,
     typer.Option(
@@ -138,14 +119,6 @@ VectorsOption = Annotated[
         help="Vectors of the entities, for a model that uses some; by default text.",
     ),
 ]
-CoherenceOption = Annotated[
-    Literal["graph"] | None,
-    typer.Option(
-        "--coherence",
-        metavar="KIND",
-        help="Rescore the links of a document for coherence: graph, by neighbours in the KB.",
-    ),
-]
 InputFormatOption = Annotated[
     Literal["auto", "text", "lines", "jsonl", "csv", "parquet"],
     typer.Option(
@@ -169,40 +142,6 @@ QueryOption = Annotated[
     Literal["longest", "jieba", "link"],
     typer.Option(
         "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
-    ),
-]
-OverlapsOption = Annotated[
-    Literal["longest", "keep", "score"],
-    typer.Option(
-        "--overlaps",
-        help="Of overlapping mentions, score the longest only (longest); or score all, and keep all links "
-        "(keep), or the link with the highest score (score).",
-    ),
-]
-ThresholdOption = Annotated[
-    float | None,
-    typer.Option(
-        "--threshold",
-        min=0,
-        max=1,
-        metavar="SCORE",
-        help="Links below this score mean nothing in the KB: they are NIL. By default the model's own, else "
-        "0.",
-        show_default=False,
-    ),
-]
-MaxCandidatesOption = Annotated[
-    int,
-    typer.Option(
-        "--max-candidates", min=0, metavar="N", help="Candidates of a mention, the likeliest; 0: all."
-    ),
-]
-AllSurfacesOption = Annotated[
-    bool,
-    flag(
-        "--all-surfaces",
-        help="Take function words too, surfaces that are hardly ever links, and words in lower case that the "
-        "KB writes with capitals only.",
     ),
 ]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]

@@ -3,15 +3,12 @@
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
-    AllSurfacesOption,
-    CoherenceOption,
-    DeviceOption,
     JSONOption,
     QueryOption,
     check_text,
@@ -19,13 +16,16 @@ from kgkit.commands.options import (
     repeated,
 )
 from kgkit.commands.output import Column, write_json, write_table
+from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
 from kgkit.files import check_output_path, written
+from kgkit.linking.settings import LinkSettings
 
 if TYPE_CHECKING:
     from kgkit.trees import FlatTree, Strings
 
 
+@takes_settings(LinkSettings, "coherence", "device")
 def tree(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to read.")],
     kb: Annotated[
@@ -36,8 +36,6 @@ def tree(
     linker: Annotated[
         str, typer.Option("--linker", metavar="MODEL", help="Model of --query link: prior, gloss, …")
     ] = "",
-    coherence: CoherenceOption = None,
-    all_surfaces: AllSurfacesOption = False,
     max_facts: Annotated[
         int, typer.Option("--max-facts", min=1, metavar="N", help="Facts of a mention, at most.")
     ] = 2,
@@ -55,8 +53,8 @@ def tree(
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Draw it on an HTML page.")
     ] = None,
-    device: DeviceOption = "auto",
     as_json: JSONOption = False,
+    **values: Any,
 ) -> None:
     """Show a text with the facts that K-BERT would read in it: its sentence tree."""
     from kgkit.kb import open_kb
@@ -69,7 +67,7 @@ def tree(
         raise UsageError("--query link needs a linker: name one, as --linker prior")
     if linker and query != "link":
         raise UsageError(f"--query {query} uses no linker: leave out --linker, or use --query link")
-    if coherence and not linker:
+    if values["coherence"] and not linker:
         raise UsageError("--coherence rescores links, and only --query link makes links")
     pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
     for suffix, path in pictures.items():
@@ -82,11 +80,9 @@ def tree(
         kbs = [stack.enter_context(open_kb(name)) for name in names]
         documents: Iterable[Document | LinkedDocument] = [Document("", text)]
         if linker:
-            linkers = MultiKBLinker.open(
-                kbs, model=linker, coherence=coherence, device=device, all_surfaces=all_surfaces
-            )
+            linkers = MultiKBLinker.open(kbs, model=linker, references=True, **values)
             documents = linkers([Document("", text)])
-        generators = generators_of(kbs, query, all_surfaces=all_surfaces)
+        generators = generators_of(kbs, query)
         builder = TreeBuilder(
             generators,
             TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),

@@ -1,19 +1,39 @@
-"""From candidates to links with scores."""
+"""From candidates to links with scores.
 
-from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.link_texts import link
-from kgkit.linking.linker import Linker, LinkerConfig
-from kgkit.linking.models import MODELS
-from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer
+Importing this package loads none of it; a name is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from kgkit.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
+    from kgkit.linking.link_texts import link
+    from kgkit.linking.linker import Linker
+    from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer
+    from kgkit.linking.settings import LinkSettings
+
+_WHERE = {
+    "CoherenceConfig": ".coherence",
+    "GraphCoherence": ".coherence",
+    "LinkSettings": ".settings",
+    "Linker": ".linker",
+    "PriorScorer": ".scoring",
+    "ScoreParts": ".scoring",
+    "Scorer": ".scoring",
+    "link": ".link_texts",
+}
 
 __all__ = [
-    "MODELS",
     "CoherenceConfig",
     "GraphCoherence",
+    "LinkSettings",
     "Linker",
-    "LinkerConfig",
     "PriorScorer",
     "ScoreParts",
     "Scorer",
     "link",
 ]
+
+__getattr__ = lazy_attributes(__name__, _WHERE)

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice, repeat
 from math import isnan
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import msgspec
 import numpy as np
@@ -21,14 +21,15 @@ from kgkit.candidates import (
     longest,
     with_candidates,
 )
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-from kgkit.linking.models import KB_MENTIONS, find_linker
-from kgkit.linking.overlaps import Overlaps, best_links, check_overlaps
+from kgkit.linking.coherence import GraphCoherence
+from kgkit.linking.models import find_scorer
+from kgkit.linking.overlaps import best_links
+from kgkit.linking.references import References
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
-from kgkit.models.folder import AUTO
+from kgkit.linking.settings import ALL_MENTIONS, MENTIONS_OF_KB, LinkArguments, LinkSettings
 from kgkit.models.manifest import broken_weights
 from kgkit.pauses import pause
 from kgkit.types import (
@@ -57,35 +58,6 @@ PARTS_OF_SPEECH: Final = {"n": "noun", "v": "verb", "a": "adjective", "s": "adje
 _CACHE_BYTES: Final = 32_000_000  # of each cache
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkerConfig:
-    """Settings of a `Linker`."""
-
-    coherence: Literal["graph"] | CoherenceConfig | None = None  # second stage: agreement in the document
-    threshold: float = 0.0  # below this score, in [0, 1], a mention means nothing in the KB
-    nil: Literal["drop", "mark"] = "drop"  # what becomes of such a mention
-    top_k: int = 5  # candidates shown with a link
-    max_candidates: int | None = 30  # considered for a mention; None for all
-    overlaps: Overlaps = "longest"  # what becomes of mentions that overlap, see `kgkit.linking.overlaps`
-    all_surfaces: bool = False  # whatever spelling, function words and link probability say
-    explain: bool = False  # whether candidates have the parts of their scores, see `ScoreParts`
-
-    def __post_init__(self) -> None:
-        if self.coherence not in (None, "graph") and not isinstance(self.coherence, CoherenceConfig):
-            raise UnknownName("kind of coherence", str(self.coherence), ["graph"])
-        if self.nil not in ("drop", "mark"):
-            raise UsageError(f"nil is {self.nil!r}; it is 'drop' or 'mark'")
-        if not 0 <= self.threshold <= 1:
-            raise UsageError(f"threshold is {self.threshold}; scores lie in [0, 1]")
-        if self.top_k < 0:
-            raise UsageError(f"top_k is {self.top_k}; the least is 0, which shows no candidates")
-        if self.max_candidates is not None and self.max_candidates < 1:
-            raise UsageError(f"max_candidates is {self.max_candidates}; the least is 1, and None is all")
-        if self.explain and not self.top_k:
-            raise UsageError("explain says what the scores of candidates are made of, and top_k shows none")
-        check_overlaps(self.overlaps)
-
-
 class Linker:
     """Links documents to one KB.
 
@@ -112,21 +84,20 @@ class Linker:
 
     Args:
         kb: knowledge base to link to; the caller closes it.
-        config: settings.
+        settings: settings; `model`, `vectors`, `device` and the name of a tagger say what `open` opens.
         generator: generator of candidates, with settings of its own; unless given, the one
-            that the KB asks for, with `max_candidates` of *config*.
+            that the KB asks for.
         scorer: model that scores the candidates; unless given, their priors are their scores.
         tagger: model whose names are linked; unless given, the generator finds the mentions.
 
     Raises:
-        UsageError: if there is a tagger, whose mentions do not overlap, and *config* says what becomes of
-            mentions that do; if *kb* is the name of a knowledge base.
+        UsageError: if *kb* is the name of a knowledge base.
     """
 
     def __init__(
         self,
         kb: KnowledgeBase,
-        config: LinkerConfig | None = None,
+        settings: LinkSettings | None = None,
         *,
         generator: Generator | None = None,
         scorer: Scorer | None = None,
@@ -137,22 +108,22 @@ class Linker:
             raise UsageError(
                 f"a Linker takes an open knowledge base: kgkit.Linker.open({handle!r}) opens one by its name"
             )
-        self.kb, self.config = kb, config or LinkerConfig()
-        _check_tagger(None if tagger is None else tagger.name, self.config.overlaps)
+        self.scorer, self.tagger = scorer or PriorScorer(), tagger
+        self.kb, self.settings = kb, settings or LinkSettings()
+        if self.settings.threshold is None:
+            self.settings = replace(self.settings, threshold=self.scorer.defaults.threshold)
+        self.threshold: float = self.settings.threshold or 0.0
         self.generator = generator or generator_for(
             kb,
-            max_candidates=self.config.max_candidates,
-            overlaps=self.config.overlaps != "longest",
-            all_surfaces=self.config.all_surfaces,
+            max_candidates=self.settings.max_candidates,
+            overlaps=self.settings.overlaps != "longest",
+            all_surfaces=self.settings.mentions == ALL_MENTIONS,
         )
-        self.scorer, self.tagger = scorer or PriorScorer(), tagger
-        self.coherence = None
-        if self.config.coherence is not None:
-            settings = CoherenceConfig() if self.config.coherence == "graph" else self.config.coherence
-            self.coherence = GraphCoherence(kb, self.generator, settings)
+        self.coherence = None if self.settings.coherence is None else GraphCoherence(kb, self.generator)
+        self._references = References([kb]) if self.settings.references else None
         self._names = BoundedCache[int, tuple[str, str]](_CACHE_BYTES)
         self._elsewhere = BoundedCache[int, tuple[dict[str, Any], str]](_CACHE_BYTES)
-        shared = self.coherence is None and tagger is None and not self.config.explain
+        shared = self.coherence is None and tagger is None and not self.settings.explain
         self._by_candidates = shared and self.scorer.by_mention
         self._meanings = BoundedCache[int, tuple[Candidates, _Meaning | None]](_CACHE_BYTES)
 
@@ -162,74 +133,37 @@ class Linker:
         kb: str | KnowledgeBase | None = None,
         *,
         home: str | os.PathLike[str] | None = None,
-        model: str = "auto",
-        vectors: str | None = None,
-        device: str = "auto",
-        mentions: str | None = None,
-        coherence: Literal["graph"] | CoherenceConfig | None = None,
-        threshold: float | None = None,
-        nil: Literal["drop", "mark"] = "drop",
-        top_k: int = 5,
-        max_candidates: int | None = 30,
-        overlaps: Overlaps = "longest",
-        all_surfaces: bool = False,
-        explain: bool = False,
+        **settings: Unpack[LinkArguments],
     ) -> "Linker":
         """Open a linker on a KB, which may be named; `close`, or the end of `with`, closes that.
 
         Args:
             kb: handle, `NAME`, `NAME@BUILD`, or None if there is one KB only.
             home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
-            model: name or folder of the model that scores candidates: `prior`, `gloss`, or a trained one
-                (`kgkit.models()` lists them); `auto`: that of `$KGKIT_MODEL`, else the one trained
-                last for the KB, else one that needs no training, see `kgkit.linking.auto`.
-            vectors: name of the entities' vectors, for the models that take some; None: `text`.
-            device: torch device of the models that have an encoder.
-            mentions: name or folder of a tagger whose names are linked, or `kb` for the mentions that the
-                KB's generator finds; None: those that the model was trained with, else the generator's.
-            coherence: second stage, which weighs how well the links of a document agree: `graph`, or its
-                settings; None: no such stage.
-            threshold: least score, in [0, 1], of a link; below it a mention means nothing in the KB. None:
-                the one that the model was trained with, else 0.
-            nil: treatment of such a mention: it is left out (`drop`), or a link without an entity (`mark`).
-            top_k: number of candidates that a link shows, the best.
-            max_candidates: number of candidates of a mention that are scored, the likeliest; None for all.
-            overlaps: treatment of mentions that overlap: the `longest` is scored alone, or all are, and
-                all links stay (`keep`) or those of the highest score (`score`); see `kgkit.linking.overlaps`.
-            all_surfaces: whether function words are mentions too, surfaces that are hardly ever links, and
-                words in lower case that the KB writes with capitals only.
-            explain: whether candidates have the parts of their scores, see `kgkit.linking.ScoreParts`.
+            settings: settings, as in `LinkSettings`.
 
         Raises:
             NotThere: if there is no such KB, or what the model needs has not been made or installed.
             UnknownName: if there is no such model, or no such tagger.
             UsageError: if a setting is out of range.
         """
-        config = LinkerConfig(
-            coherence=coherence, threshold=threshold or 0.0, nil=nil, top_k=top_k,
-            max_candidates=max_candidates, overlaps=overlaps, all_surfaces=all_surfaces, explain=explain,
-        )  # fmt: skip
-        if mentions != KB_MENTIONS:
-            _check_tagger(mentions, overlaps)
+        chosen = LinkSettings(**settings)
         handle = kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home)
         try:
-            where = Home(handle.home.path.parents[1])
-            scorer, defaults = find_linker(
-                model, handle, use_threshold=overlaps == "score", vectors=vectors, device=device
-            )
-            if threshold is None:
-                config = replace(config, threshold=defaults.threshold)
-            if mentions is None and (model != AUTO or overlaps == "longest"):
-                mentions = defaults.mentions
-            elif mentions == KB_MENTIONS:
-                mentions = None
-            _check_tagger(mentions, overlaps)
+            scorer = find_scorer(
+                chosen.model, handle, use_threshold=chosen.overlaps == "score", vectors=chosen.vectors,
+                device=chosen.device,
+            )  # fmt: skip
+            mentions = chosen.mentions
+            if mentions is None and chosen.overlaps == "longest":
+                mentions = scorer.defaults.mentions
             tagger = None
-            if mentions is not None:
+            if mentions not in MENTIONS_OF_KB:
                 from kgkit.linking.mention_tagger import MentionTagger
 
-                tagger = MentionTagger.open(mentions, home=where, device=device)
-            return cls(handle, config, scorer=scorer, tagger=tagger)
+                where = Home(handle.home.path.parents[1])
+                tagger = MentionTagger.open(mentions, home=where, device=chosen.device)
+            return cls(handle, chosen, scorer=scorer, tagger=tagger)
         except BaseException:
             if handle is not kb:
                 handle.close()
@@ -295,9 +229,10 @@ class Linker:
                             )
                         )  # fmt: skip
                 if last:
-                    if self.config.overlaps == "score" and not preset:
+                    if self.settings.overlaps == "score" and not preset:
                         links = best_links(links)
-                    yield LinkedDocument(document.id, document.text, self.model, links)
+                    linked = LinkedDocument(document.id, document.text, self.model, links)
+                    yield linked if self._references is None else self._references(linked)
                     links = []
 
     def _scored(
@@ -305,7 +240,7 @@ class Linker:
     ) -> Iterator[tuple[list[Scores], list[ScoreParts]]]:
         """Yield the scores of each document's mentions, and their parts where they are asked for."""
         documents = [document for document, _, _ in chunk]
-        if self.config.explain:
+        if self.settings.explain:
             yield from (([part.score for part in parts], parts) for parts in self.scorer.explain(documents))
         else:
             yield from ((scores, []) for scores in self.scorer(documents))
@@ -342,7 +277,7 @@ class Linker:
             pause()
             preset = document.mentions is not None
             if divisible and is_long(document.text):
-                overlaps = self.config.overlaps != "longest"
+                overlaps = self.settings.overlaps != "longest"
                 for batch, last in document_batches(
                     document, self.generator, overlaps=overlaps, multiple=multiple
                 ):
@@ -352,7 +287,7 @@ class Linker:
             mentions = generated.mentions or []
             if preset:
                 mentions = sorted(mentions, key=lambda mention: mention.start)
-            elif self.config.overlaps == "longest":
+            elif self.settings.overlaps == "longest":
                 mentions = longest(mentions)
             yield msgspec.structs.replace(generated, mentions=list(mentions)), preset, True
 
@@ -370,7 +305,7 @@ class Linker:
         self, candidates: Candidates, scores: Scores, null: bool, parts: ScoreParts | None = None
     ) -> _Meaning | None:
         """Return the fields of a link from `entity` to `candidates`; None if there is to be none."""
-        config = self.config
+        settings = self.settings
         rows = candidates.rows.tolist()
         scored = scores.tolist()
         order = sorted(range(len(rows)), key=lambda index: -scored[index])
@@ -378,11 +313,11 @@ class Linker:
         score = 0.0 if best is None else _round(scored[best])
         if isnan(score):
             raise broken_weights(self.model, "gives candidates no probabilities")
-        nil = best is None or null or score < config.threshold or score < _generated_null(candidates)
-        if nil and config.nil == "drop":
+        nil = best is None or null or score < self.threshold or score < _generated_null(candidates)
+        if nil and not settings.nil:
             return None
         shown = []
-        for index in order[: config.top_k]:
+        for index in order[: settings.top_k]:
             entity, sense, prior = rows[index]
             key, label = self._name(entity)
             shown.append(
@@ -439,19 +374,6 @@ def _generated_null(candidates: Candidates) -> float:
     that it mostly is no link does not make it NIL.
     """
     return candidates.null - (1 - candidates.link_probability)
-
-
-def _check_tagger(tagger: str | None, overlaps: Overlaps) -> None:
-    """Make sure that there is no tagger where mentions may overlap.
-
-    Raises:
-        UsageError: if there is one.
-    """
-    if tagger is not None and overlaps != "longest":
-        raise UsageError(
-            f"overlaps is {overlaps!r}, but the mentions are those of the tagger {tagger}, which do not "
-            "overlap: leave out one of the two"
-        )
 
 
 def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterator[Document]:

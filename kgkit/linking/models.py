@@ -12,30 +12,22 @@ Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`
 
 import logging
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from kgkit.errors import KgkitError, StaleModel, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.scoring import PriorScorer, Scorer
-from kgkit.models.folder import AUTO, BUILT_IN, check_build, find_model_folder, model_vectors, train_again
-from kgkit.models.kinds import LINKER, LinkerManifest
-from kgkit.models.manifest import ModelManifest, decode_manifest, read_header
+from kgkit.linking.scoring import LinkDefaults, PriorScorer, Scorer
+from kgkit.models.folder import AUTO, BUILT_IN, check_build, model_vectors, train_again
+from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import ModelManifest
 from kgkit.models.opening import open_model
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
 
 log = logging.getLogger(__name__)
-
-KB_MENTIONS: Final = "kb"
-"""What is named in the place of a tagger for the mentions that the knowledge base's generator finds."""
-
-MODELS = BUILT_IN
-"""The models that need no training."""
 
 
 def find_scorer(
@@ -63,7 +55,7 @@ def find_scorer(
         DamagedModel, StaleModel: if a trained one cannot be read, or was trained for something else.
     """
     if model == AUTO:
-        return _first_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)[1]
+        return _first_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
     if model == "prior":
         return PriorScorer()
     if model in BUILT_IN:
@@ -77,81 +69,30 @@ def find_scorer(
     return scorer
 
 
-class LinkDefaults(NamedTuple):
-    """What a linker was trained with, for those who name no other.
-
-    Attributes:
-        mentions: name of the tagger whose names are linked; None: the generator finds the mentions.
-        threshold: least score of a link.
-    """
-
-    mentions: str | None = None
-    threshold: float = 0.0
-
-
-def link_defaults(model: str, home: Home) -> LinkDefaults:
-    """Return the tagger and the threshold of the linker *model*; none of one that is not trained.
-
-    Raises:
-        UnknownName, NotThere: if there is no such model.
-        DamagedModel: if it cannot be read.
-    """
-    if model in BUILT_IN:
-        return LinkDefaults()
-
-    def read(folder: Path) -> LinkDefaults:
-        """Return the defaults in a model's folder."""
-        if read_header(folder).kind != LINKER.name:
-            return LinkDefaults()
-        manifest = decode_manifest(folder, LinkerManifest)
-        return LinkDefaults(manifest.mentions or None, manifest.threshold)
-
-    return read_current(partial(find_model_folder, model, home, "linker"), read)
-
-
-def find_linker(
-    model: str,
-    kb: KnowledgeBase,
-    *,
-    vectors: str | None = None,
-    device: str = "auto",
-    use_threshold: bool = False,
-) -> tuple[Scorer, LinkDefaults]:
-    """Return the scorer called *model*, with the tagger and the threshold that it was trained with.
-
-    The arguments and the errors are those of `find_scorer`.
-    """
-    if model == AUTO:
-        model, scorer = _first_scorer(kb, vectors=vectors, device=device, use_threshold=use_threshold)
-    else:
-        scorer = find_scorer(model, kb, vectors=vectors, device=device, use_threshold=use_threshold)
-    return scorer, link_defaults(model, Home(kb.home.path.parents[1]))
-
-
-def _first_scorer(
-    kb: KnowledgeBase, *, vectors: str | None, device: str, use_threshold: bool
-) -> tuple[str, Scorer]:
-    """Return the first of the models for *kb* that can be opened, with its name."""
+def _first_scorer(kb: KnowledgeBase, *, vectors: str | None, device: str, use_threshold: bool) -> Scorer:
+    """Return the first of the models for *kb* that can be opened."""
     from kgkit.linking.auto import auto_models
 
-    names = [*auto_models(kb, vectors=vectors)]
-    for name in names[:-1]:
+    *names, last = auto_models(kb, vectors=vectors)
+    for name in names:
         try:
-            return name, find_scorer(name, kb, vectors=vectors, device=device, use_threshold=use_threshold)
+            return find_scorer(name, kb, vectors=vectors, device=device, use_threshold=use_threshold)
         except KgkitError as error:
             log.warning("the model %s cannot be used, the next one is taken: %s", name, error)
-    return names[-1], find_scorer(names[-1], kb, vectors=vectors, device=device, use_threshold=use_threshold)
+    return find_scorer(last, kb, vectors=vectors, device=device, use_threshold=use_threshold)
 
 
 def open_linker(folder: Path, manifest: LinkerManifest, opening: "Opening") -> Scorer:
     """Open a model of `kgkit train linker`: the role `linker` of the kind of that name."""
     kb = opening.kb_for(manifest.name)
-    first = _first_stage(folder, manifest, kb, opening)
-    if manifest.coherence is None:
-        return first
-    from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
+    scorer = _first_stage(folder, manifest, kb, opening)
+    if manifest.coherence is not None:
+        from kgkit.linking.trained_coherence import CoherentScorer, TrainedCoherence
 
-    return CoherentScorer(first, TrainedCoherence.open(folder, kb, manifest.coherence), name=manifest.name)
+        coherence = TrainedCoherence.open(folder, kb, manifest.coherence)
+        scorer = CoherentScorer(scorer, coherence, name=manifest.name)
+    scorer.defaults = LinkDefaults(manifest.mentions or None, manifest.threshold)
+    return scorer
 
 
 def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, opening: "Opening") -> Scorer:

@@ -5,10 +5,13 @@ base its entity is in. Documents are read as they are linked: no more than the l
 memory.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import tee
-from typing import Literal
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 
@@ -18,7 +21,11 @@ from kgkit.kb import KnowledgeBase
 from kgkit.linking.html import Describe
 from kgkit.linking.linker import Linker
 from kgkit.linking.references import References
+from kgkit.linking.settings import LinkArguments, LinkSettings
 from kgkit.types import Document, LinkedDocument
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class MultiKBLinker:
@@ -38,7 +45,7 @@ class MultiKBLinker:
         UsageError: if there is no linker, or two of them link to one knowledge base.
     """
 
-    def __init__(self, linkers: Sequence[Linker], *, references: bool = True) -> None:
+    def __init__(self, linkers: Sequence[Linker], *, references: bool = False) -> None:
         if not linkers:
             raise UsageError("there is no knowledge base to link to")
         names = [linker.kb.name for linker in linkers]
@@ -53,24 +60,48 @@ class MultiKBLinker:
         self.describe: Mapping[str, Describe] = {each.kb.name: each.describe for each in linkers}
         self.type_of: Mapping[str, Describe] = {each.kb.name: each.type_of for each in linkers}
         self._references = References(self.kbs) if references else None
+        self._opened = ExitStack()
 
     @classmethod
     def open(
         cls,
-        kbs: Sequence[KnowledgeBase],
+        kbs: Mapping[str, str] | Sequence[str | KnowledgeBase],
         *,
-        model: str,
-        coherence: Literal["graph"] | None = None,
-        device: str = "auto",
-        all_surfaces: bool = False,
+        home: str | os.PathLike[str] | None = None,
+        **settings: Unpack[LinkArguments],
     ) -> "MultiKBLinker":
-        """Open a linker on each of *kbs*; the other arguments are those of `Linker.open`."""
-        return cls(
-            [
-                Linker.open(kb, model=model, coherence=coherence, device=device, all_surfaces=all_surfaces)
-                for kb in kbs
-            ]
-        )
+        """Open a linker on each of several knowledge bases; `close`, or the end of `with`, closes them.
+
+        Args:
+            kbs: knowledge bases as `Linker.open` takes one, or a mapping from their names to models.
+            home: folder of knowledge bases and models; `KGKIT_HOME` or the platform's place unless given.
+            settings: settings, as in `LinkSettings`.
+
+        Raises:
+            KgkitError: as `Linker.open` does.
+        """
+        chosen = LinkSettings(**settings)
+        each = replace(chosen, references=False)
+        pairs = kbs.items() if isinstance(kbs, Mapping) else [(kb, each.model) for kb in kbs]
+        with ExitStack() as stack:
+            linkers = []
+            for kb, model in pairs:
+                linkers.append(Linker.open(kb, home=home, **vars(replace(each, model=model))))
+                if linkers[-1].kb is not kb:
+                    stack.enter_context(linkers[-1])
+            linker = cls(linkers, references=chosen.references)
+            linker._opened = stack.pop_all()
+        return linker
+
+    def close(self) -> None:
+        """Close the knowledge bases that were opened by their names."""
+        self._opened.close()
+
+    def __enter__(self) -> "Self":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def model(self) -> str:

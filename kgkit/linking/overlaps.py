@@ -7,30 +7,8 @@ score     all mentions are scored, and of links that overlap the one with the hi
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, Literal, get_args
 
-from kgkit.errors import UsageError
 from kgkit.types import Link
-
-Overlaps = Literal["longest", "keep", "score"]
-OVERLAPS: Final[tuple[str, ...]] = get_args(Overlaps)
-
-_BEFORE: Final = {True: "keep", False: "longest"}
-
-
-def check_overlaps(overlaps: object) -> None:
-    """Make sure that *overlaps* is one of `OVERLAPS`.
-
-    Raises:
-        UsageError: if it is not; for a bool, as it was once, the error has the new spelling.
-    """
-    if isinstance(overlaps, bool):
-        raise UsageError(
-            f"overlaps is {overlaps}, but it is no longer a bool: write overlaps={_BEFORE[overlaps]!r} for "
-            f"what {overlaps} meant, or overlaps='score'"
-        )
-    if overlaps not in OVERLAPS:
-        raise UsageError(f"overlaps is {overlaps!r}; it is 'longest', 'keep' or 'score'")
 
 
 def best_links(links: Sequence[Link]) -> list[Link]:

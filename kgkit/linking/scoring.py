@@ -41,6 +41,18 @@ class ScoreParts(NamedTuple):
         return {name: round(float(part[index]), 4) for name, part in named.items() if part is not None}
 
 
+class LinkDefaults(NamedTuple):
+    """Settings that a linker was trained with, for those who name no others.
+
+    Attributes:
+        mentions: name of the tagger whose names are linked; None: the generator finds the mentions.
+        threshold: least score of a link.
+    """
+
+    mentions: str | None = None
+    threshold: float = 0.0
+
+
 class Scorer(Protocol):
     """Says how probable each candidate of each mention is.
 
@@ -53,6 +65,7 @@ class Scorer(Protocol):
             so that a long document may come some mentions at a time.
         scores_null: whether all that is missing to 1 is the probability of NULL.
         temperature: number that the logarithms of the scores were divided by; None if there is none.
+        defaults: settings of linking that the model was trained with.
     """
 
     name: str
@@ -60,6 +73,7 @@ class Scorer(Protocol):
     by_mention: bool = False
     scores_null: bool = False
     temperature: float | None = None
+    defaults: LinkDefaults = LinkDefaults()
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         """Return, for each document and mention, the scores (C,) of its candidates.

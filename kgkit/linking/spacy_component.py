@@ -21,6 +21,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
+from inspect import Parameter, Signature
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +31,7 @@ import msgspec
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
+from kgkit.linking.settings import LinkSettings
 from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
 from kgkit.store.urls import UrlPattern, is_web_address
 from kgkit.types import Document, Entity, Link, LinkCandidate, Mention
@@ -54,6 +57,9 @@ MENTIONS: Final = ("ents", "surfaces", "both")
 """What can be linked: the entities of the `Doc`, the surfaces of the knowledge base that occur in it, or
 both."""
 
+SETTINGS: Final = ("model", "vectors", "device", "threshold", "top_k")
+"""Settings of linking that a component has."""
+
 ATTRIBUTES: Final = ("scores", "candidates", "labels", "senses")
 """Lists in the attributes of a group, an item for each span: the score; rows of entity, score and prior; the
 name of the entity; the sense that matched, or None. Beside them there are `kb`, `model`, and `widened`:
@@ -72,15 +78,11 @@ class LinkerComponent:
     Args:
         name: name of the component in its pipeline.
         kb: `NAME`, `NAME@BUILD`, or None for the default or only knowledge base in `KGKIT_HOME`.
-        model: name or folder of the model that scores candidates, as in `kgkit.link`; `auto` is chosen where
-            the pipeline is used.
-        threshold: least score of a link, in [0, 1].
         mentions: spans that are linked, see `MENTIONS`. With `both`, a surface that overlaps an entity of the
             `Doc` is left out.
         spans_key: key of the group in `doc.spans`.
-        vectors: name of the entities' vectors, for the models that take some; None: the model's own.
-        device: torch device of the models that have an encoder.
-        top_k: number of candidates that are written for a link, the best; 0 for none.
+        settings: those of `kgkit.LinkSettings` that `SETTINGS` names; the model `auto` is chosen where the
+            pipeline is used.
 
     Raises:
         NotThere: if the knowledge base, the model or the vectors are missing; names all that is.
@@ -92,24 +94,18 @@ class LinkerComponent:
         name: str = NAME,
         *,
         kb: str | None = None,
-        model: str = "prior",
-        threshold: float = 0.0,
         mentions: str = "both",
         spans_key: str = EXTENSION,
-        vectors: str | None = None,
-        device: str = "auto",
-        top_k: int = 5,
+        **settings: Any,
     ) -> None:
         if mentions not in MENTIONS:
             raise UnknownName("value of mentions", mentions, MENTIONS)
-        if not 0 <= threshold <= 1:
-            raise UsageError(f"threshold is {threshold}; scores lie in [0, 1]")
-        if top_k < 0:
-            raise UsageError(f"top_k is {top_k}; it cannot be negative")
         if not spans_key:
             raise UsageError("spans_key is empty; it is the key of the links in doc.spans")
-        self.name, self.model, self.mentions, self.spans_key = name, model, mentions, spans_key
-        self.threshold, self.vectors, self.device, self.top_k = threshold, vectors, device, top_k
+        if unknown := settings.keys() - {*SETTINGS}:
+            raise TypeError(f"a LinkerComponent has no setting {min(unknown)!r}")
+        self.name, self.mentions, self.spans_key = name, mentions, spans_key
+        self.settings = LinkSettings(**settings)
         self.configured = kb
         self.kb = self._find(kb)
         self._linker: Linker | None = None
@@ -119,7 +115,10 @@ class LinkerComponent:
 
     def _find(self, kb: str | None) -> str:
         """Return `NAME@BUILD` of a knowledge base, if all that is needed with it is in the home."""
-        return find_requirements(f"the component {self.name!r}", kb, model=self.model, vectors=self.vectors)
+        settings = self.settings
+        return find_requirements(
+            f"the component {self.name!r}", kb, model=settings.model, vectors=settings.vectors
+        )
 
     @property
     def linker(self) -> "Linker":
@@ -127,10 +126,7 @@ class LinkerComponent:
         if self._linker is None:
             from kgkit.linking.linker import Linker
 
-            self._linker = Linker.open(
-                self.kb, model=self.model, vectors=self.vectors, device=self.device,
-                threshold=self.threshold, top_k=self.top_k,
-            )  # fmt: skip
+            self._linker = Linker.open(self.kb, **vars(self.settings))
         return self._linker
 
     def close(self) -> None:
@@ -281,7 +277,7 @@ class LinkerComponent:
     @property
     def record(self) -> PipelineRecord:
         """What a saved pipeline keeps: the names of the build, of the model and of the vectors."""
-        return PipelineRecord(self.configured, self.kb, self.model, self.vectors)
+        return PipelineRecord(self.configured, self.kb, self.settings.model, self.settings.vectors)
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Write the record into a folder, which is made."""
@@ -314,14 +310,10 @@ class LinkerComponent:
             self.kb = self._find(build)
         return self
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings that the component was made with, by the names of its arguments."""
-        names = ("model", "threshold", "mentions", "spans_key", "vectors", "device", "top_k")
-        return {"kb": self.configured, **{name: getattr(self, name) for name in names}}
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return make_with_build, (self.name, self.settings, self.kb)
+        settings = {name: getattr(self.settings, name) for name in SETTINGS}
+        settings |= {"kb": self.configured, "mentions": self.mentions, "spans_key": self.spans_key}
+        return make_with_build, (self.name, settings, self.kb)
 
 
 def make_with_build(name: str, settings: Mapping[str, Any], build: str) -> LinkerComponent:
@@ -340,18 +332,7 @@ def make_with_build(name: str, settings: Mapping[str, Any], build: str) -> Linke
     return component
 
 
-def make_component(
-    nlp: Any,
-    name: str,
-    kb: str | None,
-    model: str,
-    threshold: float,
-    mentions: str,
-    spans_key: str,
-    vectors: str | None,
-    device: str,
-    top_k: int,
-) -> LinkerComponent:
+def make_component(nlp: Any, name: str, **settings: Any) -> LinkerComponent:
     """Return the component for a pipeline; the factory `kgkit_linker`.
 
     The pipeline's `meta` keeps the record too, so that one that is loaded where the knowledge base is
@@ -360,18 +341,16 @@ def make_component(
     Args:
         nlp: pipeline.
         name: name of the component in it.
-        kb, model, threshold, mentions, spans_key, vectors, device, top_k: as in `LinkerComponent`.
+        settings: arguments of `LinkerComponent`.
     """
-    settings: dict[str, Any] = {
-        "kb": kb, "model": model, "threshold": threshold, "mentions": mentions, "spans_key": spans_key,
-        "vectors": vectors, "device": device, "top_k": top_k,
-    }  # fmt: skip
     records = nlp.meta.setdefault(EXTENSION, {})
     try:
         component = LinkerComponent(name, **settings)
     except (NotThere, UsageError):
         record = _saved_record(records, name)
-        if record is None or record.model != model or (build := record.build_for(kb)) is None:
+        if record is None or record.model != settings["model"]:
+            raise
+        if (build := record.build_for(settings["kb"])) is None:
             raise
         component = make_with_build(name, settings, build)
     records[name] = msgspec.to_builtins(component.record)
@@ -467,10 +446,23 @@ def _span_ids(targets: Iterable[tuple[int, int, int]]) -> Iterator[str]:
         counts[target] += 1
 
 
-DEFAULTS: Final = {
-    "kb": None, "model": "prior", "threshold": 0.0, "mentions": "both", "spans_key": EXTENSION,
-    "vectors": None, "device": "auto", "top_k": 5,
-}  # fmt: skip
+_COMPONENT: Final = {"kb": (str | None, None), "mentions": (str, "both"), "spans_key": (str, EXTENSION)}
+_CONFIG: Final = _COMPONENT | {
+    each.name: (each.type, each.default) for each in fields(LinkSettings) if each.name in SETTINGS
+}
+
+DEFAULTS: Final = {name: default for name, (_, default) in _CONFIG.items()}
 """The configuration of a component that is given none."""
 
+_ARGUMENTS: Final = {"nlp": (Any, Parameter.empty), "name": (str, Parameter.empty)} | _CONFIG
+setattr(  # noqa: B010 - spaCy reads names and types of the configuration there
+    make_component,
+    "__signature__",
+    Signature(
+        [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in _ARGUMENTS.items()
+        ]
+    ),
+)
 Language.factory(NAME, default_config=DEFAULTS, assigns=["doc.spans", "token.ent_kb_id"], func=make_component)

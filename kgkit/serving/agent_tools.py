@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from kgkit.kb import KnowledgeBase
+from kgkit.models.folder import AUTO
 from kgkit.serving.kb_schema import types_of
 from kgkit.serving.service import LONG, Service
 from kgkit.text import truncate
@@ -122,7 +123,7 @@ async def _link(service: Service, arguments: LinkArguments) -> dict[str, Any]:
     linked = await service.link(
         [Document("text", arguments.text)],
         kb=arguments.kb,
-        model=arguments.model,
+        model=arguments.model or AUTO,
         threshold=arguments.threshold,
         top_k=1,
     )

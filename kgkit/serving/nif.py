@@ -5,13 +5,15 @@
 """
 
 from functools import partial
-from typing import Final, get_args
+from typing import Final, Unpack, get_args
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kgkit.evaluation.nif import NifLimits
+from kgkit.linking.settings import LinkArguments
+from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.nif_documents import MAX_TRIPLES, NifDocument, Task, read_documents, write_documents
 from kgkit.serving.problems import Problem
@@ -46,7 +48,7 @@ def router(service: Service) -> APIRouter:
             service,
             documents,
             kb=kb,
-            model=fields.get("model") or None,
+            model=fields.get("model") or AUTO,
             threshold=parse_number("threshold", fields.get("threshold", "")),
             nil=fields.get("nil") == "true",
         )
@@ -65,9 +67,7 @@ async def _links(
     documents: list[NifDocument],
     *,
     kb: str | None,
-    model: str | None,
-    threshold: float | None,
-    nil: bool,
+    **settings: Unpack[LinkArguments],
 ) -> list[LinkedDocument]:
     """Return the links of each document; mentions of the request are answered even if they are NIL."""
     service.check_documents([nif_document.document for nif_document in documents])
@@ -79,12 +79,7 @@ async def _links(
             if (nif_document.document.mentions is not None) == has_mentions
         ]
         if indices:
-            links = await service.link(
-                [documents[index].document for index in indices],
-                kb=kb,
-                model=model,
-                threshold=threshold,
-                nil=nil or has_mentions,
-            )
+            own: LinkArguments = {**settings, "nil": settings["nil"] or has_mentions}
+            links = await service.link([documents[index].document for index in indices], kb=kb, **own)
             linked.update(zip(indices, links, strict=True))
     return [linked[index] for index in range(len(documents))]

@@ -16,14 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Unpack
 
 from kgkit.candidates import generator_for
 from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
+from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA, MANIFEST, SURFACES, TRIGRAMS
@@ -37,9 +38,6 @@ PRIOR: Final = "prior"
 """The model that every knowledge base can be linked with, whatever else is served."""
 
 _MAX_VARIANTS: Final = 16  # linkers of other thresholds, and reconcilers of other kinds, that are remembered
-
-LinkVariant = tuple[str, float | None, bool, int]
-"""A linker by its model, threshold, whether NIL is marked, and number of candidates shown."""
 
 
 class ServedKB:
@@ -57,7 +55,7 @@ class ServedKB:
     def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
         self.kb, self.linkers, self.state = kb, dict(linkers), tuple(state)
         self.damage_logged = False
-        self._variants: OrderedDict[LinkVariant, Linker] = OrderedDict()
+        self._variants: OrderedDict[LinkSettings, Linker] = OrderedDict()
         self._reconcilers: OrderedDict[ReconcileConfig, Reconciler] = OrderedDict()
         self._generator = generator_for(kb, max_candidates=None)
         self._lock, self._generator_lock = threading.Lock(), threading.Lock()
@@ -67,41 +65,33 @@ class ServedKB:
         """Names of the models that link to it, the default one first."""
         return tuple(self.linkers)
 
-    def linker(
-        self, model: str | None = None, *, threshold: float | None = None, nil: bool = False, top_k: int = 5
-    ) -> Linker:
+    def linker(self, **settings: Unpack[LinkArguments]) -> Linker:
         """Return a linker; those of one model share its scorer, whatever their settings.
 
         Args:
-            model: name of the model; None: the default one.
-            threshold: least score of a link; None: the model's own.
-            nil: whether mentions that mean nothing are marked, and not left out.
-            top_k: number of candidates that a link shows.
+            settings: settings that need no other scorer; the model `auto` is the default one.
 
         Raises:
             UnknownName: if no such model is served.
             UsageError: if a setting is out of range.
         """
-        name = model or next(iter(self.linkers))
-        base = self.linkers.get(name)
+        chosen = LinkSettings(**settings)
+        if chosen.model == AUTO:
+            chosen = replace(chosen, model=next(iter(self.linkers)))
+        base = self.linkers.get(chosen.model)
         if base is None:
-            raise UnknownName(f"model served for {self.kb.name!r}", name, self.models)
-        if threshold is None and not nil and top_k == base.config.top_k:
+            raise UnknownName(f"model served for {self.kb.name!r}", chosen.model, self.models)
+        if chosen == LinkSettings(model=chosen.model):
             return base
-        variant = name, threshold, nil, top_k
         with self._lock:
-            linker = self._variants.get(variant)
+            linker = self._variants.get(chosen)
             if linker is None:
-                config = replace(
-                    base.config,
-                    threshold=base.config.threshold if threshold is None else threshold,
-                    nil="mark" if nil else "drop",
-                    top_k=top_k,
+                linker = self._variants[chosen] = Linker(
+                    self.kb, chosen, generator=base.generator, scorer=base.scorer, tagger=base.tagger
                 )
-                linker = self._variants[variant] = linker_variant(base, config)
                 if len(self._variants) > _MAX_VARIANTS:
                     self._variants.popitem(last=False)
-            self._variants.move_to_end(variant)
+            self._variants.move_to_end(chosen)
         return linker
 
     def reconciler(self, config: ReconcileConfig) -> Reconciler:
@@ -273,16 +263,6 @@ class ServiceResources:
                 with suppress(KgkitError):
                     state.append(str(find_model_folder(model, self.home)))
         return tuple(state)
-
-
-def linker_variant(base: Linker, config: LinkerConfig) -> Linker:
-    """Return a linker with other settings, that shares generator, scorer and tagger with another linker.
-
-    Args:
-        base: linker to share with.
-        config: settings of the new linker.
-    """
-    return Linker(base.kb, config, generator=base.generator, scorer=base.scorer, tagger=base.tagger)
 
 
 def check_resources(settings: ServiceSettings, home: Home) -> None:

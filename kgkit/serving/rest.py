@@ -19,6 +19,7 @@ from kgkit.models.listing import models
 from kgkit.serving.answers import PROBLEM_RESPONSES, json_response
 from kgkit.serving.problems import Problem, without_paths
 from kgkit.serving.rest_requests import (
+    LINK_SETTINGS,
     CandidatesQuery,
     EntityQuery,
     LinkQuery,
@@ -51,10 +52,8 @@ def router(service: Service) -> APIRouter:
 def _add_links(routes: APIRouter, service: Service) -> None:
     async def link(request: LinkRequest) -> Response:
         """Link a text or several, and answer a record, or a list of them."""
-        linked = await service.link(
-            _documents(request), kb=request.kb, model=request.model, threshold=request.threshold,
-            nil=request.nil, top_k=request.top_k,
-        )  # fmt: skip
+        settings = request.model_dump(include={*LINK_SETTINGS})
+        linked = await service.link(_documents(request), kb=request.kb, **settings)
         return json_response(linked[0] if isinstance(request.text, str) else linked)
 
     @routes.post("/link", openapi_extra=body_schema(LinkRequest))

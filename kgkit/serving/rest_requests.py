@@ -1,13 +1,19 @@
 """Requests of the REST interface: pydantic models of bodies and queries, and what OpenAPI says of bodies."""
 
+from dataclasses import fields
 from typing import Any, Final, Literal, TypeVar
 
 from fastapi import Request
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from kgkit.linking.settings import LinkSettings
 from kgkit.serving.answers import validation_problem
+from kgkit.setting_types import attribute_helps
 
 _KB: Final = "Name of the knowledge base; without it the default one is used."
+
+LINK_SETTINGS: Final = ("model", "nil", "threshold", "top_k")
+"""Settings of linking that a request may have."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -34,7 +40,26 @@ class DocumentRequest(RequestModel):
     mentions: list[MentionRequest] | None = None
 
 
-class LinkRequest(RequestModel):
+_HELPS: Final = attribute_helps(LinkSettings) | {
+    "model": "Model that scores candidates; auto: the first that is served for the knowledge base."
+}
+_FIELDS: Final[dict[str, Any]] = {
+    each.name: (
+        each.type,
+        Field(
+            each.default,
+            ge=each.metadata.get("least"),
+            le=each.metadata.get("most"),
+            description=_HELPS[each.name],
+        ),
+    )
+    for each in fields(LinkSettings)
+    if each.name in LINK_SETTINGS
+}
+_LinkSettings = create_model("_LinkSettings", __base__=RequestModel, **_FIELDS)
+
+
+class LinkRequest(_LinkSettings):  # type: ignore[misc, valid-type]
     """Texts to link."""
 
     text: str | list[str | DocumentRequest] = Field(
@@ -42,21 +67,13 @@ class LinkRequest(RequestModel):
     )
     mentions: list[MentionRequest] | None = Field(None, description="Mentions of a single text.")
     kb: str | list[str] | None = Field(None, description=f"{_KB} A list of names links to several.")
-    model: str | None = Field(None, description="Model that scores candidates; by default the first served.")
-    threshold: float | None = Field(None, ge=0, le=1, description="Least score of a link.")
-    nil: bool = Field(False, description="Whether mentions that mean nothing are kept, marked.")
-    top_k: int = Field(5, ge=0, description="Candidates of a link.")
 
 
-class LinkQuery(RequestModel):
+class LinkQuery(_LinkSettings):  # type: ignore[misc, valid-type]
     """A text to link, in the address."""
 
     text: str
     kb: list[str] = Field([], description=f"{_KB} It may be repeated.")
-    model: str | None = None
-    threshold: float | None = Field(None, ge=0, le=1)
-    nil: bool = False
-    top_k: int = Field(5, ge=0)
 
 
 class ReconcileRequest(RequestModel):

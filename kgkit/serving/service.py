@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, Literal, ParamSpec, TypeVar
+from typing import Final, Literal, ParamSpec, TypeVar, Unpack
 
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.errors import UnknownEntity, UsageError
@@ -18,6 +18,7 @@ from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.reconciler import NameMatch, ReconcileConfig, unknown_kind
+from kgkit.linking.settings import LinkArguments, LinkSettings
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.kb_schema import KBSchema, SchemaCache
 from kgkit.serving.lanes import Lane
@@ -112,20 +113,14 @@ class Service:
         documents: Sequence[Document],
         *,
         kb: str | Sequence[str] | None = None,
-        model: str | None = None,
-        threshold: float | None = None,
-        nil: bool = False,
-        top_k: int | None = None,
+        **settings: Unpack[LinkArguments],
     ) -> list[LinkedDocument]:
         """Return documents with their links, in order.
 
         Args:
             documents: documents, with mentions or without.
             kb: name of the knowledge base, or names of several; None: the default one.
-            model: name of the model that scores candidates; None: the default one of each.
-            threshold: least score of a link, in [0, 1]; None: the model's own.
-            nil: whether mentions that mean nothing are marked, and not left out.
-            top_k: number of candidates that a link shows; None: 5.
+            settings: settings as in `ServedKB.linker`.
 
         Raises:
             Problem: if a limit is passed, or the queue is full.
@@ -133,7 +128,7 @@ class Service:
             UsageError: if a setting is out of range, or a mention is no span of its text.
         """
         self.check_documents(documents)
-        linkers = self._linkers(kb, model, threshold, nil, top_k)
+        linkers = self._linkers(kb, settings)
         return await self.queue.link(linkers, documents) if documents else []
 
     def check_documents(self, documents: Sequence[Document]) -> None:
@@ -151,22 +146,12 @@ class Service:
             if document.mentions:
                 check_mentions(document)
 
-    def _linkers(
-        self,
-        kb: str | Sequence[str] | None,
-        model: str | None,
-        threshold: float | None,
-        nil: bool,
-        top_k: int | None,
-    ) -> tuple[Linker, ...]:
+    def _linkers(self, kb: str | Sequence[str] | None, settings: LinkArguments) -> tuple[Linker, ...]:
         """Return the linkers to the knowledge bases that are named."""
-        shown = min(5, self.limits.rows) if top_k is None else top_k
-        check_limit("top_k", shown, self.limits.rows)
+        settings.setdefault("top_k", min(LinkSettings.top_k, self.limits.rows))
+        check_limit("top_k", settings["top_k"], self.limits.rows)
         names = [kb] if kb is None or isinstance(kb, str) else list(kb)
-        linkers = tuple(
-            self.resources.served(name).linker(model, threshold=threshold, nil=nil, top_k=shown)
-            for name in names
-        )
+        linkers = tuple(self.resources.served(name).linker(**settings) for name in names)
         if len(linkers) != 1:
             MultiKBLinker(linkers)  # raises where one is named twice, or none
         return linkers

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kgkit.kb import KnowledgeBase
+from kgkit.models.folder import AUTO
 from kgkit.serving.forms import count_field, number_field, read_fields
 from kgkit.serving.problems import Problem
 from kgkit.serving.resource_iris import is_by_label, resource_iri
@@ -68,7 +69,7 @@ def _make_route(service: Service, process: Process) -> Callable[..., object]:
         linked = await service.link(
             [document],
             kb=kb,
-            model=fields.get("model") or None,
+            model=fields.get("model") or AUTO,
             threshold=0.0,
             nil=process == "spot",
             top_k=min(_CANDIDATES, service.limits.rows),

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates import (
     Generator,
-    SegmentConfig,
     SegmentGenerator,
     check_mentions,
     generator_for,
@@ -192,15 +191,13 @@ class TreeBuilder:
                         yield name, f"{item}"
 
 
-def generators_of(kbs: Sequence[KnowledgeBase], query: str, *, all_surfaces: bool = False) -> list[Generator]:
+def generators_of(kbs: Sequence[KnowledgeBase], query: str) -> list[Generator]:
     """Return what finds the mentions of knowledge bases, for `TreeBuilder`.
 
     Args:
         kbs: any.
         query: `jieba`, its words that are surfaces; `longest`, the longest surfaces, as the generator that
             suits a knowledge base finds them, and `link` too, where documents come with their links.
-        all_surfaces: function words too, surfaces that are hardly ever links, and words in lower case that a
-            knowledge base writes with capitals.
 
     Raises:
         UnknownName: if there is no such query, or this kgkit has no generator that suits a knowledge base.
@@ -209,11 +206,8 @@ def generators_of(kbs: Sequence[KnowledgeBase], query: str, *, all_surfaces: boo
     if query not in QUERIES:
         raise UnknownName("query", query, QUERIES)
     if query == "jieba":
-        return [
-            SegmentGenerator(kb, jieba_segments(kb.surfaces()), SegmentConfig(all_surfaces=all_surfaces))
-            for kb in kbs
-        ]
-    return [generator_for(kb, all_surfaces=all_surfaces) for kb in kbs]
+        return [SegmentGenerator(kb, jieba_segments(kb.surfaces())) for kb in kbs]
+    return [generator_for(kb) for kb in kbs]
 
 
 def _without_overlaps(mentions: Iterable[_Facts]) -> Iterator[_Facts]:

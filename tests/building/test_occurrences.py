@@ -20,7 +20,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, SegmentGenerator
 from kgkit.errors import DamagedKB, SourceError, UsageError
 from kgkit.kb import differences
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.store import codec
 from kgkit.store.validate import verify
 from kgkit.text import fold, token_spans
@@ -402,7 +402,7 @@ def test_segments_are_asked_about_too(small):
 
 def test_a_link_is_kept_by_default_and_its_score_is_what_the_threshold_reads(small):
     def links(**config):
-        [linked] = Linker(small, LinkerConfig(**config))([TEXT])
+        [linked] = Linker(small, LinkSettings(**config))([TEXT])
         return [(link.text, link.entity, link.score, link.nil) for link in linked.links]
 
     assert links() == [
@@ -411,7 +411,7 @@ def test_a_link_is_kept_by_default_and_its_score_is_what_the_threshold_reads(sma
         ("London", "london", 0.15, False),
     ]
     assert [text for text, *_ in links(threshold=0.2)] == ["unknown town"]
-    assert links(threshold=0.2, nil="mark")[0] == ("London", None, 0.85, True)
+    assert links(threshold=0.2, nil=True)[0] == ("London", None, 0.85, True)
     assert [text for text, *_ in links(coherence="graph")] == [text for text, *_ in links()]
 
 

@@ -17,8 +17,8 @@ from kgkit.candidates.long_texts import is_divisible, mention_windows
 from kgkit.commands import pieces
 from kgkit.errors import UsageError
 from kgkit.exchange import contract
-from kgkit.linking import Linker, LinkerConfig, Scorer, html
-from kgkit.linking.coherence import CoherenceConfig
+from kgkit.linking import Linker, LinkSettings, Scorer, html
+from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.types import Document, Mention
 from tests.small_kb import SIXTY_FOUR, SIXTY_THREE, build, lexicon_kb, surfaces_kb
 from tests.tries import with_tries
@@ -76,8 +76,8 @@ SETTINGS: list[dict[str, Any]] = [
     {},
     {"overlaps": "keep"},
     {"overlaps": "score"},
-    {"nil": "mark", "threshold": 0.5, "top_k": 2},
-    {"coherence": CoherenceConfig(window=3)},
+    {"nil": True, "threshold": 0.5, "top_k": 2},
+    {"coherence": "graph"},
 ]
 
 
@@ -87,6 +87,8 @@ SETTINGS: list[dict[str, Any]] = [
 @given(texts, st.integers(1, 40))
 def test_links_of_a_long_document_are_those_of_the_undivided_one(generators, kind, chosen, text, size):
     linker = Linker.open(generators[kind].kb, **chosen)
+    if linker.coherence is not None:
+        linker.coherence = GraphCoherence(linker.kb, linker.generator, CoherenceConfig(window=3))
     [whole] = linker([text])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(long_texts, "WINDOW", size)
@@ -101,7 +103,8 @@ def test_given_mentions_of_a_long_document_are_linked_as_in_a_short_one(generato
     text = "us in New York, Turkey; " * 3
     spans = [(42, 48), (0, 2), (6, 14), (16, 22), (3, 5), (24, 26)]  # not in order
     mentions = [Mention(a, b, text[a:b], id=str(n)) for n, (a, b) in enumerate(spans)]
-    linker = Linker.open(generators["alias, longest"].kb, nil="mark", coherence=CoherenceConfig(window=2))
+    linker = Linker.open(generators["alias, longest"].kb, nil=True)
+    linker.coherence = GraphCoherence(linker.kb, linker.generator, CoherenceConfig(window=2))
     [whole] = linker([Document("d", text, mentions=mentions)])
     monkeypatch.setattr(long_texts, "WINDOW", 8)
     monkeypatch.setattr(long_texts, "_MENTIONS", 3)
@@ -131,7 +134,7 @@ def test_a_scorer_that_reads_the_context_gets_a_long_document_whole(generators, 
 
     kb = generators["alias, longest"].kb
     monkeypatch.setattr(long_texts, "WINDOW", 8)
-    [linked] = Linker(kb, LinkerConfig(), scorer=Counting())(["us in New York, Turkey; " * 9])
+    [linked] = Linker(kb, LinkSettings(), scorer=Counting())(["us in New York, Turkey; " * 9])
     assert lengths == [len(linked.links)] == [27]
 
 

@@ -111,7 +111,7 @@ def test_one_option_brings_all_surfaces_back(kb):
     every = AliasGenerator(kb, AliasConfig(all_surfaces=True))
     assert found(every, text) == ["In", "May", "aspirin", "in", "the embassy"]
     assert [link.text for link in next(Linker.open(kb)([text])).links] == ["May"]
-    assert len(next(Linker.open(kb, all_surfaces=True)([text])).links) == 5
+    assert len(next(Linker.open(kb, mentions="all")([text])).links) == 5
 
 
 def test_without_a_known_language_spelling_decides_alone(tmp_path):

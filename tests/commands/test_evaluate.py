@@ -219,8 +219,3 @@ def test_what_is_read_is_not_written_over(home, tmp_path, place):
     done = run("evaluate", "wsd", *options, "--home", home, "--predictions", options[place])
     assert (done.code, options[place].read_text()) == (2, before)
     assert "is one of the files to read" in done.err
-
-
-def test_the_help_of_wsd_names_the_prior_as_the_default_model():
-    shown = " ".join(run("evaluate", "wsd", "--help").out.replace("│", " ").split())
-    assert "[default: prior]" in shown

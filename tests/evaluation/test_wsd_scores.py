@@ -4,7 +4,7 @@ import pytest
 
 import kgkit
 from kgkit.evaluation import read_documents, read_gold, score
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.store import StoreReader
 
 SETS = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
@@ -32,13 +32,13 @@ def right_answers(linker, name, folder):
 
 @pytest.mark.parametrize("name", SETS)
 def test_the_prior_is_the_first_sense(kb, shared_data, name):
-    linker = Linker(kb, LinkerConfig(max_candidates=None))
+    linker = Linker(kb, LinkSettings(max_candidates=None))
     found = right_answers(linker, name, shared_data / "wsd")
     assert (found.right, found.answered) == (FIRST_SENSE[name], found.total)
 
 
 @pytest.mark.slow
 def test_coherence_is_better_than_the_prior_on_all_five_together(kb, shared_data):
-    linker = Linker(kb, LinkerConfig(max_candidates=None, coherence="graph"))
+    linker = Linker(kb, LinkSettings(max_candidates=None, coherence="graph"))
     right = sum(right_answers(linker, name, shared_data / "wsd").right for name in SETS)
     assert right > sum(FIRST_SENSE.values())

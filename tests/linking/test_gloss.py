@@ -14,7 +14,7 @@ from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.linking.gloss import GlossConfig, GlossScorer, evenness, gloss_config, text_cosines
 from kgkit.linking.text_vectors import warn_of_missing
 from kgkit.types import Alias, Candidates, Document, Entity, Mention, Triple
@@ -108,7 +108,7 @@ def test_links_come_best_first_and_scores_decide_over_priors(kb, scorer):
 
 
 def test_coherence_may_come_behind(kb, scorer):
-    [linked] = Linker(kb, LinkerConfig(coherence="graph"), scorer=scorer)([TEXT])
+    [linked] = Linker(kb, LinkSettings(coherence="graph"), scorer=scorer)([TEXT])
     assert linked.model == "gloss+graph"
     assert [link.text for link in linked.links] == ["dog", "cat"]
 

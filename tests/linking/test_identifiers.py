@@ -26,7 +26,7 @@ def towns(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def linked(towns):
-    return kgkit.link("the port of Avon", towns, all_surfaces=True)
+    return kgkit.link("the port of Avon", towns, mentions="all")
 
 
 def test_a_link_carries_identifiers_and_an_address(linked):
@@ -38,7 +38,7 @@ def test_a_link_carries_identifiers_and_an_address(linked):
 def test_a_link_to_nothing_carries_neither(towns):
     tie = [{"key": key, "aliases": ["Bath"]} for key in ("a", "b")]
     kgkit.build_kb("jsonl", [RECORDS[0], *tie], name="tie", home=towns.home.path.parents[1])
-    [nil] = kgkit.link("Bath", "tie", home=towns.home.path.parents[1], threshold=0.9, nil="mark").links
+    [nil] = kgkit.link("Bath", "tie", home=towns.home.path.parents[1], threshold=0.9, nil=True).links
     assert (nil.nil, nil.ids, nil.url) == (True, {}, "")
     assert not {"ids", "url"} & nil.to_dict().keys()
 

@@ -24,7 +24,7 @@ def test_a_document_has_the_links_to_all_and_those_that_refer_back(tmp_path):
         Alias("Biden", "biden.n"),
     ]
     with build(tmp_path, people, name="people") as first, build(tmp_path, words, name="words") as second:
-        linkers = MultiKBLinker.open([first, second], model="prior", device="cpu")
+        linkers = MultiKBLinker.open([first, second], model="prior", references=True)
         texts = ["Biden wins. He is glad.", "", "wins"]
         found = [*linkers(Document(f"{place}", text) for place, text in enumerate(texts))]
     assert [one.id for one in found] == ["0", "1", "2"]

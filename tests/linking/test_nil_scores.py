@@ -21,7 +21,7 @@ def kb(tmp_path_factory):
 def link(kb, *mentions, **settings):
     """Return the links of a text with its mentions, by their texts."""
     document = Document("d", TEXT, mentions=list(mentions))
-    [linked] = Linker.open(kb, model="prior", nil="mark", **settings)([document])
+    [linked] = Linker.open(kb, model="prior", nil=True, **settings)([document])
     return {each.text: each for each in linked.links}
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from inspect import signature
 from pathlib import Path
+from typing import get_type_hints
 
 import msgspec
 import numpy as np
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 
 import kgkit
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
-from kgkit.errors import ClosedKB, NotThere, UnknownName, UsageError
-from kgkit.linking import Linker, LinkerConfig, Scorer, link
+from kgkit.errors import ClosedKB, NotThere, UsageError
+from kgkit.linking import Linker, LinkSettings, Scorer, link
 from kgkit.linking.html import render
 from kgkit.linking.overlaps import best_links
+from kgkit.linking.settings import LinkArguments
 from kgkit.types import Document, Link, LinkedDocument, Mention
 from tests.cli_helpers import run
 from tests.small_kb import SENSES, facts_kb, lexicon_kb, surfaces_kb
@@ -107,7 +109,7 @@ def test_a_text_without_mentions_has_no_links(linker, text):
 )
 def test_links_lie_where_they_say_and_scores_are_probabilities(kb, text):
     for coherence in (None, "graph"):
-        (linked,) = Linker.open(kb, coherence=coherence, nil="mark")([text])
+        (linked,) = Linker.open(kb, coherence=coherence, nil=True)([text])
         at = 0
         for found in linked.links:
             assert at <= found.start < found.end
@@ -138,7 +140,7 @@ def test_a_given_mention_without_candidates_is_dropped_or_marked(kb):
     document = Document("d", "unicorn", mentions=[Mention(0, 7, "unicorn", id="u")])
     assert next(Linker.open(kb)([document])).links == []
     for coherence in (None, "graph"):
-        (found,) = next(Linker.open(kb, nil="mark", coherence=coherence)([document])).links
+        (found,) = next(Linker.open(kb, nil=True, coherence=coherence)([document])).links
         assert (found.entity, found.sense, found.label, found.nil, found.score) == (None, None, "", True, 1.0)
         assert (found.candidates, found.id) == ([], "u")
 
@@ -146,7 +148,7 @@ def test_a_given_mention_without_candidates_is_dropped_or_marked(kb):
 def test_what_scores_below_the_threshold_is_dropped_or_marked(kb):
     (dropped,) = Linker.open(kb, threshold=0.96)(["She saw geese."])
     assert links(dropped) == [("geese", "goose.n")]
-    (marked,) = Linker.open(kb, threshold=0.96, nil="mark")(["She saw geese."])
+    (marked,) = Linker.open(kb, threshold=0.96, nil=True)(["She saw geese."])
     assert links(marked) == [("saw", None), ("geese", "goose.n")]
     assert marked.links[0].score == pytest.approx(1 - 121 / 127, abs=1e-6)
     assert marked.links[0].candidates[0].entity == "see.v"
@@ -163,7 +165,7 @@ def test_a_score_at_the_threshold_is_not_below_it(kb):
 def test_none_of_these_wins_where_it_is_the_likeliest(kb, coherence):
     for null, expected in ((0.3, "goose.n"), (0.6, None)):
         generator = LemmaGenerator(kb, LemmaConfig(null=null))
-        config = LinkerConfig(coherence=coherence, nil="mark")
+        config = LinkSettings(coherence=coherence, nil=True)
         ((found,),) = [linked.links for linked in Linker(kb, config, generator=generator)(["geese"])]
         assert (found.entity, found.nil) == (expected, expected is None)
         assert found.candidates[0].score == pytest.approx(1 - null)
@@ -171,7 +173,7 @@ def test_none_of_these_wins_where_it_is_the_likeliest(kb, coherence):
 
 @pytest.mark.parametrize("top_k", [0, 1, 2, 99])
 def test_top_k_is_how_many_candidates_are_shown(linker, kb, top_k):
-    few = Linker(kb, LinkerConfig(top_k=top_k, coherence=linker.config.coherence))
+    few = Linker(kb, LinkSettings(top_k=top_k, coherence=linker.settings.coherence))
     (found,) = next(few(["saw"])).links
     (whole,) = next(linker(["saw"])).links
     assert found.candidates == whole.candidates[:top_k]
@@ -203,7 +205,7 @@ def test_an_alias_kb_is_linked_by_its_surfaces(surfaces):
     assert linked.links[0].label == "Peking University"
     assert len(linked.links[1].candidates) == 1
     only = AliasGenerator(surfaces, AliasConfig(matches="all"))
-    (linked,) = Linker(surfaces, LinkerConfig(overlaps="keep"), generator=only)(["苹果公司"])
+    (linked,) = Linker(surfaces, LinkSettings(overlaps="keep"), generator=only)(["苹果公司"])
     assert [found.text for found in linked.links] == ["苹果", "苹果公司", "果"]
 
 
@@ -238,20 +240,33 @@ def test_documents_are_not_written_to(linker):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    "wrong",
     [
-        ({"coherence": "magic"}, UnknownName),
-        ({"nil": "keep"}, UsageError),
-        ({"threshold": 1.5}, UsageError),
-        ({"threshold": -0.5}, UsageError),
-        ({"threshold": float("nan")}, UsageError),
-        ({"top_k": -1}, UsageError),
-        ({"max_candidates": 0}, UsageError),
+        {"coherence": "magic"},
+        {"nil": "keep"},
+        {"threshold": 1.5},
+        {"threshold": -0.5},
+        {"threshold": float("nan")},
+        {"top_k": -1},
+        {"max_candidates": 0},
+        {"overlaps": True},
+        {"overlaps": "best"},
+        {"explain": True, "top_k": 0},
+        {"model": "prior", "vectors": "text"},
+        {"mentions": "names", "overlaps": "score"},
     ],
+    ids=str,
 )
-def test_settings_out_of_range_are_refused_before_anything_is_opened(wrong, error):
-    with pytest.raises(error):
-        Linker.open("nowhere", **wrong)
+def test_wrong_settings_are_refused_before_anything_is_opened(wrong):
+    name, value = [*wrong.items()][-1]
+    for refused in (lambda: LinkSettings(**wrong), lambda: Linker.open("nowhere", **wrong)):
+        with pytest.raises(UsageError) as error:
+            refused()
+        assert name in str(error.value) and str(value) in str(error.value)
+
+
+def test_arguments_for_type_checkers_are_the_settings():
+    assert get_type_hints(LinkArguments) == get_type_hints(LinkSettings)
 
 
 def test_a_misspelt_setting_fails(kb):
@@ -330,7 +345,7 @@ def test_a_record_has_the_name_of_its_mention_only_where_it_was_given(kb, surfac
     document = Document(
         "d", "unicorn dog", mentions=[Mention(0, 7, "unicorn"), Mention(8, 11, "dog", id="d.1")]
     )
-    nil, named = json.loads(msgspec.json.encode(next(Linker.open(kb, nil="mark")([document]))))["links"]
+    nil, named = json.loads(msgspec.json.encode(next(Linker.open(kb, nil=True)([document]))))["links"]
     assert list(nil) == LINK
     assert (nil["entity"], nil["sense"], nil["nil"], nil["candidates"]) == (None, None, True, [])
     assert list(named) == [*LINK, "id", "ids"]
@@ -360,7 +375,7 @@ def test_overlaps_can_be_kept_in_a_kb_of_aliases_too(surfaces):
     assert len(all_of_them.links) > len(apart.links) == 1
 
 
-@pytest.mark.parametrize("nil", ["drop", "mark"])
+@pytest.mark.parametrize("nil", [False, True])
 def test_of_links_that_overlap_the_one_with_the_highest_score_may_stay(kb, nil):
     (every,) = Linker.open(kb, overlaps="keep", nil=nil)([TEXT])
     (best,) = Linker.open(kb, overlaps="score", nil=nil)([TEXT])
@@ -386,7 +401,7 @@ def test_a_shorter_mention_stays_where_its_score_is_higher(surfaces):
                 for document in documents
             ]
 
-    config = LinkerConfig(overlaps="score", max_candidates=1)  # so each mention has one score
+    config = LinkSettings(overlaps="score", max_candidates=1)  # so each mention has one score
     (linked,) = Linker(surfaces, config, scorer=Scripted())(["苹果公司"])
     assert [(found.text, found.score) for found in linked.links] == [("苹果", 0.9)]
 
@@ -436,38 +451,6 @@ def overlapping_links(draw: st.DrawFn) -> list[Link]:
 @unhurried
 def test_the_best_links_are_those_that_are_taken_one_at_a_time(every):
     assert best_links(every) == best_by_hand(every)
-
-
-@pytest.mark.parametrize(
-    ("overlaps", "told"),
-    [
-        (True, "overlaps is True, but it is no longer a bool: write overlaps='keep' for what True meant"),
-        (False, "overlaps is False, but it is no longer a bool: write overlaps='longest'"),
-        ("best", "overlaps is 'best'; it is 'longest', 'keep' or 'score'"),
-    ],
-)
-def test_a_wrong_or_outdated_setting_of_overlaps_is_told(kb, overlaps, told):
-    with pytest.raises(UsageError, match=told):
-        Linker.open(kb, overlaps=overlaps)
-
-
-def test_mentions_of_a_tagger_do_not_overlap(kb):
-    with pytest.raises(
-        UsageError, match="overlaps is 'score', but the mentions are those of the tagger names"
-    ):
-        Linker.open(kb, mentions="names", overlaps="score")
-
-
-def test_settings_as_arguments_are_those_of_the_configuration():
-    fields = {name: field.default for name, field in LinkerConfig.__dataclass_fields__.items()}
-    for function in (Linker.open, link):
-        arguments = signature(function).parameters
-        defaults = {name: arguments[name].default for name in fields}
-        assert defaults == fields | {"threshold": None}  # None: the model's own
-    assert signature(Linker.open).parameters.keys() == signature(link).parameters.keys() - {
-        "text",
-        "references",
-    }
 
 
 def test_one_text_is_not_taken_for_many(kb):
@@ -521,15 +504,3 @@ def test_candidates_iterate_as_named_records(kb):
     assert [row.prior for row in candidates] == candidates.priors.tolist()
     (number, sense, prior), *_ = candidates
     assert (number, sense, prior) == next(iter(candidates))
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"top_k": -1}, "top_k is -1; the least is 0"),
-        ({"max_candidates": 0}, "max_candidates is 0; the least is 1, and None is all"),
-    ],
-)
-def test_too_few_candidates_are_refused_with_the_least_number(settings, message):
-    with pytest.raises(UsageError, match=message):
-        LinkerConfig(**settings)

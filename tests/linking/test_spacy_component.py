@@ -241,7 +241,10 @@ def test_what_is_overridden_where_a_pipeline_is_loaded_goes_before_what_was_save
     build_toy(tmp_path, name="figs", links=[Alias("apple", "Fig")], pages=[Entity("Fig")])
     config = {"components.kgkit_linker.kb": "figs", "components.kgkit_linker.top_k": 1}
     nlp = spacy.load(tmp_path / "pipeline", config=config)
-    assert nlp.get_pipe("kgkit_linker").kb.startswith("figs@") and nlp.get_pipe("kgkit_linker").top_k == 1
+    assert (
+        nlp.get_pipe("kgkit_linker").kb.startswith("figs@")
+        and nlp.get_pipe("kgkit_linker").settings.top_k == 1
+    )
 
 
 def test_loaded_where_the_build_is_missing_a_pipeline_names_it_and_the_model(home, tmp_path, monkeypatch):
@@ -250,7 +253,7 @@ def test_loaded_where_the_build_is_missing_a_pipeline_names_it_and_the_model(hom
     nlp.meta["kgkit"]["kgkit_linker"]["model"] = "my-model"
     nlp.to_disk(tmp_path / "pipeline")
     path = tmp_path / "pipeline" / "config.cfg"
-    path.write_text(path.read_text().replace('model = "prior"', 'model = "my-model"'))
+    path.write_text(path.read_text().replace('model = "auto"', 'model = "my-model"'))
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "empty"))
     with pytest.raises(NotThere) as error:
         spacy.load(tmp_path / "pipeline")
@@ -445,9 +448,9 @@ def test_auto_is_a_model_that_is_chosen_where_the_pipeline_is_used(home, tmp_pat
     assert nlp(TEXT).spans["kgkit"].attrs["model"] == "prior"
     assert summary(nlp(TEXT)) == summary(pipeline(model="prior")(TEXT))
     nlp.to_disk(tmp_path / "pipeline")
-    assert spacy.load(tmp_path / "pipeline").get_pipe("kgkit_linker").model == "auto"
+    assert spacy.load(tmp_path / "pipeline").get_pipe("kgkit_linker").settings.model == "auto"
     monkeypatch.setenv("KGKIT_MODEL", "no-model")
     with pytest.raises(NotThere, match="the model no-model"):
         pipeline(model="auto")
     monkeypatch.delenv("KGKIT_MODEL")
-    assert pipeline(model="auto").get_pipe("kgkit_linker").model == "auto"
+    assert pipeline(model="auto").get_pipe("kgkit_linker").settings.model == "auto"

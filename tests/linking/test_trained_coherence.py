@@ -368,7 +368,7 @@ def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
     path.write_text("".join(json.dumps(one) + "\n" for one in documents(6, first=60)))
     right = {"prior": 0, "agreed": 0}
     for model in right:
-        linker = Linker.open(kb, model=model, nil="mark")
+        linker = Linker.open(kb, model=model, nil=True)
         for gold in read_gold_documents(path):
             [linked] = linker([with_candidates(kb, gold.document, gold.candidates)])
             assert linked.model == model and all(0 <= link.score <= 1 for link in linked.links)
@@ -381,7 +381,7 @@ def test_what_means_nothing_can_be_learnt(kb, data):
     coherence = CoherenceTraining(nil=True, hidden=8, epochs=60, batch=16, members=3, lr=0.02)
     train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), type="prior", coherence=coherence))
     [gold] = [gold for gold in read_gold_documents(data) if gold.document.id == "4"]
-    [linked] = Linker.open(kb, model="nil", nil="mark", threshold=0.5)(
+    [linked] = Linker.open(kb, model="nil", nil=True, threshold=0.5)(
         [with_candidates(kb, gold.document, gold.candidates)]
     )
     assert [link.nil for link in linked.links] == [entity is None for entity in gold.entities]
@@ -408,9 +408,9 @@ def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught
     for document, linked in zip(documents, linker(documents), strict=True):
         [alone] = linker([document])
         assert alone == linked
-    unsure = Linker(kb, linker.config, generator=AliasGenerator(kb, AliasConfig(null=0.25)))
+    unsure = Linker(kb, linker.settings, generator=AliasGenerator(kb, AliasConfig(null=0.25)))
     [linked] = unsure(["Ann Berg saw Norway"])
-    [sure] = Linker(kb, linker.config, generator=AliasGenerator(kb))(["Ann Berg saw Norway"])
+    [sure] = Linker(kb, linker.settings, generator=AliasGenerator(kb))(["Ann Berg saw Norway"])
     for link, other in zip(linked.links, sure.links, strict=True):
         scores = {candidate.entity: candidate.score for candidate in link.candidates}
         assert sum(scores.values()) == pytest.approx(0.75, abs=1e-5)

@@ -11,7 +11,7 @@ from kgkit.candidates.long_texts import mention_windows
 from kgkit.home import Home
 from kgkit.kb.facts import Facts
 from kgkit.kb.walks import closure, shortest_path
-from kgkit.linking import Linker, LinkerConfig
+from kgkit.linking import Linker, LinkSettings
 from kgkit.linking.reconciler import Reconciler
 from kgkit.pauses import pause, pausing
 from kgkit.serving.kb_schema import read_schema
@@ -169,7 +169,7 @@ LOOPS = {
     "search": lambda service, kb: kb.search("c"),
     "windows": lambda service, kb: list(mention_windows(AliasGenerator(kb), "dog " * 50_000)),
     "documents": lambda service, kb: list(Linker(kb)(["dog", "cat"])),
-    "coherence": lambda service, kb: list(Linker(kb, LinkerConfig(coherence="graph"))(["dog", "cat"])),
+    "coherence": lambda service, kb: list(Linker(kb, LinkSettings(coherence="graph"))(["dog", "cat"])),
     "queries": lambda service, kb: answer_queries(
         service, "facts", read_schema(kb), read_queries('{"0": {"query": "dog"}}', service.limits)
     ),

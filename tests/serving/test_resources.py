@@ -153,7 +153,7 @@ def test_linkers_of_one_model_share_its_scorer_and_generator(tmp_path):
     publish(tmp_path, "apple")
     served = open_resources(tmp_path).served()
     plain, strict = served.linker(), served.linker(threshold=0.5)
-    assert served.linker("prior") is plain
+    assert served.linker(model="prior") is plain
     assert strict is not plain
     assert (strict.scorer, strict.generator) == (plain.scorer, plain.generator)
     assert served.linker(threshold=0.5) is strict

@@ -342,7 +342,7 @@ def test_a_linker_links_what_the_tagger_finds(kb):
 
 def test_a_score_below_the_threshold_is_nil(kb):
     def links(threshold):
-        linker = Linker.open(kb, mentions="names", device="cpu", threshold=threshold, nil="mark")
+        linker = Linker.open(kb, mentions="names", device="cpu", threshold=threshold, nil=True)
         return next(linker([TEXT])).links
 
     scores = [link.score for link in links(0)]

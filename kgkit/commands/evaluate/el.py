@@ -39,22 +39,16 @@ from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, write_s
 from kgkit.commands.evaluate.versus import VersusOption
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import (
-    AllSurfacesOption,
-    CoherenceOption,
     DataOption,
-    DeviceOption,
     JSONOption,
     KBOption,
-    LinkModelOption,
-    MaxCandidatesOption,
-    OverlapsOption,
     PredictionsOption,
-    ThresholdOption,
-    VectorsOption,
     chosen_kb,
 )
 from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
+from kgkit.linking.settings import KB_MENTIONS, LinkSettings
 
 if TYPE_CHECKING:
     from kgkit.evaluation import LinkScore
@@ -65,20 +59,13 @@ NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
 
 
+@takes_settings(LinkSettings, "model", "vectors", "device", "coherence", "overlaps", "threshold")
 def el(
     data: DataOption,
     data_format: DataFormatOption = None,
     entities: LabelFieldOption = "id",
     kb: KBOption = None,
-    model: LinkModelOption = "auto",
-    vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    coherence: CoherenceOption = None,
     mentions: MentionsOption = None,
-    threshold: ThresholdOption = None,
-    overlaps: OverlapsOption = "longest",
-    all_surfaces: AllSurfacesOption = False,
-    max_candidates: MaxCandidatesOption = 30,
     redirects: RedirectsOption = None,
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
@@ -87,6 +74,7 @@ def el(
     iri_prefix: PrefixOption = "http://en.wikipedia.org/wiki/",
     reliability: ReliabilityOption = None,
     as_json: JSONOption = False,
+    **values: Any,
 ) -> None:
     """Score a model on entity linking, with intervals, and count its kinds of errors.
 
@@ -98,41 +86,38 @@ def el(
     from kgkit.evaluation import Redirects, read_redirects
     from kgkit.home import Home
     from kgkit.linking import Linker
-    from kgkit.linking.models import KB_MENTIONS
     from kgkit.linking.page_titles import PageTitles
     from kgkit.models.registering import trained_model_name
 
+    # All candidates that are considered: the score says whether the right one is among them.
+    most = LinkSettings.max_candidates or sys.maxsize
+    settings = LinkSettings(
+        **values, nil=True, top_k=most, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions
+    )
     files = [*data, *(path for path in (redirects, versus) if path is not None)]
     check_sets(files, None)
     outputs = LinkOutputs(predictions=predictions, nif=nif, report=report, prefix=iri_prefix)
     outputs.check(files)
     check_reliability(reliability)
     messages = Messages(bars=not as_json)
-    if mentions == "given" and overlaps != "longest":
+    if mentions == "given" and settings.overlaps != "longest":
         raise UsageError(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
-            f"--overlaps {overlaps}"
+            f"--overlaps {settings.overlaps}"
         )
     sets = GoldSets(data, data_format, entities, iri_prefix)
     compared = None if versus is None else ComparedSystem(versus, iri_prefix)
-    linker = Linker.open(
-        chosen_kb(kb), model=model, coherence=coherence, threshold=threshold, nil="mark",
-        vectors=vectors, device=device, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions,
-        overlaps=overlaps,
-        # All that are considered: the score tells whether the right one is among them.
-        max_candidates=max_candidates or None, top_k=max_candidates or sys.maxsize,
-        all_surfaces=all_surfaces,
-    )  # fmt: skip
+    linker = Linker.open(chosen_kb(kb), **vars(settings))
     if mentions is None:
         mentions = "found" if linker.tagger is None else linker.tagger.name
     page = PageTitles(linker.kb, Redirects() if redirects is None else read_redirects(redirects))
     kb_name, where = f"{linker.kb.name}@{linker.kb.build}", Home.find()
-    name = linker.model.removesuffix("+graph") if model == "auto" else model
+    name = linker.model.removesuffix("+graph") if settings.model == "auto" else settings.model
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, name), data=data,
-        config={"kb": kb_name, "model": linker.model, "vectors": vectors,
-                "mentions": mentions, "overlaps": overlaps, "threshold": linker.config.threshold,
-                "redirects": str(redirects), "all_surfaces": all_surfaces, "max_candidates": max_candidates},
+        where, command=typed(), device=settings.device, model=trained_model_name(where, name), data=data,
+        config={"kb": kb_name, "model": linker.model, "vectors": settings.vectors,
+                "mentions": mentions, "overlaps": settings.overlaps, "threshold": linker.threshold,
+                "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
         recorder, writers = ConfidenceRecorder(linker), outputs.open(stack, linker, page)
@@ -159,7 +144,7 @@ def el(
                 "model": linker.model,
                 "mentions": mentions,
                 "experiment": _experiment(mentions),
-                "overlaps": overlaps,
+                "overlaps": settings.overlaps,
                 **scored.as_dict(data, sets.formats),
                 "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},

@@ -37,8 +37,8 @@ MentionsOption = Annotated[
     typer.Option(
         "--mentions",
         metavar="WHOSE",
-        help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
-        "tagger, by its name. By default those of the model's own tagger, else found.",
+        help="Mentions to link: given (those of the data), found (names that the KB has), all (as for kgkit "
+        "link), or those of a tagger, by its name. By default those of the model's own tagger, else found.",
     ),
 ]
 RedirectsOption = Annotated[

@@ -18,18 +18,16 @@ from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_nam
 from kgkit.commands.evaluate.versus import VERSUS_HEADINGS, VersusOption, compare_systems, versus_row
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
-    CoherenceOption,
     DataOption,
-    DeviceOption,
     JSONOption,
     KBOption,
-    ModelOption,
     PredictionsOption,
-    VectorsOption,
     chosen_kb,
 )
 from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
+from kgkit.linking.settings import LinkSettings
 
 if TYPE_CHECKING:
     from kgkit.evaluation import Scores
@@ -42,6 +40,7 @@ Answers = dict[str, tuple[str, ...]]
 _POS = {"n": "nouns", "v": "verbs", "a": "adjectives", "r": "adverbs"}
 
 
+@takes_settings(LinkSettings, "model", "vectors", "device", "coherence")
 def wsd(
     data: DataOption,
     gold: Annotated[
@@ -53,14 +52,11 @@ def wsd(
         ),
     ],
     kb: KBOption = None,
-    model: ModelOption = "prior",
-    vectors: VectorsOption = None,
-    device: DeviceOption = "auto",
-    coherence: CoherenceOption = None,
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
     reliability: ReliabilityOption = None,
     as_json: JSONOption = False,
+    **values: Any,
 ) -> None:
     """Score a model on word sense disambiguation, with the first sense of WordNet as baseline.
 
@@ -76,6 +72,7 @@ def wsd(
     from kgkit.linking import Linker
     from kgkit.models.registering import trained_model_name
 
+    settings = LinkSettings(**values, max_candidates=None, top_k=0)
     check_gold_files(data, gold)
     check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
     check_reliability(reliability)
@@ -86,16 +83,16 @@ def wsd(
     if versus is not None and compared is not None:
         keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
         notes = _check_compared(versus, compared, keys)
-    linker = Linker.open(
-        chosen_kb(kb), model=model, coherence=coherence, max_candidates=None, top_k=0,
-        vectors=vectors, device=device,
-    )  # fmt: skip
+    linker = Linker.open(chosen_kb(kb), **vars(settings))
     recorder = ConfidenceRecorder(linker)
     sets: list[_Set] = []
     where = Home.find()
+    name = linker.model.removesuffix("+graph") if settings.model == "auto" else settings.model
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
-        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model, "vectors": vectors},
+        where, command=typed(), device=settings.device, model=trained_model_name(where, name),
+        data=[*data, *gold],
+        config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model,
+                "vectors": settings.vectors},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, run as record:
         for name, of_data, of_gold in zip(names, data, gold, strict=True):

@@ -1,6 +1,6 @@
 """Commands that train, made from settings: those of methods, ours and of other packages, and of what is none.
 
-See `kgkit.commands.train.setting_options` for how a field of the settings is an option.
+See `kgkit.commands.setting_options` for how a field of the settings is an option.
 
 What all methods have in common (`TaskTraining`) has the options of `kgkit.commands.train.methods`; its help
 is the method's own, where that has one.
@@ -16,6 +16,15 @@ import typer
 
 from kgkit.commands.options import DeviceOption, JSONOption, NameOption, SeedOption
 from kgkit.commands.output import plain, typed, write_line
+from kgkit.commands.setting_options import (
+    check_replaced,
+    default_of,
+    option_of,
+    option_parameter,
+    tuple_values,
+    with_help,
+    with_options,
+)
 from kgkit.commands.train.methods import (
     AttentionDropoutOption,
     Bf16Option,
@@ -34,17 +43,8 @@ from kgkit.commands.train.methods import (
     run_training,
     write_results,
 )
-from kgkit.commands.train.setting_options import (
-    attribute_helps,
-    check_replaced,
-    default_of,
-    option_of,
-    option_parameter,
-    tuple_values,
-    with_help,
-    with_options,
-)
 from kgkit.errors import DamagedModel, UsageError
+from kgkit.setting_types import attribute_helps
 
 if TYPE_CHECKING:
     from kgkit.home import Home

@@ -12,7 +12,7 @@ import typer
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import DeviceOption, JSONOption, flag
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
-from kgkit.commands.train.setting_options import option_parameter
+from kgkit.commands.setting_options import option_parameter
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord

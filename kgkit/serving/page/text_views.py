@@ -1,21 +1,19 @@
 """The first view: a text with its links."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated, Final
-from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Depends, Form
 from fastapi.responses import RedirectResponse, Response
 
 from kgkit.errors import KgkitError
-from kgkit.linking import Linker
+from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address
 from kgkit.serving.page.inputs import kb_name
 from kgkit.serving.page.linked_text import TextView, text_view
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
-from kgkit.serving.resources import linker_variant
 from kgkit.serving.service import Service
 from kgkit.types import Document
 
@@ -26,44 +24,7 @@ EXAMPLES: Final = (
 CANDIDATES: Final = 6
 """Candidates of a link that are shown."""
 
-_MAX_VARIANTS: Final = 16
-
 COHERENCE: Final = (("", "none"), ("graph", "by the graph"))
-
-
-class ExplainingLinkers:
-    """Linkers whose candidates have the parts of their scores.
-
-    They share scorer and generator with those that are served, and go when these go.
-    """
-
-    def __init__(self) -> None:
-        self._linkers: WeakKeyDictionary[Linker, dict[tuple[float | None, bool], Linker]] = (
-            WeakKeyDictionary()
-        )
-
-    def linker(self, base: Linker, threshold: float | None, *, coherence: bool) -> Linker:
-        """Return a linker that explains its scores, with settings of its own.
-
-        Args:
-            base: served linker.
-            threshold: least score of a link; None: that of the base.
-            coherence: whether links of a document are weighed by the graph.
-        """
-        variants = self._linkers.setdefault(base, {})
-        variant = threshold, coherence
-        if variant not in variants:
-            if len(variants) >= _MAX_VARIANTS:
-                variants.clear()
-            config = replace(
-                base.config,
-                explain=True,
-                top_k=CANDIDATES,
-                threshold=base.config.threshold if threshold is None else threshold,
-                coherence="graph" if coherence else base.config.coherence,
-            )
-            variants[variant] = linker_variant(base, config)
-        return variants[variant]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +60,11 @@ def posted_form(
 
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the view of a text to a router."""
-    linkers = ExplainingLinkers()
 
     @routes.get("/")
     async def show_text(fields: Annotated[TextForm, Depends()]) -> Response:
         """Show a form, and the links of its text."""
-        return await _page(service, linkers, fields)
+        return await _page(service, fields)
 
     @routes.post("/")
     async def post_text(fields: Annotated[TextForm, Depends(posted_form)]) -> Response:
@@ -112,16 +72,16 @@ def add_views(routes: APIRouter, service: Service) -> None:
         target = address("/", **asdict(fields))
         if fits_address(target):
             return RedirectResponse(target, status_code=303)
-        return await _page(service, linkers, fields)
+        return await _page(service, fields)
 
 
-async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) -> Response:
+async def _page(service: Service, fields: TextForm) -> Response:
     name = kb_name(service, fields.kb)
     view: TextView | None = None
     problem: Problem | None = None
     if fields.text.strip():
         try:
-            view = await _linked_view(service, linkers, fields, name)
+            view = await _linked_view(service, fields, name)
         except (KgkitError, Problem) as error:
             problem = problem_of(error, service.home)
     default = f"default ({service.served(name).models[0]})"
@@ -132,14 +92,18 @@ async def _page(service: Service, linkers: ExplainingLinkers, fields: TextForm) 
     )  # fmt: skip
 
 
-async def _linked_view(service: Service, linkers: ExplainingLinkers, fields: TextForm, kb: str) -> TextView:
+async def _linked_view(service: Service, fields: TextForm, kb: str) -> TextView:
     if fields.coherence not in dict(COHERENCE):
         raise Problem(
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"
         )
-    base = service.served(kb).linker(fields.model or None)
-    threshold = parse_number("threshold", fields.threshold)
-    linker = linkers.linker(base, threshold, coherence=fields.coherence == "graph")
+    linker = service.served(kb).linker(
+        model=fields.model or AUTO,
+        threshold=parse_number("threshold", fields.threshold),
+        coherence="graph" if fields.coherence else None,
+        explain=True,
+        top_k=CANDIDATES,
+    )
     documents = [Document("text", fields.text)]
     service.check_documents(documents)
     [document] = await service.queue.link((linker,), documents)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from kgkit.evaluation.calibration import Scored, best_temperature
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
-from kgkit.linking.linker import LinkerConfig
 from kgkit.linking.scoring import Scores
+from kgkit.linking.settings import LinkSettings
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_settings
@@ -33,7 +33,7 @@ from kgkit.types import Candidates, Matrix, Numbers, Progress
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
-_MOST: Final = LinkerConfig.max_candidates
+_MOST: Final = LinkSettings.max_candidates
 _FEWEST: Final = 20  # entities of a type that is told apart
 _TYPES: Final = 8
 _DECAYS: Final = (0.9, 0.999)  # of Adam, Kingma & Ba (2015)

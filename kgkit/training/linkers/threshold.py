@@ -21,9 +21,10 @@ from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
 from kgkit.linking.linker import Linker
 from kgkit.linking.mention_tagger import MentionTagger
-from kgkit.linking.models import KB_MENTIONS, open_linker
+from kgkit.linking.models import open_linker
 from kgkit.linking.page_titles import PageTitles
 from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.linking.settings import KB_MENTIONS
 from kgkit.models.folder import lasting_name, manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.opening import Opening

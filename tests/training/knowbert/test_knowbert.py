@@ -971,7 +971,7 @@ def test_all_mentions_are_scored_together_and_the_best_links_stay(home, places, 
     read = []
     make = KnowBertReader.batch
     monkeypatch.setattr(KnowBertReader, "batch", lambda self, texts: read.extend(texts) or make(self, texts))
-    linker = Linker.open(places, model="both", device="cpu", overlaps="score", nil="mark", top_k=9)
+    linker = Linker.open(places, model="both", device="cpu", overlaps="score", nil=True, top_k=9)
     [linked] = linker([TAUGHT])
     assert linker.scorer.threshold == 0.0
     [text] = read

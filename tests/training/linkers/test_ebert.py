@@ -423,7 +423,7 @@ def test_an_entity_that_came_later_is_linked_without_training(copied, encoder, t
     with open_kb("places", copied.path) as kb:
         update_text(kb, encoder=encoder)
     with open_kb("places", copied.path) as kb:
-        linker = Linker.open(kb, home=copied.path, model="entities", device="cpu", nil="mark")
+        linker = Linker.open(kb, home=copied.path, model="entities", device="cpu", nil=True)
         [linked] = linker(["a tree grows in the city"])
     tree = next(link for link in linked.links if link.text == "tree")
     assert [candidate.entity for candidate in tree.candidates] == ["Tree_Town"]

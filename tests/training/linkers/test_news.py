@@ -20,7 +20,7 @@ from kgkit.home import Home
 from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.auto import trained_linkers
-from kgkit.linking.models import LinkDefaults, link_defaults
+from kgkit.linking.scoring import LinkDefaults
 from kgkit.linking.tagger import Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
@@ -140,8 +140,8 @@ def test_a_linker_with_a_tagger_keeps_both_and_needs_both(home, kb):
     assert (manifest.mentions, manifest.needs.models) == ("names", ("names",))
     assert manifest.results["linked_f1"] == 1.0 and manifest.results["linked_documents"] == 2
     assert manifest.threshold == manifest.results["threshold"]
-    assert link_defaults("news", home) == LinkDefaults("names", manifest.threshold)
-    assert link_defaults("prior", home) == link_defaults("names", home) == LinkDefaults()
+    with Linker.open("animals", home=home.path, model="news", device="cpu") as linker:
+        assert linker.scorer.defaults == LinkDefaults("names", manifest.threshold)
     done = run("models", "info", "news", "--home", home.path, "--json")
     assert json.loads(done.out)["mentions"] == "names", done.err
 
@@ -172,9 +172,9 @@ def test_the_names_of_the_knowledge_base_are_linked_where_those_of_the_tagger_do
     with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
         manifest = LINKER.read(train_linker(kb, "own", news_linker(kb, (data,), "names"), device="cpu"))
         assert (manifest.mentions, manifest.needs.models) == ("", ())
-        assert link_defaults("own", Home(tmp_path / "home")) == LinkDefaults(None, manifest.threshold)
         assert manifest.results["linked_f1"] > 0
         with Linker.open(kb, model="own") as linker:
+            assert linker.scorer.defaults == LinkDefaults(None, manifest.threshold)
             assert linker.tagger is None and next(linker([" ".join(TOKENS)])).links
 
 
@@ -280,25 +280,25 @@ def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
     text = " ".join(TOKENS)
     with Linker.open(kb, model="news") as linker:
         assert isinstance(linker.tagger, Tagger)
-        assert linker.config.threshold == link_defaults("news", home).threshold
+        assert linker.settings.threshold == linker.scorer.defaults.threshold
         assert [link.text for linked in linker([text]) for link in linked.links] == ["Dog", "Big City"]
     with kgkit.open_kb("animals", home=home.path) as other:
         linked = kgkit.link(text, other, model="news", mentions="kb", threshold=0.0)
     assert [link.text for link in linked.links] == ["Dog", "fruit", "Big City"]
-    with kgkit.open_kb("animals", home=home.path) as other, pytest.raises(UsageError, match="tagger names"):
-        Linker.open(other, model="news", overlaps="keep")
+    with Linker.open("animals", home=home.path, model="news", overlaps="keep") as linker:
+        assert linker.tagger is None  # whose names do not overlap
 
 
 def test_auto_takes_the_tagger_and_the_threshold_of_the_linker_that_it_finds(home, monkeypatch):
     monkeypatch.delenv("KGKIT_MODEL", raising=False)
     with Linker.open("animals", home=home.path, model="auto") as linker:
         assert (linker.scorer.name, linker.tagger.name) == ("news", "names")
-        assert linker.config.threshold == link_defaults("news", home).threshold
+        assert linker.settings.threshold == linker.scorer.defaults.threshold
     with Linker.open("animals", home=home.path, model="auto", overlaps="keep") as linker:
         assert (linker.scorer.name, linker.tagger) == ("news", None)  # names do not overlap
     monkeypatch.setenv("KGKIT_MODEL", "prior")
     with Linker.open("animals", home=home.path, model="auto") as linker:
-        assert (linker.scorer.name, linker.tagger, linker.config.threshold) == ("prior", None, 0.0)
+        assert (linker.scorer.name, linker.tagger, linker.settings.threshold) == ("prior", None, 0.0)
 
 
 def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
@@ -346,7 +346,7 @@ def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, 
     done = run("train", "linker", *common, "--mentions", "names")
     assert done.code == 0, done.err
     assert "own: prior, el, for animals@" in done.out and "linked f1" in done.out
-    assert link_defaults("own", home).mentions == "names"
+    assert LINKER.read(find_trained(home, "own")).mentions == "names"
     with kgkit.open_kb("animals", home=home.path) as kb, pytest.raises(UnknownName, match="nobody"):
         train_linker(kb, "own", news_linker(kb, [data], "nobody"), device="cpu")
 

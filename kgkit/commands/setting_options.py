@@ -1,20 +1,21 @@
-"""Options made from the settings of a training.
+"""Options made from settings.
 
 Each field of the dataclass is an option: its name, its type and its default are the field's, its help is what
 the section "Attributes" of the docstring says, and its metadata say what else is not as usual:
 
-    option    what the option is called, where it is not the field's name
+    option    what the option is called, where it is not the field's name; None: there is none
     help      help of the option, where it turns off what the attribute is about
+    least     least value of a number
+    most      largest value of a number
     metavar   what stands for its value in the help
     parse     function from the text of an option to a value, of a type that no option has otherwise
     replaces  another setting, whose option is left out where this one is given
 
-The least value of a number is that of the class variable `LEAST`, by the name of the field.
+The least value of a number of a training is that of the class variable `LEAST`, by the name of the field.
 """
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -24,9 +25,9 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 import typer
 
 from kgkit.errors import UsageError
+from kgkit.setting_types import attribute_helps
 
 _METAVARS: Final[Mapping[object, str]] = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
-_ITEM: Final = re.compile(r"^(\w+(?:, \w+)*): (.+)$", re.DOTALL)
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -43,6 +44,33 @@ def with_options(
     )
     setattr(command, "__signature__", inspect.Signature([*parameters]))  # noqa: B010
     return command
+
+
+def takes_settings(settings: type, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that gives a command the options of settings, in the place of its `**values`.
+
+    Args:
+        settings: dataclass of the settings.
+        names: fields that are options; unless given, all.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        *parameters, _ = inspect.signature(command).parameters.values()
+        parameters += setting_parameters(settings, names)
+        setattr(command, "__signature__", inspect.Signature(parameters))  # noqa: B010
+        return command
+
+    return decorate
+
+
+def setting_parameters(settings: Any, names: Collection[str] = ()) -> Iterator[inspect.Parameter]:
+    """Yield the options of settings, or of the fields that are named."""
+    hints, helps = get_type_hints(settings), attribute_helps(settings)
+    for field in fields(settings):
+        if field.name in names if names else field.metadata.get("option", "") is not None:
+            least = field.metadata.get("least")
+            option = with_help(option_of(field, hints[field.name], least), helps[field.name], least)
+            yield option_parameter(field.name, option, default_of(field))
 
 
 def tuple_values(settings: type, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +125,7 @@ def option_of(field: "Field[Any]", hint: Any, least: float | None) -> Any:
         option,
         metavar=field.metadata.get("metavar", _METAVARS.get(item)),
         min=least if item in (int, float) else None,
+        max=field.metadata.get("most"),
         parser=parse,
     )
     kind: Any = GenericAlias(list, (item,)) if is_tuple else item
@@ -111,26 +140,3 @@ def with_help(annotation: Any, text: str | None, least: float | None) -> Any:
     if info.min is not None and least is not None:
         info.min = least
     return Annotated[value_type, info]
-
-
-def attribute_helps(settings: type) -> dict[str, str]:
-    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options.
-
-    A help begins with a capital, unless its first word is a value of the option, or is marked as code.
-    """
-    hints = get_type_hints(settings)
-    _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
-    helps: dict[str, str] = {}
-    for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
-        if match := _ITEM.match(item.strip()):
-            text = re.sub("[`*]", "", " ".join(match[2].split()))
-            for name in match[1].split(", "):
-                is_value = match[2].startswith("`") or re.split(r"\W", text)[0] in _values(hints.get(name))
-                helps[name] = text if is_value else f"{text[:1].upper()}{text[1:]}"
-    return helps | {own.name: own.metadata["help"] for own in fields(settings) if "help" in own.metadata}
-
-
-def _values(hint: Any) -> set[Any]:
-    """Return the values that a `Literal` has, within other types too."""
-    parts = get_args(hint)
-    return {*parts} if get_origin(hint) is Literal else {value for part in parts for value in _values(part)}
