@@ -26,9 +26,9 @@ _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Co
 
 _TAKES: Final = {
     "text": ("encoder", "kind", "template"),
-    "tucker": ("preset", "dim", "epochs", "evaluate"),
-    "wikipedia2vec": ("source", "dump", "dim", "entity", "keep", "min_links", "allow_pickle"),
-    "concat": ("part", "rows"),
+    "tucker": ("dim", "epochs"),
+    "wikipedia2vec": ("source", "dump", "dim", "entity", "min_links", "allow_pickle"),
+    "concat": ("part",),
 }
 
 
@@ -69,15 +69,6 @@ def embed(
             help="Text of an entity; by default {lemmas|label}: {description}, where | means or.",
         ),
     ] = None,
-    preset: Annotated[
-        Literal["cpu", "paper"] | None,
-        typer.Option(
-            "--preset",
-            metavar="PRESET",
-            rich_help_panel=_TUCKER,
-            help="cpu: for two cores, in minutes (the default); paper: as published.",
-        ),
-    ] = None,
     dim: Annotated[
         int | None,
         typer.Option("--dim", metavar="N", rich_help_panel=_TUCKER, help="Width of the vectors."),
@@ -86,15 +77,6 @@ def embed(
         int | None,
         typer.Option(
             "--epochs", metavar="N", rich_help_panel=_TUCKER, help="Passes over the triples, at most."
-        ),
-    ] = None,
-    evaluate: Annotated[
-        Literal["sampled", "full"] | None,
-        typer.Option(
-            "--evaluate",
-            metavar="HOW",
-            rich_help_panel=_TUCKER,
-            help="Rank held-out triples among a sample of entities (the default), or in full.",
         ),
     ] = None,
     source: Annotated[
@@ -132,15 +114,6 @@ def embed(
             help="How the file writes an entity, {} being its title; by default ENTITY/{}.",
         ),
     ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            "--keep",
-            metavar="FILE",
-            rich_help_panel=_WIKIPEDIA2VEC,
-            help="File of titles, one a line, to train however few links they have.",
-        ),
-    ] = None,
     min_links: Annotated[
         int | None,
         typer.Option(
@@ -159,15 +132,6 @@ def embed(
             help="Vectors to concatenate: --part tucker --part text.",
         ),
     ] = None,
-    rows: Annotated[
-        Literal["all", "any"] | None,
-        typer.Option(
-            "--rows",
-            metavar="WHICH",
-            rich_help_panel=_CONCAT,
-            help="Entities of which all parts have a vector (the default), or any part.",
-        ),
-    ] = None,
     index: Annotated[
         str,
         typer.Option("--index", metavar="KIND", help="Index to build: auto, exact, hnsw, …, or none."),
@@ -179,12 +143,6 @@ def embed(
         int | None, typer.Option("--seed", metavar="N", help="Random seed; by default 0.")
     ] = None,
     device: DeviceOption = "auto",
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume", help="Resume a job that was stopped (the default), or start again."
-        ),
-    ] = True,
     as_json: JSONOption = False,
 ) -> None:
     """Compute a vector for each entity of a knowledge base, and an index that finds the nearest.
@@ -202,9 +160,8 @@ def embed(
     settings = {
         option: value
         for option, value in {
-            "encoder": encoder, "kind": kind, "template": template, "preset": preset, "dim": dim,
-            "epochs": epochs, "evaluate": evaluate, "source": source, "dump": dump, "entity": entity,
-            "keep": keep, "min_links": min_links, "part": part, "rows": rows,
+            "encoder": encoder, "kind": kind, "template": template, "dim": dim, "epochs": epochs,
+            "source": source, "dump": dump, "entity": entity, "min_links": min_links, "part": part,
             "allow_pickle": allow_pickle or None,
         }.items()
         if value not in (None, [])
@@ -225,12 +182,10 @@ def embed(
             updated = _vectors_to_update(kb_home, method, vectors_name, settings)
             if not partial_folders(kb_home, updated) or updated in vectors_names(kb_home):
                 folder_before = find_vectors(kb_home, updated)
-            vectors = update_vectors(
-                kb, updated, index=index_kind, device=device, resume=resume, progress=tell
-            )
+            vectors = update_vectors(kb, updated, index=index_kind, device=device, progress=tell)
         else:
             config = _config(method, vectors_name, settings, seed or 0, device)
-            vectors = embed_kb(kb, config, index=index_kind, resume=resume, progress=tell)
+            vectors = embed_kb(kb, config, index=index_kind, progress=tell)
     if vectors.folder == folder_before:
         messages.write(f"{vectors.name} is of the present build already: {vectors.folder}")
     else:
@@ -301,16 +256,14 @@ def _config(method: str | None, name: str | None, settings: dict[str, Any], seed
         case "tucker":
             from kgkit.embedding.tucker import TuckERConfig
 
-            preset = settings.pop("preset", "cpu")
-            return TuckERConfig.preset(preset, seed=seed, device=device, **naming, **settings)
+            return TuckERConfig(seed=seed, device=device, **naming, **settings)
         case "wikipedia2vec":
             return _wikipedia2vec(settings, naming)
     from kgkit.embedding.concat import ConcatConfig
 
     if "part" not in settings:
         raise UsageError("which vectors should be concatenated? --part tucker --part text")
-    settings["parts"] = tuple(settings.pop("part"))
-    return ConcatConfig(**naming, **settings)
+    return ConcatConfig(parts=tuple(settings["part"]), **naming)
 
 
 def _text(settings: dict[str, Any], naming: dict[str, Any], device: str) -> Any:
@@ -327,18 +280,15 @@ def _wikipedia2vec(options: dict[str, Any], naming: dict[str, Any]) -> Any:
     if ("source" in options) == ("dump" in options):
         raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
     trains = "dump" in options
-    for option in ("dim", "keep", "min_links") if not trains else ("entity", "allow_pickle"):
+    for option in ("dim", "min_links") if not trains else ("entity", "allow_pickle"):
         if option in options:
             raise UsageError(f"{_option(option)} goes with {'--source' if trains else '--dump'}")
     if not trains:
         return Wikipedia2VecConfig(**naming, **options)
     renamed = {"dim": "width", "min_links": "min_entity_count"}
-    settings = {renamed.get(option, option): value for option, value in options.items()}
-    if "keep" in settings:
-        from kgkit.building import text_lines
-
-        settings["keep"] = tuple(line for _, line in text_lines(settings["keep"]))
-    return SkipGramConfig(**naming, **settings)
+    return SkipGramConfig(
+        **naming, **{renamed.get(option, option): value for option, value in options.items()}
+    )
 
 
 def _option(name: str) -> str:

@@ -5,7 +5,7 @@ joined row to one width is learnt with the head that takes it.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,6 @@ from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
-from kgkit.vectors.scan import unit
 
 _BLOCK: Final = 16_384  # rows
 
@@ -25,8 +24,6 @@ class ConcatConfig:
 
     parts: tuple[str, ...]  # names of vectors of the KB, in the order of the columns
     name: str = "concat"
-    rows: str = "all"  # an entity has a row if `all` parts have a vector of it, or if `any` has
-    unit: bool = False  # bring each part to length 1 first, so that each weighs the same in a cosine
 
     def __post_init__(self) -> None:
         last = [part.rpartition("/")[2] for part in self.parts]  # NAME of KB/NAME
@@ -34,8 +31,6 @@ class ConcatConfig:
             raise UsageError(
                 f"vectors to put side by side: {', '.join(self.parts) or 'none'}; at least two, each once"
             )
-        if self.rows not in ("all", "any"):
-            raise UsageError(f"rows is {self.rows!r}; it is one of 'all', 'any'")
         if self.name in last:
             raise UsageError(f"{self.name!r} cannot be part of itself: give the new vectors another name")
 
@@ -43,8 +38,7 @@ class ConcatConfig:
 def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress | None = None) -> Vectors:
     """Publish the rows of several vectors side by side.
 
-    A part of which an entity has no vector is zeros. The matrix ends with the
-    last entity that has a row.
+    An entity has a row if all parts have a vector of it. The matrix ends with the last entity that has a row.
 
     Args:
         kb: knowledge base whose vectors are joined.
@@ -56,12 +50,8 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
         UsageError: if no entity has a row.
     """
     parts = [kb.vectors(part) for part in config.parts]
-    settings = {
-        **asdict(config),
-        "parts": [{"name": part.manifest.name, "version": part.manifest.version} for part in parts],
-    }
-    del settings["name"]
-    rows, width = _last_row(parts, config) + 1, sum(part.width for part in parts)
+    settings = {"parts": [{"name": part.manifest.name, "version": part.manifest.version} for part in parts]}
+    rows, width = _last_row(parts) + 1, sum(part.width for part in parts)
     if not rows:
         raise UsageError(f"no entity of {kb.name!r} has a vector in {' and '.join(config.parts)}")
     with Work(kb, config.name, settings, resume=False) as work:
@@ -69,26 +59,22 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
         for begin in range(0, rows, _BLOCK):
             end = min(begin + _BLOCK, rows)
             blocks = [part.gather(np.arange(begin, end)) for part in parts]
-            covered = _covered(blocks, config)
-            if config.unit:
-                blocks = [unit(block) for block in blocks]
-            matrix[begin:end] = np.concatenate(blocks, axis=1) * covered[:, None]
+            matrix[begin:end] = np.concatenate(blocks, axis=1) * _covered(blocks)[:, None]
             if progress is not None:
                 progress("joining", end, rows)
         return work.publish("concat")
 
 
-def _last_row(parts: Sequence[Vectors], config: ConcatConfig) -> int:
+def _last_row(parts: Sequence[Vectors]) -> int:
     """Return the last entity that has a row; -1 if none has."""
-    rows = (min if config.rows == "all" else max)(map(len, parts))
-    for end in range(rows, 0, -_BLOCK):
+    for end in range(min(map(len, parts)), 0, -_BLOCK):
         begin = max(0, end - _BLOCK)
-        filled = np.flatnonzero(_covered([part.gather(np.arange(begin, end)) for part in parts], config))
+        filled = np.flatnonzero(_covered([part.gather(np.arange(begin, end)) for part in parts]))
         if len(filled):
             return begin + int(filled[-1])
     return -1
 
 
-def _covered(blocks: Sequence[np.ndarray], config: ConcatConfig) -> np.ndarray:
-    have = np.stack([block.any(axis=1) for block in blocks])
-    return np.asarray(have.all(axis=0) if config.rows == "all" else have.any(axis=0))
+def _covered(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Return which rows have numbers in all blocks, (N,) bool."""
+    return np.stack([block.any(axis=1) for block in blocks]).all(axis=0)

@@ -144,7 +144,6 @@ def test_concat_from_the_command_line(home):
         (["--method", "concat", "--dim", "3"], "--dim is for --method tucker or wikipedia2vec, not concat"),
         (["--method", "concat"], "--part tucker --part text"),
         (["--method", "wikipedia2vec"], "--source FILE reads vectors, --dump FILE trains some"),
-        (["--method", "wikipedia2vec", "--source", "x", "--keep", "y"], "--keep goes with --dump"),
         (["--method", "wikipedia2vec", "--dump", "x", "--entity", "{}"], "--entity goes with --source"),
         (["--method", "wikipedia2vec", "--dump", "x", "--allow-pickle"], "--allow-pickle goes with --source"),
         (["--update"], "which vectors?"),

@@ -11,7 +11,7 @@ from kgkit.embedding import concat
 from kgkit.embedding.concat import ConcatConfig, embed_concat
 from kgkit.errors import NotThere, StaleVectors, UsageError
 from tests.toys import LINKS, PAGES
-from tests.vector_toys import DIRECTIONS, built, made
+from tests.vector_toys import built, made
 
 OTHER = np.array([[1, 0, 0], [0, 0, 0], [0, 3, 4], [0, 0, 1]], np.float32)
 """Of Apple_Inc. (1) there is no vector, and the matrix ends before Road (4)."""
@@ -39,20 +39,6 @@ def test_rows_stand_side_by_side_in_the_order_of_the_parts(kb):
     assert turned.matrix[2].tolist() == [0, 3, 4, 0, 2]
 
 
-def test_with_any_an_entity_of_one_part_has_zeros_for_the_other(kb):
-    vectors = embed_concat(kb, ConcatConfig(parts=("plane", "other"), rows="any"))
-    assert vectors.matrix[1].tolist() == [3, 1, 0, 0, 0]
-    assert vectors.matrix[3].tolist() == [0, 0, 0, 0, 1]
-    assert vectors.matrix[5].tolist() == [5, np.float32(0.1), 0, 0, 0]
-    assert len(vectors) == 6
-
-
-def test_with_unit_each_part_weighs_the_same(kb):
-    vectors = embed_concat(kb, ConcatConfig(parts=("plane", "other"), unit=True))
-    assert np.allclose(vectors.matrix[2], [0, 1, 0, 0.6, 0.8])
-    assert not vectors.matrix[1].any()
-
-
 def test_the_settings_name_the_versions_that_were_joined(kb):
     vectors = embed_concat(kb, ConcatConfig(parts=("plane", "other")))
     assert vectors.manifest.config["parts"] == [
@@ -66,7 +52,6 @@ def test_the_settings_name_the_versions_that_were_joined(kb):
         ({"parts": ()}, "none; at least two"),
         ({"parts": ("text",)}, "at least two"),
         ({"parts": ("text", "text")}, "each once"),
-        ({"parts": ("a", "b"), "rows": "some"}, "'all', 'any'"),
         ({"parts": ("concat", "b")}, "cannot be part of itself"),
         ({"parts": ("toy/concat", "b")}, "cannot be part of itself"),
         ({"parts": ("text", "toy/text")}, "each once"),
@@ -112,26 +97,21 @@ def test_the_join_agrees_with_the_definition_whatever_the_size_of_a_block(tmp_pa
             ).reshape(len(ids), self.width)
 
     parts = [Part(one), Part(two)]
-    for rows in ("all", "any"):
-        config = ConcatConfig(parts=("a", "b"), rows=rows)
-        have = [
-            (all if rows == "all" else any)(part.gather([row]).any() for part in parts) for row in range(8)
-        ]
-        expected = max((row for row in range(8) if have[row]), default=-1)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(concat, "_BLOCK", block)
-            assert concat._last_row(parts, config) == expected
+    have = [all(part.gather([row]).any() for part in parts) for row in range(8)]
+    expected = max((row for row in range(8) if have[row]), default=-1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(concat, "_BLOCK", block)
+        assert concat._last_row(parts) == expected
 
 
 def test_one_part_after_the_other_in_blocks_is_the_same_matrix(kb, monkeypatch):
-    whole = embed_concat(kb, ConcatConfig(parts=("plane", "other"), rows="any")).matrix.copy()
+    whole = embed_concat(kb, ConcatConfig(parts=("plane", "other"))).matrix.copy()
     monkeypatch.setattr(concat, "_BLOCK", 2)
     told: list[tuple[int, int]] = []
     pieces = embed_concat(
         kb,
-        ConcatConfig(parts=("plane", "other"), rows="any"),
+        ConcatConfig(parts=("plane", "other")),
         progress=lambda stage, *done: told.append(done),
     )
     assert np.array_equal(pieces.matrix, whole)
-    assert told == [(2, 6), (4, 6), (6, 6)]
-    assert DIRECTIONS.shape == (6, 2)
+    assert told == [(2, 3), (3, 3)]
