@@ -1,15 +1,14 @@
-r"""LAMA by a masked language model, plain and with vectors of the subjects.
+r"""LAMA by a masked language model, and by KnowBerts.
 
     python -m benchmarks.lama_kb WORK_DIR/lama
     python -m benchmarks.cloze --home HOME --facts WORK_DIR/lama/facts.jsonl --encoder base --kb lama \
                                [--knowbert NAME …] [--out OUT_DIR]
 
-The home has the masked language model, and the knowledge base with vectors (`kgkit embed`) and their map
-(`kgkit align KB/VECTORS --encoder ENCODER`). Each row is one `kgkit evaluate cloze`, and its answer is kept
-in the home: a run that was stopped goes on, and a row whose model, vectors and map are the same is not asked
-for again. Vectors of `benchmarks.other_vectors` have rows where the knowledge base has them. What names
-suggest is asked of the plain model, once for all rows. The tables go to the standard output, the pictures
-`filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
+The home has the masked language model, and the knowledge base with vectors (`kgkit embed`); E-BERT, which
+reads these, is asked by `benchmarks.cloze_injection`. Each row is one `kgkit evaluate cloze`, and its answer
+is kept in the home: a run that was stopped goes on, and a row whose model is the same is not asked for again.
+What names suggest is asked of the plain model, once for all rows. The tables go to the standard output, the
+pictures `filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
 
 LAMA is CC BY-NC 4.0: it is read from the shared data, and not passed on.
 """
@@ -26,26 +25,14 @@ from numpy.typing import NDArray
 
 from benchmarks.answers import run_once
 from benchmarks.harness import REPOSITORY
-from benchmarks.other_vectors import OF_RELATION, OTHERS
 from benchmarks.report import Table
 from kgkit.evaluation.facts import GOOGLE_RE
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
-from kgkit.vectors import find_vectors, vectors_names
+from kgkit.vectors import find_vectors
 
-INJECTED: Final[Mapping[str, Sequence[str]]] = {
-    "replace": ("--inject", "replace"),
-    "concat": ("--inject", "concat"),
-    "concat, unaligned": ("--inject", "concat", "--no-align"),
-    "concat, random": ("--inject", "concat", "--random-vectors"),
-}
-OTHER_VECTORS: Final = {
-    "concat, another's of the type": OTHERS,
-    "concat, another's of the relation": OF_RELATION,
-}
-"""Rows over vectors of `benchmarks.other_vectors`, by what the name of the vectors ends in."""
 FILTERS: Final = {
     "none": "no filter", "string": "string match", "names": "LAMA-UHN", "easy": "complement"
 }  # fmt: skip
@@ -119,10 +106,6 @@ class LamaRows:
         print(f"{name}: done", file=sys.stderr, flush=True)
         sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
         return Row(name, sets, answer["vocabulary"], answer["no_word"])
-
-    def has_vectors(self, name: str) -> bool:
-        """Return whether the knowledge base has vectors of that name."""
-        return name in vectors_names(self.home.kb(self.kb))
 
     def _vectors_identity(self, name: str) -> bytes:
         folder = find_vectors(self.home.kb(self.kb), name).resolve()
@@ -266,16 +249,9 @@ def draw_hits(rows: Sequence[Row], path: Path, filter_name: str = "names") -> No
 
 
 def all_rows(lama: LamaRows, knowberts: Iterable[str] = ()) -> list[Row]:
-    """Return the rows of all models: plain, KnowBerts, and what reads vectors of the subjects."""
+    """Return the rows of all models: plain, and KnowBerts."""
     rows = [lama.row("plain")]
     rows += [lama.row(name, model=name) for name in knowberts]
-    rows += [lama.row(name, *options) for name, options in INJECTED.items()]
-    others = {name: f"{lama.vectors}{end}" for name, end in OTHER_VECTORS.items()}
-    rows += [
-        lama.row(name, *INJECTED["concat"], vectors=vectors)
-        for name, vectors in others.items()
-        if lama.has_vectors(vectors)
-    ]
     return rows
 
 
@@ -288,10 +264,6 @@ def write(rows: Sequence[Row], out: Path | None) -> str:
         draw_hits(rows, out / "hits.svg")
     tables = [table(rows, name, subjects) for subjects in SUBJECTS for name in FILTERS]
     tables += [difference_table(rows, name) for name in ("none", "names")]
-    controls = [row for row in rows if row.name in OTHER_VECTORS]
-    if controls:
-        own = next(row for row in rows if row.name == "concat")
-        tables += [difference_table([own, *controls], name) for name in ("none", "names")]
     return "\n".join(each.markdown() for each in [*tables, relation_table(rows)])
 
 

@@ -36,8 +36,7 @@ FIFTH: Final = 5
 NOTES: Final = """
 E-BERT and its control, all begun as {encoder}. SemEval-2010 task 8: macro F1 of the official scorer over its
 test part; FewRel: micro F1 over the pairs of entities that are not learnt from. `plain` reads no entity, with
-the same examples, batches, rates and markers; `unaligned` reads vectors as they are stored, `random` random
-ones.
+the same examples, batches, rates and markers.
 """
 
 
@@ -45,8 +44,7 @@ def rows_of(data: str) -> dict[str, list[str]]:
     """Return the options of each row; the first is what others are compared with."""
     knowledge = ["--kb", KBS[data], "--vectors", f"{KBS[data]}/text", "--linker", LINKERS[data]]
     return {
-        "plain": ["--control"], "concat": knowledge, "replace": [*knowledge, "--inject", "replace"],
-        "concat, unaligned": [*knowledge, "--no-align"], "concat, random": [*knowledge, "--random-vectors"],
+        "plain": ["--control"], "concat": knowledge,
     }  # fmt: skip
 
 

@@ -45,11 +45,7 @@ VARIANTS: Final = {
     "control": ("--control",),
     "hownet": ("--kb", "hownet"),
     "medical": ("--kb", "medical"),
-    "hownet, hard positions": ("--kb", "hownet", "--no-soft-position"),
-    "hownet, all visible": ("--kb", "hownet", "--no-visible-matrix"),
     "hownet, other facts": ("--kb", "hownet-other"),
-    "medical, hard positions": ("--kb", "medical", "--no-soft-position"),
-    "medical, all visible": ("--kb", "medical", "--no-visible-matrix"),
 }
 _FACTS: Final = ("--max-facts", "--query", "--attributes", "--relations", "--no-relations")
 """Options that decide which facts there are."""
@@ -60,18 +56,16 @@ COLUMNS: Final = (
 OTHER_FACTS: Final = "hownet, other facts"
 """The variant whose knowledge base `benchmarks.other_facts` makes: measured where `--only` names it."""
 
-ABLATED: Final = {"chnsenticorp": "hownet", "medical_ner": "medical"}
-
 NOTES: Final = """
 Mean and deviation over the seeds, of accuracy, or of F1 of names with types (conlleval). LCQMC is learnt on
 one half of its dev part and asked on the other; financial_ner and msra_ner are learnt on their dev parts.
-Ablations: injected tokens are counted like all others; all tokens see each other.
+The variant with other facts is measured where `--only` names it.
 
 Many texts of the test parts come in the other parts of a task too, or twice: `new` is the score of the
 others, each once, and what the differences of the means, and p, are of. `all` is of the whole test part, as
 it is usually given. Texts: of how many, and how many of them are new. Facts: how many are injected into a
-test text, and into how many of the texts none is. Difference and p compare with the control; those of an
-ablation with the same knowledge base without it. The last two columns: the difference on the new texts that
+test text, and into how many of the texts none is. Difference and p compare with the control; those of
+other facts with the same knowledge base. The last two columns: the difference on the new texts that
 get facts, and on those that get none, and of how many texts.
 """
 
@@ -79,9 +73,7 @@ get facts, and on those that get none, and of how many texts.
 def variants_of(task: str) -> list[str]:
     """Return what is compared on a task, the control first."""
     fitting = ["hownet", "medical"] if task == "medical_ner" else ["hownet"]
-    ablated = ABLATED.get(task)
-    ablations = [name for name in VARIANTS if ablated and name.startswith(f"{ablated},")]
-    return ["control", *fitting, *(name for name in ablations if name != OTHER_FACTS)]
+    return ["control", *fitting]
 
 
 class KBertTrainings:
@@ -214,8 +206,8 @@ def rows_of(
         if facts is not None:
             facts_cell = f"{facts.mean():.1f}, none {100 * (facts == 0).mean():.0f} %"
         row += [", ".join(f"{score:.2f}" for score in scores), spread(scores_of_all), facts_cell]
-        kb, _, ablation = variant.partition(", ")
-        baseline = new_by_variant.get(kb if ablation else "control")
+        kb, _, other = variant.partition(", ")
+        baseline = new_by_variant.get(kb if other else "control")
         if baseline is not None and variant != "control":
             over_seeds = seeds_cell(100 * f1_of(baseline.sum(1)), scores)
             row += [_difference(baseline, new), f"{chance(baseline, new):.4f}", over_seeds]

@@ -26,8 +26,11 @@ from kgkit.evaluation.ner import read_names
 from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary
+from kgkit.linking.kalm import KALMTagger
+from kgkit.linking.tagger import score_tagger
 from kgkit.models.kalm import KALM, KALMManifest
 from kgkit.models.kinds import TAGGER, TaggerManifest
+from kgkit.models.opening import open_model
 from kgkit.training.kalm.settings import KALMTraining
 from kgkit.training.kalm.train import read_data
 
@@ -92,59 +95,38 @@ class NameRow(NamedTuple):
 MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "awd": ("--control",),
     "kalm": (),
-    "kalm-plain": ("--no-feedback",),
-    "kalm-senses": ("--senses", "none"),
     "awd-both": ("--control", "--bidirectional"),
     "kalm-both": ("--bidirectional",),
     "awd-both-1": ("--control", "--bidirectional", "--seed", "1"),
     "kalm-both-1": ("--bidirectional", "--seed", "1"),
-    "kalm-both-senses": ("--bidirectional", "--senses", "none"),
-    "kalm-both-prior": ("--bidirectional", "--prior-weight", "1"),
     "extra": ("--bidirectional", "--data", "EXTRA"),
-    "all": ("--bidirectional", "--prior-weight", "1", "--data", "EXTRA"),
     "open": ("--bidirectional", "--open"),
-    "open-senses": ("--bidirectional", "--open", "--senses", "none"),
-    "open-all": ("--bidirectional", "--open", "--prior-weight", "1", "--data", "EXTRA"),
     "wide": ("--bidirectional", "--kb", "WIDE"),
-    "wide-all": ("--bidirectional", "--kb", "WIDE", "--prior-weight", "1", "--data", "EXTRA"),
     "open-wide": ("--bidirectional", "--open", "--kb", "WIDE"),
     "oracle": ("--bidirectional", "--kb", "ORACLE"),
 }
 """Models by name, and the options that they are trained with."""
 
 LANGUAGE: Final = (
-    "awd", "kalm", "kalm-plain", "kalm-senses", "awd-both", "kalm-both", "awd-both-1", "kalm-both-1", "extra"
+    "awd", "kalm", "awd-both", "kalm-both", "awd-both-1", "kalm-both-1", "extra"
 )  # fmt: skip
 NAMES: Final = {
     "looked up alone": NameRow("kalm-both", 1.0),
-    "looked up alone, no other senses": NameRow("kalm-both-senses", 1.0),
     "basic": NameRow("kalm-both", 0.0),
-    "basic, no other senses": NameRow("kalm-both-senses", 0.0),
     "+ prior in decoding": NameRow("kalm-both", 0.6),
     "+ prior in decoding, tuned": NameRow("kalm-both", None),
     "posterior": NameRow("kalm-both", 0.0, posterior=True),
     "posterior, + prior in decoding": NameRow("kalm-both", 0.6, posterior=True),
-    "+ prior in decoding, no other senses": NameRow("kalm-both-senses", 0.6),
-    "+ prior in training": NameRow("kalm-both-prior", 0.0),
-    "+ prior in training and in decoding": NameRow("kalm-both-prior", 0.6),
-    "+ prior in training, posterior, + prior in decoding": NameRow("kalm-both-prior", 0.6, posterior=True),
     "+ extra text": NameRow("extra", 0.0),
-    "all": NameRow("all", 0.6),
     "open names": NameRow("open", 0.0),
     "open names, + prior in decoding": NameRow("open", 0.6),
     "open names, posterior": NameRow("open", 0.0, posterior=True),
     "open names, posterior, + prior in decoding": NameRow("open", 0.6, posterior=True),
-    "open names, no other senses, looked up alone": NameRow("open-senses", 1.0),
-    "open names, no other senses": NameRow("open-senses", 0.0),
-    "open names, no other senses, posterior, + prior": NameRow("open-senses", 0.6, posterior=True),
     "taught by it": NameRow("open", 0.6, posterior=True, is_student=True),
-    "open names, all": NameRow("open-all", 0.6),
-    "open names, all, tuned": NameRow("open-all", None),
     "wider vocabulary, looked up alone": NameRow("wide", 1.0),
     "wider vocabulary, basic": NameRow("wide", 0.0),
     "wider vocabulary, + prior in decoding": NameRow("wide", 0.6),
     "wider vocabulary, posterior, + prior in decoding": NameRow("wide", 0.6, posterior=True),
-    "wider vocabulary, all": NameRow("wide-all", 0.6),
     "wider vocabulary, open names": NameRow("open-wide", 0.0),
     "wider vocabulary, open names, posterior, + prior in decoding": NameRow("open-wide", 0.6, posterior=True),
     "oracle, looked up alone": NameRow("oracle", 1.0),
@@ -256,12 +238,12 @@ class Bench:
         if prior is None:
             assert not row.posterior, "β is tuned for what is published"
             prior = self.tuned_prior(row.model)
-        types = "--posterior" if row.posterior else "--no-posterior"
-        return self._scores(self.runs, row.model, self.gold(part), "--type-prior", f"{prior}", types)
+        return self._name_scores(row.model, self.gold(part), prior, row.posterior)
 
     def tagger_scores(self, tagger: str, part: str) -> dict[str, Any]:
         """Return the scores of names that a trained tagger finds in a part."""
-        return self._scores(self.tagger_runs, tagger, self.gold(part))
+        scores: dict[str, Any] = self.tagger_runs.evaluate(tagger, "ner", "--data", str(self.gold(part)))
+        return dict(scores["together"])
 
     def tuned_prior(self, model: str) -> float:
         """Return the share β with the best F1 of tokens on the first sentences of testa."""
@@ -269,9 +251,7 @@ class Bench:
         if not path.exists():
             write_sentences(self.gold("testa"), path, TUNED_ON)
         f1 = {
-            prior: self._scores(self.runs, model, path, "--type-prior", f"{prior}", "--no-posterior")[
-                "tokens"
-            ]["f1"]
+            prior: self._name_scores(model, path, prior, posterior=False)["tokens"]["f1"]
             for prior in (number / 10 for number in range(11))
         }
         return max(f1, key=lambda prior: (f1[prior], -prior))
@@ -301,9 +281,10 @@ class Bench:
         self.tagger_runs.train("rule-taught", "--data", str(labels))
         return "rule-taught"
 
-    def _scores(self, runs: Runs[Any], model: str, data: Path, *words: str) -> dict[str, Any]:
-        scores: dict[str, Any] = runs.evaluate(model, "ner", "--data", str(data), *words)["together"]
-        return scores
+    def _name_scores(self, model: str, data: Path, prior: float, posterior: bool) -> dict[str, Any]:
+        with open_model(model, "language_model", home=self.home) as trained:
+            tagger = KALMTagger(trained, type_prior=prior, posterior=posterior)
+            return score_tagger(tagger, read_names(data)).as_dict()
 
 
 def write_sentences(gold: Path, path: Path, count: int) -> None:

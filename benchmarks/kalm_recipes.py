@@ -24,8 +24,10 @@ from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kgkit.evaluation.ner import Name, NameScores, score_names
 from kgkit.files import opened
 from kgkit.home import Home
+from kgkit.linking.kalm import KALMTagger
 from kgkit.linking.mention_tagger import MentionTagger, TypedWord
 from kgkit.models.kalm import KALM, KALMManifest
+from kgkit.models.opening import open_model
 from kgkit.types import Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
@@ -35,16 +37,14 @@ FOOD: Final = "FOOD"
 MODELS: Final[Mapping[str, tuple[str, ...]]] = {
     "awd": ("--control",),
     "kalm": (),
-    "kalm-plain": ("--no-feedback",),
     "awd-both": ("--control", "--bidirectional"),
     "kalm-both": ("--bidirectional",),
-    "kalm-both-plain": ("--bidirectional", "--no-feedback"),
 }
 """Models by name, and the options that they are trained with."""
 
 LANGUAGE_NOTES: Final = """
 Nats and perplexity of a word, with one vocabulary for all; `both`: predicted from both sides, a
-pseudo-perplexity; `plain`: types are not fed back. `words / s`: words of the training text read in a second,
+pseudo-perplexity. `words / s`: words of the training text read in a second,
 all epochs together, evaluations between them included. The paper has 2.24 nats (a perplexity of 9.4) on its
 own corpus, where Parvez et al. have 9.67.
 """
@@ -179,10 +179,8 @@ def food_table(bench: RecipeBench, names: Sequence[str]) -> Table:
         if manifest is None or not manifest.bidirectional or not manifest.types:
             continue
         for prior, posterior in ((1.0, False), (0.6, False), (0.6, True), (0.0, False), (0.0, True)):
-            tagger = MentionTagger.open(
-                bench.model(name), home=bench.home, type_prior=prior, posterior=posterior
-            )
-            scores = score_foods(tagger, texts)
+            with open_model(bench.model(name), "language_model", home=bench.home) as trained:
+                scores = score_foods(KALMTagger(trained, type_prior=prior, posterior=posterior), texts)
             figures = [
                 f"{100 * value:.1f}"
                 for score in (scores.overall, scores.tokens)

@@ -34,7 +34,7 @@ from kgkit.training.kalm.train import (
 
 AWD: Final = "AWD-LSTM"
 PLAIN: Final = "KALM, no feedback"
-MODELS: Final = {AWD: {"control": True}, PLAIN: {"feedback": False}, "KALM": {}}
+MODELS: Final = (AWD, PLAIN, "KALM")
 BAR: Final = 1.25
 
 NOTES: Final = """
@@ -44,14 +44,16 @@ vocabulary, {types} types, preset `{preset}`, {rounds} rounds. Seconds are {cloc
 """
 
 
-def training_step(data: WordData, training: KALMTraining, device: torch.device) -> Callable[[], None]:
+def training_step(
+    data: WordData, training: KALMTraining, device: torch.device, *, feedback: bool
+) -> Callable[[], None]:
     """Return a function that takes a step of training, of the next batch at each call."""
     preset = PRESETS[training.preset]
     vocabulary = control_vocabulary(data.vocabulary) if training.control else data.vocabulary
     torch.manual_seed(training.seed)
     config = KALMConfig(
         words=len(vocabulary), types=vocabulary.types, bidirectional=training.bidirectional,
-        feedback=training.feedback, **preset.sizes,  # type: ignore[arg-type]
+        feedback=feedback, **preset.sizes,  # type: ignore[arg-type]
     )  # fmt: skip
     members, prior = torch.from_numpy(vocabulary.members), torch.from_numpy(vocabulary.prior)
     kalm = KALM(config, members, prior).to(device).train()
@@ -77,8 +79,13 @@ def speed(
     rows, targets = [], []
     for bidirectional in directions:
         steps = {
-            name: training_step(data, replace(training, bidirectional=bidirectional, **settings), device)
-            for name, settings in MODELS.items()
+            name: training_step(
+                data,
+                replace(training, bidirectional=bidirectional, control=name == AWD),
+                device,
+                feedback=name != PLAIN,
+            )
+            for name in MODELS
         }
         seconds: dict[str, list[float]] = {name: [] for name in steps}
         for number in range(rounds + 1):

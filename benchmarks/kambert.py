@@ -32,16 +32,14 @@ from kgkit.methods.kambert_settings import KamBertTraining
 SIZES: Final = (73, 128)
 TEXTS: Final = 8
 ALPHA: Final = "α = "
-EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT, kernel 3", "KAM-BERT, kernel 3, 8 terms"
-NONE, KERNEL_1 = "KAM-BERT, kernel none", "KAM-BERT, kernel 1"
+EAGER, SDPA, KERNEL, TERMS = "BERT, eager", "BERT, sdpa", "KAM-BERT", "KAM-BERT, 8 terms"
 
 COST_NOTES: Final = """
 The shape of BERT-base unless said otherwise, random weights, a batch of {texts} texts of as many word
 pieces, four maps, a twentieth of whose cells are not zero; the maps are made beforehand. Multiply-adds of
 one pass forward of one text, by `torch.utils.flop_counter`, which counts two operations for each. A step is
 forward and backward, in training mode, without the optimizer; CPU seconds of one thread, or milliseconds of
-the device. Variants in turn, {rounds} rounds; ratios are medians of those within a round: of kernel 1 over
-sdpa, of the others over eager.
+the device. Variants in turn, {rounds} rounds; ratios are medians of those within a round, over eager.
 """
 
 
@@ -62,16 +60,15 @@ def batch(size: int, terms: int, vocabulary: int) -> KamBertInputs:
 def heads(config: BertConfig, device: torch.device) -> dict[str, KamBert]:
     """Return a head of each variant, in training mode, all with the same weights of their encoders."""
     settings: dict[str, dict[str, Any]] = {
-        EAGER: {"plain": True}, SDPA: {"plain": True, "kernel": "1"}, KERNEL: {}, TERMS: {},
-        NONE: {"kernel": "none"}, KERNEL_1: {"kernel": "1"},
+        EAGER: {"plain": True}, SDPA: {"plain": True}, KERNEL: {}, TERMS: {},
     }  # fmt: skip
     heads_by_name = {}
     for name, chosen in settings.items():
         torch.manual_seed(0)
         model: Any = BertModel(config, add_pooling_layer=False).to(device)
+        heads_by_name[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
         if name == SDPA:
             set_attention(model, "sdpa")
-        heads_by_name[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
     return heads_by_name
 
 
@@ -126,7 +123,7 @@ def cost(
                 if number:  # the first round warms up
                     times[name].append(seconds)
         for name, head in models.items():
-            base = SDPA if name in (KERNEL_1, SDPA) else EAGER
+            base = SDPA if name == SDPA else EAGER
             own = sum(parameter.numel() for parameter in head.mixing.parameters())
             every = sum(parameter.numel() for parameter in head.parameters())
             counts = f"{every:,}", f"{own:,}", f"{multiply_adds(head, inputs[name]) / 1e9:.2f}"
@@ -140,10 +137,9 @@ def cost(
                 f"{size}", name, *counts, f"{statistics.median(times[name]):.3g}", f"{ratio:.3f}",
                 peak_megabytes(head, inputs[name]),
             ])  # fmt: skip
-            if size == max(sizes) and name in (KERNEL, TERMS, KERNEL_1):
-                aim = 1.05 if name == KERNEL_1 else 1.25
+            if size == max(sizes) and name in (KERNEL, TERMS):
                 targets.append(
-                    Target(what=f"{name}, over {base}", value=ratio, aim=aim, unit="times", at_most=True)
+                    Target(what=f"{name}, over {base}", value=ratio, aim=1.25, unit="times", at_most=True)
                 )
     columns = (
         "size", "model", "parameters", "of its own", "G multiply-adds",
@@ -166,9 +162,7 @@ def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
     }
     return {
         "plain": ["--control"], "KAM-BERT": every, **without, "without terms": [*every, "--terms", "0"],
-        "without convolution": [*every, "--kernel", "none"], "kernel 1": [*every, "--kernel", "1"],
         "with WordNet": [*every, "--kb", "wordnet", "--linker", "wsd-minilm"], "without any map": [],
-        "maps of another text": [*every, "--other-maps"],
     }  # fmt: skip
 
 

@@ -2,8 +2,7 @@
 
     python -m benchmarks.kbert --home HOME [--vocabulary VOCAB] [--device cuda] [--rounds 5]
 
-HOME holds a build of `hownet`. The encoder has the shape of BERT-base and random weights. On a GPU the
-visible matrix is a mask, and then a function that FlexAttention asks, from 128 to 2,048 word pieces.
+HOME holds a build of `hownet`. The encoder has the shape of BERT-base and random weights.
 """
 
 import argparse
@@ -13,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import torch
 from transformers import BertConfig, BertModel
@@ -22,7 +21,6 @@ from benchmarks.harness import REPOSITORY
 from benchmarks.report import Table
 from kgkit.candidates import AliasGenerator
 from kgkit.encoder import Encoder
-from kgkit.encoder.attention import set_attention
 from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.heads import KBert, KBertInputs
 from kgkit.inputs import TreeReader
@@ -34,7 +32,7 @@ DATA: Final = REPOSITORY.parent / "shared" / "data"
 TEXTS: Final = 8
 SIZES: Final = (128, 256)
 LARGER: Final = (512, 1024, 2048)
-BERT, DENSE, FLEX = "BERT", "K-BERT, dense mask", "K-BERT, FlexAttention"
+BERT, DENSE = "BERT", "K-BERT"
 
 NOTES: Final = """
 A batch of 8 texts of chnsenticorp, put together until they are long enough, with two facts of HowNet to a
@@ -42,13 +40,6 @@ mention; BERT-base (12 layers, 768 wide, random weights), one pass forward in ev
 reads as many word pieces, without facts. Variants in turn; CPU seconds of one thread, or milliseconds of
 the device; the ratio is the median of those within a round.
 """
-
-
-class Variant(NamedTuple):
-    """What is called: what a model reads, and the function that it computes attention by."""
-
-    attention: str
-    inputs: KBertInputs
 
 
 def chinese(size: int, count: int) -> tuple[list[str], list[str]]:
@@ -83,12 +74,6 @@ def read_chinese(kb: KnowledgeBase, vocabulary: Path, size: int) -> tuple[KBertI
         return read(kb, encoder, *chinese(size, TEXTS), size)
 
 
-def variants(trees: KBertInputs, plain: KBertInputs, *, flex: bool) -> dict[str, Variant]:
-    """Return the measured variants by name; plain BERT is the first."""
-    by_name = {BERT: Variant("sdpa", plain), DENSE: Variant("sdpa", trees)}
-    return by_name | ({FLEX: Variant("flex_attention", trees)} if flex else {})
-
-
 def timed(device: torch.device) -> Callable[[Callable[[], object]], float]:
     """Return what measures a call: CPU seconds, or milliseconds on a device."""
 
@@ -114,12 +99,11 @@ def rows_of(
     rows, measured = [], timed(device)
     for size in sizes:
         trees, plain = (batch.to(device) for batch in read_chinese(kb, vocabulary, size))
-        every = variants(trees, plain, flex=device.type != "cpu")
+        every = {BERT: plain, DENSE: trees}
         times: dict[str, list[float]] = {name: [] for name in every}
         with torch.inference_mode():
             for number in range(rounds + 1):
-                for name, (attention, inputs) in every.items():
-                    set_attention(model, attention)
+                for name, inputs in every.items():
                     seconds = measured(lambda inputs=inputs: KBert(model)(inputs))  # type: ignore[misc]
                     if number:  # the first round warms up
                         times[name].append(seconds)

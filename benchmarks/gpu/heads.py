@@ -1,4 +1,4 @@
-"""Lines of the heads: K-BERT with a dense mask and with FlexAttention; what knowledge costs KnowBert."""
+"""Lines of the heads: K-BERT; what knowledge costs KnowBert."""
 
 import shutil
 from collections.abc import Iterator
@@ -21,8 +21,7 @@ FREE: Final = 0.8  # of the disk
 KBERT_NOTES: Final = f"""
 `benchmarks.kbert`: a pass forward of BERT-base's shape (random weights), {TEXTS} sentence trees of the
 stand-in knowledge base, three quarters text, beside plain BERT on as many word pieces. Milliseconds, the
-middle of 10; memory is what the pass takes beside weights and inputs. FlexAttention is compiled for each
-length; its first pass is not counted.
+middle of 10; memory is what the pass takes beside weights and inputs.
 """
 KNOWBERT_NOTES: Final = f"""
 `benchmarks.knowbert`: a pass forward and backward, 32 × 80 word pieces, BERT-base's shape (random weights),
@@ -34,7 +33,7 @@ middles.
 
 @line(
     "kbert",
-    "K-BERT on a GPU: dense mask and FlexAttention",
+    "K-BERT on a GPU: one pass",
     limit=150,
     order=1,
     notes=KBERT_NOTES,
@@ -42,11 +41,11 @@ middles.
     stand_ins=True,
 )
 def kbert(setting: Setting) -> Iterator[Row]:
-    """Yield plain BERT, K-BERT with a dense mask and with FlexAttention, length by length."""
+    """Yield plain BERT and K-BERT, length by length."""
     import torch
     from transformers import BertConfig, BertModel
 
-    from benchmarks.kbert import variants
+    from benchmarks.kbert import BERT, DENSE
 
     shape: dict[str, Any] = {"max_position_embeddings": 4096}
     if setting.small:
@@ -56,14 +55,14 @@ def kbert(setting: Setting) -> Iterator[Row]:
     model = bert.to(setting.device).eval()
     for size, bf16 in ((32, False),) if setting.small else LENGTHS:
         trees, plain = (batch.to(torch.device(setting.device)) for batch in _trees(setting, size))
-        every = variants(trees, plain, flex=setting.on_gpu)
+        every = {BERT: plain, DENSE: trees}
         facts = int(trees.branches.amax(1).sum())
         about = f"{int(trees.real.sum()):,} pieces of {len(trees.ids)} trees, {facts:,} facts"
         base = None
-        for name, (attention, inputs) in every.items():
+        for name, inputs in every.items():
             what = f"{size}, {'bfloat16' if bf16 else 'float32'}: {name}"
             note = about if base is not None else ""
-            row = attempt(what, lambda: _pass(what, setting, model, attention, inputs, bf16, base, note))  # noqa: B023
+            row = attempt(what, lambda: _pass(what, setting, model, inputs, bf16, base, note))  # noqa: B023
             base = row if base is None else base
             yield row
 
@@ -72,7 +71,6 @@ def _pass(
     what: str,
     setting: Setting,
     model: Any,
-    attention: str,
     inputs: "KBertInputs",
     bf16: bool,
     base: Row | None,
@@ -81,19 +79,15 @@ def _pass(
     """Return the row of one model on one batch."""
     import torch
 
-    from kgkit.encoder.attention import set_attention
     from kgkit.heads import KBert
 
-    torch.compiler.reset()  # else a second length is compiled for all lengths, and slower
-    set_attention(model, attention)
     kbert = KBert(model)
     device = torch.device(setting.device)
     with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=bf16):
         took = measure_calls(setting.device, lambda: kbert(inputs), rounds=setting.size(10, 2))
-    compiled = f"; first pass {took.first:.1f} s" if attention == "flex_attention" else ""
     return Row(
         what=what, value=1000 * took.median, unit="ms", control="" if base is None else "BERT",
-        control_value=None if base is None else base.value, memory=took.memory, note=note + compiled,
+        control_value=None if base is None else base.value, memory=took.memory, note=note,
     )  # fmt: skip
 
 

@@ -21,7 +21,6 @@ from typer.core import TyperGroup
 
 from kgkit.commands import (
     align,
-    attention,
     candidates,
     embed,
     evaluate,
@@ -194,7 +193,7 @@ _PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "Texts": {
         "link": link.link, "tag": tag.tag, "reconcile": reconcile.reconcile, "predict": predict.predict,
-        "tree": tree.tree, "attention": attention.attention,
+        "tree": tree.tree,
     },
     "Vectors": {
         "embed": embed.embed, "index": index.index, "nearest": nearest.nearest, "align": align.align,

@@ -14,10 +14,6 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "kgkit reconcile": ("kgkit reconcile cities.csv --column city --kb names -o linked.csv", "reconcile.md"),
     "kgkit predict": ("kgkit predict reviews.txt --model opinions", "predict.md"),
     "kgkit tree": ('kgkit tree "The dog barked at the bank clerk." --kb wordnet', "kbert.md"),
-    "kgkit attention": (
-        'kgkit attention "The dog barked." --model grammar --svg attention.svg',
-        "kambert.md",
-    ),
     "kgkit embed": ("kgkit embed wordnet --method text", "vectors.md"),
     "kgkit index": ("kgkit index wordnet/text --kind hnsw", "nearest.md"),
     "kgkit nearest": ("kgkit nearest dog.n.01 --kb wordnet -k 5", "nearest.md"),

@@ -91,26 +91,6 @@ TaggerOption = Annotated[
         help="Name of a tagger (`kgkit models list` names them), or its folder.",
     ),
 ]
-TypePriorOption = Annotated[
-    float | None,
-    typer.Option(
-        "--type-prior",
-        min=0,
-        max=1,
-        metavar="SHARE",
-        help="For a KALM: share of the knowledge base in the type of a word, 0.6 by default; the model has "
-        "the rest.",
-    ),
-]
-PosteriorOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--posterior/--no-posterior",
-        show_default=False,
-        help="For a KALM: weigh P(type | contexts, word), which is the default, or P(type | contexts), as "
-        "published.",
-    ),
-]
 VectorsOption = Annotated[
     str | None,
     typer.Option(

@@ -13,11 +13,9 @@ from kgkit.commands.options import (
     InputFormatOption,
     JSONLinesOption,
     OutputOption,
-    PosteriorOption,
     RecursiveOption,
     TableOption,
     TaggerOption,
-    TypePriorOption,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
 from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
@@ -45,8 +43,6 @@ def tag(
         float,
         typer.Option("--threshold", min=0, max=1, metavar="SCORE", help="Leave out names below this score."),
     ] = 0.0,
-    type_prior: TypePriorOption = None,
-    posterior: PosteriorOption = None,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -84,10 +80,7 @@ def tag(
         job.report_finished(messages)
         return
     report_terminal(files, messages)
-    factory = TaggerFactory(
-        model=model, home=Home.find(), device=device, type_prior=type_prior, posterior=posterior,
-        threshold=threshold,
-    )  # fmt: skip
+    factory = TaggerFactory(model=model, home=Home.find(), device=device, threshold=threshold)
     described = factory.described()
     if is_finished:
         job.report_finished(messages, described)

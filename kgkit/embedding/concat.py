@@ -77,4 +77,4 @@ def _last_row(parts: Sequence[Vectors]) -> int:
 
 def _covered(blocks: Sequence[np.ndarray]) -> np.ndarray:
     """Return which rows have numbers in all blocks, (N,) bool."""
-    return np.stack([block.any(axis=1) for block in blocks]).all(axis=0)
+    return np.asarray(np.stack([block.any(axis=1) for block in blocks]).all(axis=0))

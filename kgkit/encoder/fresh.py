@@ -1,5 +1,6 @@
 """An encoder from nothing: a vocabulary of word pieces, a shape, and weights that are drawn."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,20 +12,19 @@ from kgkit.errors import MissingExtra, SourceError, UsageError
 from kgkit.ranges import check_range
 from kgkit.versions import write_failures
 
+_CAPITAL: Final = re.compile(r"[^\[<]*[A-Z]")
 _SPECIAL: Final = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderShape:
-    """How large a BERT is to be.
+    """How large a BERT is to be; the width between the two maps of a layer is 4 times *width*.
 
     Attributes:
         layers: transformer layers.
         width: numbers of a vector.
-        heads: of attention; they divide *width*.
-        inner: width between the two maps of a layer; None: 4 times *width*, as in BERT.
+        heads: of attention; they divide *width*. None: one for each 64 numbers, as in BERT, or fewer.
         positions: word pieces that it can read, at most.
-        lowercase: whether texts are lowercased, and lose their accents.
 
     Raises:
         UsageError: if a number is below 1, or the heads do not divide the width.
@@ -32,19 +32,24 @@ class EncoderShape:
 
     layers: int = 4
     width: int = 256
-    heads: int = 4
-    inner: int | None = None
+    heads: int | None = None
     positions: int = 512
-    lowercase: bool = True
 
     def __post_init__(self) -> None:
-        check_range(self, "layers", "width", "heads", "inner", "positions", least=1)
-        if self.width % self.heads:
+        check_range(self, "layers", "width", "heads", "positions", least=1)
+        if self.width % self.attention_heads:
             raise UsageError(f"{self.heads} heads do not divide a width of {self.width}")
+
+    @property
+    def attention_heads(self) -> int:
+        """Number of attention heads."""
+        return self.heads or next(n for n in range(max(1, self.width // 64), 0, -1) if not self.width % n)
 
 
 def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int = 0) -> Path:
     """Write a BERT with random weights, and its tokenizer, to *folder*, and return it.
+
+    Texts are lowercased, and lose their accents, unless the vocabulary has pieces with a capital.
 
     Args:
         folder: folder for its files, which is made if it is not there.
@@ -66,7 +71,7 @@ def fresh_encoder(folder: Path, vocabulary: Path, shape: EncoderShape, seed: int
     pieces = read_vocabulary(vocabulary)
     config = BertConfig(
         vocab_size=max(pieces.values()) + 1, hidden_size=shape.width, num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads, intermediate_size=shape.inner or 4 * shape.width,
+        num_attention_heads=shape.attention_heads, intermediate_size=4 * shape.width,
         max_position_embeddings=shape.positions, pad_token_id=pieces["[PAD]"],
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +105,8 @@ def _write_tokenizer(folder: Path, pieces: dict[str, int], shape: EncoderShape) 
     from transformers import PreTrainedTokenizerFast
 
     tokenizer = Tokenizer(models.WordPiece(pieces, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=shape.lowercase)
+    is_cased = any(_CAPITAL.match(piece) for piece in pieces)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     ends = [(piece, pieces[piece]) for piece in ("[SEP]", "[CLS]")]

@@ -7,7 +7,6 @@
     ebert_linker      E-BERT-MLM: a masked language model that predicts entities
     kalm              KALM: a language model of words with latent types, without an encoder
     kambert           KAM-BERT: an encoder whose attention is mixed with maps of what is known of a text
-    attention_mixing  what KAM-BERT computes between the code of an encoder's layers
     kbert             K-BERT: an encoder that reads sentence trees, by soft positions and the visible matrix
     tagger            names in a text, by a label for each word
     frozen_tagger     the same, over an encoder that stays as it is
@@ -23,14 +22,13 @@ from typing import TYPE_CHECKING
 from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from kgkit.heads.attention_mixing import KamBertConfig
     from kgkit.heads.classifier import Classifier, ClassifierConfig
     from kgkit.heads.ebert import EBert, EBertConfig, EBertInputs
     from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
     from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
     from kgkit.heads.frozen_tagger import FrozenTaggerConfig, FrozenWordTagger
     from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput
-    from kgkit.heads.kambert import KamBert, KamBertInputs
+    from kgkit.heads.kambert import KamBert, KamBertConfig, KamBertInputs
     from kgkit.heads.kbert import KBert, KBertConfig, KBertInputs
     from kgkit.heads.knowbert import KAR, KARConfig, KnowBert, KnowBertConfig, KnowBertOutput
     from kgkit.heads.tagger import TaggerInputs, WordTagger, WordTaggerConfig
@@ -57,7 +55,7 @@ _WHERE = {
     "KBertConfig": ".kbert",
     "KBertInputs": ".kbert",
     "KamBert": ".kambert",
-    "KamBertConfig": ".attention_mixing",
+    "KamBertConfig": ".kambert",
     "KamBertInputs": ".kambert",
     "KnowBert": ".knowbert",
     "KnowBertConfig": ".knowbert",

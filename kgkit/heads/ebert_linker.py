@@ -190,30 +190,6 @@ class EBertLinker(nn.Module):
                 f"a candidate has the row {int(inputs.candidates.max())}; there are {len(inputs.vectors)}"
             )
 
-    @torch.no_grad()
-    def draw_transform(self, seed: int) -> None:
-        """Draw what stands between encoder and decoder anew, as BERT draws its layers: an ablation.
-
-        The draw is on the CPU, so that it is the same on each device.
-
-        Args:
-            seed: seed of the draw; the random states of torch stay as they are.
-        """
-        model: Any = self.ebert.model
-        kept = {id(part) for part in (*model.base_model.modules(), *model.get_output_embeddings().modules())}
-        generator = torch.Generator().manual_seed(seed)
-        for part in model.modules():
-            if id(part) in kept:
-                continue
-            for parameter in part.parameters(recurse=False):
-                if parameter.ndim > 1:
-                    drawn = torch.empty(parameter.shape, dtype=parameter.dtype)
-                    parameter.copy_(drawn.normal_(std=NULL_RANGE, generator=generator))
-                else:
-                    parameter.zero_()
-            if isinstance(part, nn.LayerNorm):
-                part.weight.fill_(1.0)
-
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the E-BERT, its masked language model and ε into *folder*, which is made.
 

@@ -15,17 +15,13 @@ zero; as a tensor (B, k, M, M) they exist while the encoder runs. Auxiliary word
 each layer, as input embeddings without positions, and are trimmed from its output: a layer's word pieces see
 them, and no layer's output has them.
 
-Kernels:
-    3      what is above
-    1      R = S + α Σ w maps, a weight for each head and map; neighbours and heads are not mixed, and there
-           is no γ. It is added to the mask of `sdpa`, for any encoder whose attention can be set
-    none   K is the mean of all m + k maps, for every head
+A call of the head goes to the layers as an argument of the encoder (`CALL`), so that calls in several threads
+know nothing of each other. Layers compute in their order, and each leaves its logits for the next.
 
 Departures:
-    The kernel 1 is kgkit's own; the paper has the other two.
-    The weights of kernels begin as the identity: R is S, but for rounding, until something is learnt. So the
-    first step has the attention of the checkpoint. `init="random"` draws them, and γ begins as 1.
-    γ is learnt, one for each layer but the first; published is the sum.
+    The weights of kernels begin as the identity, where the paper draws them: R is S, but for rounding, until
+    something is learnt. So the first step has the attention of the checkpoint.
+    γ is learnt, one for each layer but the first, and begins as 0; published is the sum.
     The paper gives neither the number of auxiliary words, nor what of BERT's embedding layer they go through:
     here the table of word pieces and the LayerNorm.
     An empty place stands between a text and its auxiliary words, so that a kernel does not join them.
@@ -33,33 +29,64 @@ Departures:
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from kgkit.encoder.attention import register_attention, set_attention
-from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.attention_mixing import (
-    ATTENTION,
-    CALL,
-    AttentionMixing,
-    KamBertConfig,
-    MixingCall,
-    mixed_attention,
-    whole_mask,
-)
-from kgkit.heads.folder import WEIGHTS, EncoderHead, card_of, check_shapes, reading_weights
+from kgkit.errors import UsageError
+from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
 from kgkit.heads.parts import check_dimensions, layers_of, to_device
+from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 KIND: Final = "kambert"
 
+ATTENTION: Final = "kgkit_maps"
+"""The name that `mixed_attention` is registered under, with `whole_mask`."""
+
+CALL: Final = "attention_maps"
+"""The argument of the encoder that carries a call to its layers."""
+
 _WITH_WHOLE_ATTENTION: Final = frozenset(["bert", "camembert", "electra", "ernie", "roberta", "xlm-roberta"])
 """Types of models that kernels of 3 and auxiliary words are for: each token attends to every other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KamBertConfig:
+    """Settings of `KamBert`.
+
+    Attributes:
+        layers: number of the encoder's layers.
+        heads: m.
+        maps: names of the maps, in the order of their tensor.
+        alpha: α, share of what is mixed.
+        plain: whether the encoder reads without any of this, as a control.
+        model: class of transformers that the encoder was saved as.
+    """
+
+    layers: int
+    heads: int
+    maps: tuple[str, ...] = ()
+    alpha: float = 0.2
+    plain: bool = False
+    model: str = "AutoModel"
+
+    def __post_init__(self) -> None:
+        check_range(self, "layers", "heads", least=1)
+        check_range(self, "alpha", least=0, most=1)
+
+    @classmethod
+    def of(cls, model: "PreTrainedModel", **settings: Any) -> "KamBertConfig":
+        """Return settings for an encoder, whose layers and heads are counted."""
+        config = model.config
+        return cls(layers=config.num_hidden_layers, heads=config.num_attention_heads, **settings)
 
 
 class KamBertInputs(NamedTuple):
@@ -89,18 +116,148 @@ class KamBertInputs(NamedTuple):
         return to_device(self, device)
 
 
+class AttentionMixing(nn.Module):
+    """What KAM-BERT learns beside its encoder: a kernel for each layer, and the weights of skip connections.
+
+    The kernels begin as the identity, and γ as 0: attention is that of the checkpoint.
+
+    Args:
+        config: settings; of a control nothing is learnt.
+
+    Attributes:
+        weight: (layers, m, m + k, 3, 3), kernels.
+        gamma: (layers - 1,) γ.
+    """
+
+    identity: Tensor
+
+    def __init__(self, config: KamBertConfig) -> None:
+        super().__init__()
+        self.config = config
+        if config.plain:
+            return
+        heads, channels = config.heads, config.heads + len(config.maps)
+        identity = torch.zeros(heads, channels, 3, 3)
+        identity[:, :, 1, 1] = torch.eye(heads, channels)
+        self.register_buffer("identity", identity, persistent=False)
+        self.weight = nn.Parameter(identity.expand(config.layers, -1, -1, -1, -1).clone())
+        self.gamma = nn.Parameter(torch.zeros(config.layers - 1))
+
+    def forward(
+        self, layer: int, logits: Tensor, maps: Tensor, pairs: Tensor | None, before: Tensor | None
+    ) -> Tensor:
+        """Return R, the logits of a layer's attention without its mask.
+
+        Args:
+            layer: number of the layer, from 0.
+            logits: Q Kᵀ / √d, (B, m, M, M).
+            maps: (B, k, M, M).
+            pairs: (B, 1, M, M) bool, cells of two real tokens; None: all are.
+            before: R of the layer before, (B, m, M, M); None for the first.
+        """
+        alpha = self.config.alpha
+        if before is not None:
+            logits = torch.addcmul(logits, before, self.gamma[layer - 1].to(before.dtype))
+        if not alpha:
+            return logits
+        real = logits if pairs is None else logits.masked_fill(~pairs, 0.0)
+        every = torch.cat([real, maps.to(logits.dtype)], 1)
+        kernel = alpha * self.weight[layer] + (1 - alpha) * self.identity  # the share of S is one more weight
+        return functional.conv2d(every, kernel.to(every.dtype), padding=1)
+
+
+class MixingCall:
+    """What the layers of an encoder read of a batch, and what each leaves for the next.
+
+    Attributes:
+        mixing: what is learnt, of the head that was called.
+        maps: (B, k, M, M).
+        real: (B, M) bool, whether there is a token.
+        auxiliary: (B, T, H), auxiliary words as a layer's input; None if there are none.
+        length: N.
+        layer: number of the layer that computes next: layers compute in their order.
+        results: R of the layer before.
+        pairs: (B, 1, M, M) bool, cells of two real tokens; None: all are.
+    """
+
+    def __init__(
+        self,
+        mixing: AttentionMixing,
+        maps: Tensor,
+        real: Tensor,
+        auxiliary: Tensor | None,
+        length: int,
+    ) -> None:
+        self.mixing, self.maps, self.real, self.auxiliary = mixing, maps, real, auxiliary
+        self.length, self.layer = length, 0
+        self.results: Tensor | None = None
+        self.pairs: Tensor | None = None  # (B, 1, M, M)
+        if not bool(real.all()):
+            self.pairs = real[:, None, :, None] & real[:, None, None, :]
+
+    def mask(self, plain_mask: Tensor) -> Tensor:
+        """Return the mask of a layer: *plain_mask*, or one of auxiliary words too where there are some."""
+        if self.auxiliary is None:
+            return plain_mask
+        hidden = ~self.real[:, None, None, :]  # (B, 1, 1, M)
+        lowest = torch.finfo(plain_mask.dtype).min
+        return torch.zeros_like(hidden, dtype=plain_mask.dtype).masked_fill(hidden, lowest)
+
+
+def mixed_attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor,
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **arguments: Any,
+) -> tuple[Tensor, Tensor]:
+    """Compute the attention of a layer, mixed with the maps of a call of `KamBert`; without one, as it is.
+
+    Args:
+        module: attention of a layer.
+        query, key, value: (B, m, M, d).
+        attention_mask: (B, 1, N, N), 0 where a token is seen, the lowest number where it is not.
+        scaling: factor of the logits; None: 1/√d.
+        dropout: dropout of the weights.
+        arguments: what else the encoder was called with.
+
+    Returns:
+        What the tokens read, (B, M, m, d), and the weights of attention, (B, m, M, M).
+    """
+    call: MixingCall | None = arguments.get(CALL)
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    logits = torch.matmul(query, key.transpose(2, 3)) * scale  # (B, m, M, M)
+    if call is not None:
+        layer, call.layer = call.layer, call.layer + 1
+        attention_mask = call.mask(attention_mask)
+        call.results = logits = call.mixing(layer, logits, call.maps, call.pairs, call.results)
+    weights = functional.softmax(logits + attention_mask, dim=-1)
+    weights = functional.dropout(weights, p=dropout, training=module.training)
+    return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
+
+
+def whole_mask(*args: Any, **kwargs: Any) -> Tensor:
+    """Return the mask that eager attention has, also where nothing is hidden."""
+    from transformers.masking_utils import eager_mask
+
+    mask: Tensor = eager_mask(*args, **{**kwargs, "allow_is_bidirectional_skip": False})
+    return mask
+
+
 class KamBert(EncoderHead):
     """An encoder whose attention is mixed with maps of knowledge about a text.
 
-    A control (`plain`) takes any encoder: nothing is mixed. Its attention is `eager`, as that of the kernels
-    3 and none, where the encoder's can be set to it; with the kernel 1 it is the encoder's own.
+    A control (`plain`) takes any encoder: nothing is mixed. Its attention is `eager`, as that of what it is
+    compared with, where the encoder's can be set to it.
 
     Args:
         model: encoder, or a model of transformers around it (`BertForMaskedLM`, …); its function of attention
             is set.
         config: settings; None: those of a KAM-BERT without maps.
         mixing: what is learnt beside the encoder; None: as it begins.
-        generator: generator of its random weights.
 
     Raises:
         UsageError: if the model's attention cannot be set, or the settings do not fit it.
@@ -118,7 +275,6 @@ class KamBert(EncoderHead):
         model: "PreTrainedModel",
         config: KamBertConfig | None = None,
         mixing: AttentionMixing | None = None,
-        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.model, self.config = model, config or KamBertConfig.of(model)
@@ -129,33 +285,27 @@ class KamBert(EncoderHead):
                 f"the head is for {config.layers} layers of {config.heads} attention heads, "
                 f"{type(model).__name__} has {own.layers} of {own.heads}"
             )
-        self._has_whole_attention = model.config.model_type in _WITH_WHOLE_ATTENTION
-        if config.kernel != "1" and not config.plain and not self._has_whole_attention:
-            raise UsageError(
-                f"{type(model).__name__} cannot mix attention heads: the kernel {config.kernel} takes "
-                f"encoders of the types {', '.join(sorted(_WITH_WHOLE_ATTENTION))}; the kernel 1 takes "
-                "others too"
-            )
-        self.mixing = AttentionMixing(config, generator) if mixing is None else mixing
+        self.mixing = AttentionMixing(config) if mixing is None else mixing
         if config.plain:
-            if config.kernel != "1":  # as what it is compared with
-                with suppress(UsageError):  # where its attention cannot be set, its own
-                    set_attention(model, "eager")
+            with suppress(UsageError):  # where its attention cannot be set, its own
+                set_attention(model, "eager")
             return
+        if model.config.model_type not in _WITH_WHOLE_ATTENTION:
+            raise UsageError(
+                f"{type(model).__name__} cannot mix attention heads: a KAM-BERT takes encoders of the types "
+                f"{', '.join(sorted(_WITH_WHOLE_ATTENTION))}"
+            )
         register_attention(ATTENTION, mixed_attention, whole_mask)
         set_attention(model, ATTENTION)
-        model.base_model.register_forward_hook(self._select_positions, with_kwargs=True)
         for layer in layers_of(model).layers:
             layer.register_forward_pre_hook(self._append_auxiliary, with_kwargs=True)
             layer.register_forward_hook(self._trim_auxiliary, with_kwargs=True)
 
-    def forward(self, inputs: KamBertInputs, positions: Tensor | None = None, **model_inputs: Any) -> Any:
+    def forward(self, inputs: KamBertInputs, **model_inputs: Any) -> Any:
         """Return what the model returns: of an encoder `last_hidden_state` (B, N, H).
 
         Args:
             inputs: batch of texts.
-            positions: (B, N) bool, the word pieces whose vectors are wanted: (n, H), so that what stands on
-                the encoder computes for no others; None: all. A control gives all.
             model_inputs: further arguments of the model, as `labels`.
 
         Raises:
@@ -167,9 +317,7 @@ class KamBert(EncoderHead):
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
         if not self.config.plain:
-            call = self._begin_call(inputs, bool(model_inputs.get("output_attentions")))
-            call.positions = positions
-            arguments[CALL] = call
+            arguments[CALL] = self._begin_call(inputs)
         return self.model(**arguments)
 
     def dense_maps(self, inputs: KamBertInputs) -> Tensor:
@@ -181,9 +329,8 @@ class KamBert(EncoderHead):
         dense[((text * maps + number) * size + row) * size + column] = inputs.values
         return dense.view(count, maps, size, size)
 
-    def _begin_call(self, inputs: KamBertInputs, weights: bool) -> MixingCall:
+    def _begin_call(self, inputs: KamBertInputs) -> MixingCall:
         """Return what the layers read of a batch."""
-        config = self.model.config
         if self.training and any(
             getattr(part, "gradient_checkpointing", False) for part in self.model.modules()
         ):
@@ -193,14 +340,9 @@ class KamBert(EncoderHead):
             )
         real, embedded = inputs.real, None
         if inputs.auxiliary.shape[1]:
-            if not self._has_whole_attention:
-                raise UsageError(
-                    f"{config.model_type} gives every token a position: auxiliary words have none, and are "
-                    f"for encoders of the types {', '.join(sorted(_WITH_WHOLE_ATTENTION))}"
-                )
             embedded = self._embed(inputs.auxiliary)
             real = torch.cat([real, inputs.auxiliary_real], 1)  # (B, M)
-        return MixingCall(self.mixing, self.dense_maps(inputs), real, embedded, inputs.ids.shape[1], weights)
+        return MixingCall(self.mixing, self.dense_maps(inputs), real, embedded, inputs.ids.shape[1])
 
     def _embed(self, pieces: Tensor) -> Tensor:
         """Return auxiliary word pieces as a layer's input, (B, T, H): without positions and segments."""
@@ -228,16 +370,6 @@ class KamBert(EncoderHead):
         if isinstance(output, tuple):
             return (output[0][:, : call.length], *output[1:])
         return output[:, : call.length]
-
-    def _select_positions(self, _: nn.Module, args: Any, kwargs: dict[str, Any], output: Any) -> Any:
-        """Keep the vectors of the chosen word pieces alone: a hook of torch."""
-        call = kwargs.get(CALL)
-        if call is None or call.mixing is not self.mixing or call.positions is None:
-            return output
-        if isinstance(output, tuple):
-            return (output[0][call.positions], *output[1:])
-        output.last_hidden_state = output.last_hidden_state[call.positions]  # (n, H)
-        return output
 
     def _check(self, inputs: KamBertInputs) -> None:
         """Make sure that shapes fit, and that cells lie in their maps.
@@ -276,34 +408,17 @@ class KamBert(EncoderHead):
         maps = ", ".join(config.maps) or "none"
         return card_of(
             self, _CARD, about, model=type(self.model).__name__, own=f"{own:,}", maps=maps,
-            kernel=config.kernel, alpha=config.alpha,
+            alpha=config.alpha,
             control=" It is a control, which reads without any map." if config.plain else "",
         )  # fmt: skip
 
     @classmethod
     def _read_own(cls, folder: Path, config: KamBertConfig) -> tuple[AttentionMixing]:
-        _check_version(folder)
         check_shapes(folder, lambda: AttentionMixing(config).state_dict())
         mixing = AttentionMixing(config)
         with reading_weights(folder) as weights:
             mixing.load_state_dict(weights)
         return (mixing,)
-
-
-def _check_version(folder: Path) -> None:
-    """Refuse a head that was trained with γ R′ added to R, as kgkit did before: its weight is called `skip`.
-
-    Raises:
-        DamagedModel: if it is such a head.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    with suppress(OSError, SafetensorError), safe_open(folder / WEIGHTS, "pt") as file:
-        if "skip" in file.keys():  # noqa: SIM118
-            raise DamagedModel(
-                f"the head in {folder} was trained by an older kgkit, which added skip connections behind "
-                "the convolution: train it again"
-            )
 
 
 _CARD: Final = """\
@@ -317,8 +432,7 @@ tags:
 
 {about}A {model} whose attention is mixed with maps of what is known of a text (Bai et al. 2022, *Enhancing
 Self-Attention with Knowledge-Assisted Attention Maps*): {parameters} parameters, {own} of them beside the
-encoder's, which lies in `encoder/` as transformers has it. Maps: {maps}; kernel: {kernel}; α:
-{alpha}.{control}
+encoder's, which lies in `encoder/` as transformers has it. Maps: {maps}; α: {alpha}.{control}
 
 ```python
 from kgkit.heads import KamBert

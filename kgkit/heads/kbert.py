@@ -12,8 +12,7 @@ it is told: where each token stands (section 3.4, soft-position embedding) and w
 `kgkit.trees` says.
 
 The visible matrix is never stored: it follows from 2 N numbers. As a tensor (B, 1, N, N) it exists while the
-encoder runs. An encoder with `kgkit.encoder.attention.set_attention(model, "flex_attention")` asks a function
-instead, block by block; it has no dropout of attention, so it serves a model that has been trained.
+encoder runs.
 
 Departures:
     Equation (4) adds M before the division by √d; that is one thing, as M is 0 or -∞.
@@ -29,13 +28,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from kgkit.encoder.attention import VisibilityRule, visibility_mask
+from kgkit.encoder.attention import additive_mask, attention_of
 from kgkit.errors import UsageError
 from kgkit.heads.folder import EncoderHead, card_of
 from kgkit.heads.parts import check_dimensions, to_device
 
 if TYPE_CHECKING:
-    from torch.nn.attention.flex_attention import BlockMask
     from transformers import PreTrainedModel
 
 KIND: Final = "kbert"
@@ -44,6 +42,8 @@ _WITH_POSITION_TABLE: Final = frozenset(
     ["albert", "bert", "camembert", "distilbert", "electra", "ernie", "roberta", "xlm-roberta"]
 )
 """Types of models whose tokens stand where they are told to, and nowhere else: others count distances too."""
+
+_WITH_MATRIX: Final = ("eager", "sdpa")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,18 +99,6 @@ def visible_matrix(inputs: KBertInputs) -> Tensor:
     return (visible & real[:, None, :] & real[:, :, None]) | itself
 
 
-def visibility_rule(inputs: KBertInputs) -> VisibilityRule:
-    """Return a function that gives an entry of the same matrix, for FlexAttention."""
-    branches, hooks, real = inputs.branches, inputs.hooks, inputs.real
-
-    def sees(row: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        mine, other, hook = branches[row, query], branches[row, key], hooks[row, query]
-        hooked = (hook > 0) & (hook == hooks[row, key]) & ((mine == 0) | (other == 0))
-        return (((mine == other) | hooked) & real[row, key] & real[row, query]) | (query == key)
-
-    return sees
-
-
 class KBert(EncoderHead):
     """An encoder that reads sentence trees.
 
@@ -138,6 +126,11 @@ class KBert(EncoderHead):
             raise UsageError(
                 f"{type(model).__name__} cannot be told by a table alone where tokens stand; K-BERT takes "
                 f"encoders of the types {', '.join(sorted(_WITH_POSITION_TABLE))}"
+            )
+        if (name := attention_of(model)) not in _WITH_MATRIX:
+            raise UsageError(
+                f"the attention {name!r} takes no matrix of which token sees which: choose one of "
+                f"{', '.join(_WITH_MATRIX)} (kgkit.encoder.attention.set_attention)"
             )
         # RoBERTa and its like count from behind the padding token's id.
         self._first = 0 if table.padding_idx is None else table.padding_idx + 1
@@ -168,17 +161,12 @@ class KBert(EncoderHead):
                 f"a token stands at {int(positions.max())}; the encoder knows {self._positions:,} positions"
             )
         arguments["position_ids"] = positions + self._first
-        return self.model(attention_mask=self._mask(inputs), **arguments)
-
-    def _mask(self, inputs: KBertInputs) -> "Tensor | BlockMask":
-        """Return what lets the encoder's tokens attend to what they see."""
-        if not self.config.visible_matrix:
+        if not config.visible_matrix:
             inputs = inputs._replace(
                 branches=torch.zeros_like(inputs.branches), hooks=torch.zeros_like(inputs.hooks)
             )
-        rows, tokens = inputs.ids.shape
-        rule = visibility_rule(inputs)
-        return visibility_mask(self.model, lambda: visible_matrix(inputs), rule, (rows, tokens))
+        mask = additive_mask(visible_matrix(inputs), next(self.model.parameters()).dtype)
+        return self.model(attention_mask=mask, **arguments)
 
     def _card(self, about: str) -> str:
         config = self.config

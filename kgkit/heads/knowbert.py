@@ -21,7 +21,7 @@ Departures:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -137,12 +137,6 @@ class KAR(nn.Module):
         """
         self.back.weight.zero_()
         self.back.bias.zero_()
-
-    def zero_vectors(self) -> None:
-        """Read stored vectors as zeros from now on, as `EntityLinkerConfig.control` has it."""
-        self.config = replace(self.config, linker=replace(self.config.linker, control=True))
-        self.linker.config = self.config.linker
-        self.linker.entities.control = True
 
     def forward(self, inputs: LinkerInputs) -> tuple[Tensor, LinkerOutput]:
         """Return the word pieces (B, T, H) with what their entities tell, and what the linker said."""

@@ -6,8 +6,8 @@
 
     [CLS] l [E-MASK] / s * r [SEP]
 
-s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates, or
-the word piece [MASK]. A span that was linked before stands as its entity's vector, without its words.
+s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates. A
+span that was linked before stands as its entity's vector, without its words.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
 these again, until all parts fit; no cut goes through a mention, nor through a word, if there is another cut.
@@ -103,12 +103,10 @@ class EBertLinkingReader(TextReader):
         vectors: vectors of entities: candidates without one are not scored.
         size: pieces of a sequence, [E-MASK], slash, star and special ones included; what is longer is split.
         packed: whether spans that do not overlap are read in one sequence.
-        prime: whether a masked entity is the mean of the candidates; else the piece [MASK].
         spaced: whether slash and star are cut as they are between words; see `EBertReader`.
 
     Raises:
-        UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash, a star or, without
-            *prime*, [MASK].
+        UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash or a star.
 
     Examples:
         >>> reader = EBertLinkingReader(encoder, StoredEntityVectors(kb.vectors("text")))
@@ -124,20 +122,13 @@ class EBertLinkingReader(TextReader):
         *,
         size: int,
         packed: bool = False,
-        prime: bool = True,
         spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
-        self.vectors, self.packed, self.prime = vectors, packed, prime
+        self.vectors, self.packed = vectors, packed
         if self.room(1) < ADDED + 1:
             raise UsageError(f"texts of {size} pieces have no room for a span and its {ADDED} pieces")
         self.slash, self.star = (self._piece(sign, encoder, spaced) for sign in "/*")
-        mask = encoder.tokenizer.mask_token_id
-        if not prime and mask is None:
-            raise UsageError(
-                f"the tokenizer of {encoder.name} has no [MASK], which stands for an entity here"
-            )
-        self._mask = mask
 
     def read(self, document: Document) -> list[DocumentPart]:
         """Return a document as parts that are read one by one; together they have all of its words.
@@ -201,7 +192,7 @@ class EBertLinkingReader(TextReader):
             else:
                 positions.append(len(pieces))
                 pieces += [
-                    self._masked_entity(masked[first, end]), self.slash, *words[first:end], self.star
+                    masked[first, end].ids, self.slash, *words[first:end], self.star
                 ]  # fmt: skip
             at = end
         pieces += [*words[at:], *self.tokens.after]
@@ -239,9 +230,6 @@ class EBertLinkingReader(TextReader):
             torch.from_numpy(candidates),
             torch.from_numpy(log_priors),
         )
-
-    def _masked_entity(self, span: CandidateSpan) -> Piece:
-        return span.ids if self.prime else int(self._mask or 0)
 
     def _piece(self, sign: str, encoder: Encoder, spaced: bool) -> int:
         piece = self.tokens.sign(sign, spaced=spaced)

@@ -110,54 +110,12 @@ class RescaledEntityVectors(StoredEntityVectors):
         return stretched
 
 
-class RandomEntityVectors(StoredEntityVectors):
-    """Vectors that say nothing: each entity that has a vector gets a random one instead, always the same.
-
-    They need no map: they are as wide and as long as the word pieces are.
-
-    Args:
-        vectors: vectors of one knowledge base, which say which entities have one.
-        width: E.
-        norm: length of each.
-        seed: seed of the draw; an entity's vector depends on it and on the entity's key.
-    """
-
-    def __init__(self, vectors: "Vectors", *, width: int, norm: float, seed: int) -> None:
-        super().__init__(vectors)
-        self.width, self.norm, self.seed = width, norm, seed
-
-    def gather(self, ids: EntityIds) -> Matrix:
-        """Return random vectors of entities, (R, E); zeros where one has no vector."""
-        numbers = np.asarray(ids, np.int64)
-        rows = np.zeros((len(numbers), self.width), np.float32)
-        for row in np.flatnonzero(self.exist(numbers)).tolist():
-            key = int(self.vectors.keys[numbers[row]])
-            drawn = np.random.default_rng((self.seed, key)).standard_normal(self.width)
-            rows[row] = drawn * (self.norm / np.linalg.norm(drawn))
-        return rows
-
-
-def choose_entity_vectors(
-    vectors: "Vectors",
-    *,
-    width: int,
-    weight: Matrix | None = None,
-    norm: float = 0.0,
-    random_norm: float = 0.0,
-    random_seed: int = 0,
-) -> StoredEntityVectors:
-    """Return vectors of entities as a head reads them: random, rescaled, or as they are stored.
+def choose_entity_vectors(vectors: "Vectors", weight: Matrix, norm: float = 0.0) -> StoredEntityVectors:
+    """Return vectors of entities as a head reads them: rescaled, or as they are stored.
 
     Args:
         vectors: vectors of one knowledge base, mapped into memory.
-        width: E, the width of random vectors.
-        weight: (E, S) float32, W; None: they are not mapped.
+        weight: (E, S) float32, W.
         norm: length of W v, where all mapped vectors have one; 0: they are not rescaled.
-        random_norm: length of random vectors that are read instead; 0: those of the entities are read.
-        random_seed: seed of the random vectors.
     """
-    if random_norm:
-        return RandomEntityVectors(vectors, width=width, norm=random_norm, seed=random_seed)
-    if norm and weight is not None:
-        return RescaledEntityVectors(vectors, weight, norm)
-    return StoredEntityVectors(vectors)
+    return RescaledEntityVectors(vectors, weight, norm) if norm else StoredEntityVectors(vectors)

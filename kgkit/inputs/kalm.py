@@ -9,7 +9,7 @@ the vocabulary lacks are `<unk>`. Words are cut in one of two styles:
     recipe    letters and digits in small letters; punctuation separates, and goes: after Parvez et al. (2018)
 
 The vocabulary has the words of the training texts and those of the types of a knowledge base. A word with a
-type is not among the general words, unless `overlap` says so: then it is both. P(type | word) is that of the
+type is not among the general words. P(type | word) is that of the
 counts of a knowledge base of types, in this very spelling (a look-up folds case, and *will* and *may* become
 names), or in small letters where texts are read so. Of a word without a type it is 1 for type 0. A word with
 types has a share of type 0 where another knowledge base counts it in other spellings too: WordNet's *may*
@@ -285,7 +285,6 @@ def make_vocabulary(
     types: TypeCounts | None,
     *,
     style: WordStyle,
-    overlap: bool = False,
     open_names: bool = False,
     min_count: int = 1,
 ) -> TypedVocabulary:
@@ -295,7 +294,6 @@ def make_vocabulary(
         sentences: words of the sentences of the texts.
         types: types of words; None: there are none, as of an AWD-LSTM.
         style: how the texts were cut.
-        overlap: whether words with a type that occur in the texts are general words too.
         open_names: whether words with a capital that the knowledge base lacks may be of any type.
         min_count: occurrences of a word without a type in the texts, below which it is unknown.
 
@@ -307,7 +305,6 @@ def make_vocabulary(
         counted.update(sentence)
         if open_names:
             capitals.update(compress(sentence, may_be_names(sentence)))
-    occurring = {*counted}
     names = () if types is None else types.types
     counts: Mapping[str, Mapping[str, float]] = {} if types is None else types.counts
     special = (UNKNOWN, END, UNKNOWN_NAME) if open_names else (UNKNOWN, END)
@@ -333,7 +330,6 @@ def make_vocabulary(
         assert types is not None
         weights = np.array([types.general.get(word, 0.0), *(counts[word].get(name, 0.0) for name in names)])
         members[1:, number] = weights[1:] > 0
-        members[0, number] = overlap and word in occurring
         prior[number] = weights / weights.sum()
     if empty := [name for name, row in zip(names, members[1:], strict=True) if not row.any()]:
         raise UsageError(f"the type {empty[0]} has no word: leave it out of the knowledge base")

@@ -74,11 +74,6 @@ class TextMaps(NamedTuple):
     size: int
     auxiliary: tuple[str, ...] = ()
 
-    def fitted(self, size: int) -> "TextMaps":
-        """Return the maps for a text of *size* words, whose own they are not; see `WordMap.fitted`."""
-        maps = {name: part.fitted(self.size, size) for name, part in self.maps.items()}
-        return self._replace(maps=maps, size=size)
-
 
 class MappedText(NamedTuple):
     """A text, or a pair, as a KAM-BERT reads it.
@@ -131,14 +126,12 @@ class MapBuilder:
     def __call__(
         self,
         texts: Sequence[AnnotatedText],
-        hidden: Sequence[int] = (),
         read: Numbers | None = None,
     ) -> TextMaps:
         """Return the maps of a text, or of a pair.
 
         Args:
             texts: one text, or two.
-            hidden: numbers of words that are to be predicted: no map depends on them.
             read: numbers of the words, ascending, that have cells, and by which auxiliary words are chosen;
                 None: all of them.
 
@@ -147,15 +140,11 @@ class MapBuilder:
         """
         parts = _texts_in_words(texts, read)
         size = parts[-1].shift + len(parts[-1].words) if parts else 0
-        if not all(0 <= word < size for word in hidden):
-            raise UsageError(f"the words {list(hidden)} are hidden, and the text has {size} words, from 0 on")
         folded = {
             part.shift + word: fold(part.text.text[slice(*part.words[word])])
             for part in parts
             for word in part.read.tolist()
         }
-        for word in hidden:
-            folded.pop(word, None)
         visible, words = np.array([*folded], np.int64), [*folded.values()]
         auxiliary = [] if self.table is None else auxiliary_words(words, self.table, self.auxiliary)
         maps = dict[MapName, WordMap]()
@@ -166,7 +155,7 @@ class MapBuilder:
                 correlations = correlation_map(words, self.table, auxiliary)
                 maps[name] = correlations.spread(where, where + 1, size + len(auxiliary))
             else:
-                maps[name] = self._map_of_spans(name, parts, size).without(hidden)
+                maps[name] = self._map_of_spans(name, parts, size)
         return TextMaps(maps, size, tuple(auxiliary))
 
     def _map_of_spans(self, name: MapName, parts: "Sequence[_TextInWords]", size: int) -> WordMap:

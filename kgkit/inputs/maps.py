@@ -20,7 +20,7 @@ Departures:
     The diagonal of `correlation` is zero, though a table may have a PMI of a word with itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final, Literal, NamedTuple, Protocol, get_args
 
@@ -115,33 +115,6 @@ class WordMap(NamedTuple):
         corners = np.stack([begins[firsts], ends[lasts]], 2).reshape(-1, 4)
         filled = (corners[:, 0] < corners[:, 1]) & (corners[:, 2] < corners[:, 3])
         return WordMap(size, corners[filled], self.values[filled])
-
-    def without(self, words: Sequence[int]) -> "WordMap":
-        """Return the map without the blocks that have one of *words*, by their numbers, among theirs."""
-        hidden = np.unique(np.array([*words], np.int64))
-        firsts, ends = (
-            np.searchsorted(hidden, self.blocks[:, ::2]),
-            np.searchsorted(hidden, self.blocks[:, 1::2]),
-        )
-        untouched = (firsts == ends).all(1)
-        return WordMap(self.size, self.blocks[untouched], self.values[untouched])
-
-    def fitted(self, words: int, size: int) -> "WordMap":
-        """Return the map for a text of *size* words: what lies beyond them is cut.
-
-        Args:
-            words: number of words of the text that the map is of; what stands behind them, as auxiliary
-                words do, stays behind.
-            size: number of words of the other text.
-        """
-        moved = size - words
-        firsts, ends = self.blocks[:, ::2], self.blocks[:, 1::2]  # (C, 2)
-        behind = firsts >= words
-        firsts = np.where(behind, firsts + moved, np.minimum(firsts, size))
-        ends = np.where(behind, ends + moved, np.minimum(ends, size))
-        kept = (firsts < ends).all(1)
-        corners = np.stack([firsts, ends], 2).reshape(-1, 4)
-        return WordMap(self.size + moved, corners[kept], self.values[kept])
 
     def cells(self) -> MapCells:
         """Return the cells that are not zero."""
@@ -293,14 +266,3 @@ def join_maps(maps: Sequence[WordMap]) -> WordMap:
         np.concatenate([part.blocks for part in maps]),
         np.concatenate([part.values for part in maps]),
     )
-
-
-def nonzero_cells(maps: Mapping[MapName, WordMap], words: int) -> dict[str, int]:
-    """Return how many cells of each map of a text are not zero, by its name.
-
-    Args:
-        maps: maps of the text.
-        words: number of its words; cells of auxiliary words behind them are not counted.
-    """
-    cells = {name: part.cells() for name, part in maps.items()}
-    return {name: int(((own.rows < words) & (own.columns < words)).sum()) for name, own in cells.items()}

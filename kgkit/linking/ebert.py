@@ -89,17 +89,16 @@ class EBertScorer(Scorer):
         from kgkit.heads.ebert_linker import EBertLinker
 
         kb = linked_kb("an E-BERT", manifest, manifest.trained_with, opening)
-        if manifest.linking is None:
-            raise damaged(folder, "it has no settings of a linker")
+        if manifest.linking is None or not manifest.linking.prime:
+            raise damaged(folder, "it has no settings of a linker, or those of an older kgkit")
         knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=opening.device)
-        stored = vectors_of(manifest, knowledge, linker.ebert)
+        stored = vectors_of(folder, manifest, knowledge, linker.ebert)
         encoder = encoder_inside(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
-        packed, prime = manifest.linking.packed, manifest.linking.prime
         with checking_settings(folder):
             reader = EBertLinkingReader(
-                encoder, stored, size=manifest.size, packed=packed, prime=prime, spaced=manifest.spaced
+                encoder, stored, size=manifest.size, packed=manifest.linking.packed, spaced=manifest.spaced
             )
         return cls(
             linker, reader, name=manifest.name, rounds=manifest.linking.rounds,

@@ -203,8 +203,6 @@ def begin_head(
     *,
     around: "PreTrainedModel | None" = None,
     alignment: Alignment | None = None,
-    align: bool = True,
-    random_seed: int | None = None,
 ) -> "tuple[EBert, StoredEntityVectors | None]":
     """Return the head of an encoder before it is trained, and the vectors that it reads.
 
@@ -214,13 +212,10 @@ def begin_head(
         around: model of transformers that stands on the encoder, as `BertForMaskedLM`, which the head is put
             around; None: the encoder itself.
         alignment: map of them; None: the one that was fitted to the encoder.
-        align: whether vectors are mapped; else they are read as they are stored.
-        random_seed: seed of random vectors that are read instead, as long as word pieces are on average;
-            None: those of the entities are read.
 
     Raises:
         NotThere: if the vectors have no map to the encoder.
-        UsageError: if the map, or vectors without a map, do not fit the encoder.
+        UsageError: if the map does not fit the encoder.
     """
     import torch
 
@@ -230,19 +225,13 @@ def begin_head(
     if vectors is None:
         return EBert(model), None
     width = embedding_width(model)
-    weight, norm, random_norm = None, 0.0, 0.0
-    if random_seed is not None:
-        random_norm = float(np.linalg.norm(encoder.word_pieces()[1], axis=1).mean())
-    elif align:
-        alignment = alignment or Alignment.load(vectors, encoder)
-        weight, norm = np.array(alignment.weight, np.float32), alignment.norm or 0.0
-        if weight.shape != (width, vectors.width):
-            raise UsageError(
-                f"the map has the shape {weight.shape}; from {vectors.name} among the word pieces of "
-                f"{encoder.name} it has {(width, vectors.width)}"
-            )
-    chosen = choose_entity_vectors(
-        vectors, width=width, weight=weight, norm=norm, random_norm=random_norm, random_seed=random_seed or 0
-    )
-    config = EBertConfig(stored=chosen.width, width=width, aligned=weight is not None)
-    return EBert(model, config, None if weight is None else torch.from_numpy(weight)), chosen
+    alignment = alignment or Alignment.load(vectors, encoder)
+    weight = np.array(alignment.weight, np.float32)
+    if weight.shape != (width, vectors.width):
+        raise UsageError(
+            f"the map has the shape {weight.shape}; from {vectors.name} among the word pieces of "
+            f"{encoder.name} it has {(width, vectors.width)}"
+        )
+    chosen = choose_entity_vectors(vectors, weight, alignment.norm or 0.0)
+    config = EBertConfig(stored=chosen.width, width=width)
+    return EBert(model, config, torch.from_numpy(weight)), chosen

@@ -1,14 +1,11 @@
 """What the manifest of an E-BERT says of the vectors that it reads, and these vectors from the manifest."""
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.inputs.entity_vectors import (
-    RandomEntityVectors,
-    RescaledEntityVectors,
-    StoredEntityVectors,
-    choose_entity_vectors,
-)
+from kgkit.inputs.entity_vectors import RescaledEntityVectors, StoredEntityVectors, choose_entity_vectors
+from kgkit.models.manifest import damaged
 
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert
@@ -23,33 +20,31 @@ def vectors_fields(ebert: "EBert", vectors: StoredEntityVectors | None) -> dict[
         ebert: head.
         vectors: vectors that it reads; None: it reads none.
     """
-    random = vectors if isinstance(vectors, RandomEntityVectors) else None
     weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
     return {
         "alignment": "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest(),
         "norm": vectors.norm if isinstance(vectors, RescaledEntityVectors) else 0.0,
-        "random_norm": 0.0 if random is None else random.norm,
-        "random_seed": 0 if random is None else random.seed,
     }
 
 
-def vectors_of(manifest: "EBertManifest", knowledge: "Knowledge", ebert: "EBert") -> StoredEntityVectors:
+def vectors_of(
+    folder: Path, manifest: "EBertManifest", knowledge: "Knowledge", ebert: "EBert"
+) -> StoredEntityVectors:
     """Return the vectors that a trained model reads.
 
     Args:
+        folder: folder of the model.
         manifest: of the model.
         knowledge: its knowledge base, with its vectors as they are stored.
         ebert: its head.
+
+    Raises:
+        DamagedModel: if the model reads vectors without a map, as some of version 0.2.0.
     """
     [vectors] = knowledge.vectors
-    return choose_entity_vectors(
-        vectors,
-        width=ebert.config.width,
-        weight=None if ebert.weight is None else ebert.weight.cpu().numpy(),
-        norm=manifest.norm,
-        random_norm=manifest.random_norm,
-        random_seed=manifest.random_seed,
-    )
+    if ebert.weight is None:
+        raise damaged(folder, "it reads random vectors, or vectors without a map, as no model does any more")
+    return choose_entity_vectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
 
 
 def vectors_names(manifest: "EBertManifest") -> list[str]:

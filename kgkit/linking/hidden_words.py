@@ -157,16 +157,6 @@ def _text_columns(predicted: Iterable[HiddenPieces]) -> NDArray[np.float64]:
     return np.concatenate(columns)
 
 
-def perplexity_of_batches(predicted: Iterable[tuple[Tensor, Tensor]]) -> Perplexity:
-    """Return how well the hidden words of batches are guessed.
-
-    Args:
-        predicted: of each batch the logits, (N, V), and the pieces that are there, (N,) int64; taken without
-            gradients, batch by batch. There is a hidden piece in one of them.
-    """
-    return Perplexity.of(_text_columns(HiddenPieces(*batch, [len(batch[1])]) for batch in predicted))
-
-
 @torch.inference_mode()
 def predict_hidden(
     knowbert: "KnowBert", reader: KnowBertReader, masked: Sequence[MaskedText]

@@ -6,7 +6,7 @@ models/NAME/
     words.txt       its vocabulary, a word a line
 
 A tagger gives each word its likeliest type, by its context and its prior, equation (10) of Liu et al. (2019),
-with the posterior of the type in the place of P(τ | contexts) unless told otherwise, and without the
+with the posterior of the type in the place of P(τ | contexts), and without the
 share of type 0 in the prior of a word whose capital says something (docs/decisions/kalm-case-prior.md);
 words of one type that follow each other in a sentence are one name, so that neighbours of one type melt into
 one. The score of a name is the least of its words' probabilities. The words are the document's tokens; where
@@ -368,6 +368,4 @@ def open_language_model(folder: Path, manifest: KALMManifest, opening: "Opening"
 
 def open_tagger(folder: Path, manifest: KALMManifest, opening: "Opening") -> KALMTagger:
     """Open a KALM of both directions as a tagger: the role `tagger` of the kind of that name."""
-    trained = open_language_model(folder, manifest, opening)
-    type_prior = TYPE_PRIOR if opening.type_prior is None else opening.type_prior
-    return KALMTagger(trained, type_prior=type_prior, posterior=opening.posterior is not False)
+    return KALMTagger(open_language_model(folder, manifest, opening))

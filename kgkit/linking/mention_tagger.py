@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.models.opening import open_model
 from kgkit.text import token_spans
@@ -69,8 +68,6 @@ class MentionTagger(ABC):
         *,
         home: Home | str | os.PathLike[str] | None = None,
         device: str = "auto",
-        type_prior: float | None = None,
-        posterior: bool | None = None,
     ) -> "MentionTagger":
         """Open the tagger *model*, a name or a folder.
 
@@ -79,28 +76,18 @@ class MentionTagger(ABC):
                 folder of a spaCy pipeline.
             home: where models lie.
             device: where it computes.
-            type_prior: share of what a knowledge base says of a word; None: as published. For models that
-                have one, as KALM.
-            posterior: whether a KALM weighs the types of a word in its context, not those of the context
-                alone; None: it does.
 
         Raises:
             UnknownName, NotThere: if there is none.
-            UsageError: if it is no tagger, has no such share, or there is no such device.
+            UsageError: if it is no tagger, or there is no such device.
             DamagedModel: if it cannot be read.
             MissingExtra: if torch, transformers or safetensors is not installed; or spaCy, for a pipeline.
         """
         if str(model).startswith(SPACY):  # a folder may be a `Path`
             from kgkit.linking.spacy_tagger import SpacyTagger  # here: it loads spaCy
 
-            if type_prior is not None or posterior is not None:
-                raise UsageError(
-                    f"{model} is a pipeline of spaCy; type_prior and posterior are for KALMs: leave them out"
-                )
             return SpacyTagger.load(model.removeprefix(SPACY))
-        tagger: MentionTagger = open_model(
-            model, "tagger", home=home, device=device, type_prior=type_prior, posterior=posterior
-        )
+        tagger: MentionTagger = open_model(model, "tagger", home=home, device=device)
         return tagger
 
     @property

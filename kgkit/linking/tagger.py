@@ -20,7 +20,7 @@ import numpy as np
 from kgkit.encoder import Encoder
 from kgkit.encoder.batches import batches
 from kgkit.encoder.loading import check_installed
-from kgkit.errors import StaleModel, UsageError
+from kgkit.errors import StaleModel
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
@@ -171,20 +171,7 @@ class Tagger(MentionTagger):
 
 
 def open_tagger(folder: Path, manifest: TaggerManifest, opening: "Opening") -> Tagger:
-    """Open a tagger: the role `tagger` of the kind of that name.
-
-    Raises:
-        UsageError: if *type_prior* or *posterior* is given: they are for KALMs.
-    """
-    if opening.type_prior is not None:
-        raise UsageError(
-            f"the model {manifest.name} has no priors of types: leave out the share of the prior, type_prior"
-        )
-    if opening.posterior is not None:
-        raise UsageError(
-            f"the model {manifest.name} is no KALM, and posterior says which types of a KALM are weighed: "
-            "leave it out"
-        )
+    """Open a tagger: the role `tagger` of the kind of that name."""
     return Tagger.open_folder(folder, manifest, device=opening.device)
 
 

@@ -198,15 +198,10 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     encoder = load_encoder(home, training.encoder, EBERT, device)
     knowledge = _knowledge_of(resources.kbs)
     kb = None if knowledge is None else knowledge.generator.kb
-    ebert, vectors = begin_head(
-        encoder,
-        None if knowledge is None else knowledge.vectors[0],
-        align=not training.no_align,
-        random_seed=training.seed if training.random_vectors else None,
-    )
+    ebert, vectors = begin_head(encoder, None if knowledge is None else knowledge.vectors[0])
     specials = special_pieces(data, encoder)
     _fix_word_pieces(encoder, specials, training.seed)
-    reader = EBertReader(encoder, vectors, size=training.size, inject=training.inject)
+    reader = EBertReader(encoder, vectors, size=training.size)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
     find_links = _find_links(kb, training.linker_name, training.coherence, device)
@@ -247,7 +242,7 @@ def _fields(
     names = () if knowledge is None else (knowledge.vectors[0].name,)
     about = {} if knowledge is None else dict.fromkeys(kbs, knowledge.about)
     return {
-        "encoder": training.encoder, "size": training.size, "inject": training.inject, "linker": linker,
+        "encoder": training.encoder, "size": training.size, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
         "trained_with": about, "specials": specials, "spaced": True,
@@ -308,7 +303,7 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         check_knowledge(knowledge, manifest.trained_with)
         kb, vectors = None, None
         for only in knowledge.values():  # of a control there is none
-            kb, vectors = only.generator.kb, vectors_of(manifest, only, ebert)
+            kb, vectors = only.generator.kb, vectors_of(folder, manifest, only, ebert)
         find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
         with checking_settings(folder):
             reader = EBertReader(

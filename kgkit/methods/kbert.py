@@ -118,17 +118,14 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
     """
     import torch
 
-    from kgkit.heads.kbert import KBert, KBertConfig
+    from kgkit.heads.kbert import KBert
 
     home, device, kbs = resources.home, resources.device, [chosen.kb for chosen in resources.kbs]
     encoder = load_encoder(home, training.encoder, KBERT, device)
     reader, find_mentions = _readers(encoder, kbs, training, training.injects_relations, device)
-    config = KBertConfig(soft_positions=training.soft_positions, visible_matrix=training.visible_matrix)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(data.classifier_config(encoder.width), drawn).to(encoder.device)
-    method = KBertMethod(
-        training.task, KBert(encoder.model, config), classifier, encoder, reader, find_mentions
-    )
+    method = KBertMethod(training.task, KBert(encoder.model), classifier, encoder, reader, find_mentions)
     builds = {kb.name: kb.build for kb in kbs}
     linker_sha256 = linker_sha256_of(home, training.linker) if kbs else ""
     linker = lasting_name(home, training.linker)

@@ -26,16 +26,11 @@ class KBertTraining(TaskTraining):
         max_facts: number of facts of a mention, in the order of the data.
         relations: whether the names of relations are injected too; default: on, off for tagging.
         attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
-        soft_positions: soft positions of tokens, see `KBertConfig`; without, they stand one behind the other.
-        visible_matrix: visible matrix, see `KBertConfig`; without, all see what is injected.
     """
 
     TASKS = tuple(TASKS)
     REFUSED = _MARKED
-    KNOWLEDGE = (
-        "query", "linker", "coherence", "max_facts", "relations", "attributes", "soft_positions",
-        "visible_matrix",
-    )  # fmt: skip
+    KNOWLEDGE = ("query", "linker", "coherence", "max_facts", "relations", "attributes")
     LEAST: ClassVar = {**TaskTraining.LEAST, "max_facts": 1}
 
     encoder: str = "bert-base-chinese"
@@ -46,20 +41,6 @@ class KBertTraining(TaskTraining):
     max_facts: int = 2
     relations: bool | None = None
     attributes: bool = False
-    soft_positions: bool = field(
-        default=True,
-        metadata={
-            "option": " /--no-soft-position",
-            "help": "Ablation: no soft positions, tokens stand one behind the other.",
-        },
-    )
-    visible_matrix: bool = field(
-        default=True,
-        metadata={
-            "option": " /--no-visible-matrix",
-            "help": "Ablation: no visible matrix, all tokens see what is injected.",
-        },
-    )
 
     @property
     def injects_relations(self) -> bool:

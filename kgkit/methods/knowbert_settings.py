@@ -58,10 +58,6 @@ class KnowBertTraining(TaskTraining):
         linking: links that are learnt beside `mlm`, a fifth of the batches; senses have GOLD.
         back: what first comes back to the encoder in `mlm`, of knowledge bases that were not trained with it
             yet: the `inverse` of the way there, as published, or `nothing` (`KAR.silence`).
-        examples: whether `wsd` learns from the knowledge base's usage examples too.
-        without: files of examples that must not be learnt from, one a line; only letters are compared.
-        zero_vectors: control that keeps the layers of knowledge bases: the vectors of all entities, with
-            their parts of speech, are read as zeros. A model that begins as this one keeps it.
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
@@ -76,15 +72,12 @@ class KnowBertTraining(TaskTraining):
         default=(), metadata={"metavar": "KB=FILE[,GOLD]", "parse": Supervision.parse}
     )
     back: Literal["inverse", "nothing"] = field(default="inverse", metadata={"metavar": "HOW"})
-    examples: bool = False
-    without: tuple[Path, ...] = ()
-    zero_vectors: bool = False
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
         links = [path for source in self.linking for path in (source.data, source.gold) if path is not None]
-        return (*super().files, *self.without, *links)
+        return (*super().files, *links)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,12 +88,6 @@ class KnowBertTraining(TaskTraining):
                 refuse_gold_files(self.task, gold)
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
-        if self.control and self.zero_vectors:
-            raise UsageError(
-                "a control without knowledge bases has no vectors that could be zeros: choose one of the two"
-            )
-        if (self.examples or self.without) and self.task != "wsd":
-            raise UsageError(f"usage examples teach senses: leave them out of the task {self.task}")
         if self.linking and self.task != "mlm":
             raise UsageError(f"links are learnt beside the task mlm, not beside {self.task}")
         if self.back != BACK[0] and self.task != "mlm":

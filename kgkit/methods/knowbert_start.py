@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
@@ -96,8 +94,6 @@ def begin_knowbert(
     model = (_continue if training.start else _from_encoder)(home, training, device, stack)
     if not training.control:
         _add_kbs(model, training, chosen)
-    if training.zero_vectors:
-        _zero_vectors(model)
     if training.task in LINKING and not model.kbs:
         raise UsageError(f"{training.task} trains the linker of a knowledge base: name one with --kb")
     model.reader = KnowBertReader(model.encoder, model.knowledge, size=training.size)
@@ -188,15 +184,6 @@ def _add_kbs(model: KnowBertStart, training: KnowBertTraining, chosen: Sequence[
         model.knowbert.add(kb.name, KARConfig(linker=linker, layer=layer), generator)
         model.knowbert.trained_with[kb.name] = knowledge.about
         model.knowledge[kb.name], model.kbs[kb.name] = knowledge, KnownKB(vectors=vectors)
-
-
-def _zero_vectors(model: KnowBertStart) -> None:
-    """Let all knowledge bases of a model, those that it has had before too, read vectors as zeros."""
-    if not model.kbs:
-        raise UsageError("there is no knowledge base whose vectors could be zeros: name one with --kb")
-    for name, kar in model.knowbert.kars.items():
-        kar.zero_vectors()
-        model.kbs[name] = msgspec.structs.replace(model.kbs[name], zero_vectors=True)
 
 
 def pretrained_parameters(model: KnowBertStart) -> set[int]:

@@ -54,8 +54,6 @@ class TaskTraining:
         decay: weight decay of AdamW; biases and norms have none.
         bf16: whether products are in bfloat16; auto: where the device is made for it.
         seed: seed of weights, order and dropout.
-        attention_dropout: share of the encoder's attention that is dropped in training; unless given, what
-            its config has. With 0 a processor takes less than half the time for long texts.
 
     Each field, those of derived classes included, has a value of the type that it is annotated with; see
     `convert_setting` for what is converted.
@@ -99,7 +97,6 @@ class TaskTraining:
     decay: float = 0.01
     bf16: bool | Literal["auto"] = "auto"
     seed: int = 0
-    attention_dropout: float | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -136,4 +133,3 @@ class TaskTraining:
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
         check_range(self, "lr", "lr_new", above=0)
-        check_range(self, "attention_dropout", least=0, below=1)

@@ -1,15 +1,11 @@
 """KAM-BERTs among the trained models: what one says of itself, and how it is trained and opened."""
 
-from dataclasses import replace
 from typing import Annotated, Final
 
 import msgspec
 
 from kgkit.inputs.maps import MapName
-from kgkit.models.kinds import LinkedTextManifest, Role, task_kind
-
-LANGUAGE_TASK: Final = "mlm"
-"""The task of those that predict hidden words."""
+from kgkit.models.kinds import LinkedTextManifest, task_kind
 
 
 class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
@@ -25,7 +21,6 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         terms: number of auxiliary words of a text.
         sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
             manifests, the version of a spaCy pipeline, or size and SHA-256 of a file of trees as it was.
-        other_maps: whether it reads maps of other texts, which lie in the folder, as a control.
         specials: pieces that were added for the task.
         spaced: whether auxiliary words are cut as between words; not so in version 0.2.0.
     """
@@ -36,28 +31,13 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     pmi: str = ""
     terms: Annotated[int, msgspec.Meta(ge=0)] = 0
     sources: dict[str, str] = msgspec.field(default_factory=dict)
-    other_maps: bool = False
     specials: tuple[str, ...] = ()
     spaced: bool = False
 
 
-def _roles_of_kambert(manifest: KamBertManifest) -> tuple[Role, ...]:
-    return ("language_model",) if manifest.task == LANGUAGE_TASK else ("predictor",)
-
-
-KAMBERT: Final = replace(
-    task_kind(
-        "kambert",
-        "a KAM-BERT",
-        KamBertManifest,
-        "an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
-    ),
-    roles={
-        "predictor": "kgkit.methods.kambert:open_predictor",
-        "language_model": "kgkit.methods.kambert_language:open_language_model",
-    },
-    use="`kgkit predict --model {name}` answers its task, or, of the task mlm, `kgkit evaluate cloze --model "
-    "{name}` asks it for hidden words",
-    roles_of=_roles_of_kambert,
-    plan="kgkit.training.masked_lm.kambert:plan_language_model",
+KAMBERT: Final = task_kind(
+    "kambert",
+    "a KAM-BERT",
+    KamBertManifest,
+    "an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
 )

@@ -292,14 +292,12 @@ class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
         vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
         temperature: that the linker's scores are divided by.
         joint: whether all has been trained together since.
-        zero_vectors: whether vectors are read as zeros, as in the control that keeps the layers.
     """
 
     vectors: tuple[str, ...]
     task: str = ""
     temperature: Temperature = 1.0
     joint: bool = False
-    zero_vectors: bool = False
 
 
 class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
@@ -320,12 +318,6 @@ class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
     start: str
     specials: tuple[str, ...] = ()
     language_model: bool = False
-
-    @property
-    def kb_titles(self) -> list[str]:
-        """The knowledge bases that it was trained with; those whose vectors are read as zeros say so."""
-        zeros = {name for name, about in self.kbs.items() if about.zero_vectors}
-        return [f"{name} (vectors as zeros)" if name in zeros else name for name in self.needs.kbs]
 
 
 class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
@@ -363,9 +355,6 @@ class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         return self.needs.kbs
 
 
-MOST_ROUNDS: Final = 1000
-"""The greatest number of rounds that an E-BERT links a text in."""
-
 VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 """A length that vectors are stretched to; 0: they keep their own."""
 
@@ -375,26 +364,26 @@ class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         packed: whether spans that do not overlap are read in one sequence.
-        prime: whether a masked entity is read as the mean of the candidates; else as [MASK].
         rounds: rounds of refinement.
+        prime: whether a masked entity is read as the mean of the candidates, as in all but some models of
+            version 0.2.0.
     """
 
     packed: bool
-    prime: bool
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=MOST_ROUNDS)]
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+    prime: bool = True
 
 
 class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     """What a trained E-BERT says of itself; the map W lies in the folder as it is now.
 
     Attributes:
-        inject: whether an entity stands before its mention, or in its place.
+        inject: whether an entity stands before its mention, or in its place, as in some models of version
+            0.2.0.
         trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
             control.
-        alignment: digest of the map W, which lies in the folder; empty if there is no map.
+        alignment: digest of the map W, which lies in the folder; empty in a control.
         norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
-        random_norm: length of the random vectors that it reads instead; 0: it reads those of the entities.
-        random_seed: seed of these.
         specials: pieces that were added for the task.
         spaced: whether signs that are put in are cut as they are between words; not so in kgkit 0.2.0.
         linking: settings of one that was trained to link; None of one that answers another task.
@@ -404,8 +393,6 @@ class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
     norm: VectorLength = 0.0
-    random_norm: VectorLength = 0.0
-    random_seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     specials: tuple[str, ...] = ()
     spaced: bool = False
     linking: EBertLinking | None = None

@@ -29,10 +29,6 @@ class Opening:
         kb: knowledge base that a linker scores candidates of.
         vectors: name of the entities' vectors that a linker takes in the place of its own.
         use_threshold: whether a linker with a threshold of its own links only what scores above it.
-        type_prior: share of what a knowledge base says of a word's types, for taggers that weigh it; None:
-            their own.
-        posterior: of KALMs, whether the types of a word in its context are weighed, not those of the context
-            alone; None: their own.
     """
 
     home: Home
@@ -40,8 +36,6 @@ class Opening:
     kb: "KnowledgeBase | None" = None
     vectors: str | None = None
     use_threshold: bool = False
-    type_prior: float | None = None
-    posterior: bool | None = None
 
     def kb_for(self, model: str) -> "KnowledgeBase":
         """Return the knowledge base that a linker, called *model*, is opened on.
@@ -82,8 +76,6 @@ def open_model(
     kb: "KnowledgeBase | None" = None,
     vectors: str | None = None,
     use_threshold: bool = False,
-    type_prior: float | None = None,
-    posterior: bool | None = None,
 ) -> Any:
     """Open a trained model.
 
@@ -95,17 +87,14 @@ def open_model(
         kb: as in `Opening`, for linkers.
         vectors: as in `Opening`, for linkers.
         use_threshold: as in `Opening`, for linkers.
-        type_prior: as in `Opening`, for taggers.
-        posterior: as in `Opening`, for taggers.
 
     Returns:
         What the role asks for: a linker is a `Scorer`, a tagger a `MentionTagger`, ….
 
     Raises:
         UnknownName, NotThere: if there is no such model, or something that it needs is gone.
-        UsageError: if the model does not have the role; says what it does instead. If *type_prior* or
-            *posterior* is given, and it is opened as no tagger. If *kb* is a name, or *model* neither a name
-            nor a path.
+        UsageError: if the model does not have the role; says what it does instead. If *kb* is a name, or
+            *model* neither a name nor a path.
         DamagedModel, StaleModel: if it cannot be read, or was trained for something else.
         MissingExtra: if torch, transformers or safetensors is not installed.
 
@@ -120,7 +109,7 @@ def open_model(
         )
     opening = Opening(
         home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
-        use_threshold=use_threshold, type_prior=type_prior, posterior=posterior,
+        use_threshold=use_threshold,
     )  # fmt: skip
     return read_current(
         lambda: find_model_folder(model, opening.home, role),
@@ -142,13 +131,6 @@ def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:
         raise kind.missing(role, manifest)
     check_sizes(folder, manifest)
     chosen = role or roles[0]
-    decoding = {"type_prior": opening.type_prior, "posterior": opening.posterior}
-    asked = [name for name, value in decoding.items() if value is not None]
-    if asked and chosen != "tagger":
-        raise UsageError(
-            f"{' and '.join(asked)}: for the names that a tagger finds, and {header.name} is opened as "
-            f"{chosen}: leave it out{', or name the role tagger' if 'tagger' in roles else ''}"
-        )
     open_role = kind.load(kind.roles[chosen], f"the role {chosen} of")
     try:
         return open_role(folder, manifest, opening)

@@ -191,10 +191,6 @@ def fit_method(
     """Train a model by AdamW as its settings say; *groups* are its parameters, the rest as `fit` takes it."""
     from torch.optim import AdamW
 
-    from kgkit.encoder.attention import set_attention_dropout
-
-    if training.attention_dropout is not None:
-        set_attention_dropout(model, training.attention_dropout)
     config = TrainingConfig(
         epochs=training.epochs, steps=training.steps, bf16=training.bf16, device=device, seed=training.seed
     )

@@ -115,7 +115,7 @@ def rows(tmp_path, monkeypatch):
     lama = cloze.LamaRows(home, str(folder), "animals", "text", facts, templates, ["--device", "cpu"])
     rows = cloze.all_rows(lama)
     names = {words[words.index("--names") + 1] for words in lines}
-    assert len(names) == 1 and len(lines) == 5
+    assert len(names) == 1 and len(lines) == 1
     return rows
 
 
@@ -124,8 +124,6 @@ def test_the_benchmark_has_a_row_of_each_model_for_each_filter(rows, tmp_path):
     assert page.count("## LAMA, ") == 10
     for name in ("plain", cloze.FREQUENT):
         assert page.count(f"| {name} |") == 8
-    for name in cloze.INJECTED:
-        assert page.count(f"| {name} |") == 10
     assert "5 questions; the vocabulary has 27 whole words" in page.replace("\n", " ")
     assert "| eats | 3 | 2 | 2 | 1 |" in page
     pictures = sorted(path.name for path in (tmp_path / "out").iterdir())

@@ -162,10 +162,10 @@ def test_the_wider_vocabulary_has_the_words_of_more_names(folder, relations):
 def test_models_of_the_wider_vocabulary_are_trained_with_it(folder, relations, monkeypatch):
     bench, trained = kalm.Bench(Home(folder), folder, "types", ["--epochs", "1"]), []
     monkeypatch.setattr(bench.runs, "train", lambda *words: trained.append(words))
-    for name in ("wide", "wide-all", "oracle", "kalm-both"):
+    for name in ("wide", "extra", "oracle", "kalm-both"):
         bench.train(name, kalm.MODELS[name])
     kbs = [words[words.index("--kb") + 1] for words in trained]
-    assert kbs == ["types-wide", "types-wide", "types-oracle", "types"]
+    assert kbs == ["types-wide", "types", "types-oracle", "types"]
     assert [words.count("--data") for words in trained] == [1, 2, 1, 1]
     assert str(bench.extra_text()) in trained[1] and trained[3][-2:] == ("--epochs", "1")
 

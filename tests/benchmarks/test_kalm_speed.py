@@ -64,8 +64,8 @@ def test_both_directions_are_compared_with_an_awd_lstm_of_both(data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", kalm_speed.MODELS.values())
-def test_a_step_trains(data, settings, monkeypatch):
+@pytest.mark.parametrize("name", kalm_speed.MODELS)
+def test_a_step_trains(data, name, monkeypatch):
     losses, make = [], kalm_speed.loss_with_states
 
     def noting(kalm, carried):
@@ -80,7 +80,10 @@ def test_a_step_trains(data, settings, monkeypatch):
 
     monkeypatch.setattr(kalm_speed, "loss_with_states", noting)
     words, training = data
-    step = kalm_speed.training_step(words, replace(training, **settings), torch.device("cpu"))
+    step = kalm_speed.training_step(
+        words, replace(training, control=name == kalm_speed.AWD), torch.device("cpu"),
+        feedback=name != kalm_speed.PLAIN,
+    )  # fmt: skip
     for _ in range(60):  # more than an epoch
         step()
     assert sum(losses[-10:]) < sum(losses[:10]) - 5

@@ -11,10 +11,8 @@ import torch
 
 from kgkit.evaluation.cloze import NameQuestion
 from kgkit.evaluation.facts import ClozeQuestion, cloze_questions
-from kgkit.inputs.entity_sequences import build_sequence
 from kgkit.inputs.masking import logits_of
 from kgkit.methods.cloze import cloze_guesses, name_guesses, recall_ranks
-from kgkit.methods.cloze_injection import injected_cloze_model
 from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model, subject_entities
 from tests.cli_helpers import run
 from tests.cloze_toys import FACTS, TEMPLATES, home_of_animals, masked_lm_folder, write_files
@@ -128,52 +126,6 @@ def test_subjects_are_found_by_key_by_name_and_as_candidates(home):
     assert named == ["Q1", "small_cat", "", "", "Q1", ""]  # by key, by name, by alias; Q9 has no vector
 
 
-@pytest.fixture(scope="module")
-def subjects(home):
-    from kgkit.kb import open_kb
-
-    with open_kb("animals", home.path) as kb:
-        vectors = kb.vectors("text")
-        yield vectors, subject_entities(FACTS, kb, vectors)
-
-
-@pytest.mark.parametrize("inject", ["concat", "replace"])
-def test_the_vector_of_the_subject_stands_in_the_question(masked_lm, subjects, questions, inject):
-    vectors, entities = subjects
-    model = injected_cloze_model(masked_lm, vectors, entities, inject=inject)
-    prediction = model.predict(questions[:1])
-    entity, mask = (int(entities[0]),), model.mask
-    words = {word: PIECES.index(word) for word in PIECES}
-    name = [model.reader.slash, words["big"], words["dog"]] if inject == "concat" else []
-    pieces = [words["[CLS]"], entity, *name, words["eats"], mask, words["[UNK]"], words["[SEP]"]]
-    with torch.no_grad():
-        output = model.ebert(model.reader.batch([build_sequence(pieces)]))
-    torch.testing.assert_close(prediction.logits[0], logits_of(output)[0, pieces.index(mask)])
-    assert prediction.gold.tolist() == [words["fruit"]] and prediction.counts == [1]
-
-
-def test_a_subject_without_a_vector_is_asked_of_plainly(masked_lm, model, subjects, questions):
-    injected = injected_cloze_model(masked_lm, *subjects, inject="concat")
-    plain, read = (cloze_guesses(each, questions).guesses for each in (model, injected))
-    has_vector = subjects[1] >= 0
-    for one, other in zip(plain, read, strict=True):
-        if not has_vector[one.question.fact]:
-            assert one == other
-    every = cloze_questions(FACTS, TEMPLATES).instances
-    hidden = [question for question in every if question.hidden == "subject"]
-    torch.testing.assert_close(model.predict(hidden).logits, injected.predict(hidden).logits)
-
-
-def test_vectors_may_stay_unmapped_or_be_random(masked_lm, subjects, questions):
-    ways = [{}, {"align": False}, {"random_seed": 0}, {"random_seed": 1}]
-    logits = [
-        injected_cloze_model(masked_lm, *subjects, inject="replace", **way).predict(questions[:1]).logits
-        for way in ways
-    ]
-    for index, one in enumerate(logits):
-        assert not any(torch.allclose(one, other) for other in logits[:index])
-
-
 # -- the command ------------------------------------------------------------
 
 
@@ -208,21 +160,11 @@ def test_the_command_scores_each_filter_and_subjects_with_vectors(home, folder, 
     assert "1 questions are left out: their answer is no word of the vocabulary" in table.err
 
 
-def test_the_command_reads_vectors_of_subjects(home, folder, files):
-    plain = json.loads(cloze(home, *files, "--encoder", folder, "--kb", "animals", "--json").out)
-    for options in (("concat",), ("replace",), ("concat", "--no-align"), ("concat", "--random-vectors")):
-        done = cloze(home, *files, "--encoder", folder, "--kb", "animals", "--json", "--inject", *options)
-        assert done.code == 0, done.err
-        told = json.loads(done.out)
-        counts = [[one["vocabulary"]["questions"] for one in each["sets"]] for each in (plain, told)]
-        assert counts[0] == counts[1] and len(counts[0]) == 6
-
-
 def test_the_command_compares_with_another_model(home, folder, files, tmp_path):
     plain = tmp_path / "plain.jsonl"
     common = (*files, "--encoder", folder, "--kb", "animals")
     assert cloze(home, *common, "--predictions", plain).code == 0
-    vectors = (*common, "--inject", "replace", "--random-vectors", "--versus", plain)
+    vectors = (*common, "--versus", plain)
     done = cloze(home, *vectors, "--json")
     assert done.code == 0, done.err
     sets = json.loads(done.out)["sets"]
@@ -277,12 +219,6 @@ def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files
     [
         ((), "give exactly one of --model NAME, a trained model, and --encoder NAME"),
         (("--model", "m", "--encoder", "e"), "give exactly one of --model NAME"),
-        (("--model", "m", "--inject", "concat", "--kb", "k"), "name --encoder NAME and --kb KB too"),
-        (("--encoder", "e", "--no-align"), "--no-align and --random-vectors change what --inject reads"),
-        (
-            ("--encoder", "e", "--kb", "k", "--inject", "concat", "--no-align", "--random-vectors"),
-            "random vectors have no map anyway",
-        ),
         (("--encoder", "e", "--vectors", "v"), "--vectors are those of a knowledge base: name it with --kb"),
         (("--encoder", "e", "--hide", "both"), "leave out --hide both, or say --score mrr"),
         (("--encoder", "e", "--score", "mrr", "--name-model", "e"), "are for --score hits"),

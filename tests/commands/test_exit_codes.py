@@ -34,7 +34,6 @@ NO_MODEL = {
     "tag": ["tag", "text.txt", "--model", "nope"],
     "predict": ["predict", "text.txt", "--model", "nope"],
     "tree": ["tree", "The dog barked.", "--kb", "mini", "--query", "link", "--linker", "nope"],
-    "attention": ["attention", "The dog barked.", "--model", "nope"],
     "nearest": ["nearest", "dog", "--pmi", "nope"],
     "pack": ["pack", "model:nope", "-o", "new.tar"],
     "serve": ["serve", "--kb", "mini=nope"],

@@ -28,7 +28,7 @@ TRAININGS = {
     "kalm": ("--data", "{folder}/plain.txt", "--dev", "{folder}/plain.txt", "--min-count", 1, "--epochs", 2,
              "--control"),
     "encoder": ("--vocabulary", "{folder}/vocab.txt", "--data", "{folder}/plain.txt", "--layers", 1,
-                "--width", 16, "--heads", 2, "--size", 16, "--batch", 4, "--epochs", 2),
+                "--width", 16, "--size", 16, "--batch", 4, "--epochs", 2),
 }  # fmt: skip
 
 

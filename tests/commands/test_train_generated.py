@@ -71,7 +71,7 @@ def test_a_field_is_an_option_of_its_type_and_default(trained, tmp_path):
         ["a", "b"],
         None,
     )
-    assert (options["width"], options["either"], options["bf16"]) == (None, None, None)
+    assert (options["width"], options["either"]) == (None, None)
     assert "vectors" in options and "decay" not in options
     usual = {name: default for name, default in options.items() if default is not inspect.Parameter.empty}
     data = tmp_path / "x.tsv"
@@ -92,13 +92,13 @@ def test_options_are_written_as_those_of_other_commands(trained, monkeypatch, tm
     data.write_text("")
     done = run(
         "--task", "pair", "--data", data, "--name", "mine", "--depth", 3, "--width", 0.5, "--names", "c",
-        "--files", data, "--sort", "down", "--fast", "--no-exact", "--no-either", "--kb", "k", "--no-bf16",
+        "--files", data, "--sort", "down", "--fast", "--no-exact", "--no-either", "--kb", "k",
     )  # fmt: skip
     assert done.code == 0, done.err
     [(_, _, training, kbs, _, _)] = trained
     assert kbs == ["k"] and training == Settings(
         task="pair", data=(data,), depth=3, width=0.5, names=("c",), files=(data,), sort="down", fast=True,
-        exact=False, either=False, bf16=False,
+        exact=False, either=False,
     )  # fmt: skip
 
 
@@ -237,16 +237,15 @@ def test_settings_of_what_is_no_method_are_written_as_its_manual_has_them(monkey
     data.write_text("")
     done = run(
         "train", "kalm", "--data", data, "--words", data, "--words", data, "--kb", "types", "--name", "mine",
-        "--open", "--no-feedback", "--style", "cased", "--prior-weight", 0.5, "--seed", 3, "--device", "cpu",
+        "--open", "--style", "cased", "--seed", 3, "--device", "cpu",
     )  # fmt: skip
     assert done.code == 0, done.err
     [((_, name, config, files, _, _, options), others)] = trained
     assert config == asdict(KALMTraining(
-        data=(data,), words=(data, data), kb="types", open_names=True, feedback=False, prior_weight=0.5,
-        seed=3,
+        data=(data,), words=(data, data), kb="types", open_names=True, seed=3,
     ))  # fmt: skip
     assert (name, files, others["seeds"], options.device) == ("mine", [data] * 3, [3], "cpu")
-    for option, *value in ("--epochs", 0), ("--prior-weight", -1), ("--style", "x"), ("--feedback",):
+    for option, *value in ("--epochs", 0), ("--min-count", 0), ("--style", "x"):
         done = run("train", "kalm", "--data", data, "--kb", "types", "--name", "mine", option, *value)
         assert done.code == 2 and option in done.err
 

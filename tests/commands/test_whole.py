@@ -69,7 +69,7 @@ def test_a_home_without_a_value_and_a_second_one_are_refused(further):
 def test_the_commands_are_those_that_were_promised():
     assert set(VERBS) == {
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
-        "kgkit predict", "kgkit tree", "kgkit attention",
+        "kgkit predict", "kgkit tree",
         "kgkit du", "kgkit clean", "kgkit pack", "kgkit unpack",
         "kgkit reconcile", "kgkit kb edit", "kgkit kb index", "kgkit serve", "kgkit mcp",
         "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",

@@ -32,7 +32,8 @@ def test_texts_are_cut_as_bert_cuts_them(vocabulary, tmp_path):
     pieces = encoder.tokenizer.convert_ids_to_tokens(ids)
     assert pieces == ["[CLS]", "dog", "##s", "我", "喜", "欢", "e", "[SEP]", "barks", "[SEP]"]
     assert encoder.tokenizer.mask_token_id == 5 and encoder.tokenizer.pad_token_id == 0
-    cased = fresh_encoder(tmp_path / "cased", vocabulary, EncoderShape(width=16, lowercase=False))
+    vocabulary.write_text(vocabulary.read_text() + "Cat\n")
+    cased = fresh_encoder(tmp_path / "cased", vocabulary, SHAPE)
     told = Encoder.load(str(cased), device="cpu").tokenizer("Dogs dogs")["input_ids"]
     assert told[1] == 2 and told[2] == 6 + WORDS.index("dog")
 

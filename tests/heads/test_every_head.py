@@ -16,8 +16,6 @@ from torch import nn  # noqa: E402
 
 import kgkit.heads  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
-from kgkit.encoder.attention import set_attention_dropout  # noqa: E402
-from kgkit.errors import UsageError  # noqa: E402
 from kgkit.heads import (  # noqa: E402
     KALM,
     KAR,
@@ -259,8 +257,7 @@ CASES: dict[str, HeadCase] = {
     "KBert": HeadCase(lambda _: KBert(bert()), read_kbert),
     "KamBert": HeadCase(
         lambda seed: KamBert(
-            model := bert(), KamBertConfig.of(model, maps=("entity", "correlation"), init="random"),
-            generator=generator(seed),
+            model := bert(), KamBertConfig.of(model, maps=("entity", "correlation"))
         ),
         read_kambert,
     ),
@@ -365,23 +362,6 @@ class TestEveryHead:
                 rounded = torch.cat([text.flatten() for text in case.read(head, [0, 1, 2], 7)])
         assert rounded.isfinite().all()
         assert float((rounded.float() - exact).norm() / exact.norm()) < 0.05
-
-    def test_dropout_of_attention_is_that_of_its_encoder_alone(self, make, name):
-        head = make()
-        around = [
-            part for part in head.modules() if hasattr(part, "config") and hasattr(part.config, "hidden_size")
-        ]
-        shares = {id(part): part.p for part in head.modules() if isinstance(part, nn.Dropout)}
-        if not around:
-            with pytest.raises(UsageError, match="has no encoder"):
-                set_attention_dropout(head, 0.0)
-            return
-        set_attention_dropout(head, 0.375)
-        layers = around[0].config.num_hidden_layers
-        changed = [
-            part for part in head.modules() if isinstance(part, nn.Dropout) and part.p != shares[id(part)]
-        ]
-        assert [part.p for part in changed] == [0.375] * layers
 
 
 @torch.no_grad()

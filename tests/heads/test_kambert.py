@@ -14,7 +14,6 @@ import transformers
 from kgkit.encoder.attention import attention_of, set_attention
 from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.heads import KamBert, KamBertConfig, KamBertInputs
-from kgkit.heads.attention_mixing import AttentionMixing
 
 WIDTH, HEADS = 16, 2
 MAPS = ("entity", "correlation")
@@ -98,7 +97,7 @@ def convolved(channels, weight):
 def twin(head, inputs):
     """Return the vectors of one text, computed cell by cell from section 3.3 of the paper.
 
-    With γ 1, as drawn weights begin, the skip connection is the published sum.
+    With γ 1 the skip connection is the published sum.
     """
     model, config, mixing = head.model, head.config, head.mixing
     hidden = model.embeddings(input_ids=inputs.ids, token_type_ids=inputs.types)[0]  # (N, H)
@@ -109,27 +108,19 @@ def twin(head, inputs):
     before = None
     for number, layer in enumerate(model.encoder.layer):
         states, mine = torch.cat([hidden, behind]), layer.attention.self
-        size, width = len(states), WIDTH // HEADS
+        width = WIDTH // HEADS
         logits = torch.stack([
             mine.query(states)[:, part] @ mine.key(states)[:, part].T / width**0.5
             for part in (slice(head * width, (head + 1) * width) for head in range(HEADS))
         ])  # fmt: skip
-        if config.has_skip and before is not None:  # a sum: S + R′ is what is concatenated and convolved
+        if before is not None:  # a sum: S + R′ is what is concatenated and convolved
             logits = logits + mixing.gamma[number - 1] * before
         unpadded = torch.stack([
             torch.stack([cell if real[i] and real[j] else cell * 0 for j, cell in enumerate(row)])
             for i, row in enumerate(logits.permute(1, 2, 0))
         ]).permute(2, 0, 1)  # fmt: skip
         every = torch.cat([unpadded, maps])
-        if config.kernel == "3":
-            mixed = convolved(every, mixing.weight[number])
-        elif config.kernel == "none":
-            mixed = (sum(every) / len(every)).expand(HEADS, size, size)
-        else:
-            mixed = logits + torch.stack([
-                sum(weight * cells for weight, cells in zip(row, maps, strict=True))
-                for row in mixing.weight[number]
-            ])  # fmt: skip
+        mixed = convolved(every, mixing.weight[number])
         results = (1 - config.alpha) * logits + config.alpha * mixed
         before = results
         weights = results.masked_fill(~real, -torch.inf).softmax(-1)
@@ -141,18 +132,11 @@ def twin(head, inputs):
     return hidden
 
 
-@pytest.mark.parametrize("kernel", ["3", "1", "none"])
 @pytest.mark.parametrize("auxiliary", [0, 3])
-def test_it_computes_what_the_equations_say(kernel, auxiliary):
-    head, inputs = head_of(bert(layers=3), kernel=kernel, alpha=0.4), texts(padding=1, auxiliary=auxiliary)
+def test_it_computes_what_the_equations_say(auxiliary):
+    head, inputs = head_of(bert(layers=3), alpha=0.4), texts(padding=1, auxiliary=auxiliary)
     hidden = head(inputs).last_hidden_state[0]
     torch.testing.assert_close(hidden[:6], twin(head, inputs)[:6])
-
-
-def test_without_a_skip_connection_a_layer_knows_nothing_of_the_one_before():
-    head = head_of(bert(), skip=False)
-    assert head.mixing.gamma is None
-    torch.testing.assert_close(head(texts()).last_hidden_state[0], twin(head, texts()))
 
 
 def test_maps_are_made_dense_from_their_cells():
@@ -166,11 +150,10 @@ def test_maps_are_made_dense_from_their_cells():
 # -- padding, batches, auxiliary words --------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["3", "1", "none"])
 @pytest.mark.parametrize("auxiliary", [0, 3])
-def test_padding_and_the_other_texts_of_a_batch_change_nothing(kernel, auxiliary):
+def test_padding_and_the_other_texts_of_a_batch_change_nothing(auxiliary):
     """The last word piece stands beside a padded one, which a kernel reads as zero, as it reads the edge."""
-    head = head_of(bert(), kernel=kernel)
+    head = head_of(bert())
     first, second = texts(auxiliary=auxiliary), texts(7, auxiliary=auxiliary, seed=1)
     alone = [head(inputs).last_hidden_state[0] for inputs in (first, second)]
     both = joined(texts(padding=5, auxiliary=auxiliary), texts(7, padding=4, auxiliary=auxiliary, seed=1))
@@ -212,35 +195,25 @@ def test_auxiliary_words_are_read_by_each_layer_and_trimmed(kind):
 # -- what is the encoder ----------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", ["3", "none"])
-def test_without_a_share_skip_and_auxiliary_words_it_is_eager_bert_bit_for_bit(kernel):
+def test_without_a_share_skip_and_auxiliary_words_it_is_eager_bert_bit_for_bit():
     for dtype in (torch.float32, torch.float64):
         model, inputs = bert().to(dtype), texts(padding=2, auxiliary=0)
         inputs = inputs._replace(values=inputs.values.to(dtype))
         set_attention(model, "eager")
         expected = plain(model, inputs)
-        config = KamBertConfig.of(model, maps=MAPS, kernel=kernel, alpha=0.0, skip=False)
+        config = KamBertConfig.of(model, maps=MAPS, alpha=0.0)
         assert torch.equal(KamBert(model, config)(inputs).last_hidden_state, expected)
 
 
-@pytest.mark.parametrize("kernel", ["3", "1"])
-def test_the_first_step_of_the_identity_has_the_attention_of_the_checkpoint(kernel):
+def test_the_first_step_of_the_identity_has_the_attention_of_the_checkpoint():
     model, inputs = bert(), texts(padding=2, auxiliary=0)
     expected = plain(model, inputs)
-    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel=kernel)).double()
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS)).double()
     torch.testing.assert_close(head(inputs).last_hidden_state[:, :6], expected[:, :6])
     loss = head(inputs).last_hidden_state.square().sum()
     torch.autograd.backward(loss)
     assert all(parameter.grad.any() for parameter in head.mixing.parameters())
     assert head.mixing.weight.grad[:, :, -2:].any()  # maps are learnt from the first step on
-
-
-def test_random_weights_are_drawn_by_the_generator_and_the_skip_is_a_sum():
-    config = KamBertConfig(layers=2, heads=HEADS, maps=MAPS, init="random")
-    first, second = (AttentionMixing(config, torch.Generator().manual_seed(3)) for _ in range(2))
-    assert torch.equal(first.weight, second.weight) and first.weight.abs().max() <= 1 / 6
-    assert first.gamma.tolist() == [1.0]
-    assert AttentionMixing(config).weight.std() > 0.05
 
 
 def test_a_control_is_the_encoder_bit_for_bit_and_has_nothing_of_its_own():
@@ -251,12 +224,11 @@ def test_a_control_is_the_encoder_bit_for_bit_and_has_nothing_of_its_own():
 
 
 @pytest.mark.parametrize(("kind", "settings"), [("DistilBert", DISTILBERT), ("ModernBert", MODERNBERT)])
-@pytest.mark.parametrize(("kernel", "attention"), [("3", "eager"), ("none", "eager"), ("1", "sdpa")])
-def test_a_control_takes_encoders_whose_heads_cannot_be_mixed(kind, settings, kernel, attention):
+def test_a_control_takes_encoders_whose_heads_cannot_be_mixed(kind, settings):
     model, inputs = bert(kind, **settings), texts(padding=2, auxiliary=0)._replace(types=None)
     assert attention_of(model) == "sdpa"
-    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel=kernel, plain=True))
-    assert attention_of(model) == attention and not [*head.mixing.parameters()]
+    head = KamBert(model, KamBertConfig.of(model, maps=MAPS, plain=True))
+    assert attention_of(model) == "eager" and not [*head.mixing.parameters()]
     expected = model(input_ids=inputs.ids, attention_mask=inputs.real.long()).last_hidden_state
     assert torch.equal(head(inputs).last_hidden_state, expected)
 
@@ -268,6 +240,8 @@ def test_a_control_keeps_an_attention_that_cannot_be_set(monkeypatch):
     assert attention_of(model) == "sdpa"
     with pytest.raises(UsageError, match="computes attention in a way that cannot be changed"):
         KamBert(model, KamBertConfig.of(model))
+    with pytest.raises(UsageError, match="ModernBertModel"):
+        head_of(bert("ModernBert", **MODERNBERT))
 
 
 def test_an_encoder_that_is_called_by_itself_reads_without_maps():
@@ -290,44 +264,6 @@ def test_a_masked_language_model_is_read_as_well():
     model = transformers.BertForMaskedLM(bert().config).eval().double()
     logits = head_of(model)(texts()).logits
     assert logits.shape == (1, 6, 30)
-
-
-def test_the_kernel_of_one_weight_serves_an_encoder_with_rotary_positions():
-    model = bert("ModernBert", **MODERNBERT)
-    inputs = texts(padding=2, auxiliary=0)._replace(types=None)
-    expected = model(input_ids=inputs.ids, attention_mask=inputs.real.long()).last_hidden_state
-    untrained = KamBert(model, KamBertConfig.of(model, maps=MAPS, kernel="1")).double()
-    torch.testing.assert_close(untrained(inputs).last_hidden_state[:, :6], expected[:, :6])
-    head = head_of(model, kernel="1")
-    assert not torch.allclose(head(inputs).last_hidden_state[:, :6], expected[:, :6])
-    weights = head(inputs, output_attentions=True)
-    torch.testing.assert_close(weights.last_hidden_state, head(inputs).last_hidden_state)
-    with pytest.raises(
-        UsageError, match="modernbert gives every token a position: auxiliary words have none"
-    ):
-        head(texts()._replace(types=None))
-    with pytest.raises(
-        UsageError, match="ModernBertModel cannot mix attention heads: the kernel 3 takes enc"
-    ):
-        head_of(bert("ModernBert", **MODERNBERT))
-
-
-@pytest.mark.parametrize("auxiliary", [0, 3])
-def test_the_kernel_of_one_weight_by_sdpa_agrees_with_its_weights_of_attention(auxiliary):
-    """Where its weights are an output, a layer computes them step by step. Gradients agree too."""
-    head = head_of(bert(), kernel="1", alpha=0.7)
-    batch = joined(texts(padding=5, auxiliary=auxiliary), texts(7, padding=4, auxiliary=auxiliary, seed=1))
-    fused, eager = head(batch), head(batch, output_attentions=True)
-    assert fused.attentions is None
-    results = []
-    for output in (fused, eager):
-        hidden = output.last_hidden_state[batch.real]
-        gradients = torch.autograd.grad(hidden.square().sum(), [*head.parameters()], allow_unused=True)
-        results.append((hidden, [gradient for gradient in gradients if gradient is not None]))
-    torch.testing.assert_close(results[0][0], results[1][0])
-    assert len(results[0][1]) == len(results[1][1]) > 20
-    for gradient, expected in zip(results[0][1], results[1][1], strict=True):
-        torch.testing.assert_close(gradient, expected)
 
 
 def test_under_autocast_it_stays_near():
@@ -364,7 +300,7 @@ def test_what_does_not_fit_is_refused():
         head.train()(inputs)
 
 
-@pytest.mark.parametrize("settings", [{}, {"kernel": "1"}, {"plain": True}])
+@pytest.mark.parametrize("settings", [{}, {"plain": True}])
 def test_a_model_that_was_saved_reads_the_same(tmp_path, settings):
     pytest.importorskip("safetensors")
     head, inputs = head_of(bert(), **settings).float(), texts()
@@ -377,17 +313,6 @@ def test_a_model_that_was_saved_reads_the_same(tmp_path, settings):
     assert "Of nothing." in card and "Maps: entity, correlation" in card
     assert ("a control" in card) == ("plain" in settings)
     assert "kgkit_maps" not in (tmp_path / "new" / "encoder" / "config.json").read_text()
-
-
-def test_a_head_that_learnt_skip_connections_behind_the_convolution_is_refused(tmp_path):
-    """Earlier versions saved γ as `skip`, and added γ R′ to R."""
-    safetensors = pytest.importorskip("safetensors.torch")
-    head_of(bert()).save_pretrained(tmp_path)
-    weights = safetensors.load_file(tmp_path / "model.safetensors")
-    weights["skip"] = weights.pop("gamma")
-    safetensors.save_file(weights, tmp_path / "model.safetensors")
-    with pytest.raises(DamagedModel, match="older kgkit"):
-        KamBert.from_pretrained(tmp_path, device="cpu")
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):

@@ -18,7 +18,7 @@ from kgkit.heads import EBert, EBertConfig
 from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import ENTITY, build_sequence, collate_sequences
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
-from kgkit.inputs.entity_vectors import RandomEntityVectors, RescaledEntityVectors, StoredEntityVectors
+from kgkit.inputs.entity_vectors import RescaledEntityVectors, StoredEntityVectors
 from kgkit.kb import open_kb
 from kgkit.types import CANDIDATE, Alias, Candidates, Document, Entity, Link, LinkedDocument, Mention
 from tests.small_kb import build
@@ -231,17 +231,6 @@ def test_sequences_that_make_no_sense_are_refused():
         build_sequence([1, 2], types=[0, 0, 0])
     with pytest.raises(UsageError, match="has an entity, and there are no vectors"):
         collate_sequences([build_sequence([1, (7,)])], None)
-
-
-def test_random_vectors_are_as_long_as_asked_and_always_the_same(kb):
-    ids = [kb.id("dog"), kb.id("nobody"), kb.id("Mars")]
-    drawn = RandomEntityVectors(kb.vectors("text"), width=7, norm=1.5, seed=0)
-    rows = drawn.gather(ids)
-    assert rows.shape == (3, 7) and np.linalg.norm(rows, axis=1).tolist() == pytest.approx([1.5, 0, 1.5])
-    again = RandomEntityVectors(kb.vectors("text"), width=7, norm=1.5, seed=0)
-    np.testing.assert_array_equal(again.gather(ids[::-1])[::-1], rows)
-    other = RandomEntityVectors(kb.vectors("text"), width=7, norm=1.5, seed=1)
-    assert not np.allclose(other.gather(ids), rows)
 
 
 def test_rescaled_vectors_are_mapped_to_one_length_and_means_are_of_what_is_mapped(kb):

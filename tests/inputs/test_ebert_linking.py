@@ -75,14 +75,6 @@ def test_a_span_stands_behind_the_mean_of_its_candidates_between_a_slash_and_a_s
     assert np.exp(inputs.log_priors.numpy()).round(4).tolist() == [[0.5, 0.25]]
 
 
-def test_without_priming_the_piece_mask_stands_there(encoder, reader):
-    read = reader(prime=False)
-    [part] = read.read(mentioned(TEXT, ("fruit", {3: 1.0})))
-    masked = read.mask(part, part.spans)
-    assert line(encoder, masked) == "[CLS] the big city grows and the dog eats [MASK] / fruit * [SEP]"
-    assert not len(read.batch([masked]).text.vectors)
-
-
 def test_a_linked_span_is_its_entity_and_has_no_words(encoder, reader):
     read = reader()
     document = mentioned(TEXT, ("big city", {3: 1.0}), ("dog", {4: 1.0, 5: 1.0}), ("fruit", {6: 1.0}))
@@ -202,7 +194,3 @@ def test_what_cannot_mark_spans_is_refused(tmp_path, encoder, reader):
     )
     with pytest.raises(UsageError, match=r"no word piece \*"):
         EBertLinkingReader(without, StoredEntityVectors(Vectors()), size=20)
-    folder = tiny_encoder(tmp_path / "other", words=("/", "*"))
-    unmasked = Encoder.load(str(folder), device="cpu", dtype="float32")
-    with pytest.raises(UsageError, match=r"no \[MASK\]"):
-        EBertLinkingReader(unmasked, StoredEntityVectors(Vectors()), size=20, prime=False)

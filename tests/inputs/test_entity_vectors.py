@@ -1,4 +1,4 @@
-"""Vectors of entities as heads read them: means beside a slow twin, stretched and random ones."""
+"""Vectors of entities as heads read them: means beside a slow twin, and stretched ones."""
 
 from typing import Any
 
@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 
 from kgkit.errors import DamagedVectors
 from kgkit.inputs.entity_vectors import (
-    RandomEntityVectors,
     RescaledEntityVectors,
     StoredEntityVectors,
     choose_entity_vectors,
@@ -86,13 +85,13 @@ def test_zeros_are_no_vector():
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(
     "choice",
-    [{}, {"random_norm": 2.0}, {"weight": np.eye(2, dtype=np.float32), "norm": 7.0}],
-    ids=["stored", "random", "rescaled"],
+    [{}, {"norm": 7.0}],
+    ids=["stored", "rescaled"],
 )
 def test_a_vector_that_is_not_finite_is_named_and_no_other_is_refused(choice, number):
     rows = Rows(ROWS.copy())
     rows.rows[4, 1] = number
-    vectors = choose_entity_vectors(rows, width=3, **choice)
+    vectors = choose_entity_vectors(rows, np.eye(2, dtype=np.float32), **choice)
     for call in (
         lambda: vectors.exist([0, 4]),
         lambda: vectors.gather(np.array([4, 0])),
@@ -138,58 +137,3 @@ def test_a_vector_that_is_mapped_to_nothing_is_none():
 def test_a_mean_leaves_out_an_entity_without_a_vector_however_far_others_are_stretched():
     vectors = RescaledEntityVectors(Rows(), np.eye(2, dtype=np.float32), 50)
     assert np.allclose(vectors.means([(NONE, 3), (NONE,)]), [[0, 50], [0, 0]])
-
-
-# -- random -----------------------------------------------------------------
-
-
-def random_vectors(rows: Any = None, **settings: Any) -> RandomEntityVectors:
-    """Return random vectors in the place of those of `ROWS`."""
-    vectors: Any = rows or Rows()
-    return RandomEntityVectors(vectors, **{"width": 8, "norm": 3.0, "seed": 5, **settings})
-
-
-def test_random_vectors_have_the_width_and_the_length_that_are_asked_for():
-    vectors = random_vectors()
-    rows = vectors.gather([*range(len(ROWS))])
-    assert vectors.width == 8 and rows.shape == (5, 8) and rows.dtype == np.float32
-    lengths = np.linalg.norm(rows, axis=1).tolist()
-    assert lengths.pop(NONE) == 0 and lengths == pytest.approx([3.0] * 4)
-
-
-@given(st.lists(st.integers(0, len(ROWS) - 1), max_size=8))
-def test_an_entity_has_the_same_random_vector_whoever_is_asked_of_beside_it(ids):
-    every = random_vectors().gather([*range(len(ROWS))])
-    assert np.array_equal(random_vectors().gather(ids), every[np.array(ids, np.int64)])
-
-
-def test_entities_of_other_keys_and_draws_of_other_seeds_differ():
-    rows = random_vectors().gather([0, 2])
-    assert not np.allclose(rows[0], rows[1])
-    assert not np.allclose(rows, random_vectors(seed=6).gather([0, 2]))
-
-
-def test_a_random_vector_belongs_to_the_key_and_not_to_the_id():
-    moved = Rows(ROWS[::-1], keys=np.arange(5)[::-1] + 100)
-    ids = np.array([4, 3, 2, 1, 0])
-    assert np.array_equal(random_vectors(moved).gather(ids), random_vectors().gather([*range(5)]))
-
-
-def test_what_a_vector_says_changes_no_random_one():
-    assert np.array_equal(random_vectors(Rows(ROWS * 2)).gather([0, 4]), random_vectors().gather([0, 4]))
-
-
-# -- chosen -----------------------------------------------------------------
-
-
-def test_vectors_are_random_or_rescaled_where_a_length_says_so_and_else_as_they_are_stored():
-    weight = np.eye(2, dtype=np.float32)
-    random = choose_entity_vectors(Rows(), width=3, random_norm=2.0, random_seed=5)
-    assert isinstance(random, RandomEntityVectors) and (random.width, random.norm, random.seed) == (3, 2.0, 5)
-    rescaled = choose_entity_vectors(Rows(), width=3, weight=weight, norm=7.0)
-    assert isinstance(rescaled, RescaledEntityVectors) and (rescaled.width, rescaled.norm) == (2, 7.0)
-    for stored in (
-        choose_entity_vectors(Rows(), width=3, weight=weight),
-        choose_entity_vectors(Rows(), width=2),
-    ):
-        assert type(stored) is StoredEntityVectors and stored.width == 2

@@ -47,9 +47,9 @@ def text(tmp_path):
     return path
 
 
-def vocabulary_of(kbs, text, *, senses=True, overlap=False):
+def vocabulary_of(kbs, text, *, senses=True):
     counts = count_types(kbs[0], kbs[1] if senses else None)
-    return make_vocabulary(read_words(text, "cased"), counts, style="cased", overlap=overlap)
+    return make_vocabulary(read_words(text, "cased"), counts, style="cased")
 
 
 def prior_of(vocabulary, word):
@@ -87,12 +87,6 @@ def test_words_are_those_of_the_text_and_of_the_types_and_vocabularies_are_disjo
     }
     assert every["LOC"] == {"Paris", "Oslo"} and every["PER"] == {"Paris", "May"}
     assert every[""] == {UNKNOWN, END, *"is nice. in the may of last one".split()}
-
-
-def test_words_with_a_type_may_be_general_words_too_where_the_text_has_them(kbs, text):
-    vocabulary = vocabulary_of(kbs, text, overlap=True)
-    general = {vocabulary.words[number] for number in np.flatnonzero(vocabulary.members[0])}
-    assert {"Paris", "May"} <= general and "Oslo" not in general
 
 
 def test_open_names_have_a_capital_that_says_something_and_are_in_every_vocabulary(kbs, text):
@@ -167,10 +161,10 @@ def test_a_capital_says_something_of_a_word_that_is_a_general_word_too(tmp_path,
         build(tmp_path, SENSES, name="senses") as senses,
     ):
         counts = count_types(kb, senses)
-    vocabulary = make_vocabulary(read_words(text, "cased"), counts, style="cased", overlap=True)
+    vocabulary = make_vocabulary(read_words(text, "cased"), counts, style="cased")
     words = vocabulary.ids(["May", "May"])
     prior = vocabulary.prior_of(words, np.array([True, False]))
-    assert vocabulary.members[:, words].all() and prior[0].tolist() == [0, 1]
+    assert prior[0].tolist() == [0, 1]
     np.testing.assert_array_equal(prior[1], vocabulary.prior[words[1]])
 
 

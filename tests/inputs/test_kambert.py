@@ -145,35 +145,6 @@ def test_entities_of_a_pair_are_neighbours_in_a_knowledge_base_in_either_directi
     assert joined == {"dog": "cat", "cat": "dog"} and inputs.values.tolist() == [1.0, 1.0]
 
 
-def test_hidden_words_are_in_no_map_and_bring_no_auxiliary_words():
-    builder = MapBuilder(MAPS, PMI, auxiliary=3)
-    text = AnnotatedText("the dog barks", names=[(4, 13)], phrases=[PhraseSpan(0, 7, 2), PhraseSpan(8, 13)])
-    assert builder([text]).auxiliary[:1] == ("bone",)
-    maps = builder([text], hidden=[1])
-    assert not maps.maps["entity"].nonzero() and maps.maps["phrase"].dense()[2, 2] == 1
-    assert maps.maps["phrase"].nonzero() == 1
-    assert "dog" not in {word for word in maps.auxiliary if builder.table.values(["the"], [word]).any()}
-    assert not maps.maps["correlation"].dense()[1].any() and not maps.maps["correlation"].dense()[:, 1].any()
-    everything = builder([text], hidden=[0, 1, 2])
-    assert everything.auxiliary == () and not any(part.nonzero() for part in everything.maps.values())
-
-
-@pytest.mark.parametrize("size", [1, 3, 5])
-def test_maps_of_a_text_are_fitted_to_a_shorter_and_a_longer_text(size):
-    maps = MapBuilder(MAPS, PMI, auxiliary=1)(
-        [AnnotatedText("the dog barks", names=[(0, 13)], phrases=[PhraseSpan(4, 13, 2)])]
-    )
-    fitted = maps.fitted(size)
-    assert (fitted.size, fitted.auxiliary) == (size, maps.auxiliary)
-    count = min(size, 3)
-    for name in MAPS:
-        before, after = maps.maps[name].dense(), fitted.maps[name].dense()
-        np.testing.assert_array_equal(after[:count, :count], before[:count, :count])
-        assert not after[count:size].any() and not after[:, count:size].any()
-    before, after = (part.maps["correlation"].dense() for part in (maps, fitted))
-    np.testing.assert_array_equal(after[size, :count], before[3, :count])
-
-
 def test_words_are_those_of_both_texts_with_the_pieces_that_they_have(encoder):
     reader = WordTextReader(encoder, size=16)
     [pair] = reader([("dogs \u200b eats", "a cat")])
@@ -288,7 +259,6 @@ def test_maps_that_there_are_not_are_refused(maps, auxiliary, wrong):
         (AnnotatedText("a dog", names=[(2, 9)]), {}, "the span of a name is 2 to 9, and its text has 5 char"),
         (AnnotatedText("a dog", phrases=[PhraseSpan(4, 2)]), {}, "the span of a phrase is 4 to 2"),
         (AnnotatedText("a dog", links={"pets": [EntitySpan(-1, 2, 0)]}), {}, "a link to pets is -1 to 2"),
-        (AnnotatedText("a dog"), {"hidden": [2]}, r"the words \[2\] are hidden, and the text has 2 words"),
         (
             AnnotatedText("a dog"),
             {"read": np.array([0, 2])},

@@ -133,10 +133,6 @@ def test_what_is_no_pipeline_of_names_is_refused(folder, tmp_path):
     (tmp_path / "empty" / "meta.json").write_text("{}")
     with pytest.raises(DamagedModel, match="cannot be loaded"):
         MentionTagger.open(f"spacy:{tmp_path / 'empty'}")
-    with pytest.raises(UsageError, match="type_prior and posterior are for KALMs"):
-        MentionTagger.open(f"spacy:{folder}", type_prior=0.5)
-    with pytest.raises(UsageError, match="type_prior and posterior are for KALMs"):
-        MentionTagger.open(f"spacy:{folder}", posterior=True)
 
 
 def test_a_text_longer_than_the_pipeline_takes_names_document_and_limit():

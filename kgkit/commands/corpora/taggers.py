@@ -20,39 +20,25 @@ class TaggerFactory:
         model: name of the tagger, or its folder.
         home: home of it.
         device: torch device.
-        type_prior: share of the knowledge base in the type of a word, for a KALM.
-        posterior: whether a KALM weighs the types of a word in its context.
         threshold: least score of a name.
     """
 
     model: str
     home: Home
     device: str
-    type_prior: float | None
-    posterior: bool | None
     threshold: float
 
     @contextmanager
     def open(self) -> "Iterator[TagAnswerer]":
         """Give what finds names in documents."""
-        tagger = MentionTagger.open(
-            self.model,
-            home=self.home,
-            device=self.device,
-            type_prior=self.type_prior,
-            posterior=self.posterior,
-        )
-        yield TagAnswerer(tagger, self.threshold)
+        yield TagAnswerer(MentionTagger.open(self.model, home=self.home, device=self.device), self.threshold)
 
     def described(self) -> dict[str, str]:
         """Return what names depend on, by name."""
         from kgkit.methods.links import linker_sha256_of
 
         digest = linker_sha256_of(self.home, self.model)[:16]
-        return {
-            "model": f"{self.model} {digest}", "type prior": str(self.type_prior),
-            "posterior": str(self.posterior), "threshold": str(self.threshold),
-        }  # fmt: skip
+        return {"model": f"{self.model} {digest}", "threshold": str(self.threshold)}
 
 
 class TagAnswerer(Answerer):

@@ -18,7 +18,6 @@ from kgkit.commands.options import (
     JSONOption,
     SeedOption,
     VectorsOption,
-    flag,
     repeated,
 )
 from kgkit.commands.output import check_files, typed
@@ -72,20 +71,6 @@ def cloze(
         ),
     ] = None,
     vectors: VectorsOption = None,
-    inject: Annotated[
-        Literal["concat", "replace"] | None,
-        typer.Option(
-            "--inject",
-            help="Read the vector of the subject before its name and a slash (concat), or in its "
-            "place (replace).",
-        ),
-    ] = None,
-    no_align: Annotated[
-        bool, flag("--no-align", help="Read vectors as they are stored, not mapped.")
-    ] = False,
-    random_vectors: Annotated[
-        bool, flag("--random-vectors", help="Read a random vector for each entity that has one.")
-    ] = False,
     hide: Annotated[
         Literal["object", "both"],
         typer.Option(
@@ -147,10 +132,7 @@ def cloze(
     from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
 
-    choice = ClozeChoice(
-        model=model, encoder=encoder, kb=kb, vectors=vectors, inject=inject, align=not no_align,
-        random=random_vectors, seed=seed,
-    )  # fmt: skip
+    choice = ClozeChoice(model=model, encoder=encoder, kb=kb, vectors=vectors)
     choice.check()
     _check_scores(hide, score, predictions, versus, name_model, names)
     files = data or []

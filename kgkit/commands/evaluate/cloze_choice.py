@@ -1,9 +1,9 @@
-"""What `kgkit evaluate cloze` asks: a trained model, or an encoder that may read vectors of the subjects."""
+"""What `kgkit evaluate cloze` asks: a trained model, or an encoder."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import UsageError
 
@@ -22,21 +22,13 @@ class ClozeChoice:
     Attributes:
         model: name of a trained model; None: an encoder answers.
         encoder: name of a plain masked language model; None: a trained model answers.
-        kb, vectors: knowledge base and vectors of the subjects, if any are read, or counted.
-        inject: how vectors are read; None: they are not.
-        align: whether they are mapped among the word pieces.
-        random: whether random vectors stand for them.
-        seed: seed of these.
+        kb, vectors: knowledge base and vectors of the subjects, if those with a vector are scored apart.
     """
 
     model: str | None
     encoder: str | None
     kb: str | None
     vectors: str | None
-    inject: Literal["concat", "replace"] | None
-    align: bool
-    random: bool
-    seed: int
 
     @property
     def name(self) -> str:
@@ -53,12 +45,6 @@ class ClozeChoice:
             raise UsageError(
                 "give exactly one of --model NAME, a trained model, and --encoder NAME, what is asked"
             )
-        if self.inject and not (self.encoder and self.kb):
-            raise UsageError("--inject reads vectors of entities: name --encoder NAME and --kb KB too")
-        if not self.inject and (self.random or not self.align):
-            raise UsageError("--no-align and --random-vectors change what --inject reads: name that too")
-        if self.random and not self.align:
-            raise UsageError("random vectors have no map anyway: leave out --no-align, or --random-vectors")
         if self.vectors and not self.kb:
             raise UsageError("--vectors are those of a knowledge base: name it with --kb")
 
@@ -78,7 +64,7 @@ def open_choice(
     from kgkit.models.folder import text_vectors
 
     with ExitStack() as stack:
-        entities, vectors = None, None
+        entities = None
         if choice.kb:
             kb = stack.enter_context(open_kb(choice.kb, home.path))
             vectors = kb.vectors(text_vectors(kb, choice.vectors))
@@ -87,12 +73,4 @@ def open_choice(
             yield stack.enter_context(open_cloze_model(choice.model, home, device)), entities
             return
         masked_lm = stack.enter_context(open_masked_lm(choice.encoder or "", home, device))
-        if choice.inject is None or vectors is None or entities is None:
-            yield plain_cloze_model(masked_lm), entities
-            return
-        from kgkit.methods.cloze_injection import injected_cloze_model
-
-        yield injected_cloze_model(
-            masked_lm, vectors, entities, inject=choice.inject, align=choice.align,
-            random_seed=choice.seed if choice.random else None,
-        ), entities  # fmt: skip
+        yield plain_cloze_model(masked_lm), entities

@@ -12,10 +12,8 @@ from kgkit.commands.options import (
     DataOption,
     DeviceOption,
     JSONOption,
-    PosteriorOption,
     PredictionsOption,
     TaggerOption,
-    TypePriorOption,
 )
 from kgkit.commands.output import number, plain, typed, write_json, write_line
 from kgkit.errors import UsageError
@@ -27,8 +25,6 @@ if TYPE_CHECKING:
 def ner(
     data: DataOption,
     model: TaggerOption,
-    type_prior: TypePriorOption = None,
-    posterior: PosteriorOption = None,
     device: DeviceOption = "auto",
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
@@ -51,12 +47,11 @@ def ner(
     messages, where = Messages(bars=not as_json), Home.find()
     names = set_names(data, ".txt", ".conll")
     compared = None if versus is None else _Compared(versus, names, data)
-    tagger = MentionTagger.open(model, home=where, device=device, type_prior=type_prior, posterior=posterior)
-    options = {"type_prior": type_prior, "posterior": posterior}
+    tagger = MentionTagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
         where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
-        config={"model": tagger.name} | {name: value for name, value in options.items() if value is not None},
+        config={"model": tagger.name},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))

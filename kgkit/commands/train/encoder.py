@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,11 +10,9 @@ from kgkit.commands.options import (
     NameOption,
     PlainTextsOption,
     SeedOption,
-    flag,
 )
 from kgkit.commands.output import typed, write_line
 from kgkit.commands.train.methods import (
-    Bf16Option,
     DevOption,
     EpochsOption,
     SizeOption,
@@ -38,28 +36,21 @@ def encoder(
         Path, typer.Option("--vocabulary", metavar="FILE", help="A word piece a line, as vocab.txt of BERT.")
     ],
     name: NameOption,
-    task: Annotated[
-        Literal["mlm"], typer.Option("--task", metavar="TASK", help="mlm: masked words and next sentences.")
-    ] = "mlm",
     dev: DevOption = None,
     layers: Annotated[int, typer.Option("--layers", min=1, metavar="N", help="Transformer layers.")] = 4,
     width: Annotated[int, typer.Option("--width", min=1, metavar="N", help="Width of the layers.")] = 256,
-    heads: Annotated[
-        int, typer.Option("--heads", min=1, metavar="N", help="Attention heads of a layer.")
-    ] = 4,
-    cased: Annotated[bool, flag("--cased", help="Do not lowercase the texts.")] = False,
     epochs: EpochsOption = 3,
     steps: StepsOption = None,
     batch: TextsOption = 32,
     size: SizeOption = 128,
     lr: Annotated[float, typer.Option("--lr", metavar="RATE", help="The highest learning rate.")] = 5e-4,
     seed: SeedOption = 0,
-    bf16: Bf16Option = None,
     *,
     options: TrainingOptions,
 ) -> None:
-    """Train a small BERT from scratch, on plain text (Devlin et al. 2019).
+    """Train a small BERT from scratch, on plain text: masked words and next sentences (Devlin et al. 2019).
 
+    Texts are lowercased unless the vocabulary has pieces with a capital.
     It serves as --encoder of kgkit train kbert, and as --from of kgkit train knowbert.
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
@@ -68,12 +59,10 @@ def encoder(
     from kgkit.training.masked_lm.pretraining import KIND, EncoderTraining, begin_encoder
     from kgkit.training.tasks import train_method
 
-    shape = EncoderShape(
-        layers=layers, width=width, heads=heads, positions=max(512, size), lowercase=not cased
-    )
+    shape = EncoderShape(layers=layers, width=width, positions=max(512, size))
     training = EncoderTraining(
-        task=task, data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
-        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed, bf16="auto" if bf16 is None else bf16,
+        task="mlm", data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
+        batch=batch, size=size, lr=lr, lr_new=lr, seed=seed,
     )  # fmt: skip
     files = [*training.files, vocabulary]
 

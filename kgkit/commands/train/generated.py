@@ -26,8 +26,6 @@ from kgkit.commands.setting_options import (
     with_options,
 )
 from kgkit.commands.train.methods import (
-    AttentionDropoutOption,
-    Bf16Option,
     ControlOption,
     DevGoldOption,
     DevOption,
@@ -81,8 +79,7 @@ _DATA_OPTIONS: Final[Mapping[str, Any]] = {
 }  # fmt: skip
 _TRAINING_OPTIONS: Final[Mapping[str, Any]] = {
     "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
-    "lr_new": NewRateOption, "seed": SeedOption, "bf16": Bf16Option,
-    "attention_dropout": AttentionDropoutOption, "device": DeviceOption, "as_json": JSONOption,
+    "lr_new": NewRateOption, "seed": SeedOption, "device": DeviceOption, "as_json": JSONOption,
 }  # fmt: skip
 _OF_THE_COMMAND: Final[Mapping[str, Any]] = {
     "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto",
@@ -126,7 +123,6 @@ def method_command(method: str) -> Callable[..., None]:
         values = tuple_values(settings, values)
         check_replaced(settings, values)
         values["data"], values["dev"] = data_files(values["data"], values["dev"])
-        values["bf16"] = "auto" if values["bf16"] is None else values["bf16"]
         options = TrainingOptions(own["as_json"], own["device"])
         run_training(method, own["name"], settings(**values), kbs, own.get("vectors") or (), options)
 
@@ -209,7 +205,6 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
     def parameter(name: str, annotation: Any) -> inspect.Parameter:
         annotation = with_help(annotation, helps.get(name), settings.LEAST.get(name))
         default = _OF_THE_COMMAND[name] if name in _OF_THE_COMMAND else default_of(by_name[name])
-        default = {"auto": None}.get(default, default) if name == "bf16" else default
         return option_parameter(name, annotation, default)
 
     if taken := [name for name in by_name if name in _OF_THE_COMMAND or name in _OF_ALL_COMMANDS]:
@@ -220,7 +215,7 @@ def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect
             option = parameter(name, _OPTIONAL_DATA if name == "data" and untrained else annotation)
             yield option.replace(default=None) if name == "data" and untrained else option
     for name, field in by_name.items():
-        if name not in {"task", "decay", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
+        if name not in {"task", "decay", "bf16", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
             annotation = option_of(field, hints[name], settings.LEAST.get(name))
             if annotation is None:
                 raise DamagedModel(

@@ -64,24 +64,6 @@ RateOption = Annotated[
 NewRateOption = Annotated[
     float, typer.Option("--lr-new", metavar="RATE", help="The highest learning rate of what is new.")
 ]
-Bf16Option = Annotated[
-    bool | None,
-    typer.Option(
-        "--bf16/--no-bf16",
-        help="Multiply in bfloat16, or in float32; else in what is faster here.",
-        show_default=False,
-    ),
-]
-AttentionDropoutOption = Annotated[
-    float | None,
-    typer.Option(
-        "--attention-dropout",
-        metavar="SHARE",
-        help="Share of the encoder's attention that is dropped in training; else as its config says. With 0 "
-        "a processor is twice as fast where texts are long.",
-        show_default=False,
-    ),
-]
 
 
 class TrainingOptions(NamedTuple):

@@ -13,7 +13,6 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import Column, plain, typed, write_line, write_table
 from kgkit.commands.train.methods import (
-    Bf16Option,
     DevOption,
     EncoderOption,
     RateOption,
@@ -62,7 +61,6 @@ def tagger(
         ),
     ] = "document",
     seed: SeedOption = 0,
-    bf16: Bf16Option = None,
     *,
     options: TrainingOptions,
 ) -> None:
@@ -78,7 +76,7 @@ def tagger(
 
     training = TaggerTraining(
         data=tuple(data), dev=tuple(dev or ()), teacher=teacher, encoder=encoder, epochs=epochs, lr=lr,
-        seed=seed, bf16="auto" if bf16 is None else bf16, reader=TaggingConfig(size=size, scope=scope),
+        seed=seed, reader=TaggingConfig(size=size, scope=scope),
     )  # fmt: skip
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:

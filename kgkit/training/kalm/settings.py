@@ -15,9 +15,6 @@ from kgkit.errors import UsageError
 from kgkit.inputs.kalm import WordStyle
 from kgkit.ranges import check_range
 
-AUTO: Final = "auto"
-"""Setting *senses*: the knowledge base that the one of types was made of."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class KALMPreset:
@@ -70,42 +67,31 @@ class KALMTraining:
         dev: files of plain text that choose the epoch; by default the last tenth of the data, which is not
             learnt from then.
         kb: knowledge base of types, as `kgkit build-kb type_vocabulary` makes it; a control alone has none.
-        senses: knowledge base that counts the other senses of words with types, which have no type; `auto`:
-            the one that *kb* was made of, if it is there; `none`: no word with a type has a share of type 0.
         words: files of plain text whose words the vocabulary has beside those of *data*.
         style: how texts are cut into words: by white space (`cased`), or into letters and digits in lower
             case (`recipe`); words of *kb* are read in lower case then too.
-        overlap: whether words with a type are general words too.
         min_count: occurrences of a word without a type, below which it is unknown, so that unknown words are
             learnt too.
         open_names: whether words with a capital that *kb* lacks may be of any type, which contexts tell.
         bidirectional: whether words are predicted from both sides; such a model is a tagger.
-        feedback: whether types are read with the words.
         control: whether types are left out: an AWD-LSTM of the same words.
-        prior_weight: weight of the divergence of types from their prior, λ of equation (11).
         preset: sizes and schedule: `cpu`, or `paper`, those of the paper, for a GPU.
         epochs: greatest number of epochs; by default the preset's.
         seed: seed of weights, order and dropout.
     """
 
-    LEAST: ClassVar[Mapping[str, float]] = {"min_count": 1, "prior_weight": 0, "epochs": 1, "seed": 0}
+    LEAST: ClassVar[Mapping[str, float]] = {"min_count": 1, "epochs": 1, "seed": 0}
     """The least value of each number."""
 
     data: tuple[Path, ...]
     dev: tuple[Path, ...] = ()
     kb: str | None = field(default=None, metadata={"metavar": "KB"})
-    senses: str = field(default=AUTO, metadata={"metavar": "KB"})
     words: tuple[Path, ...] = ()
     style: WordStyle = "cased"
-    overlap: bool = False
     min_count: int = 1
     open_names: bool = field(default=False, metadata={"option": "--open"})
     bidirectional: bool = False
-    feedback: bool = field(
-        default=True, metadata={"option": " /--no-feedback", "help": "Do not read types with the words."}
-    )
     control: bool = False
-    prior_weight: float = 0.0
     preset: Literal["cpu", "paper"] = "cpu"
     epochs: int | None = None
     seed: int = 0
@@ -118,17 +104,11 @@ class KALMTraining:
                 "a KALM needs a knowledge base of types: name one with --kb, or train the AWD-LSTM below it "
                 "with --control"
             )
-        if self.preset not in PRESETS:
-            raise UsageError(f"preset is {self.preset!r}; it is one of {', '.join(PRESETS)}")
         if self.open_names and self.style == "recipe":
             raise UsageError(
                 "open names are words with a capital, and recipes are read in small letters: leave out "
                 "--open, or --style recipe"
             )
-        if self.control and self.prior_weight:
-            raise UsageError("a control has no types, and prior_weight weighs priors of types: leave it out")
-        if self.control and not self.feedback:
-            raise UsageError("a control has no types that could be fed back: leave out feedback, or control")
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
 

@@ -33,7 +33,7 @@ from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items
 from kgkit.training.job import Outcome, Plan, Trainer, fit, scores_by_epoch
-from kgkit.training.kalm.settings import AUTO, PRESETS, KALMPreset, KALMTraining
+from kgkit.training.kalm.settings import PRESETS, KALMPreset, KALMTraining
 from kgkit.types import Numbers, Progress
 
 if TYPE_CHECKING:
@@ -93,15 +93,14 @@ def read_data(home: Home, training: KALMTraining, progress: Progress | None = No
     """
     with ExitStack() as stack:
         kb = None if training.kb is None else stack.enter_context(open_kb(training.kb, home.path))
-        senses = None if kb is None else _open_senses(stack, home, training.senses, kb)
+        senses = None if kb is None else _open_senses(stack, home, kb)
         types = None if kb is None else count_types(kb, senses, training.style)
         sentences = chain.from_iterable(
             read_words(path, training.style) for path in (*training.data, *training.words)
         )
         vocabulary = make_vocabulary(
             count_items(sentences, "reading sentences", progress), types, style=training.style,
-            overlap=training.overlap, open_names=training.open_names,
-            min_count=training.min_count,
+            open_names=training.open_names, min_count=training.min_count,
         )  # fmt: skip
         builds = [f"{used.name}@{used.build}" if used is not None else "" for used in (kb, senses)]
     if training.control:
@@ -143,12 +142,8 @@ def _warn_of_spelling(
         )
 
 
-def _open_senses(stack: ExitStack, home: Home, senses: str, kb: KnowledgeBase) -> KnowledgeBase | None:
-    """Open the knowledge base that counts other senses; None if there is none."""
-    if senses == "none":
-        return None
-    if senses != AUTO:
-        return stack.enter_context(open_kb(senses, home.path))
+def _open_senses(stack: ExitStack, home: Home, kb: KnowledgeBase) -> KnowledgeBase | None:
+    """Open the knowledge base that the types were made of, which counts other senses; None if it is gone."""
     sources = {str(entity.attributes.get("source", "")) for entity in kb}
     if len(sources) != 1 or not (source := sources.pop()):
         return None
@@ -156,8 +151,7 @@ def _open_senses(stack: ExitStack, home: Home, senses: str, kb: KnowledgeBase) -
         return stack.enter_context(open_kb(source, home.path))
     except (NotThere, UnknownName):
         log.warning(
-            "%s was made of %s, which is gone: words with a type have no share of type 0; name another with "
-            "--senses",
+            "%s was made of %s, which is gone: words with a type have no share of type 0",
             kb.name,
             source,
         )
@@ -175,7 +169,7 @@ def _prepare(home: Home, _: str, training: KALMTraining, device: str, progress: 
     vocabulary = data.vocabulary
     config = KALMConfig(
         words=len(vocabulary), types=vocabulary.types, bidirectional=training.bidirectional,
-        feedback=training.feedback, prior_weight=training.prior_weight, **preset.sizes,  # type: ignore[arg-type]
+        **preset.sizes,  # type: ignore[arg-type]
     )  # fmt: skip
     kalm = KALM(config, torch.from_numpy(vocabulary.members), torch.from_numpy(vocabulary.prior))
     carried = CarriedState()

@@ -12,9 +12,7 @@ from kgkit.training.data import HeldOut, count_items, hold_out_each_tenth
 from kgkit.training.knowbert.linking_batches import LinkingExample, read_linking_examples
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
-    labelled_examples,
     labelled_files,
-    read_letters,
 )
 from kgkit.types import Progress
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 def links_of(
     training: KnowBertTraining, kb: KnowledgeBase, progress: Progress | None
 ) -> HeldOut[LabelledDocument]:
-    """Return the documents of the tasks `wsd` and `el`, and the usage examples of the KB, if they are wanted.
+    """Return the documents of the tasks `wsd` and `el`.
 
     Raises:
         NotThere, SourceError: if a file is not there, or not what it should be.
@@ -37,14 +35,9 @@ def links_of(
         return supervised(list(map(Supervision, repeat(kb.name), data, golds)), kb, progress)
 
     learn = read(training.data, training.gold)
-    links = hold_out_each_tenth(learn)
     if training.dev:
-        links = HeldOut(learn, read(training.dev, training.dev_gold))
-    if training.examples:
-        generator = knowledge_of(kb, ()).generator
-        examples = labelled_examples(kb, generator, without=read_letters(training.without))
-        links.learn.extend(count_items(examples, "looking up examples", progress))
-    return links
+        return HeldOut(learn, read(training.dev, training.dev_gold))
+    return hold_out_each_tenth(learn)
 
 
 def supervised(

@@ -8,7 +8,7 @@ A stage begins as the one before it ended (`start`), so Algorithm 1 for two know
 mlm or, shorter, wsd, el, mlm. Entities' vectors are no parameters, and are never trained.
 
 Departures:
-    Usage examples teach the linker of WordNet where `examples` asks for them; in the released code always.
+    Usage examples of WordNet, which teach its linker in the released code, are left out.
     A linker is as published for entities (`el`) or for senses, whatever knowledge base it is of.
 """
 

@@ -93,19 +93,12 @@ def begin_ebert_linker(
     knowledge = knowledge_of(chosen.kb, chosen.vectors)
     masked_lm = stack.enter_context(open_masked_lm(training.encoder, home, device))
     encoder = masked_lm.encoder
-    ebert, vectors = begin_head(
-        encoder, knowledge.vectors[0], around=masked_lm.model, align=not training.no_align,
-        random_seed=training.seed if training.random_vectors else None,
-    )  # fmt: skip
+    ebert, vectors = begin_head(encoder, knowledge.vectors[0], around=masked_lm.model)
     assert vectors is not None
     drawn = torch.Generator().manual_seed(training.seed)
     config = EBertLinkerConfig(width=ebert.config.width, null=training.task == "el")
     linker = EBertLinker(ebert, config, drawn).to(encoder.device)
-    if training.fresh_head:
-        linker.draw_transform(training.seed)
-    reader = EBertLinkingReader(
-        encoder, vectors, size=training.size, packed=training.packed, prime=training.primes
-    )
+    reader = EBertLinkingReader(encoder, vectors, size=training.size, packed=training.packed)
     return EBertLinkerStart(linker, reader, masked_lm, knowledge)
 
 
@@ -161,27 +154,21 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
         return {**manifest_fields(training), **fields}
 
     fields = _fields(training, start)
-    decides = ("trained_with", "alignment", "norm", "random_norm")
+    decides = ("trained_with", "alignment", "norm")
     return Plan((start.masked_lm.encoder.fingerprint, *(fields[name] for name in decides)), train)
 
 
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
-    linking = EBertLinking(packed=training.packed, prime=training.primes, rounds=linking_rounds(training))
+    rounds = 1 if training.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
+    linking = EBertLinking(packed=training.packed, rounds=rounds)
     return {
         "encoder": training.encoder, "size": training.size, "linking": linking, "spaced": True,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
         "trained_with": {kb.name: start.knowledge.about},
         **vectors_fields(start.linker.ebert, start.reader.vectors),
     }  # fmt: skip
-
-
-def linking_rounds(training: EBertTraining) -> int:
-    """Return the rounds of refinement in which the trained model links a text."""
-    if training.rounds is not None:
-        return training.rounds
-    return 1 if training.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
 
 
 def _counts(examples: Sequence[MaskedExample], held_out: Sequence[LabelledDocument]) -> dict[str, int]:
@@ -206,9 +193,7 @@ def _documents(
         NotThere, SourceError: if a file is not there, or not what it should be.
         UsageError: if no mention has a right candidate.
     """
-    generator = generator_for(
-        kb, max_candidates=training.max_candidates or None, overlaps=True, all_surfaces=training.all_surfaces
-    )
+    generator = generator_for(kb, overlaps=True)
 
     def read(data: Sequence[Path], gold: Sequence[Path]) -> list[LabelledDocument]:
         return labelled_files(kb, generator, data, gold, progress, "lemma") if data else []

@@ -1,1 +1,1 @@
-"""Training masked language models: what a KAM-BERT adds to one, and an encoder from nothing."""
+"""Training an encoder from nothing, as a masked language model."""

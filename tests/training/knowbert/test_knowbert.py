@@ -285,47 +285,6 @@ def test_candidates_of_hidden_words_are_never_told_where_perplexity_chooses_the_
     assert len(told) > 30 and all(told)
 
 
-def told_with_vectors(model, kb, monkeypatch, seed):
-    """What a model says where the vectors of all entities are drawn."""
-    known = model.reader.knowledge[kb]
-
-    def gather(self, ids):
-        return np.random.default_rng(seed).normal(size=(len(ids), known.width)).astype(np.float32)
-
-    monkeypatch.setattr(type(known), "gather", gather)
-    batch = model.reader.batch([*model.reader([(TEXT,)])])
-    with torch.no_grad():
-        output = model.knowbert(batch.knowledge, **batch.inputs)
-    return output.linked[kb].scores, output.model.last_hidden_state
-
-
-def test_where_vectors_are_zeros_nothing_depends_on_them(copied, encoder, files, monkeypatch):
-    trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=2), WORDS)
-    trained(copied, "kept", settings(encoder, files, "mlm", start="zeros", steps=2))  # as it began
-    trained(copied, "begun", settings(encoder, files, "mlm", start="language", zero_vectors=True, steps=2))
-    for name, zeros in {"senses": False, "zeros": True, "kept": True, "begun": True}.items():
-        assert KNOWBERT.read(find_trained(copied, name)).kbs["words"].zero_vectors == zeros
-        with TrainedKnowBert.open(name, home=copied, device="cpu") as model:
-            assert model.knowbert.kars["words"].linker.config.control == zeros
-            one, other = (told_with_vectors(model, "words", monkeypatch, seed) for seed in (0, 1))
-            assert all(torch.equal(*pair) == zeros for pair in zip(one, other, strict=True))
-    made = KNOWBERT.read(find_trained(copied, "zeros"))
-    kept = KNOWBERT.read(find_trained(copied, "kept"))
-    assert made.config["zero_vectors"] and not kept.config["zero_vectors"]
-    # It is the same model else: as many parameters, of the same shapes.
-    of = {
-        name: {key: one.shape for key, one in kars_of(copied, name).items()} for name in ("zeros", "senses")
-    }
-    assert of["zeros"] == of["senses"]
-
-
-def test_a_knowledge_base_that_is_put_in_beside_zeros_has_its_vectors(copied, encoder, files):
-    trained(copied, "zeros", settings(encoder, files, "wsd", zero_vectors=True, steps=1), WORDS)
-    trained(copied, "two", settings(encoder, files, "el", start="zeros", steps=1), PLACES)
-    kbs = KNOWBERT.read(find_trained(copied, "two")).kbs
-    assert {kb: about.zero_vectors for kb, about in kbs.items()} == {"words": True, "places": False}
-
-
 def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained(
     home, copied, encoder, files
 ):
@@ -454,14 +413,12 @@ def test_what_a_model_says_of_itself(home, encoder, files):
             "task": "wsd",
             "temperature": 1.0,
             "joint": True,
-            "zero_vectors": False,
         },
         "places": {
             "vectors": ["text"],
             "task": "el",
             "temperature": 1.0,
             "joint": False,
-            "zero_vectors": False,
         },
     }
     assert (told["encoder"], told["start"], told["size"]) == (str(encoder), "language", SIZE)
@@ -644,7 +601,6 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("mlm", {"gold": (Path("x"),)}, "the data of the task mlm contain the gold: do not name"),
         ("el", {"dev_gold": (Path("x"),)}, "the data of the task el contain the gold: do not name"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),
-        ("mlm", {"control": True, "zero_vectors": True}, "has no vectors that could be zeros"),
         ("el", {"linking": (Supervision("a", Path("x"), None),)}, "beside the task mlm, not beside el"),
         ("mlm", {"epochs": 0}, "epochs is 0; it is 1 or more"),
         ("mlm", {"steps": 0}, "steps is 0; it is 1 or more"),
@@ -652,8 +608,6 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
         ("mlm", {"size": 2}, "size is 2; it is 8 or more"),
         ("mlm", {"seed": -1}, "seed is -1; it is 0 or more"),
         ("mlm", {"decay": -0.1}, "decay is -0.1; it is 0 or more"),
-        ("el", {"examples": True}, "usage examples teach senses: leave them out of the task el"),
-        ("mlm", {"without": (Path("x"),)}, "usage examples teach senses: leave them out of the task mlm"),
         ("mlm", {"lr": 0.0}, "lr is 0.0; it is above 0"),
         ("mlm", {"lr_new": -1.0}, "lr_new is -1.0; it is above 0"),
     ],
@@ -690,8 +644,6 @@ def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
         ("x", of("wsd", start="language"), WORDS, UsageError,
          "language has the knowledge base words already: leave out --kb words"),
         ("x", of("mlm"), ("words", "words"), UsageError, "the model has the knowledge base words already"),
-        ("x", of("mlm", zero_vectors=True, start="control"), (), UsageError,
-         "no knowledge base whose vectors could be zeros"),
         ("x", of("mlm", control=True, start="language"), (), UsageError,
          "the encoder of language was trained with its knowledge bases, and is no control: begin as one"),
         ("x", of("el", start="senses"), (), UsageError,
@@ -1039,7 +991,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     small = ("--size", SIZE, "--batch", 8, "--steps", 3, "--lr-new", 3e-3, "--seed", 1)
     done = run(
         "train", "knowbert", "--task", "wsd", "--data", files["data"], "--gold", files["gold"], "--kb",
-        "words", "--vectors", "words/text", "--encoder", encoder, "--name", "small", "--no-bf16", *small,
+        "words", "--vectors", "words/text", "--encoder", encoder, "--name", "small", *small,
         *common,
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -1047,7 +999,6 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert "trained small in " in done.err
     made = KNOWBERT.read(find_trained(copied, "small"))
     assert made.config["seed"] == 1 and made.config["steps"] == 3 and made.kbs["words"].vectors == ("text",)
-    assert made.config["bf16"] is False
     done = run(
         "train", "knowbert", "--task", "mlm", "--data", files["text"], "--from", "small", "--linking",
         f"words={files['data']},{files['gold']}", "--name", "small", "--json", *small, *common,
@@ -1055,7 +1006,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert told["task"] == "mlm" and told["kbs"]["words"]["joint"] and told["path"].endswith("/small")
-    assert told["config"]["bf16"] == "auto"
+    assert told["config"]["bf16"] == made.config["bf16"] == "auto"
     assert "in the place of the older small (knowbert, for words)" in done.err
     with Catalog.open(copied) as catalog:
         runs = list(catalog.runs())
@@ -1064,14 +1015,6 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     [wsd, mlm] = sorted(told_of, key=len)
     assert wsd == {"accuracy": made.results["held_out_accuracy"]}
     assert mlm["perplexity"] == told["results"]["epochs"][-1]["perplexity"]
-
-    done = run(
-        "train", "knowbert", "--task", "mlm", "--data", files["text"], "--from", "small", "--name", "zeros",
-        "--zero-vectors", *small, *common,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    assert done.out.startswith("zeros: mlm, words (vectors as zeros)\n")
-    assert KNOWBERT.read(find_trained(copied, "zeros")).kbs["words"].zero_vectors
 
     linked = run("link", "--kb", "words", "--model", "senses", *common, given=TEXT.encode())
     assert linked.code == 0, linked.err

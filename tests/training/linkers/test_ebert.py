@@ -1,9 +1,8 @@
-"""An E-BERT-MLM from files to links: training, ablations, refinement, packed spans, new entities."""
+"""An E-BERT-MLM from files to links: training, refinement, packed spans, new entities."""
 
 import json
 import shutil
 from contextlib import ExitStack
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,20 +20,20 @@ from kgkit.building.add import add_to_kb
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
-from kgkit.errors import NotThere, StaleModel, UsageError
+from kgkit.errors import DamagedModel, NotThere, StaleModel, UsageError
 from kgkit.evaluation import read_gold_documents
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
 from kgkit.linking.ebert import EBertScorer
-from kgkit.linking.refinement import ROUNDS
 from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import EBERT
+from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.linkers import ebert as module
-from kgkit.training.linkers.ebert import begin_ebert_linker, linking_rounds
+from kgkit.training.linkers.ebert import begin_ebert_linker
 from kgkit.training.linkers.ebert_examples import (
     loss,
     masked_batch,
@@ -46,11 +45,9 @@ from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
 from tests.cli_helpers import run
 from tests.ebert_linking_toys import mapped_kb, masked_lm
 from tests.knowbert_toys import TEMPLATE, links, plain, senses
-from tests.tiny_encoder import WIDTH
 
 TEXT = "the big city grows and a company of the city eats fruit"  # of `links`
 SIZE = 22
-FILE = (Path("data"),)
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +127,6 @@ def weights_of_model(home, name):
     return load_file(find_trained(home, name) / "ebert" / "encoder" / "model.safetensors")
 
 
-def labelled(kb, files):
-    return list(labelled_spans(kb, generator_for(kb, overlaps=True), files["dev"]))
-
-
 def test_training_raises_what_chooses_the_epoch(home):
     untrained, trained = (results_of(home, name) for name in ("untrained", "entities"))
     assert untrained["f1"] < 0.5 < trained["f1"]
@@ -182,7 +175,7 @@ def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch_after_
         record["mentions"][0]["entity"] = "Nowhere"
     path = tmp_path / "lost.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    train(copied, "lost", encoder, files, dev=(path,), packed=True, rounds=3)
+    train(copied, "lost", encoder, files, dev=(path,), packed=True)
     mentions = sum(len(record["mentions"]) for record in records)
     recalls = [epoch["recall"] for epoch in results_of(copied, "lost")["epochs"]]
     assert any(recalls) and recalls == pytest.approx([hits / mentions for hits in seen.hits])
@@ -227,7 +220,7 @@ def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, file
     done = run("train", "ebert", "--name", "begun", *what, *how)
     assert done.code == 0, done.err
     manifest = EBERT.read(find_trained(copied, "begun"))
-    assert (manifest.linking.packed, manifest.linking.prime, manifest.linking.rounds) == (True, True, 1)
+    assert (manifest.linking.packed, manifest.linking.rounds) == (True, 1)
     assert manifest.results["held_out"] == 60
     weights = weights_of_model(copied, "begun")
     done = run("train", "ebert", "--name", "bare", *what[:2], *what[4:], *how)  # no --data
@@ -354,40 +347,6 @@ def test_a_span_whose_gold_is_no_candidate_teaches_nothing(start, places, files,
     assert (float(value.detach()), count) == (pytest.approx(-float(likely.detach().mean()), abs=1e-5), 3.0)
 
 
-def test_ablations_read_what_they_say(start):
-    document = document_of("the city eats fruit", ("city", [0, 1], [0.5, 0.5]))
-
-    def pieces(begun):
-        [part] = begun.reader.read(document)
-        return begun.reader.mask(part, part.spans).sequence
-
-    primed, unprimed, unaligned, random, fresh = (
-        start(), start(no_prime=True), start(no_align=True), start(random_vectors=True),
-        start(fresh_head=True),
-    )  # fmt: skip
-    mask = unprimed.masked_lm.encoder.tokenizer.mask_token_id
-    assert pieces(primed).entities == ((0, 1),)
-    assert pieces(random).entities == ((0, 1),)
-    for begun in (unprimed, unaligned):
-        assert pieces(begun).entities == ()
-        assert mask in pieces(begun).ids
-    assert unaligned.linker.ebert.weight is None
-    assert not np.allclose(random.reader.vectors.gather([0]), primed.reader.vectors.gather([0]))
-    same, other = (begun.linker.state_dict() for begun in (start(), fresh))
-    assert not torch.equal(*(w["ebert.model.cls.predictions.transform.dense.weight"] for w in (same, other)))
-
-
-def test_a_model_with_random_vectors_is_opened_with_the_same(copied, encoder, files, places):
-    train(copied, "random", encoder, files, random_vectors=True, epochs=0)
-    with open_kb("places", copied.path) as kb:
-        scorer = open_model("random", "linker", home=copied, kb=kb, device="cpu")
-        documents = labelled(kb, files)
-        scored = score_labelled(scorer, documents)
-    results = results_of(copied, "random")
-    assert results["held_out"] == len(scored)
-    assert scorer.reader.vectors.width == WIDTH
-
-
 def stop(stage, done, total):
     if stage.startswith("training, loss") and done == 4:
         raise KeyboardInterrupt
@@ -497,15 +456,10 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
         ({"control": True}, "a control has none"),
         ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
         ({"gold": ("x",)}, "the data of the task el contain the gold"),
-        ({"task": "wsd", "gold": ("x",), "dev": (), "all_surfaces": True}, "leave out all_surfaces"),
-        ({"rounds": 0}, "rounds is 0; it is 1 or more"),
-        ({"rounds": 1001}, "rounds is 1001; it is up to 1000"),
         ({"lr_new": 1e-3}, "all that el trains has the rate lr"),
-        ({"max_candidates": -1}, "max_candidates is -1"),
         ({"task": "classification", "packed": True}, "packed is a setting of wsd and el"),
         ({"task": "classification", "epochs": 0}, "classification needs epochs"),
         ({"data": ()}, "there are no training data"),
-        ({"inject": "replace"}, "inject says how links of others are read"),
         ({"linker": "gloss"}, "linker says how"),
         ({"epochs": 0, "steps": 3}, "0 epochs train nothing"),
     ],
@@ -515,11 +469,9 @@ def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
         EBertTraining(**settings(encoder, files) | others)
 
 
-@pytest.mark.parametrize(
-    ("fields", "rounds"),
-    [({}, ROUNDS), ({"packed": True}, 1), ({"packed": True, "rounds": 3}, 3), ({"rounds": 2}, 2)],
-)
-@pytest.mark.parametrize("task", ["el", "wsd"])
-def test_packed_spans_are_linked_in_one_round_unless_more_are_asked_for(task, fields, rounds):
-    gold = {"gold": FILE} if task == "wsd" else {}
-    assert linking_rounds(EBertTraining(task=task, data=FILE, **gold, **fields)) == rounds
+def test_a_model_of_an_older_kgkit_that_reads_mask_is_refused(copied):
+    path = find_trained(copied, "untrained") / MANIFEST
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"linking": manifest["linking"] | {"prime": False}}))
+    with open_kb("places", copied.path) as kb, pytest.raises(DamagedModel, match="train it again"):
+        open_model("untrained", "linker", home=copied, kb=kb, device="cpu")

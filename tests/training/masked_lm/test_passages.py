@@ -11,7 +11,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.examples import warn_of_few_held_out
 from kgkit.inputs.texts import TextReader
-from kgkit.methods.kambert_settings import KamBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.training.passages import passages_of
 from tests.tiny_encoder import tiny_encoder
 
@@ -29,7 +29,7 @@ def read(tmp_path):
             paths.append(tmp_path / name)
             paths[-1].write_text(content, encoding="utf-8")
         files: list[tuple[Path, ...]] = [tuple(paths[:1]), tuple(paths[1:])]
-        training = KamBertTraining(task="mlm", data=files[0], dev=files[1], encoder="e")
+        training = KnowBertTraining(task="mlm", data=files[0], dev=files[1], encoder="e", control=True)
         return passages_of(training, TextReader(encoder, size=16), paired=paired, progress=None)
 
     return read

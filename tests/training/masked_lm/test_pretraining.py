@@ -23,7 +23,7 @@ __all__ = ["vocabulary"]
 def test_the_command_trains_what_others_begin_as(vocabulary, tmp_path):
     home, text = tmp_path / "home", plain(tmp_path / "plain.txt")
     common = ("--home", home, "--device", "cpu")
-    small = ("--layers", 2, "--width", 16, "--heads", 2, "--size", 20, "--batch", 8, "--steps", 2)
+    small = ("--layers", 2, "--width", 16, "--size", 20, "--batch", 8, "--steps", 2)
     done = run(
         "train", "encoder", "--vocabulary", vocabulary, "--data", text, "--name", "small", *small, *common
     )
