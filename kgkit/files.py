@@ -26,11 +26,14 @@ __all__ = [
     "COMPRESSIONS", "check_compression", "check_file", "check_folder", "check_output_path",
     "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
     "decompression_errors", "lines", "new_folder", "not_utf8", "open_zstd", "opened", "plain_name",
-    "raw_lines", "read_content", "replacing", "text_lines", "written",
+    "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "written",
 ]  # fmt: skip
 
 MAX_LINE: Final = 256 << 20
 """Bytes of a line: what is longer, as a few compressed megabytes may be, is not read to its end."""
+
+MAX_RECORD: Final = 16 << 20
+"""Bytes of a line of a source or a table."""
 
 MAX_CONTENT: Final = 2 << 30
 """Bytes of a file that is read into memory as a whole, decompressed."""
@@ -187,7 +190,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"cannot be read: {error}", path=path) from error
 
 
-def raw_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, bytes]]:
+def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> Iterator[tuple[int, bytes]]:
     r"""Yield the number of each line, from 1, and the line with its end; only `\n` ends a line.
 
     A byte order mark at the very start is left out.
@@ -195,21 +198,22 @@ def raw_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, bytes]
     Args:
         stream: open file, decompressed.
         path: the file, for errors.
+        most: bytes of a line, at most; None: `MAX_LINE`.
 
     Raises:
-        SourceError: if it cannot be read on, is UTF-16, or has a line of more than `MAX_LINE` bytes.
+        SourceError: if it cannot be read on, is UTF-16, or has a longer line.
     """
-    number = 0
+    number, most = 0, most or MAX_LINE
     while True:
         number += 1
         try:
-            line = stream.readline(MAX_LINE + 1)
+            line = stream.readline(most + 1)
         except decompression_errors() as error:
             raise SourceError(f"cannot be read on: {error}", path=path, line=number) from error
         if not line:
             return
-        if len(line) > MAX_LINE:
-            message = f"a line of more than {MAX_LINE >> 20} MiB: this is no file of lines"
+        if len(line) > most:
+            message = f"a line of more than {most >> 20} MiB: this is no file of lines"
             raise SourceError(message, path=path, line=number)
         if number == 1:
             if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -218,17 +222,18 @@ def raw_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, bytes]
         yield number, line
 
 
-def decoded_lines(stream: BinaryIO, path: Path | None) -> Iterator[tuple[int, str]]:
+def decoded_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> Iterator[tuple[int, str]]:
     """Yield the lines of a stream of bytes that is open, as `lines` does those of a file.
 
     Args:
         stream: open file, decompressed.
         path: the file, for errors.
+        most: bytes of a line, at most; None: `MAX_LINE`.
 
     Raises:
         SourceError: as `lines`.
     """
-    for number, raw in raw_lines(stream, path):
+    for number, raw in raw_lines(stream, path, most):
         if b"\0" in raw:
             raise SourceError("a NUL byte: this is no text file", path=path, line=number)
         try:
@@ -249,28 +254,33 @@ def not_utf8(error: UnicodeDecodeError, path: Path | None, line: int | None) -> 
     )
 
 
-def lines(path: Path) -> Iterator[tuple[int, str]]:
+def lines(path: Path, most: int | None = None) -> Iterator[tuple[int, str]]:
     r"""Yield the number of each line that is not blank, from 1, and the line without its end.
 
     A byte order mark at the very start is left out; only `\n` ends a line, after a `\r` or not.
 
+    Args:
+        path: the file; it may be compressed.
+        most: bytes of a line, at most; None: `MAX_LINE`.
+
     Raises:
         NotThere: if there is no such file.
-        SourceError: if it cannot be read, or a line is not UTF-8, has a NUL, or is longer than `MAX_LINE`.
+        SourceError: if it cannot be read, or a line is not UTF-8, has a NUL, or is longer.
     """
     with opened(path) as stream:
-        yield from decoded_lines(stream, path)
+        yield from decoded_lines(stream, path, most)
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a source, as `lines`, which has to be a file that can be read twice, with a line.
+    """Yield the lines of a source, as `lines`: of a file that can be read twice, and has a line.
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: as `lines`; and for a folder, a pipe, or a file without a line.
+        SourceError: as `lines`; for a line of more than `MAX_RECORD` bytes, a folder, a pipe, and a file
+            without a line.
     """
     check_regular_file(path)
-    numbered = lines(path)
+    numbered = lines(path, MAX_RECORD)
     first = next(numbered, None)
     if first is None:
         raise SourceError("is empty: there is nothing to read", path=path, line=1)
@@ -341,9 +351,8 @@ def _check_parent(path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Give the path of a temporary file, which becomes *path* when the block ends without an error.
 
-    It is beside *path*, has the mode, the owner and the group of the file that it replaces, and is on the
-    disk before it does. Where the group cannot be kept, the group has no rights. A symbolic link stays one.
-    A pipe or a device is given as it is.
+    It is beside *path*, gets the mode, the owner and the group of the file that it replaces, and is on the
+    disk before it does. A pipe or a device is given as it is.
 
     Raises:
         OSError: if the disk refuses; an earlier file is untouched.
@@ -359,8 +368,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if replaces:
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())
-            _keep_access(target, temporary)
-            temporary.replace(target)
+            replace_file(temporary, target)
     except OSError as error:
         if error.filename is None or Path(error.filename) == temporary:
             raise OSError(error.errno, error.strerror, str(path)) from error
@@ -370,20 +378,28 @@ def replacing(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _keep_access(old: Path, new: Path) -> None:
-    """Give *new* the mode, the owner and the group of *old*, if that is there."""
+def replace_file(new: Path, path: Path) -> None:
+    """Rename *new* to *path*, with the mode, the owner and the group of the file that was there.
+
+    Where the group cannot be kept, the group has no rights: it would be another one.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    target = path.resolve()  # a symbolic link stays one
     with suppress(FileNotFoundError):
-        had, has = old.stat(), new.stat()
-        mode = stat.S_IMODE(had.st_mode) & 0o777
-        if had.st_gid != has.st_gid:
+        old, has = target.stat(), new.stat()
+        mode = stat.S_IMODE(old.st_mode) & 0o777
+        if old.st_gid != has.st_gid:
             try:
-                os.chown(new, -1, had.st_gid)
+                os.chown(new, -1, old.st_gid)
             except PermissionError:
                 mode &= ~0o070
-        if had.st_uid != has.st_uid:
+        if old.st_uid != has.st_uid:
             with suppress(PermissionError):  # only root may give a file away
-                os.chown(new, had.st_uid, -1)
+                os.chown(new, old.st_uid, -1)
         new.chmod(mode)
+    new.replace(target)
 
 
 @contextmanager

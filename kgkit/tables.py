@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 
 from kgkit.errors import MissingExtra, SourceError
-from kgkit.files import checked_file, not_utf8, opened, raw_lines
+from kgkit.files import MAX_RECORD, checked_file, not_utf8, opened, raw_lines
 
 __all__ = [
     "TableFormat", "TableRow", "UnreadableCell", "csv_cell", "csv_line", "csv_rows", "csv_rows_of",
@@ -25,7 +25,6 @@ __all__ = [
 DELIMITERS: Final = (",", ";", "\t", "|")
 """What may separate the fields of a table whose format is not known."""
 
-_MAX_FIELD: Final = 16 << 20
 _TO_QUOTE: Final = re.compile(r'["\r\n]')
 _DELIMITER_LINE: Final = "sep="
 """So the first line of a table begins in which Excel finds its delimiter."""
@@ -116,7 +115,7 @@ def table_rows(
     Raises:
         SourceError: if it cannot be read on, or its first line is no text.
     """
-    csv.field_size_limit(_MAX_FIELD)
+    csv.field_size_limit(MAX_RECORD)
     damage: list[SourceError] = []  # of the lines of a row
     lines = _csv_lines(file, path, damage)
     if table_format is None:
@@ -151,14 +150,14 @@ def table_rows(
             problem = f"expected {width} fields, as the header has them, found {len(fields)}"
         text = None if fields is None else table_format.delimiter.join(fields)
         yield TableRow(
-            begin, end, damage[0] if damage else SourceError(problem, path=path, line=end, text=text)
+            begin, end, damage[0] if damage else SourceError(problem, path=path, line=begin, text=text)
         )
         damage.clear()
 
 
 def _csv_lines(file: BinaryIO, path: Path | None, damage: list[SourceError]) -> Iterator[str]:
     """Yield the lines of a table; add the error of one that is no UTF-8 to *damage*, and read on."""
-    for number, raw in raw_lines(file, path):
+    for number, raw in raw_lines(file, path, MAX_RECORD):
         if number == 1 and b"\0" in raw:
             raise SourceError("a NUL byte: this is no text file", path=path, line=1)
         try:
@@ -253,7 +252,7 @@ def open_parquet(path: Path) -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "pyarrow", "scale", "or save the table as CSV") from error
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, pre_buffer=False)
         groups = [file.metadata.row_group(index).total_byte_size for index in range(file.num_row_groups)]
         if max(groups, default=0) > MAX_ROW_GROUP:
             raise SourceError(
@@ -266,7 +265,9 @@ def open_parquet(path: Path) -> Any:
         raise SourceError(f"is no Parquet file: {error}", path=path) from None
 
 
-def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None) -> Iterator[Any]:
+def parquet_batches(
+    file: Any, path: Path, columns: Sequence[int] | None = None, rows: int = _ROWS_OF_BATCH
+) -> Iterator[Any]:
     """Yield the rows of such a file as batches of pyarrow, in order.
 
     Args:
@@ -274,6 +275,7 @@ def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None)
         path: its path, for errors.
         columns: indices of the columns that are read; None for all. A batch has these in the file's order, or
             all where two columns have one name, or one has a dot in its name, which pyarrow reads as a path.
+        rows: number of rows of a batch, at most.
 
     Raises:
         SourceError: if it cannot be read on; says after which row.
@@ -285,7 +287,7 @@ def parquet_batches(file: Any, path: Path, columns: Sequence[int] | None = None)
     every = file.schema_arrow.names
     if columns is not None and len(set(every)) == len(every) and not any("." in name for name in every):
         names = [every[index] for index in columns]
-    batches = file.iter_batches(batch_size=_ROWS_OF_BATCH, columns=names)
+    batches = file.iter_batches(batch_size=rows, columns=names)
     while True:
         try:
             batch = next(batches, None)

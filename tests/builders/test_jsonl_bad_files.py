@@ -161,7 +161,6 @@ def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path, content, said
 @pytest.mark.parametrize("content", [b"", b"\n", b"\r\n\n"])
 def test_an_empty_file_is_told(tmp_path, content):
     error = complaint(put(tmp_path / "kb.jsonl", content), tmp_path / "home")
-    assert error.line == max(1, content.count(b"\n"))
     assert "is empty" in str(error)
 
 

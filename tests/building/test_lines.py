@@ -78,7 +78,7 @@ def test_a_compressed_file_of_several_pieces_is_read_to_its_end(tmp_path):
 
 
 def test_a_line_may_be_as_long_as_the_limit_says(tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.files.MAX_LINE", 1 << 20)
+    monkeypatch.setattr("kgkit.files.MAX_RECORD", 1 << 20)
     path = file(tmp_path, b"x" * ((1 << 20) - 1) + b"\nb\n")
     assert [(number, len(line)) for number, line in text_lines(path)] == [(1, (1 << 20) - 1), (2, 1)]
 
@@ -153,8 +153,7 @@ def test_a_file_of_16_bit_characters_is_no_text(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_a_long_line_is_not_read_to_its_end(tmp_path, suffix, monkeypatch):
-    monkeypatch.setattr("kgkit.files.MAX_LINE", 16 << 20)
+def test_a_long_line_is_not_read_to_its_end(tmp_path, suffix):
     path = file(tmp_path, COMPRESSED[suffix](b"good\n" + b"x" * 50_000_000), f"file{suffix}")
     tracemalloc.start()
     try:
