@@ -78,7 +78,8 @@ def recorded(
         seeds: all of them.
         data: files that are read; of a folder, all files in it.
         device: where tensors were computed.
-        model: the name of a model in the catalog; it may be told later, as the record's attribute.
+        model: name of the model that is used, which may be told later, as the record's attribute; the
+            catalog keeps that of a model that was trained in the home.
 
     Examples:
         >>> with recorded(home, command="kgkit evaluate wsd", config={"model": "prior"}) as run:
@@ -178,9 +179,8 @@ def _model_id(session: Any, home: str, name: str | None) -> int | None:
 
     if name is None:
         return None
-    number: int | None = session.scalar(select(Model.id).where(Model.home == home, Model.name == name))
-    if number is None:
-        log.warning("the catalog knows no model %r: the run is kept without it", name)
+    query = select(Model.id).where(Model.home == home, Model.name == name, Model.gone.is_(None))
+    number: int | None = session.scalar(query)
     return number
 
 

@@ -8,7 +8,6 @@ import msgspec
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home
-from kgkit.models.folder import has_model
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -57,11 +56,6 @@ def mark_removed(home: Home, name: str) -> None:
                 row.gone = datetime.now(UTC)
     except (KgkitError, OSError) as error:
         log.warning("the catalog does not know that the model %s is gone: %s", name, error)
-
-
-def trained_model_name(home: Home, model: str) -> str | None:
-    """Return the name of a model if it was trained in *home*, and so has a row; None for others."""
-    return model if has_model(home, model) else None
 
 
 def _columns(session: "Session", home: str, manifest: "ModelManifest") -> dict[str, Any]:

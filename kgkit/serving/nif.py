@@ -79,7 +79,10 @@ async def _links(
             if (nif_document.document.mentions is not None) == has_mentions
         ]
         if indices:
-            own: LinkArguments = {**settings, "nil": settings["nil"] or has_mentions}
-            links = await service.link([documents[index].document for index in indices], kb=kb, **own)
+            links = await service.link(
+                [documents[index].document for index in indices],
+                kb=kb,
+                **(settings | LinkArguments(nil=settings["nil"] or has_mentions)),
+            )
             linked.update(zip(indices, links, strict=True))
     return [linked[index] for index in range(len(documents))]

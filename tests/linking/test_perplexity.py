@@ -19,7 +19,7 @@ from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.inputs import KnowBertReader
 from kgkit.inputs.masking import HiddenPieces, masking_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking import hidden_words, word_models
+from kgkit.linking import hidden_words
 from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 
@@ -86,7 +86,6 @@ def test_the_command_refuses_a_perplexity_that_is_no_number(score, encoder, monk
     def opened(*_):
         yield SimpleNamespace(encoder=encoder, reader=KnowBertReader(encoder, {}, size=16), knowbert=None)
 
-    monkeypatch.setattr(word_models, "open_word_model", lambda *_, **__: None)  # no model of whole words
     monkeypatch.setattr(language, "_open_language_model", opened)
     (tmp_path / "text.txt").write_text("the dog barks\na cat eats fruit\n")
     command = ("evaluate", "ppl", "--model", "broken", "--data", tmp_path / "text.txt", "--home", tmp_path)
@@ -107,7 +106,6 @@ def command(encoder, monkeypatch, tmp_path):
     def opened(*_):
         yield SimpleNamespace(encoder=encoder, reader=KnowBertReader(encoder, {}, size=16), knowbert=None)
 
-    monkeypatch.setattr(word_models, "open_word_model", lambda *_, **__: None)
     monkeypatch.setattr(language, "_open_language_model", opened)
     (tmp_path / "text.txt").write_text("the dog barks\n\na cat eats fruit\n")
     common = ("evaluate", "ppl", "--model", "model", "--data", tmp_path / "text.txt", "--home", tmp_path)

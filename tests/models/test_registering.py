@@ -11,7 +11,7 @@ from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
-from kgkit.models.registering import catalogue, trained_model_name
+from kgkit.models.registering import catalogue
 from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import run
 from tests.training.linkers.test_linkers import corpus, encoder, folder, kb, training
@@ -52,8 +52,6 @@ def test_a_model_whose_build_the_catalog_has_not_heard_of_is_kept_too(kb, corpus
     assert catalogue(home, msgspec.structs.replace(manifest, needs=Needs(kbs={"words": "0" * 12})))
     [row] = models(home)
     assert row.build is None and row.vectors is None
-    assert trained_model_name(home, "taught") == "taught"
-    assert trained_model_name(home, "prior") is trained_model_name(home, "../taught") is None
 
 
 def test_a_catalog_out_of_reach_takes_nothing_from_a_model(kb, corpus, tmp_path, caplog, monkeypatch):

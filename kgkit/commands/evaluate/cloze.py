@@ -129,7 +129,6 @@ def cloze(
     or suggests. `--versus` compares Hits@k with those of another model, by a paired test over questions.
     """
     from kgkit.home import Home
-    from kgkit.models.registering import trained_model_name
     from kgkit.training import recorded
 
     choice = ClozeChoice(model=model, encoder=encoder, kb=kb, vectors=vectors)
@@ -147,7 +146,7 @@ def cloze(
         )
     run = recorded(
         where, command=typed(), device=device,
-        model=trained_model_name(where, model) if model else None,
+        model=model or None,
         data=[*files, *([templates] if templates else [])], seeds=[seed],
         config={**vars(choice), "hide": hide, "score": score, "facts": facts_kb, "limit": limit},
     )  # fmt: skip

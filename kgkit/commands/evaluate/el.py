@@ -87,7 +87,6 @@ def el(
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.linking.page_titles import PageTitles
-    from kgkit.models.registering import trained_model_name
 
     # All candidates that are considered: the score says whether the right one is among them.
     most = LinkSettings.max_candidates or sys.maxsize
@@ -114,7 +113,7 @@ def el(
     kb_name, where = f"{linker.kb.name}@{linker.kb.build}", Home.find()
     name = linker.model.removesuffix("+graph") if settings.model == "auto" else settings.model
     run = recorded(
-        where, command=typed(), device=settings.device, model=trained_model_name(where, name), data=data,
+        where, command=typed(), device=settings.device, model=name, data=data,
         config={"kb": kb_name, "model": linker.model, "vectors": settings.vectors,
                 "mentions": mentions, "overlaps": settings.overlaps, "threshold": linker.threshold,
                 "redirects": str(redirects)},

@@ -68,15 +68,15 @@ def ppl(
     with its control, by a paired test over passages.
     """
     from kgkit.home import Home
-    from kgkit.linking.word_models import open_word_model
+    from kgkit.linking.word_models import WordModel
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
-    words = open_word_model(model, where, device)
-    if words is None:
+    opened = _open_language_model(model, where, device)
+    if not isinstance(opened, WordModel):
         _score_pieces(
-            model, data, messages, where, batch=batch, seed=seed, blind=blind, predictions=predictions,
-            versus=versus, device=device, as_json=as_json,
+            model, opened, data, messages, where, batch=batch, seed=seed, blind=blind,
+            predictions=predictions, versus=versus, device=device, as_json=as_json,
         )  # fmt: skip
         return
     if blind or seed:
@@ -88,7 +88,7 @@ def ppl(
             f"the model {model} predicts all words in one sequence, and has no scores of passages: leave out "
             "--predictions and --versus"
         )
-    _score_words(model, words, data, messages, where, batch=batch, device=device, as_json=as_json)
+    _score_words(model, opened, data, messages, where, batch=batch, device=device, as_json=as_json)
 
 
 def _score_words(
@@ -104,12 +104,11 @@ def _score_words(
 ) -> None:
     """Score a language model of whole words on each file."""
     from kgkit.catalog.runs import recorded
-    from kgkit.models.registering import trained_model_name
 
     measure = "pseudo-perplexity" if words.bidirectional else "perplexity"
     scores: list[tuple[str, WordPerplexity]] = []
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
+        where, command=typed(), device=device, model=model, data=data,
         config={"model": model, "batch": batch},
     )  # fmt: skip
     with messages.progress(f"scoring {model}") as tell, run as record:
@@ -150,6 +149,7 @@ def _score_words(
 
 def _score_pieces(
     model: str,
+    opened: "TrainedKnowBert",
     data: Sequence[Path],
     messages: Messages,
     where: "Home",
@@ -170,18 +170,17 @@ def _score_pieces(
     from kgkit.inputs.passages import measure_sentences, single_passages
     from kgkit.linking.hidden_words import Perplexity, score_passages
     from kgkit.models.manifest import broken_weights
-    from kgkit.models.registering import trained_model_name
 
     names = set_names(data, ".txt")
     compared = {} if versus is None else read_passage_scores(versus, names)
     scores: list[tuple[str, Perplexity]] = []
     scored: dict[str, ScoredPassages] = {}
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
+        where, command=typed(), device=device, model=model, data=data,
         seeds=[seed], config={"model": model, "blind": blind},
     )  # fmt: skip
     with (
-        _open_language_model(model, where, device) as trained,
+        opened as trained,
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
@@ -244,14 +243,15 @@ def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]")
     ) | compare_columns(ScoreColumns("accuracy", both, accuracy_of_sums))
 
 
-def _open_language_model(model: str, home: "Home", device: str) -> "TrainedKnowBert":
+def _open_language_model(model: str, home: "Home", device: str) -> "WordModel | TrainedKnowBert":
     from kgkit.linking.knowbert import TrainedKnowBert
+    from kgkit.linking.word_models import WordModel
+    from kgkit.models.opening import open_model
 
-    trained = TrainedKnowBert.open(model, home=home, around=None, device=device)
-    if not trained.manifest.language_model:
-        trained.close()
+    opened = open_model(model, "language_model", home=home, device=device)
+    if not isinstance(opened, WordModel | TrainedKnowBert):
         raise UsageError(
-            f"the model {model} predicts no masked words: its last task was {trained.manifest.task}, and it "
-            "has no trained head for them; `kgkit train knowbert --task mlm` trains one"
+            f"the model {model} opens as {type(opened).__name__}, which has no perplexity: its role "
+            f"language_model is to give a {WordModel.__module__}.WordModel"
         )
-    return trained
+    return opened

@@ -41,7 +41,6 @@ def ner(
     from kgkit.home import Home
     from kgkit.linking.mention_tagger import MentionTagger
     from kgkit.linking.tagger import score_tagger
-    from kgkit.models.registering import trained_model_name
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
@@ -50,7 +49,7 @@ def ner(
     tagger = MentionTagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=data,
+        where, command=typed(), device=device, model=model, data=data,
         config={"model": tagger.name},
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:

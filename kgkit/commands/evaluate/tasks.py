@@ -180,7 +180,6 @@ def _score(
     from kgkit.evaluation.task_answers import write_answers
     from kgkit.home import Home
     from kgkit.models.opening import open_model
-    from kgkit.models.registering import trained_model_name
 
     if gold:
         check_gold_files(data, gold)
@@ -199,7 +198,7 @@ def _score(
     differences: dict[str, dict[str, Any]] = {}
     scores: dict[str, dict[str, float]] = {}
     run = recorded(
-        where, command=typed(), device=device, model=trained_model_name(where, model), data=[*data, *gold],
+        where, command=typed(), device=device, model=model, data=[*data, *gold],
         config={"model": model},
     )  # fmt: skip
     with (

@@ -70,7 +70,6 @@ def wsd(
     from kgkit.evaluation.files import check_gold_files
     from kgkit.home import Home
     from kgkit.linking import Linker
-    from kgkit.models.registering import trained_model_name
 
     settings = LinkSettings(**values, max_candidates=None, top_k=0)
     check_gold_files(data, gold)
@@ -89,7 +88,7 @@ def wsd(
     where = Home.find()
     name = linker.model.removesuffix("+graph") if settings.model == "auto" else settings.model
     run = recorded(
-        where, command=typed(), device=settings.device, model=trained_model_name(where, name),
+        where, command=typed(), device=settings.device, model=name,
         data=[*data, *gold],
         config={"kb": f"{linker.kb.name}@{linker.kb.build}", "model": linker.model,
                 "vectors": settings.vectors},
