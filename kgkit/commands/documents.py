@@ -45,22 +45,18 @@ _decode_record = msgspec.json.Decoder(_Record).decode
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
-def read_documents(
-    files: Sequence[Path], form: InputFormat, *, recursive: bool = False
-) -> Iterator[Document]:
+def read_documents(files: Sequence[Path], form: InputFormat) -> Iterator[Document]:
     """Yield the documents of *files*, in order; `-` is standard input.
 
     Args:
-        files: files, and folders if *recursive*.
+        files: files and folders.
         form: what a document is.
-        recursive: whether of a folder the texts in it are read, and in the folders in it.
 
     Raises:
         NotThere: if there is no such file, or no text in a folder, before anything is yielded.
-        UsageError: if one is a folder, and not *recursive*.
         SourceError: where a file is not UTF-8, a line is not such a record, or a mention no span of its text.
     """
-    paths = find_files(files, recursive=recursive)
+    paths = find_files(files)
     return (parse_entry(entry).document for entry in read_entries(paths, form))
 
 

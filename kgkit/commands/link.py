@@ -14,8 +14,6 @@ from kgkit.commands.options import (
     InputFormatOption,
     JSONLinesOption,
     OutputOption,
-    RecursiveOption,
-    TableOption,
     chosen_kb,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
@@ -58,9 +56,7 @@ def link(
     files: TextsArgument = None,
     kb: LinkKBsOption = None,
     input_format: InputFormatOption = "auto",
-    recursive: RecursiveOption = False,
     bad: BadOption = "stop",
-    table: TableOption = False,
     jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     resume: ResumeOption = False,
@@ -83,12 +79,11 @@ def link(
     from kgkit.kb import open_kb
 
     settings = LinkSettings(**values)
-    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
+    files, output, jsonl = check_streams(files, output, html, jsonl=jsonl)
     job = CorpusJob(
-        files=files, output=output, input_format=input_format, recursive=recursive, workers=workers,
-        resume=resume, bad=bad,
-    )  # fmt: skip
-    shown = output is None and (jsonl or table or html is None)
+        files=files, output=output, input_format=input_format, workers=workers, resume=resume, bad=bad
+    )
+    shown = output is None and (jsonl or html is None)
     messages = Messages(bars=not shown or not (jsonl or on_terminal() or in_pipe()))
     is_finished = job.is_finished
     if is_finished and not job.has_settings:
@@ -107,10 +102,10 @@ def link(
             job.report_finished(messages, described)
             return
         takes: list[Take] = []
-        write = write_bytes if shown and not ((table or on_terminal()) and not jsonl) else None
+        write = write_bytes if shown and (jsonl or not on_terminal()) else None
         if shown and write is None:
             titled = files != [STDIN] or input_format not in ("auto", "text")
-            takes.append(_Tables(kbs.values(), titled=titled, drawn=table, explained=settings.explain))
+            takes.append(_Tables(kbs.values(), titled=titled, explained=settings.explain))
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
         result = run_job(
@@ -185,12 +180,12 @@ def _drawing(path: Path, kbs: "Iterable[KnowledgeBase]") -> "Iterator[Take]":
 class _Tables:
     """Draws a table of links for each document."""
 
-    def __init__(self, kbs: "Iterable[KnowledgeBase]", *, titled: bool, drawn: bool, explained: bool) -> None:
+    def __init__(self, kbs: "Iterable[KnowledgeBase]", *, titled: bool, explained: bool) -> None:
         self.kbs, self.explained = {kb.name: kb for kb in kbs}, explained
         kb_column = [_KB_COLUMN] if len(self.kbs) > 1 else []
         columns = [*_COLUMNS[:3], *kb_column, _COLUMNS[3], *([_PARTS] if explained else []), _COLUMNS[-1]]
         empty = f"no links to {', '.join(self.kbs)}"
-        self.tables = TitledTables(columns, titled=titled, drawn=drawn, empty=empty)
+        self.tables = TitledTables(columns, titled=titled, empty=empty)
 
     def __call__(self, answer: "DocumentAnswer") -> None:
         self.tables.write(answer.document.id, self._rows(answer.document))  # type: ignore[arg-type]

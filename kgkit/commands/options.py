@@ -107,12 +107,8 @@ InputFormatOption = Annotated[
         "parquet); auto goes by the suffix.",
     ),
 ]
-TableOption = Annotated[bool, flag("--table", help="Draw a table, as on a terminal, in a pipe too.")]
 JSONLinesOption = Annotated[
     bool, flag("--jsonl", "--json", help="Write JSON lines, as is done in a pipe, on a terminal too.")
-]
-RecursiveOption = Annotated[
-    bool, flag("--recursive", "-r", help="Of a folder read the texts in it, and in the folders in it.")
 ]
 OutputOption = Annotated[
     Path | None,

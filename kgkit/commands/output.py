@@ -99,17 +99,14 @@ def write_bytes(line: bytes) -> None:
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
-def write_table(
-    columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]], *, drawn: bool = False
-) -> None:
+def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]]) -> None:
     """Draw a table on a terminal, or write its tab-separated lines.
 
     Args:
         columns: headings, and how cells fit.
         rows: cells, one for each column.
-        drawn: whether to draw it elsewhere too, as wide as COLUMNS says, or 80 letters.
     """
-    if not (drawn or on_terminal()):
+    if not on_terminal():
         if any(column.heading for column in columns):
             write_line("\t".join(column.heading for column in columns))
         for row in rows:
@@ -150,12 +147,11 @@ class TitledTables:
     Args:
         columns: headings, and how cells fit.
         titled: whether the names of the documents are shown.
-        drawn: as `write_table` takes it.
         empty: what stands for a table without rows.
     """
 
-    def __init__(self, columns: Sequence[Column], *, titled: bool, drawn: bool, empty: str) -> None:
-        self.columns, self.titled, self.drawn, self.empty = columns, titled, drawn, empty
+    def __init__(self, columns: Sequence[Column], *, titled: bool, empty: str) -> None:
+        self.columns, self.titled, self.empty = columns, titled, empty
         self.count = 0
 
     def write(self, title: str, rows: Iterable[Sequence[str | TwoLines]]) -> None:
@@ -165,7 +161,7 @@ class TitledTables:
         self.count += 1
         cells = [*rows]
         if cells:
-            write_table(self.columns, cells, drawn=self.drawn)
+            write_table(self.columns, cells)
         else:
             write_line(self.empty)
 

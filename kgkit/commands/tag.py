@@ -13,8 +13,6 @@ from kgkit.commands.options import (
     InputFormatOption,
     JSONLinesOption,
     OutputOption,
-    RecursiveOption,
-    TableOption,
     TaggerOption,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
@@ -53,9 +51,7 @@ def tag(
     ] = None,
     device: DeviceOption = "auto",
     input_format: InputFormatOption = "auto",
-    recursive: RecursiveOption = False,
     bad: BadOption = "stop",
-    table: TableOption = False,
     jsonl: JSONLinesOption = False,
     output: OutputOption = None,
     resume: ResumeOption = False,
@@ -69,11 +65,10 @@ def tag(
     from kgkit.commands.corpora.taggers import TaggerFactory
     from kgkit.home import Home
 
-    files, output, jsonl = check_streams(files, output, html, table=table, jsonl=jsonl)
+    files, output, jsonl = check_streams(files, output, html, jsonl=jsonl)
     job = CorpusJob(
-        files=files, output=output, input_format=input_format, recursive=recursive, workers=workers,
-        resume=resume, bad=bad,
-    )  # fmt: skip
+        files=files, output=output, input_format=input_format, workers=workers, resume=resume, bad=bad
+    )
     messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
     is_finished = job.is_finished
     if is_finished and not job.has_settings:
@@ -85,11 +80,11 @@ def tag(
     if is_finished:
         job.report_finished(messages, described)
         return
-    drawn = output is None and (table or on_terminal()) and not jsonl
+    drawn = output is None and on_terminal() and not jsonl
     takes: list[Take] = []
     if drawn:
         titled = files != [STDIN] or input_format not in ("auto", "text")
-        takes.append(_Tables(titled=titled, drawn=table))
+        takes.append(_Tables(titled=titled))
     with ExitStack() as stack:
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, factory)))
@@ -121,8 +116,8 @@ def _drawing(path: Path, factory: "TaggerFactory") -> "Iterator[Take]":
 class _Tables:
     """Draws a table of names for each document."""
 
-    def __init__(self, *, titled: bool, drawn: bool) -> None:
-        self._tables = TitledTables(_COLUMNS, titled=titled, drawn=drawn, empty="no names")
+    def __init__(self, *, titled: bool) -> None:
+        self._tables = TitledTables(_COLUMNS, titled=titled, empty="no names")
 
     def __call__(self, answer: "DocumentAnswer") -> None:
         self._tables.write(answer.document.id, _rows(answer.record["mentions"]))

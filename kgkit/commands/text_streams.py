@@ -45,22 +45,19 @@ class TextStreams(NamedTuple):
 
 
 def check_streams(
-    files: list[Path] | None, output: Path | None, html: Path | None, *, table: bool, jsonl: bool
+    files: list[Path] | None, output: Path | None, html: Path | None, *, jsonl: bool
 ) -> TextStreams:
     """Return what a command reads and where it writes, with standard input where no file is named.
 
     Raises:
-        UsageError: if standard input is named twice, a table and JSON lines are asked for, or a file that is
-            to be written cannot be, is named twice, is one of *files*, or has the suffix of a format that
-            is not written.
+        UsageError: if standard input is named twice, or a file that is to be written cannot be, is named
+            twice, is one of *files*, or has the suffix of a format that is not written.
     """
     files = files or [STDIN]
     if files.count(STDIN) > 1:
         raise UsageError("standard input can be read once only: name - once")
     if output == STDIN:
         jsonl, output = True, None
-    if table and (jsonl or output is not None):
-        raise UsageError("--table is for people, JSON lines are for programs: leave out one of the two")
     for path in (output, html):
         if path is not None:
             check_output_path(path, files)

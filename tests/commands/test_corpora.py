@@ -110,12 +110,12 @@ def test_a_folder_is_read_with_every_form_in_it_in_the_order_of_names(tmp_path):
     (tmp_path / ".c").mkdir()
     for name in ("b/x.txt", "a.txt", "c.jsonl", ".c/y.txt", "b/.z.txt", "d.png", "e.csv.gz"):
         (tmp_path / name).touch()
-    names = [path.relative_to(tmp_path).as_posix() for path in find_files([tmp_path], recursive=True)]
+    names = [path.relative_to(tmp_path).as_posix() for path in find_files([tmp_path])]
     assert names == ["a.txt", "b/x.txt", "c.jsonl", "e.csv.gz"]
     assert is_read(tmp_path / "a.txt", [tmp_path]) and is_read(tmp_path / "d.png", [tmp_path / "d.png"])
     assert not is_read(tmp_path / "d.png", [tmp_path]) and not is_read(tmp_path / "new.jsonl", [tmp_path])
     with pytest.raises(NotThere, match="no text in"):
-        find_files([tmp_path / ".c"] if (tmp_path / ".c/y.txt").unlink() is None else [], recursive=True)
+        find_files([tmp_path / ".c"] if (tmp_path / ".c/y.txt").unlink() is None else [])
 
 
 def test_rows_of_a_table_are_records_and_their_other_columns_are_carried(tmp_path):
@@ -581,7 +581,7 @@ def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
     folder = tmp_path / "texts"
     (folder / "b").mkdir(parents=True)
     (folder / "a.txt").write_text("A dog.")
-    arguments = ("link", folder, "--recursive", "--home", home, "--model", "prior")
+    arguments = ("link", folder, "--home", home, "--model", "prior")
     assert "left out" not in run(*arguments).err
     for name in ("c.PDF", "b/d.pdf", "b/e.docx", "README", ".hidden.pdf"):
         (folder / name).touch()
@@ -610,7 +610,7 @@ def test_a_finished_run_over_a_folder_is_seen_by_every_file_of_it(home, tmp_path
     folder, output = tmp_path / "texts", tmp_path / "b.jsonl.gz"
     folder.mkdir()
     many(folder / "a.jsonl", 2)
-    arguments = ("link", folder, "-r", "--home", home, "--model", "prior", "-o", output, "--resume")
+    arguments = ("link", folder, "--home", home, "--model", "prior", "-o", output, "--resume")
     assert run(*arguments).code == 0
     assert "is finished" in run(*arguments).err
     many(folder / "b.jsonl", 1)
@@ -709,8 +709,8 @@ def test_options_that_exclude_each_other_are_refused(home, tmp_path, monkeypatch
 def test_an_output_in_a_folder_that_is_read_is_refused(home, tmp_path):
     many(tmp_path / "a.jsonl", 2)
     output = tmp_path / "out.jsonl"
-    assert run("link", tmp_path, "-r", "--home", home, "--model", "prior", "-o", output).code == 0
-    done = run("link", tmp_path, "-r", "--home", home, "--model", "prior", "-o", output)
+    assert run("link", tmp_path, "--home", home, "--model", "prior", "-o", output).code == 0
+    done = run("link", tmp_path, "--home", home, "--model", "prior", "-o", output)
     assert done.code == 2 and "is one of the files to read" in done.err
 
 
@@ -750,8 +750,6 @@ def test_links_to_several_knowledge_bases_say_which(home, tmp_path):
     assert [link["text"] for link in alone["links"]] == ["Rex", "He"]
     page = run(*arguments[:-1], "--html", tmp_path / "a.html", given=b"The dog Rex.")
     assert page.code == 0 and "pets · score" in (tmp_path / "a.html").read_text()
-    table = run(*arguments[:-1], "--table", given=b"The dog Rex.").out
-    assert "pets" in table and "mini" in table
 
 
 @pytest.mark.parametrize(

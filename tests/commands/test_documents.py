@@ -14,7 +14,7 @@ from kgkit.candidates import KeyedDocument
 from kgkit.commands.corpora import entries
 from kgkit.commands.corpora.entries import STDIN
 from kgkit.commands.documents import read_documents
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import NotThere, SourceError
 
 TEXTS = st.text(max_size=30)
 
@@ -83,8 +83,6 @@ def test_what_is_not_there_is_said_before_anything_is_read(tmp_path):
     (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(NotThere, match="gone"):
         read_documents([tmp_path / "a", tmp_path / "gone"], "auto")
-    with pytest.raises(UsageError, match="name the files in it"):
-        read_documents([tmp_path / "a", tmp_path], "auto")
 
 
 @pytest.mark.parametrize(
@@ -155,17 +153,12 @@ def test_a_folder_is_read_with_the_folders_in_it(tmp_path):
     for name in ("b.txt", "a.MD", "in/c.jsonl", ".hidden/d.txt", "in/.e.txt", "picture.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('{"text": "x"}')
-    documents = [*read_documents([tmp_path], "auto", recursive=True)]
+    documents = [*read_documents([tmp_path], "auto")]
     assert [Path(document.id.partition(":")[0]).name for document in documents] == [
         "a.MD",
         "b.txt",
         "c.jsonl",
     ]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(NotThere, match=r"no text in .*empty: --recursive reads files that end in .txt"):
-        read_documents([tmp_path / "empty"], "auto", recursive=True)
-    with pytest.raises(UsageError, match="is a folder; name the files in it, or add --recursive"):
-        read_documents([tmp_path], "auto")
-    (tmp_path / "only/in").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"only is a folder; it has only folders in it: add --recursive, wh"):
-        read_documents([tmp_path / "only"], "auto")
+    with pytest.raises(NotThere, match=r"no text in .*empty"):
+        read_documents([tmp_path / "empty"], "auto")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli_helpers import build_mini, on_terminal, process, run
-from tests.toys import REPOSITORY
 
 GREEN = "\x1b[32m"
 TEXT = "The dog chased two mice along the bank."
@@ -68,21 +67,6 @@ def test_no_line_of_a_table_is_wider_than_the_terminal(home, text, columns):
 def test_json_lines_are_to_be_had_on_a_terminal_too(home, text):
     for option in "--jsonl", "--json":
         assert linked(on_terminal("link", text, "--home", home, option).out)[0]["text"] == TEXT
-
-
-@pytest.mark.slow
-def test_a_table_is_drawn_in_a_pipe_if_it_is_asked_for(home, text):
-    drawn = process("link", text, "--home", home, "--table", COLUMNS="60").out
-    shown = on_terminal("link", text, "--home", home, columns=60).out
-    assert [*map(str.rstrip, drawn.splitlines())] == [*map(str.rstrip, shown.splitlines())]
-    assert "\x1b" not in drawn and max(map(len, drawn.splitlines()[1:])) <= 60
-    for other in ("--jsonl",), ("-o", text.with_name("out")), ("-o", "-"):
-        assert run("link", text, "--home", home, "--table", *other).code == 2
-
-
-def test_the_demo_shows_tables_wherever_its_output_goes():
-    lines = [line for line in (REPOSITORY / "Makefile").read_text().splitlines() if "kgkit link" in line]
-    assert len(lines) == 2 and all("--table" in line for line in lines)
 
 
 @pytest.mark.slow
@@ -297,7 +281,6 @@ def test_a_file_that_is_not_there_is_exit_code_3_before_anything_is_written(home
     done = run("link", text, tmp_path / "nothing.txt", "--home", home)
     assert (done.code, done.out, done.err) == (3, "", f"error: no file {tmp_path / 'nothing.txt'}\n")
     assert "`echo TEXT | kgkit link` takes a text itself" in run("link", "The dog barked.").err
-    assert run("link", tmp_path, "--home", home).code == 2
 
 
 def test_an_empty_text_has_no_links(home, text):

@@ -50,7 +50,6 @@ WRONG = [
     ("kb rm mnii", 3, "there are: mini, other; did you mean 'mini'?"),
     ("kb verify mnii", 3, "did you mean 'mini'?"),
     ("link {texts}/letter.txt --kb mini --model wsd-minlm", 3, "did you mean 'wsd-minilm'?"),
-    ("link {texts} --kb mini", 2, "is a folder; name the files in it, or add --recursive, which reads those"),
     ("link {texts}/picture.png --kb mini", 1, "is no text: it has NUL bytes"),
     ("clean --days x", 2, "invalid value for '--days'"),
 ]
@@ -130,19 +129,6 @@ def test_progress_has_the_rate_and_the_time_that_is_left():
     now = 120.0
     assert pace.describe(5_003) == " (500/s)"
     assert [format_duration(seconds) for seconds in (45.2, 600, 6_000)] == ["45 s", "10 min", "1 h 40 min"]
-
-
-def test_a_tagger_draws_a_table(tmp_path):
-    from tests.model_folders import tagger_folder
-
-    folder = tmp_path / "model"
-    folder.mkdir()
-    tagger_folder(folder)
-    common = ("tag", "--model", folder, "--home", tmp_path, "--device", "cpu")
-    drawn = run(*common, "--table", given=b"The dog barked.")
-    assert drawn.code == 0 and (drawn.out.startswith("at  name") or drawn.out == "no names\n")
-    refused = run(*common, "--table", "--jsonl", given=b"The dog barked.")
-    assert refused.code == 2 and "--table is for people" in refused.err
 
 
 def test_a_table_that_is_too_wide_cuts_what_is_no_number():

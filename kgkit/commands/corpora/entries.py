@@ -70,21 +70,17 @@ def input_format_of(path: Path) -> InputFormat | None:
     return None if form == "parquet" and name.name != path.name else form
 
 
-def find_files(
-    files: Sequence[Path], *, recursive: bool = False, other_types: Counter[str] | None = None
-) -> Iterator[Path]:
+def find_files(files: Sequence[Path], *, other_types: Counter[str] | None = None) -> Iterator[Path]:
     """Yield files, and in the place of a folder the texts in it and in the folders in it, by their names.
 
     Hidden files are left out; the names of one folder are in memory at a time.
 
     Args:
-        files: files, and folders if *recursive*; `-` is standard input.
-        recursive: whether folders are read.
+        files: files and folders; `-` is standard input.
         other_types: counter that gets the suffixes of the files in folders that are no texts.
 
     Raises:
         NotThere: if there is no such file, or no text in a folder, before anything is yielded.
-        UsageError: if one is a folder, and not *recursive*.
     """
     left_out: Counter[str] = Counter() if other_types is None else other_types
     for file in files:
@@ -93,15 +89,8 @@ def find_files(
         if not file.exists():
             hint = ": `echo TEXT | kgkit link` takes a text itself" if " " in str(file) else ""
             raise NotThere(f"no file {file}{hint}")
-        if file.is_dir() and not recursive:
-            advice = "name the files in it, or add"
-            if _has_only_folders(file):
-                advice = "it has only folders in it: add"
-            raise UsageError(
-                f"{file} is a folder; {advice} --recursive, which reads those that end in {_SUFFIXES}"
-            )
         if file.is_dir() and next(_texts_in(file, Counter()), None) is None:
-            raise NotThere(f"no text in {file}: --recursive reads files that end in {_SUFFIXES}")
+            raise NotThere(f"no text in {file}: in a folder, files that end in {_SUFFIXES} are read")
     return (path for file in files for path in (_texts_in(file, left_out) if file.is_dir() else [file]))
 
 
@@ -113,12 +102,6 @@ def is_read(path: Path, files: Sequence[Path]) -> bool:
     folders = [file.resolve() for file in files if file.is_dir()]
     in_folder = any(target.is_relative_to(folder) for folder in folders) and input_format_of(target)
     return bool(in_folder) or target in {file.resolve() for file in files}
-
-
-def _has_only_folders(folder: Path) -> bool:
-    with os.scandir(folder) as scan:
-        members = [member.is_dir() for member in scan]
-    return bool(members) and all(members)
 
 
 def _texts_in(folder: Path, left_out: Counter[str]) -> Iterator[Path]:

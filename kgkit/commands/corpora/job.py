@@ -52,7 +52,6 @@ class CorpusJob:
         files: files and folders to read; `-` is standard input.
         output: file to write; None for standard output, if anything.
         input_format: what a document is.
-        recursive: whether folders are read.
         workers: number of processes.
         resume: whether to go on from an earlier run into the same file.
         bad: what becomes of a record that cannot be read.
@@ -65,13 +64,12 @@ class CorpusJob:
     files: Sequence[Path]
     output: Path | None
     input_format: InputFormat = "auto"
-    recursive: bool = False
     workers: int = 1
     resume: bool = False
     bad: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
-        find_files(self.files, recursive=self.recursive)  # before a knowledge base is opened
+        find_files(self.files)  # before a knowledge base is opened
         if self.resume and not self.is_resumable:
             raise UsageError("--resume goes on writing a file: name it with --output FILE")
         if self.resume and STDIN in self.files:
@@ -92,7 +90,7 @@ class CorpusJob:
         written = self.output.stat()
         if not written.st_size or journal_folder(self.output).exists():  # of `mktemp`, or stopped
             return False
-        paths = find_files(self.files, recursive=self.recursive)
+        paths = find_files(self.files)
         return all(path.stat().st_mtime_ns <= written.st_mtime_ns for path in paths)
 
     @property
@@ -211,7 +209,7 @@ def run_job(
         )
     form = result_format(job.output, column)
     other_types: Counter[str] = Counter()
-    paths = find_files(job.files, recursive=job.recursive, other_types=other_types)
+    paths = find_files(job.files, other_types=other_types)
     verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
     with ExitStack() as stack:
         stack.enter_context(terminations())  # what is written is kept, and workers are ended in order
@@ -344,7 +342,7 @@ def _check_streams(path: Path, form: ResultFormat) -> None:
 def _input_settings(job: CorpusJob) -> dict[str, str]:
     """Return what a run reads: its files with their sizes and times, as a digest."""
     digest = hashlib.sha256()
-    for path in find_files(job.files, recursive=job.recursive):
+    for path in find_files(job.files):
         if path != STDIN:
             status = path.stat()
             line = (os.fsencode(path), status.st_size, status.st_mtime_ns)
