@@ -34,7 +34,7 @@ help:
 
 demo: export KGKIT_HOME := $(CURDIR)/$(DEMO_HOME)
 demo: $(VENV)/has-core $(if $(MODELS),$(VENV)/has-models)
-	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),--source "$(SOURCE)")
+	$(BIN)/kgkit build-kb wordnet $(if $(SOURCE),"$(SOURCE)")
 	$(BIN)/kgkit link examples/text.txt --kb wordnet --model prior
 	@echo
 	@if $(BIN)/python -c "$$HAS_ENCODER"; then \

@@ -1,7 +1,7 @@
 """AIDA's Wikipedia slice as JSON lines, for the builder `jsonl`.
 
     python -m benchmarks.aida_kb OUT_DIR [--without testb] [--parts] [--links train]
-    kgkit build-kb jsonl --source OUT_DIR --name aida
+    kgkit build-kb jsonl OUT_DIR --name aida
 
 It is read from the folder `aida` of the shared data, which must not be passed on: nor may what is
 written here. `docs/aida.md` says what is in the KB and how it does. What each source gives:

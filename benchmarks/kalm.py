@@ -4,7 +4,7 @@
     python -m benchmarks.kalm --home HOME --part left-out --picture FILE [OPTION …]
     python -m benchmarks.kalm --home HOME --part rule [OPTION …]
 
-HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll --source kb:wordnet`) and
+HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll kb:wordnet`) and
 what it was made of. The part `rule` is the control of open names (`benchmarks.open_names_rule`). Other
 options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`. Models and answers are kept
 in HOME, and what is there is not done again, so that several processes can share the work by `--only`. Liu,

@@ -1,7 +1,7 @@
 r"""A knowledge base of LAMA's subjects as JSON lines, for the builder `jsonl`.
 
     python -m benchmarks.lama_kb OUT_DIR [--strict]
-    kgkit build-kb jsonl --source OUT_DIR/kb --name lama
+    kgkit build-kb jsonl OUT_DIR/kb --name lama
     kgkit embed lama --method text
     kgkit align lama/text --encoder base
     kgkit evaluate cloze --data OUT_DIR/facts.jsonl --templates ../shared/data/lama/relations.jsonl \\

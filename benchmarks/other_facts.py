@@ -1,7 +1,7 @@
 """Facts of other entities: the control that tells what is known from what comes with it.
 
     python -m benchmarks.other_facts HowNet.spo OUT_DIR/other.spo
-    kgkit build-kb spo --source OUT_DIR/other.spo --name hownet-other
+    kgkit build-kb spo OUT_DIR/other.spo --name hownet-other
 
 Injected facts also show a K-BERT where a word of the knowledge base begins and ends, and which words it has.
 Here every subject keeps its number of facts; predicates and objects are drawn from those of all subjects.

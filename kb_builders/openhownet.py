@@ -62,7 +62,7 @@ class OpenHowNetBuilder(Builder):
         if missing:
             raise NotThere(
                 f"no {', '.join(missing)} in {folder}: `python -c 'import {PACKAGE}; {PACKAGE}.download()'` "
-                "fetches the dump, and needs no --source then"
+                "fetches the dump, and needs no source then"
             )
         return Files(SourceInfo(name="HowNet", url=URL), [folder / file for file in FILES])
 

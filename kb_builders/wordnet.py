@@ -122,7 +122,7 @@ class WordNetBuilder(Builder):
         if missing:
             raise NotThere(
                 f"{source} holds no WordNet database: it lacks {', '.join(missing)}. Give the folder that "
-                "holds data.noun (Debian's wordnet-base has it as /usr/share/wordnet) with --source"
+                "holds data.noun (Debian's wordnet-base has it as /usr/share/wordnet)"
             )
         with (source / "data.noun").open(encoding="utf-8", errors="replace") as lines:
             version = next(filter(None, map(_VERSION.search, islice(lines, 29))), None)

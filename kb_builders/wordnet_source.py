@@ -65,7 +65,7 @@ def obtain(cache: Path) -> Path:
     folder = cache / "wordnet-3.0"
     if is_complete(folder):
         return folder
-    check_online("WordNet 3.0, which is not on this machine,", "name a folder with --source DIR")
+    check_online("WordNet 3.0, which is not on this machine,", "name a folder that has it")
     tried = [f"{INSTALLED}: no WordNet there"]
     ways: Sequence[tuple[str, Callable[[Path, Path], None]]] = (
         (f"the Debian package {PACKAGE}", _from_debian),
@@ -89,7 +89,7 @@ def obtain(cache: Path) -> Path:
     raise NotThere(
         "WordNet 3.0 is not on this machine and could not be fetched:\n    "
         + "\n    ".join(tried)
-        + f"\nInstall {PACKAGE}, or name a folder that holds data.noun and the other files with --source DIR"
+        + f"\nInstall {PACKAGE}, or name a folder that holds data.noun and the other files"
     )
 
 

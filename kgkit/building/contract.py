@@ -245,13 +245,13 @@ class Builder(ABC):
         return iter(())
 
     def derive(self, kb: KBRecords) -> Iterator[Record | Step]:
-        """Yield the records of a KB that is made of another one (`--source kb:NAME`).
+        """Yield the records of a KB that is made of another one (source `kb:NAME`).
 
         Raises:
             UsageError: if this builder reads files.
         """
         raise UsageError(
-            f"the builder {self.name} reads files, no knowledge base: --source PATH instead of kb:{kb.name}"
+            f"the builder {self.name} reads files, no knowledge base: name a path instead of kb:{kb.name}"
         )
 
 

@@ -75,7 +75,7 @@ class BuildOptions(NamedTuple):
         if not 0 <= self.min_count < float("inf"):
             raise UsageError(f"min_count is {self.min_count}; it is a count, or 0 for all")
         if self.master is not None and self.engine != "spark":
-            raise UsageError("a master is for the engine spark: --engine spark --master URL")
+            raise UsageError("a master is for the engine spark")
         if self.url_pattern:
             try:
                 check_url_pattern(self.url_pattern)

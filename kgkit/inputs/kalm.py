@@ -133,7 +133,7 @@ def count_types(
     if not types or any(entity.kind != "type" for entity in kb):
         raise UsageError(
             f"the knowledge base {kb.name} has entities that are no types of words: "
-            f"`kgkit build-kb type_vocabulary --source kb:{kb.name}` makes one of it"
+            f"`kgkit build-kb type_vocabulary kb:{kb.name}` makes one of it"
         )
     counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     spellings: dict[str, set[str]] = defaultdict(set)

@@ -121,7 +121,7 @@ def rebuild_command(folder: Path, manifest: FormatOnly | Manifest) -> str:
     if (home := home_of(folder)) is not None:
         name = folder.parents[1].name
         words += ["--name", name] if name != manifest.builder else []
-        words += [word for source in _sources(manifest.source.path) for word in ("--source", source)]
+        words += _sources(manifest.source.path)
         words += _option_words(manifest.options) if isinstance(manifest, Manifest) else []
         words += ["--home", str(home)] if home != Home.find().path else []
     return shlex.join(words)

@@ -285,7 +285,7 @@ def test_a_head_that_cannot_be_is_told_with_its_line(tmp_path, head):
 )
 def test_the_command_names_file_and_line_and_publishes_nothing(tmp_path, content, line):
     source = put(tmp_path / "kb.jsonl", content)
-    ran = run("build-kb", "jsonl", "--source", source, "--name", "mine", "--home", tmp_path / "home")
+    ran = run("build-kb", "jsonl", source, "--name", "mine", "--home", tmp_path / "home")
     assert (ran.code, ran.out) == (1, "")
     first, *shown_text = ran.err.splitlines()
     assert first.startswith(f"error: {source}:{line}: ")
@@ -296,7 +296,7 @@ def test_the_command_names_file_and_line_and_publishes_nothing(tmp_path, content
 
 def test_the_command_tells_a_folder_from_one_that_holds_a_kb(tmp_path):
     (tmp_path / "kb").mkdir()
-    ran = run("build-kb", "jsonl", "--source", tmp_path / "kb", "--home", tmp_path / "home")
+    ran = run("build-kb", "jsonl", tmp_path / "kb", "--home", tmp_path / "home")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.startswith(f"error: {tmp_path / 'kb'}: is a folder without entities.jsonl")
 
@@ -305,5 +305,5 @@ def test_the_command_needs_a_source(tmp_path):
     ran = run("build-kb", "jsonl", "--home", tmp_path)
     assert (ran.code, ran.out) == (2, "")
     assert "`kgkit build-kb jsonl PATH --name NAME`" in ran.err
-    ran = run("build-kb", "jsonl", "--source", tmp_path / "nothing", "--home", tmp_path)
+    ran = run("build-kb", "jsonl", tmp_path / "nothing", "--home", tmp_path)
     assert (ran.code, ran.out) == (3, "")

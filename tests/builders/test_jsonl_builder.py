@@ -338,7 +338,7 @@ def test_its_priors_are_smoothed_counts(cartoons):
 
 def test_a_text_is_linked_with_it_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("KGKIT_HOME", str(tmp_path / "home"))
-    made = run("build-kb", "jsonl", "--source", put(tmp_path / "kb.jsonl", LINES), "--name", "mine")
+    made = run("build-kb", "jsonl", put(tmp_path / "kb.jsonl", LINES), "--name", "mine")
     assert made.code == 0
     assert made.out.startswith("mine@")
     assert "2 entities" in made.out

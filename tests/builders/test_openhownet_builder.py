@@ -173,7 +173,7 @@ def test_another_folder_is_read_for_one_build_only_and_its_resources_may_be_name
 def test_a_build_says_nothing_on_standard_output_for_the_package(package, source, tmp_path, monkeypatch):
     install_builder(tmp_path / "site", "openhownet", "kb_builders.openhownet:OpenHowNetBuilder")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    done = run("build-kb", "openhownet", "--source", source, "--home", tmp_path / "home")
+    done = run("build-kb", "openhownet", source, "--home", tmp_path / "home")
     assert done.code == 0
     assert "Initializing" not in done.out + done.err
 

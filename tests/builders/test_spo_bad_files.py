@@ -59,7 +59,7 @@ def test_the_error_says_what_is_wrong_in_which_file_and_line(bad, tmp_path):
 def test_the_command_line_says_so_with_exit_code_1_and_lists_no_kb(bad, tmp_path):
     path, line, said = bad
     home = ("--home", tmp_path / "home")
-    done = run("build-kb", "spo", "--source", path, "--name", "bad", *home)
+    done = run("build-kb", "spo", path, "--name", "bad", *home)
     assert (done.code, done.out) == (1, "")
     assert f"{path}:{line}: " in done.err and said in done.err
     assert not (tmp_path / "home/kbs/bad/current").exists()
@@ -72,7 +72,7 @@ def test_a_process_ends_with_the_sentence_and_no_traceback(tmp_path, site):
     path = tmp_path / "bad.spo"
     path.write_bytes(GOOD + "苹果\t是\n".encode())
     where = f"{REPOSITORY}{os.pathsep}{site}"
-    done = process("build-kb", "spo", "--source", path, "--home", tmp_path / "home", PYTHONPATH=where)
+    done = process("build-kb", "spo", path, "--home", tmp_path / "home", PYTHONPATH=where)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {path}:2: expected 3 tab-separated fields, found 2\n")
 
@@ -82,20 +82,20 @@ def test_a_kb_that_was_there_stays_as_it_was(tmp_path):
     path.write_bytes(GOOD)
     before = kgkit.build_kb(SpoBuilder(), path, home=home)
     path.write_bytes(GOOD + b"a\tb\n")
-    assert run("build-kb", "spo", "--source", path, "--home", home).code == 1
+    assert run("build-kb", "spo", path, "--home", home).code == 1
     with kgkit.open_kb("spo", home=home) as kb:
         assert (kb.build, "苹果" in kb) == (before.build, True)
 
 
 def test_a_folder_is_no_file_of_triples(tmp_path):
-    done = run("build-kb", "spo", "--source", tmp_path, "--home", tmp_path / "home")
+    done = run("build-kb", "spo", tmp_path, "--home", tmp_path / "home")
     assert done.code == 1
     assert f"{tmp_path}: is a folder; name a file in it" in done.err
     assert run("kb", "list", "--home", tmp_path / "home", "--json").out.strip() in ("", "[]")
 
 
 def test_a_file_that_is_not_there_is_another_matter(tmp_path):
-    done = run("build-kb", "spo", "--source", tmp_path / "no.spo", "--home", tmp_path / "home")
+    done = run("build-kb", "spo", tmp_path / "no.spo", "--home", tmp_path / "home")
     assert (done.code, "no.spo" in done.err) == (3, True)
 
 

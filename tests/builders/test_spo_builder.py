@@ -115,7 +115,7 @@ def test_a_file_becomes_a_kb_that_links_a_sentence_from_the_command_line(fruit, 
     install_builder(tmp_path / "site", "spo", "kb_builders.spo:SpoBuilder")
     monkeypatch.syspath_prepend(tmp_path / "site")
     home = ("--home", tmp_path / "home")
-    built = run("build-kb", "spo", "--source", fruit, "--name", "fruit", *home)
+    built = run("build-kb", "spo", fruit, "--name", "fruit", *home)
     assert (built.code, built.out.split(": ")[1]) == (0, "7 entities, 5 triples, 4 aliases\n")
     linked = run("link", "--kb", "fruit", "--json", *home, given="他种梨树。\n".encode())
     assert linked.code == 0

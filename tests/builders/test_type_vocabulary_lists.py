@@ -165,7 +165,7 @@ def test_a_vocabulary_is_built_and_shown_from_the_command_line(lists, tmp_path, 
     install_builder(tmp_path / "site", "type_vocabulary", "kb_builders.type_vocabulary:TypeVocabularyBuilder")
     monkeypatch.syspath_prepend(tmp_path / "site")
     home = ("--home", tmp_path / "home")
-    built = run("build-kb", "type_vocabulary", "--name", "food", "--source", lists, *home)
+    built = run("build-kb", "type_vocabulary", "--name", "food", lists, *home)
     assert built.code == 0, built.err
     shown_text = run("show", "dairy", "--kb", "food", *home)
     assert "quotation marks: 3" in shown_text.out

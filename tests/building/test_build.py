@@ -450,7 +450,7 @@ def test_what_is_no_builder_is_an_error_that_names_its_package(monkeypatch, targ
 def test_the_command_says_in_one_line_that_two_packages_have_a_builder(monkeypatch, tmp_path):
     entries(monkeypatch, ("toy", TOY, Package("oak")), ("toy", TOY, Package("ash")))
     home = tmp_path / "home"
-    done = run("build-kb", "toy", "--source", source_file(tmp_path), "--home", home)
+    done = run("build-kb", "toy", source_file(tmp_path), "--home", home)
     assert done.code != 0 and done.out == "" and not (home / "kbs").exists()
     [line] = done.err.strip().splitlines()
     assert line.startswith("error: the packages ash, oak have an entry point toy each, in the group kgkit.bu")

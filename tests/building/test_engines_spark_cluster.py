@@ -152,7 +152,7 @@ def test_a_spark_of_its_own_is_quiet_and_leaves_nothing(tmp_path):
     source, home = tmp_path / "facts.jsonl", tmp_path / "a home [of] {é}*"
     source.write_text('{"key": "acme"}\n{"key": "anvil"}\n{"key": "cut off"}\n')
     told = subprocess.run(
-        [sys.executable, "-m", "kgkit.commands", "build-kb", "jsonl", "--source", source, "--limit", "4",
+        [sys.executable, "-m", "kgkit.commands", "build-kb", "jsonl", source, "--limit", "4",
          "--engine", "spark", "--workers", "1", "--home", home],
         env=child_env(TMPDIR=str(tmp_path), PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
         cwd=tmp_path, capture_output=True, text=True, timeout=300,

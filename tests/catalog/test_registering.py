@@ -375,7 +375,7 @@ def test_a_build_is_a_success_even_if_the_catalog_cannot_be_told(broken, caplog)
 def test_the_command_says_in_one_line_that_the_catalog_could_not_be_told(tmp_path):
     source = mini_wordnet(tmp_path / "source")
     (tmp_path / "home" / "catalog.db").mkdir(parents=True)
-    args = ("build-kb", "wordnet", "--source", source, "--home", tmp_path / "home")
+    args = ("build-kb", "wordnet", source, "--home", tmp_path / "home")
     done = run(*args)
     assert done.code == 0
     [warning] = [line for line in done.err.splitlines() if line.startswith("warning: ")]

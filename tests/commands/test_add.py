@@ -1,4 +1,4 @@
-"""`kgkit kb add`, `kgkit build-kb jsonl` and `--source kb:NAME`: from lines in a file to links."""
+"""`kgkit kb add`, `kgkit build-kb jsonl` and the source `kb:NAME`: from lines in a file to links."""
 
 import json
 import os
@@ -288,11 +288,11 @@ def test_progress_moves_on_a_terminal(tmp_path):
     assert "adding to" not in on_terminal(*args, "--quiet", PYTHONPATH=path).out
 
 
-# -- build-kb jsonl, and --source kb:NAME ------------------------------------
+# -- build-kb jsonl, and kb:NAME ------------------------------------
 
 
 def test_lines_are_built_into_a_kb_that_links():
-    done = run("build-kb", "jsonl", "--source", write("t.jsonl", TOWN), "--name", "town")
+    done = run("build-kb", "jsonl", write("t.jsonl", TOWN), "--name", "town")
     assert done.code == 0
     assert done.out == f"town@{published()}: 2 entities, 1 triples, 2 aliases\n"
     told = json.loads(run("kb", "info", "town", "--json").out)
@@ -313,7 +313,7 @@ def test_without_a_source_the_builder_says_that_it_needs_one():
 @pytest.mark.parametrize("line", BAD)
 def test_a_bad_line_keeps_the_kb_that_was_there(line):
     first = build()
-    done = run("build-kb", "jsonl", "--name", "town", "--source", write("bad.jsonl", f"{TOWN}{line}\n"))
+    done = run("build-kb", "jsonl", "--name", "town", write("bad.jsonl", f"{TOWN}{line}\n"))
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: bad.jsonl:6: ")
     assert published() == first
@@ -322,7 +322,7 @@ def test_a_bad_line_keeps_the_kb_that_was_there(line):
 
 def test_a_builder_that_reads_files_says_so_of_a_kb():
     build()
-    done = run("build-kb", "jsonl", "--source", "kb:town", "--name", "other")
+    done = run("build-kb", "jsonl", "kb:town", "--name", "other")
     assert (done.code, done.out) == (2, "")
     assert "the builder jsonl reads files, no knowledge base" in done.err
     assert [kb.name for kb in Home.find(None).kbs() if kb.published()] == ["town"]
@@ -342,13 +342,13 @@ def test_a_builder_makes_a_kb_of_another_one(tmp_path, monkeypatch):
     install_builder(tmp_path / "site", "upper", "upper_builder:UpperBuilder")
     monkeypatch.syspath_prepend(tmp_path / "site")
     first = build()
-    done = run("build-kb", "upper", "--source", "kb:town")
+    done = run("build-kb", "upper", "kb:town")
     assert (done.code, done.out) == (0, f"upper@{published('upper')}: 1 entities, 0 triples, 1 aliases\n")
     assert run("show", "FRANKFURT", "--kb", "upper").code == 0
     told = json.loads(run("kb", "info", "upper", "--json").out)["source"]
     assert (told["name"], told["version"], told["licence"]) == ("town", first, "CC0-1.0")
     assert told["path"] == f"kb:town@{first}"
-    assert run("build-kb", "upper", "--source", "kb:twon").code == 3
+    assert run("build-kb", "upper", "kb:twon").code == 3
 
 
 # -- killed -----------------------------------------------------------------

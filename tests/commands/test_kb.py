@@ -37,7 +37,7 @@ def current(home, name):
 
 def test_a_kb_is_built_from_its_source_under_the_name_it_is_given(builder, tmp_path):
     source = mini_wordnet(tmp_path / "source")
-    done = run("build-kb", builder, "--source", source, "--name", "words", "--home", tmp_path / "home")
+    done = run("build-kb", builder, source, "--name", "words", "--home", tmp_path / "home")
     assert done.code == 0
     assert done.out.startswith(f"words@{current(tmp_path / 'home', 'words')}: ")
     assert done.err.startswith("built words in ")
@@ -47,7 +47,7 @@ def test_a_kb_is_built_from_its_source_under_the_name_it_is_given(builder, tmp_p
 def test_a_pattern_of_addresses_and_identifiers_are_options_of_a_build(tmp_path):
     source = tmp_path / "towns.jsonl"
     source.write_text('{"key": "York", "attributes": {"wikidata": "Q42462"}}\n')
-    args = ("build-kb", "jsonl", "--source", source, "--name", "towns", "--home", tmp_path / "home")
+    args = ("build-kb", "jsonl", source, "--name", "towns", "--home", tmp_path / "home")
     refused = run(*args, "--url-pattern", "javascript:{key}")
     assert refused.code == 2 and "does not begin with https:// or http://" in refused.err
     pattern = "https://www.wikidata.org/wiki/{wikidata}"
@@ -60,7 +60,7 @@ def test_a_pattern_of_addresses_and_identifiers_are_options_of_a_build(tmp_path)
 
 
 def test_a_kb_goes_by_the_name_of_its_builder_unless_told_otherwise(builder, tmp_path):
-    args = ("build-kb", builder, "--source", mini_wordnet(tmp_path / "source"), "--home", tmp_path / "home")
+    args = ("build-kb", builder, mini_wordnet(tmp_path / "source"), "--home", tmp_path / "home")
     told = json.loads(run(*args, "--json").out)
     assert (told["name"], told["builder"]) == (BUILDER, BUILDER)
     assert told == json.loads(run("kb", "info", BUILDER, "--home", tmp_path / "home", "--json").out)
@@ -75,7 +75,7 @@ def test_an_unknown_builder_is_a_usage_error_that_names_those_installed(builder,
 
 
 def test_a_source_that_is_not_there_is_exit_code_3(builder, tmp_path):
-    done = run("build-kb", builder, "--source", tmp_path / "nothing", "--home", tmp_path / "home")
+    done = run("build-kb", builder, tmp_path / "nothing", "--home", tmp_path / "home")
     assert (done.code, done.out) == (3, "")
     assert str(tmp_path / "nothing") in done.err
 
@@ -86,7 +86,7 @@ def test_a_damaged_source_is_exit_code_1_with_file_and_line(builder, tmp_path):
     number = next(place for place, line in enumerate(lines, start=1) if not line.startswith(" "))
     lines[number - 1] = lines[number - 1][:20]
     (source / "data.noun").write_text("\n".join(lines) + "\n")
-    done = run("build-kb", builder, "--source", source, "--home", tmp_path / "home")
+    done = run("build-kb", builder, source, "--home", tmp_path / "home")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"error: {source / 'data.noun'}:{number}: ")
     assert "Traceback" not in done.err
@@ -94,13 +94,13 @@ def test_a_damaged_source_is_exit_code_1_with_file_and_line(builder, tmp_path):
 
 def test_a_name_that_cannot_be_a_folder_is_refused(builder, tmp_path):
     source = mini_wordnet(tmp_path / "source")
-    assert run("build-kb", builder, "--source", source, "--name", "../x", "--home", tmp_path).code == 2
+    assert run("build-kb", builder, source, "--name", "../x", "--home", tmp_path).code == 2
 
 
 @pytest.mark.slow
 def test_progress_moves_on_a_terminal_and_leaves_only_the_result(builder, tmp_path):
     source = mini_wordnet(tmp_path / "source")
-    args = ("build-kb", builder, "--source", source, "--home", tmp_path / "home")
+    args = ("build-kb", builder, source, "--home", tmp_path / "home")
     path = os.pathsep.join([str(tmp_path / "site"), str(REPOSITORY)])
     assert "building mini-wordnet" in on_terminal(*args, PYTHONPATH=path).out
     assert "building" not in on_terminal(*args, "--quiet", PYTHONPATH=path).out
@@ -123,10 +123,10 @@ def test_a_log_gets_a_line_now_and_then(monkeypatch, capsys):
 
 def test_engines_make_the_same_build_from_the_command_line(builder, tmp_path):
     source = mini_wordnet(tmp_path / "source")
-    args = ("build-kb", builder, "--source", source, "--home", tmp_path / "home")
+    args = ("build-kb", builder, source, "--home", tmp_path / "home")
     own = run(*args)
     assert own.code == 0
-    grouped = ("--engine", "local", "--memory", "300MB", "--workers", 2, "--no-resume", "--name", "other")
+    grouped = ("--engine", "local", "--memory", "300MB", "--workers", 2, "--name", "other")
     assert run(*args, *grouped).out.partition("@")[2] == own.out.partition("@")[2]
     some = run(*args, "--types", "synset", "--limit", 20, "--min-count", 1, "--json")
     assert json.loads(some.out)["counts"]["entities"].keys() == {"synset"}
@@ -137,7 +137,7 @@ def test_engines_make_the_same_build_from_the_command_line(builder, tmp_path):
 @pytest.mark.parametrize("options", [("--memory", "lots"), ("--workers", 0), ("--engine", "cloud")])
 def test_options_of_a_build_that_make_no_sense_are_exit_code_2(builder, tmp_path, options):
     source = mini_wordnet(tmp_path / "source")
-    done = run("build-kb", builder, "--source", source, "--home", tmp_path / "home", *options)
+    done = run("build-kb", builder, source, "--home", tmp_path / "home", *options)
     assert (done.code, done.out) == (2, "")
     assert not (tmp_path / "home").exists()
 

@@ -83,7 +83,7 @@ def test_a_damaged_build_is_not_published(home):
 
 def test_a_rebuild_warns_that_it_leaves_additions_behind(home, tmp_path):
     current, _ = builds(home)
-    args = ("build-kb", "jsonl", "--source", tmp_path / "mine.jsonl", "--name", "mine", "--home", home)
+    args = ("build-kb", "jsonl", tmp_path / "mine.jsonl", "--name", "mine", "--home", home)
     done = run(*args)
     assert done.code == 0
     [warning] = [line for line in done.err.splitlines() if line.startswith("warning: ")]
@@ -102,9 +102,9 @@ def test_what_is_dropped_is_shown(tmp_path):
         "dropped: 1 × triple with an unknown end: acme makes anvill",
     }
     home = ("--home", tmp_path / "home")
-    done = run("build-kb", "jsonl", "--source", tmp_path / "mine.jsonl", "--name", "all", *home)
+    done = run("build-kb", "jsonl", tmp_path / "mine.jsonl", "--name", "all", *home)
     assert shown <= set(done.err.splitlines())
-    run("build-kb", "jsonl", "--source", tmp_path / "first.jsonl", "--name", "mine", *home)
+    run("build-kb", "jsonl", tmp_path / "first.jsonl", "--name", "mine", *home)
     assert shown <= set(run("kb", "add", "mine", tmp_path / "mine.jsonl", *home).err.splitlines())
 
 

@@ -118,7 +118,7 @@ def test_a_build_of_format_2_is_read_and_says_how_its_surfaces_are_had(tmp_path)
         with pytest.raises(FormatMismatch, match="format 2, which does not list") as error_info:
             kb.surfaces_of("Apple")
         source = built.manifest.source.path
-        assert f"run `kgkit build-kb toy --name old --source {source} --home {home}`" in str(error_info.value)
+        assert f"run `kgkit build-kb toy --name old {source} --home {home}`" in str(error_info.value)
 
 
 def test_what_is_added_to_a_build_of_format_2_makes_another_one_of_it(tmp_path, more):

@@ -398,7 +398,7 @@ def test_what_was_made_of_its_build_serves_beside_a_knowledge_base_that_was_buil
     other = [Entity(name) for name in reversed(NAMES)]
     source = tmp_path / "other.jsonl"
     source.write_text("\n".join(json.dumps({"key": record.key}) for record in other))
-    built = run("build-kb", "jsonl", "--source", source, "--name", "kinds", "--home", copied.path)
+    built = run("build-kb", "jsonl", source, "--name", "kinds", "--home", copied.path)
     assert built.code == 0 and "train it again" not in built.err
     with open_model("tagging", "predictor", home=copied, device="cpu") as model:
         assert [answer.answer for answer in model([["the", "name21", "eats"]])] == [("O", "B-DOG", "O")]

@@ -52,10 +52,6 @@ def build_kb(
             "their source themselves.",
         ),
     ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option("--source", metavar="PATH", help="The same as SOURCE; may be given several times."),
-    ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Name of the knowledge base; by default the builder's."),
@@ -101,16 +97,6 @@ def build_kb(
         typer.Option(
             "--priors", metavar="FILE", help="Add the counts of a p_e_m table; may be given several times."
         ),
-    ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume/--no-resume",
-            help="Resume from what a stopped build has read (the default), or start again.",
-        ),
-    ] = True,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark's master, for --engine spark.")
     ] = None,
     url_pattern: Annotated[
         str | None,
@@ -181,7 +167,7 @@ def build_kb(
 
     messages = Messages(bars=not as_json)
     began = time.monotonic()
-    source = [*(files or ()), *(source or ())]
+    source = [*(files or ())]
     roles = {
         "key": key, "label": label, "aliases": aliases, "description": description, "kind": kind,
         "count": count, "fact": fact, "number": number, "attribute": attribute,
@@ -220,9 +206,7 @@ def build_kb(
             limit=limit,
             types=types or (),
             min_count=min_count,
-            resume=resume,
             priors=priors or (),
-            master=master,
             url_pattern=url_pattern,
             identifiers=identifiers,
             language=language,

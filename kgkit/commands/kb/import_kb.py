@@ -31,7 +31,7 @@ def import_kb(
         raise NotThere(f"no file {source}")
     build_kb(
         chosen_format(source, format).builder,
-        source=[str(source)],
+        [str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         language=language,
         as_json=as_json,
