@@ -1,5 +1,6 @@
 """Out and in again: WordNet and HowNet in every format of exchange."""
 
+import os
 import shutil
 import sys
 from collections import Counter
@@ -31,7 +32,8 @@ def built_hownet(file: str, out: str) -> None:
 def exported(kb: str, home: str, format: str, target: str) -> None:
     from kgkit.commands.kb.export import export
 
-    export(kb, Path(target), format=format, home=Path(home), quiet=True)
+    os.environ["KGKIT_HOME"] = home  # of this process
+    export(kb, Path(target), format=format)
 
 
 def imported(format: str, source: str, home: str) -> None:

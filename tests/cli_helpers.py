@@ -114,3 +114,12 @@ def install_builder(folder: Path, name: str, where: str) -> None:
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: a-stranger\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[kgkit.builders]\n{name} = {where}\n")
+
+
+def read_documents(files, form):
+    """The documents of files, as `kgkit link` reads them."""
+    from kgkit.commands.corpora.documents import parse_entry
+    from kgkit.commands.corpora.entries import find_files, read_entries
+
+    paths = find_files(files)
+    return (parse_entry(entry).document for entry in read_entries(paths, form))

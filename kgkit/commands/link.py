@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kgkit.commands.corpora.options import BadOption, ResumeOption, WorkersOption
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     InputFormatOption,
@@ -19,7 +18,15 @@ from kgkit.commands.options import (
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
 from kgkit.commands.ranked import meaning_of
 from kgkit.commands.setting_options import takes_settings
-from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
+from kgkit.commands.text_streams import (
+    STDIN,
+    BadOption,
+    ResumeOption,
+    TextsArgument,
+    WorkersOption,
+    check_streams,
+    report_terminal,
+)
 from kgkit.errors import UsageError
 from kgkit.linking.settings import LinkSettings
 
@@ -75,7 +82,6 @@ def link(
     """
     from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
     from kgkit.commands.corpora.linkers import LinkerFactory
-    from kgkit.home import Home
     from kgkit.kb import open_kb
 
     settings = LinkSettings(**values)
@@ -85,9 +91,7 @@ def link(
     )
     shown = output is None and (jsonl or html is None)
     messages = Messages(bars=not shown or not (jsonl or on_terminal() or in_pipe()))
-    is_finished = job.is_finished
-    if is_finished and not job.has_settings:
-        job.report_finished(messages)
+    if job.is_finished(messages):
         return
     models = _models_by_kb(kb, settings.model)
     report_terminal(files, messages)
@@ -97,10 +101,6 @@ def link(
             models={f"{kbs[name].name}@{kbs[name].build}": model for name, model in models.items()},
             settings=settings,
         )
-        described = factory.described(Home.find(), kbs)
-        if is_finished:
-            job.report_finished(messages, described)
-            return
         takes: list[Take] = []
         write = write_bytes if shown and (jsonl or not on_terminal()) else None
         if shown and write is None:
@@ -109,8 +109,8 @@ def link(
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
         result = run_job(
-            job, factory, "links", messages=messages, settings=described, write=write,
-            take=all_of(takes), on_start=_model_reporter(models, kbs.values(), messages),
+            job, factory, messages=messages, write=write, take=all_of(takes),
+            on_start=_model_reporter(models, kbs.values(), messages),
         )  # fmt: skip
     messages.write_omissions([result.omissions])
     result.report(messages, "link", [output, html])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from kgkit.commands.corpora.options import BadOption, ResumeOption, WorkersOption
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DeviceOption,
@@ -16,7 +15,15 @@ from kgkit.commands.options import (
     TaggerOption,
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
-from kgkit.commands.text_streams import STDIN, TextsArgument, check_streams, report_terminal
+from kgkit.commands.text_streams import (
+    STDIN,
+    BadOption,
+    ResumeOption,
+    TextsArgument,
+    WorkersOption,
+    check_streams,
+    report_terminal,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,16 +77,10 @@ def tag(
         files=files, output=output, input_format=input_format, workers=workers, resume=resume, bad=bad
     )
     messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
-    is_finished = job.is_finished
-    if is_finished and not job.has_settings:
-        job.report_finished(messages)
+    if job.is_finished(messages):
         return
     report_terminal(files, messages)
     factory = TaggerFactory(model=model, home=Home.find(), device=device, threshold=threshold)
-    described = factory.described()
-    if is_finished:
-        job.report_finished(messages, described)
-        return
     drawn = output is None and on_terminal() and not jsonl
     takes: list[Take] = []
     if drawn:
@@ -89,8 +90,7 @@ def tag(
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, factory)))
         result = run_job(
-            job, factory, "mentions", messages=messages, settings=described,
-            write=None if drawn else write_bytes, take=all_of(takes),
+            job, factory, messages=messages, write=None if drawn else write_bytes, take=all_of(takes),
         )  # fmt: skip
     result.report(messages, "name", [output, html])
 

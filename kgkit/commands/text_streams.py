@@ -4,11 +4,12 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import typer
 
 from kgkit.commands.messages import Messages
+from kgkit.commands.options import flag
 from kgkit.errors import UsageError
 from kgkit.files import COMPRESSIONS, check_output_path, plain_name
 
@@ -21,6 +22,25 @@ _SUFFIX: Final = re.compile(r"\.(?!\d+$)\w{1,8}")  # not a date or a version, no
 TextsArgument = Annotated[
     list[Path] | None,
     typer.Argument(metavar="FILE", help="Texts; - is standard input, which is also read if none is named."),
+]
+WorkersOption = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        min=1,
+        metavar="N",
+        help="Processes that work on chunks of the documents; the output has their order.",
+    ),
+]
+ResumeOption = Annotated[
+    bool, flag("--resume", help="Go on where a run into the same file was stopped, whatever stopped it.")
+]
+BadOption = Annotated[
+    Literal["stop", "skip"],
+    typer.Option(
+        "--bad",
+        help="What a record that cannot be read does: stop with an error, or be left out and listed (skip).",
+    ),
 ]
 
 

@@ -10,21 +10,19 @@ import resource
 import signal
 import subprocess
 import time
-from itertools import islice
 from types import SimpleNamespace
 
 import pytest
 
-from kgkit.commands.corpora import journal as journals
-from kgkit.commands.corpora.chunks import chunked
+from kgkit.commands.corpora.answers import open_answers
+from kgkit.commands.corpora.chunks import SkippedRecord, chunked
+from kgkit.commands.corpora.documents import parse_entry
 from kgkit.commands.corpora.entries import find_files, input_format_of, is_read, read_entries
-from kgkit.commands.corpora.formats import LineResults, ParquetResults, result_format
-from kgkit.commands.corpora.job import CorpusJob
-from kgkit.commands.corpora.journal import RunCounts, SkippedRecord, open_journal
-from kgkit.commands.documents import parse_entry, read_documents
+from kgkit.commands.corpora.parquet import write_parquet
+from kgkit.commands.messages import Messages
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.files import open_zstd, opened
-from tests.cli_helpers import COMMAND, build_mini, process, run
+from tests.cli_helpers import COMMAND, build_mini, process, read_documents, run
 from tests.toys import child_env
 
 RECORD = b'{"id": "x", "text": "A dog."}\n'
@@ -135,10 +133,10 @@ def test_rows_of_a_table_are_records_and_their_other_columns_are_carried(tmp_pat
         (b"id,body\n1,x\n", 1, "no column text; its columns are: id, body"),
         (b"text,text\nx,y\n", 1, "two columns are called text"),
         (b"", 1, "no column text; its columns are: none"),
-        (b"id,\x7fELF\rtext\n", 1, "not a table of CSV: new-line character seen in unquoted field"),
-        (b"id,text\n1,x\n2\n3,z\n", 3, "expected 2 fields, as the header has them; the row has 1"),
+        (b"id,\x7fELF\rtext\n", 1, "new-line character seen in unquoted field"),
+        (b"id,text\n1,x\n2\n3,z\n", 3, "expected 2 fields"),
         (b"id,text\n1,x\n2,\xe9\n3,z\n", 3, "not UTF-8"),
-        (b'id,text\n1,x\n2,"y" z\n3,z\n', 3, "no row of a table"),
+        (b'id,text\n1,x\n2,"y" z\n3,z\n', 3, "written twice"),
         (b'id,text,mentions\n1,x,\n2,y,{\n3,z,\n', 3, "expected"),
     ],
 )  # fmt: skip
@@ -175,7 +173,7 @@ def test_parquet_is_read_and_a_file_that_is_none_is_one_error(tmp_path):
     with pytest.raises(SourceError, match="no column text; its columns are: body"):
         texts(path)
     path.write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match="cannot be read as Parquet"):
+    with pytest.raises(SourceError, match="no Parquet file"):
         texts(path)
 
 
@@ -191,7 +189,7 @@ def test_a_compressed_file_that_is_cut_short_ends_with_an_error_and_the_next_fil
 
 
 def test_a_line_that_has_no_end_is_not_read_to_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.commands.corpora.entries.MAX_LINE", 20)
+    monkeypatch.setattr("kgkit.files.MAX_LINE", 20)
     (tmp_path / "a.txt").write_text("short\n" + 100 * "x")
     first, second = read_entries([tmp_path / "a.txt"], "lines")
     assert first.content == b"short" and second.line == 2
@@ -285,9 +283,8 @@ def test_the_suffix_of_the_output_compresses_it_to_the_same_bytes_each_time(
 
 
 def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
-    assert isinstance(result_format(None, "links"), LineResults)
-    with pytest.raises(UsageError, match=r"compressed within; name the file .*a\.parquet$"):
-        result_format(tmp_path / "a.parquet.gz", "links")
+    done = run("link", "--home", home, "-o", tmp_path / "a.parquet.gz", given=b"dog")
+    assert done.code == 2 and str(tmp_path / "a.parquet") in "".join(done.err.split())
     os.mkfifo(tmp_path / "a.parquet")
     done = run("link", "--home", home, "-o", tmp_path / "a.parquet", given=b"dog")
     assert done.code == 2 and "is no file, and Parquet is written to one" in done.err
@@ -334,20 +331,16 @@ def test_a_device_or_a_pipe_may_have_any_name(home, tmp_path):
     assert told.code == 0 and json.loads(told.out)["links"]
 
 
-def test_row_groups_of_parquet_hold_chunks_in_their_order(tmp_path, monkeypatch):
+def test_row_groups_of_parquet_are_bounded_and_hold_answers_in_their_order(tmp_path, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr("kgkit.commands.corpora.formats._ROWS", 3)
-    form, parts = ParquetResults("mentions"), tmp_path / "parts"
-    with parts.open("wb") as file:
-        for begin in range(0, 8, 2):
-            with form.writing(file.write) as write_record:
-                for number in range(begin, begin + 2):
-                    write_record({"id": str(number), "text": "", "model": "m", "mentions": []})
-        with form.writing(file.write):
-            pass  # a chunk of skipped records
-    form.finish(parts, tmp_path / "a.parquet")
+    monkeypatch.setattr("kgkit.commands.corpora.parquet._ROWS", 3)
+    lines = [
+        json.dumps({"id": str(number), "text": "", "model": "m", "mentions": []}).encode()
+        for number in range(8)
+    ]
+    write_parquet(lines, tmp_path / "a.parquet", "mentions")
     table = parquet.ParquetFile(tmp_path / "a.parquet")
-    assert table.num_row_groups == 2
+    assert table.num_row_groups == 3
     assert table.read().column("id").to_pylist() == [str(number) for number in range(8)]
 
 
@@ -441,140 +434,100 @@ def test_a_record_that_cannot_be_read_is_an_error_that_says_how_to_leave_it_out(
 # -- going on ---------------------------------------------------------------
 
 
-def write_chunks(path, numbers, *, stop=None, **settings):
-    """Write a line for each chunk; with *stop*, fail before that chunk."""
-    stops = []
-    with open_journal(
-        path, {"kb": "a", **settings}, LineResults(), resume=True, on_stop=stops.append
-    ) as journal:
-        try:
-            for number in islice(numbers, journal.state.counts.entries, None):
-                journal.write(f"{number}\n".encode())
-                if number == stop:
-                    raise OSError(28, "full")
-                skipped = [SkippedRecord("f", number, "bad")] if number % 2 else []
-                journal.commit(RunCounts(1, 1, 3, len(skipped)), skipped)
-        except OSError:
-            path.with_name("stops").write_text("x")
-            raise
-    return stops
-
-
-def test_a_run_goes_on_behind_what_it_acknowledged(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text("earlier")
-    path.chmod(0o600)
-    for stop in (3, 7):
-        with pytest.raises(OSError, match="full"):
-            write_chunks(path, range(10), stop=stop)
-        assert path.read_text() == "earlier" and (tmp_path / ".a.jsonl.partial" / "state").exists()
-    write_chunks(path, range(10))
-    assert path.read_text() == "".join(f"{number}\n" for number in range(10))
-    assert [record["line"] for record in linked(tmp_path / "a.jsonl.skipped")] == [1, 3, 5, 7, 9]
-    assert path.stat().st_mode & 0o777 == 0o600 and not (tmp_path / ".a.jsonl.partial").exists()
-
-
-def test_a_run_that_acknowledged_nothing_leaves_nothing(tmp_path):
-    with pytest.raises(OSError, match="full"):
-        write_chunks(tmp_path / "a.jsonl", range(3), stop=0)
-    assert [path.name for path in tmp_path.iterdir()] == ["stops"]
-
-
-def test_a_run_with_other_settings_does_not_go_on(tmp_path):
-    with pytest.raises(OSError, match="full"):
-        write_chunks(tmp_path / "a.jsonl", range(9), stop=5)
-    with pytest.raises(
-        UsageError, match=r"had another kb \(a, not b\): give it as before, or leave out --re"
-    ):
-        write_chunks(tmp_path / "a.jsonl", range(9), kb="b")
-    write_chunks(tmp_path / "a.jsonl", range(9))
-
-
-@pytest.mark.parametrize("damage", ["content", "state"])
-def test_a_journal_that_is_damaged_is_begun_again(tmp_path, damage):
-    with pytest.raises(OSError, match="full"):
-        write_chunks(tmp_path / "a.jsonl", range(9), stop=5)
-    (tmp_path / ".a.jsonl.partial" / damage).write_bytes(b"0")
-    write_chunks(tmp_path / "a.jsonl", range(9))
-    assert (tmp_path / "a.jsonl").read_text().split() == [str(number) for number in range(9)]
-
-
-def test_two_runs_do_not_write_one_file(tmp_path):
-    path = tmp_path / "a.jsonl"
-    with open_journal(path, {}, LineResults()), pytest.raises(UsageError, match="another run is writing"):
-        write_chunks(path, range(1))
-    assert path.exists() and [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
-
-
 def test_a_run_without_resume_says_what_it_drops(home, tmp_path, monkeypatch):
     source, output = many(tmp_path / "a.jsonl", 400), tmp_path / "b.jsonl"
     source.write_text(source.read_text() + "[]\n")
     arguments = ("link", source, "--home", home, "--model", "prior", "-o", output)
     done = run(*arguments)
     assert done.code == 1 and "256 documents are written so far; the same command with --resume" in done.err
-    assert "beginning again: 256 documents of an unfinished run" in run(*arguments).err
+    assert "beginning again" in run(*arguments).err
     done = run(*arguments, "--resume", "--bad", "skip")
-    assert done.code == 0 and "going on behind 256 documents" in done.err
+    assert done.code == 0 and "going on behind 400 documents" in done.err
     assert [record["id"] for record in linked(output)] == [str(number) for number in range(400)]
+
+
+def stopped(home, tmp_path, count=400):
+    """The arguments of a run over *count* documents that a bad one behind them has stopped, and its files."""
+    source, output = many(tmp_path / "a.jsonl", count), tmp_path / "b.jsonl"
+    whole = source.read_text()
+    source.write_text(whole + "[]\n")
+    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output)
+    assert run(*arguments).code == 1
+    source.write_text(whole)
+    return arguments, output, tmp_path / ".b.jsonl.partial"
 
 
 def test_a_finished_run_that_is_resumed_says_so_and_writes_nothing(home, tmp_path):
     source, output = many(tmp_path / "a.jsonl", 3), tmp_path / "b.jsonl"
     arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
+    output.touch()
     done = run(*arguments)
-    assert done.code == 0 and "has no unfinished run: beginning with the first document" in done.err
-    assert f"3 documents: {output}" in done.err
+    assert done.code == 0 and f"3 documents: {output}" in done.err
     written, page = output.stat(), tmp_path / "page.html"
     for more in ([], ["--workers", "2"], ["--html", page]):
         done = run(*arguments, *more)
-        assert (done.code, done.out) == (0, "") and f"{output} is finished: it is whole" in done.err
+        assert (done.code, done.out) == (0, "") and f"{output} is finished" in done.err
         assert output.stat().st_ino == written.st_ino and not page.exists()
     assert run(*arguments[:-1]).code == 0 and output.stat().st_mtime_ns > written.st_mtime_ns
 
 
-def test_a_finished_run_is_not_resumed_with_other_settings(home, tmp_path):
-    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
-    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
-    assert run(*arguments).code == 0
-    record = tmp_path / ".b.jsonl.settings"
-    written, recorded = output.stat(), record.read_bytes()
-    for more, message in (
-        (["--threshold", "0.5"], "is finished, and was made with another threshold (None, not 0.5): name"),
-        (["--input-format", "jsonl"], "was made with another input format (auto, not jsonl)"),
-    ):
-        done = run(*arguments, *more)
-        assert (done.code, done.out) == (2, "") and message in " ".join(done.err.split())
-    assert "and made with these settings" in run(*arguments, "--device", "cpu").err
-    assert output.stat().st_mtime_ns == written.st_mtime_ns and record.read_bytes() == recorded
-    os.utime(output, ns=(written.st_mtime_ns + 5,) * 2)  # another file, as far as anyone knows
-    assert "and its settings are not on record" in run(*arguments, "--threshold", "0.5").err
-    assert run(*arguments[:-1]).code == 0 and not record.exists()
-    assert "and its settings are not on record" in run(*arguments, "--threshold", "0.5").err
+def test_a_stopped_run_beside_a_finished_one_goes_on_and_keeps_its_mode(home, tmp_path):
+    (tmp_path / "b.jsonl").write_text("earlier")
+    (tmp_path / "b.jsonl").chmod(0o600)
+    arguments, output, partial = stopped(home, tmp_path)
+    assert output.read_text() == "earlier" and partial.stat().st_mode & 0o777 == 0o600
+    assert run(*arguments, "--resume").code == 0
+    assert len(linked(output)) == 400 and output.stat().st_mode & 0o777 == 0o600 and not partial.exists()
 
 
-def test_what_is_in_the_way_of_a_record_of_settings_is_no_record_and_keeps_no_answers_back(home, tmp_path):
-    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
-    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
-    assert run(*arguments).code == 0
-    record, other = tmp_path / ".b.jsonl.settings", ("--threshold", "0.5")
-    answers, recorded = output.read_bytes(), record.read_bytes()
-    for content in (b"\xff{", b'{"settings":' + b"[" * 200_000, recorded + b" " * (1 << 20)):
-        record.write_bytes(content)
-        assert "and its settings are not on record" in run(*arguments, *other).err
-    record.unlink()
-    os.mkfifo(record)
-    assert "and its settings are not on record" in run(*arguments, *other).err
-    record.unlink()
-    record.mkdir()
-    os.utime(source)
-    done = run(*arguments)
-    assert (done.code, output.read_bytes()) == (0, answers)
-    assert "b.jsonl are not kept (.b.jsonl.settings: Is a directory)" in " ".join(done.err.split())
-    assert not (tmp_path / ".b.jsonl.partial").exists()
-    assert run(*arguments[:-1]).code == 0 and record.is_dir()
-    record.rmdir()
-    record.write_text("of another program")
-    assert run(*arguments[:-1]).code == 0 and record.read_text() == "of another program"
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+@pytest.mark.parametrize("cut", [0, 1, 20_000, -1])
+def test_a_run_goes_on_behind_the_whole_chunks_that_are_written(home, tmp_path, suffix, cut, workers):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    source, plain, output = many(tmp_path / "a.jsonl", 300), tmp_path / f"b{suffix}", tmp_path / f"c{suffix}"
+    with source.open("ab") as file:
+        file.write(b"[]\n")
+    arguments = ("link", source, "--home", home, "--model", "prior", "--bad", "skip", "--workers", workers)
+    assert run(*arguments, "-o", plain).code == 0
+    lines = run(*arguments[:-2], "--jsonl").out.encode()
+    (tmp_path / f".{output.name}.partial").write_bytes(lines[:cut] if cut else lines + b'{"id": "x", "')
+    assert run(*arguments, "-o", output, "--resume").code == 0
+    assert output.read_bytes() == plain.read_bytes()
+    assert len(linked(output.with_name(f"{output.name}.skipped"))) == 1
+    assert not (tmp_path / f".{output.name}.partial").exists()
+
+
+def test_a_line_that_is_damaged_and_what_follows_it_are_written_again(home, tmp_path):
+    arguments, output, partial = stopped(home, tmp_path, 600)
+    plain = tmp_path / "plain.jsonl"
+    assert run(*arguments[:-1], plain).code == 0
+    lines = partial.read_bytes().splitlines(keepends=True)
+    lines[300] = b"\0" * len(lines[300])
+    partial.write_bytes(b"".join(lines))
+    assert run(*arguments, "--resume").code == 0 and output.read_bytes() == plain.read_bytes()
+
+
+def test_a_run_with_another_input_or_another_model_does_not_go_on(home, tmp_path):
+    arguments, output, partial = stopped(home, tmp_path)
+    had = partial.read_bytes()
+    partial.write_bytes(had.replace(b'"model":"prior"', b'"model":"other"'))
+    done = run(*arguments, "--resume")
+    assert done.code == 2 and "another model (other, not prior)" in done.err
+    partial.write_bytes(had.replace(b'"id":"7"', b'"id":"eight"'))
+    done = run(*arguments, "--resume")
+    assert done.code == 2 and "another input" in done.err and "eight" in done.err
+    assert not output.exists()
+
+
+def test_two_runs_do_not_write_one_file(home, tmp_path):
+    path, messages = tmp_path / "a.jsonl", Messages()
+    with open_answers(path, "links", messages) as answers:
+        answers.write(b"{}\n")
+        with pytest.raises(UsageError, match="another run is writing"), open_answers(path, "links", messages):
+            pass
+    assert path.read_bytes() == b"{}\n" and [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
 
 
 def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
@@ -595,46 +548,11 @@ def test_files_of_other_types_in_a_folder_are_counted(home, tmp_path):
     assert "9 files of other types were left out: with an odd suffix 4, .pdf 3, .docx 1, wi" in done.err
 
 
-def test_a_finished_run_is_made_again_where_its_input_is_newer_or_its_output_empty(home, tmp_path):
-    source, output = many(tmp_path / "a.jsonl", 2), tmp_path / "b.jsonl"
-    arguments = ("link", source, "--home", home, "--model", "prior", "-o", output, "--resume")
-    output.touch()
-    assert run(*arguments).code == 0 and len(linked(output)) == 2
-    many(source, 3)
-    os.utime(source, ns=(output.stat().st_mtime_ns + 1,) * 2)
-    done = run(*arguments)
-    assert done.code == 0 and "has no unfinished run" in done.err and len(linked(output)) == 3
-
-
-def test_a_finished_run_over_a_folder_is_seen_by_every_file_of_it(home, tmp_path):
-    folder, output = tmp_path / "texts", tmp_path / "b.jsonl.gz"
-    folder.mkdir()
-    many(folder / "a.jsonl", 2)
-    arguments = ("link", folder, "--home", home, "--model", "prior", "-o", output, "--resume")
-    assert run(*arguments).code == 0
-    assert "is finished" in run(*arguments).err
-    many(folder / "b.jsonl", 1)
-    os.utime(folder / "b.jsonl", ns=(output.stat().st_mtime_ns + 1,) * 2)
-    assert "is finished" not in run(*arguments).err
-    assert len(gzip.decompress(output.read_bytes()).splitlines()) == 3
-
-
 def test_a_finished_run_of_a_tagger_says_so_before_a_model_is_opened(tmp_path):
     source, output = many(tmp_path / "a.jsonl", 1), tmp_path / "b.jsonl"
     output.write_text("{}\n")
     done = run("tag", source, "--model", "none", "--home", tmp_path, "-o", output, "--resume")
     assert (done.code, output.read_text()) == (0, "{}\n") and f"{output} is finished" in done.err
-
-
-def test_a_stopped_run_beside_a_finished_one_is_not_finished(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text("earlier")
-    with pytest.raises(OSError, match="full"):
-        write_chunks(path, range(9), stop=5)
-    job = CorpusJob(files=[], output=path, resume=True)
-    assert not job.is_finished
-    write_chunks(path, range(9))
-    assert job.is_finished and not CorpusJob(files=[], output=path).is_finished
 
 
 @pytest.mark.slow
@@ -645,7 +563,7 @@ def test_a_run_that_is_killed_and_resumed_writes_what_an_undisturbed_one_does(ho
     for _ in range(2):
         with subprocess.Popen([*map(str, command)], env=child_env(), stderr=subprocess.DEVNULL) as child:
             deadline = time.monotonic() + 60
-            while not (tmp_path / ".b.jsonl.partial" / "content").exists() and time.monotonic() < deadline:
+            while not (tmp_path / ".b.jsonl.partial").exists() and time.monotonic() < deadline:
                 time.sleep(0.01)
             child.send_signal(signal.SIGKILL)
     assert not output.exists()
@@ -661,7 +579,7 @@ def test_a_run_with_workers_that_is_terminated_says_how_it_goes_on_and_nothing_e
     """Python would warn of semaphores that the command has not removed."""
     source, output = many(tmp_path / "a.jsonl", 20_000), tmp_path / "b.jsonl"
     command = [*COMMAND, "link", source, "--home", home, "--model", "prior", "-o", output, "--workers", "2"]
-    content = tmp_path / ".b.jsonl.partial" / "content"
+    content = tmp_path / ".b.jsonl.partial"
     with subprocess.Popen(
         [*map(str, command)], env=child_env(), stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
@@ -673,7 +591,7 @@ def test_a_run_with_workers_that_is_terminated_says_how_it_goes_on_and_nothing_e
     assert (child.returncode, lines[-1]) == (143, "terminated"), lines
     assert "are written so far; the same command with --resume goes on behind them" in lines[-2]
     assert len(lines) == 2 and not output.exists()
-    assert json.loads((tmp_path / ".b.jsonl.partial" / "state").read_text())["size"] > 0
+    assert content.stat().st_size > 0
 
 
 def test_a_run_without_room_is_resumed_with_room(home, tmp_path, monkeypatch):
@@ -712,15 +630,6 @@ def test_an_output_in_a_folder_that_is_read_is_refused(home, tmp_path):
     assert run("link", tmp_path, "--home", home, "--model", "prior", "-o", output).code == 0
     done = run("link", tmp_path, "--home", home, "--model", "prior", "-o", output)
     assert done.code == 2 and "is one of the files to read" in done.err
-
-
-def test_what_is_acknowledged_is_on_the_disk_every_few_seconds(tmp_path, monkeypatch):
-    monkeypatch.setattr(journals, "_SECONDS", 0.0)
-    with open_journal(tmp_path / "a.jsonl", {}, LineResults()) as journal:
-        journal.write(b"x\n")
-        journal.commit(RunCounts(1, 1, 0, 0), [])
-        state = json.loads((tmp_path / ".a.jsonl.partial" / "state").read_text())
-        assert state["size"] == 2 and state["counts"] == [1, 1, 0, 0]
 
 
 # -- several knowledge bases ------------------------------------------------

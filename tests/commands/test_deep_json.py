@@ -3,10 +3,10 @@
 import pytest
 
 from kgkit.building import find_builder
-from kgkit.commands.documents import read_documents
 from kgkit.errors import SourceError
 from kgkit.evaluation import el_files, entity_typing, facts, tacred, wic
 from kgkit.evaluation.tasks import find_task
+from tests.cli_helpers import read_documents
 
 DEEP = 2_000 * "[" + 2_000 * "]"
 

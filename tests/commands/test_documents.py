@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kgkit.candidates import KeyedDocument
 from kgkit.commands.corpora import entries
 from kgkit.commands.corpora.entries import STDIN
-from kgkit.commands.documents import read_documents
 from kgkit.errors import NotThere, SourceError
+from tests.cli_helpers import read_documents
 
 TEXTS = st.text(max_size=30)
 
@@ -86,16 +86,17 @@ def test_what_is_not_there_is_said_before_anything_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "form", "offset"),
+    ("content", "form", "line", "byte"),
     [
-        (b"caf\xe9", "text", 3), (b"\xef\xbb\xbfcaf\xe9", "text", 6), (b"one\ncaf\xe9\n", "lines", 7),
-        (b"\xef\xbb\xbf\xe9\n", "lines", 3), (b'{"text": "a"}\n{"text": "\xe9"}\n', "jsonl", 24),
+        (b"caf\xe9", "text", None, 4), (b"one\ncaf\xe9\n", "lines", 2, 4),
+        (b"\xef\xbb\xbf\xe9\n", "lines", 1, 1), (b'{"text": "a"}\n{"text": "\xe9"}\n', "jsonl", 2, 11),
     ],
 )  # fmt: skip
-def test_what_is_no_utf_8_is_said_with_the_offset_in_the_file(tmp_path, content, form, offset):
+def test_what_is_no_utf_8_is_said_with_its_line_and_byte(tmp_path, content, form, line, byte):
     (tmp_path / "a").write_bytes(content)
-    with pytest.raises(SourceError, match=rf"byte 0xe9 at offset {offset}; `iconv"):
+    with pytest.raises(SourceError, match=rf"byte 0xe9 at byte {byte} of") as caught:
         read(tmp_path / "a", form)
+    assert caught.value.line == line
 
 
 def test_a_name_that_is_no_utf_8_still_is_an_id(tmp_path):

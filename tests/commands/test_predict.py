@@ -11,7 +11,6 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 import kgkit
-from kgkit.commands.documents import read_documents
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.examples import Example, Prediction
 from kgkit.evaluation.records import ParsedRecord
@@ -20,7 +19,7 @@ from kgkit.home import Home
 from kgkit.methods import predicting
 from kgkit.models import opening
 from kgkit.models.publishing import remove_model
-from tests.cli_helpers import process, run, started
+from tests.cli_helpers import process, read_documents, run, started
 from tests.tiny_encoder import tiny_encoder
 
 COUNT = 24

@@ -59,7 +59,8 @@ def test_the_page_shows_what_is_asked_of_it():
     commands = "\n".join(block.content for block in blocks(PAGE) if block.kind == "console")
     for command in (
         "build-kb jsonl", "show", "candidates", "link", "kb add tidewick", "kb add wordnet",
-        "kb add wordnet kb:", "build-kb type_vocabulary kb:", "kb diff", "kb verify", "kb prune", "--coherence graph",
+        "kb add wordnet kb:", "build-kb type_vocabulary kb:", "kb diff", "kb verify", "kb prune",
+        "--coherence graph",
     ):  # fmt: skip
         assert f"kgkit {command}" in commands or (command.startswith("--") and command in commands), command
     python = "\n".join(block.content for block in blocks(PAGE) if block.kind == "python")

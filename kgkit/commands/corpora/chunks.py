@@ -1,6 +1,6 @@
 """Chunks of documents, answered in this process or by workers, in order.
 
-    entries ──chunked──▶ chunks ──ChunkWriter──▶ bytes, counts, what was skipped
+    entries ──chunked──▶ chunks ──ChunkWriter──▶ lines of JSON, counts, skipped records
 
 Chunks have the same bounds however many processes there are, and each is answered by itself, so that its
 answers do not depend on where that was. The results of a few chunks for each worker wait for those before.
@@ -10,20 +10,59 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
+import msgspec
+
+from kgkit.commands.corpora.documents import ParsedDocument, parse_entry
 from kgkit.commands.corpora.entries import SourceEntry
-from kgkit.commands.corpora.formats import ResultFormat
-from kgkit.commands.corpora.journal import RunCounts, SkippedRecord
-from kgkit.commands.corpora.mentions import FIELDS
-from kgkit.commands.documents import ParsedDocument, parse_entry
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import Write
+from kgkit.commands.pieces import json_line
 from kgkit.errors import SourceError
 from kgkit.types import Document, LinkedDocument
 
 _ENTRIES: Final = 256  # of a chunk: a multiple of the batches of scorers
 _BYTES: Final = 1 << 20  # of the texts of a chunk, roughly
+
+
+ResultColumn = Literal["links", "mentions"]
+Chunks = Iterator[Iterator[SourceEntry]]
+
+
+class SkippedRecord(msgspec.Struct, frozen=True):
+    """A record that could not be read.
+
+    Attributes:
+        file: name of its file.
+        line: line at which it begins, or row of a Parquet file; None for a whole file.
+        error: text of what is wrong with it.
+    """
+
+    file: str
+    line: int | None
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.file if self.line is None else f'{self.file}:{self.line}'}: {self.error}"
+
+
+class RunCounts(NamedTuple):
+    """How much has been answered.
+
+    Attributes:
+        documents: documents that were answered.
+        items: links, or names, of these.
+        skipped: records that could not be read.
+    """
+
+    documents: int = 0
+    items: int = 0
+    skipped: int = 0
+
+    def add(self, more: "RunCounts") -> "RunCounts":
+        """Return the sums."""
+        return RunCounts(*map(sum, zip(self, more, strict=True)))
 
 
 class DocumentAnswer(NamedTuple):
@@ -45,11 +84,9 @@ class Answerer(Protocol):
 
     Attributes:
         model: name of the model that answers.
-        mention_fields: fields of a record in which its mentions are.
     """
 
     model: str
-    mention_fields: Sequence[str] = FIELDS
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield an answer for each document."""
@@ -62,7 +99,15 @@ class Answerer(Protocol):
 
 
 class AnswererFactory(Protocol):
-    """Opens an `Answerer`; it travels to worker processes."""
+    """Opens an `Answerer`; it travels to worker processes.
+
+    Attributes:
+        column: field of the answers that has links, or mentions.
+        mention_fields: fields of a record in which its mentions are.
+    """
+
+    column: ClassVar[ResultColumn]
+    mention_fields: ClassVar[Sequence[str]]
 
     def open(self) -> AbstractContextManager[Answerer]:
         """Return a context that gives what answers documents."""
@@ -91,20 +136,21 @@ class ChunkWriter:
 
     Args:
         answerer: what answers documents.
-        form: how answers are written.
+        mention_fields: fields of a record in which its mentions are.
         skip_bad: whether records that cannot be read are left out; else they are errors.
-        take: function that gets each answer, and the number of those before it in the chunk.
+        take: function that gets each answer.
     """
 
     def __init__(
         self,
         answerer: Answerer,
-        form: ResultFormat,
+        mention_fields: Sequence[str],
         *,
         skip_bad: bool,
         take: Callable[[DocumentAnswer], None] | None = None,
     ) -> None:
-        self._answerer, self._form, self._skip_bad, self._take = answerer, form, skip_bad, take
+        self._answerer, self._mention_fields = answerer, mention_fields
+        self._skip_bad, self._take = skip_bad, take
         self._omissions = 0  # that results have named
 
     def __call__(self, entries: Iterable[SourceEntry], write: Write) -> ChunkResult:
@@ -115,47 +161,51 @@ class ChunkWriter:
         """
         skipped: list[SkippedRecord] = []
         carried: deque[Mapping[str, Any]] = deque()
-        read = documents = items = 0
+        documents = items = 0
 
         def parse() -> Iterator[Document]:
-            nonlocal read
-            for entry in entries:
-                read += 1
-                parsed = self._parse(entry, skipped)
-                if parsed is not None:
-                    carried.append(parsed.fields)
-                    yield parsed.document
+            for parsed in parse_entries(entries, self._mention_fields, skipped, skip_bad=self._skip_bad):
+                carried.append(parsed.fields)
+                yield parsed.document
 
-        with self._form.writing(write) as write_record:
-            for answer in self._answerer(parse()):
-                fields = carried.popleft()
-                write_record(
-                    {**answer.record, **_without(fields, answer.record)} if fields else answer.record
-                )
-                documents, items = documents + 1, items + answer.items
-                if self._take is not None:
-                    self._take(answer)
-        counts = RunCounts(read, documents, items, len(skipped))
+        for answer in self._answerer(parse()):
+            fields = {name: value for name, value in carried.popleft().items() if name not in answer.record}
+            for piece in json_line({**answer.record, **fields}):
+                write(piece)
+            documents, items = documents + 1, items + answer.items
+            if self._take is not None:
+                self._take(answer)
+        counts = RunCounts(documents, items, len(skipped))
         omissions = self._answerer.omissions()[self._omissions :]
         self._omissions += len(omissions)
         return ChunkResult(b"", counts, skipped, self._answerer.model, omissions)
 
-    def _parse(self, entry: SourceEntry, skipped: list[SkippedRecord]) -> ParsedDocument | None:
+
+def parse_entries(
+    entries: Iterable[SourceEntry],
+    mention_fields: Sequence[str],
+    skipped: list[SkippedRecord],
+    *,
+    skip_bad: bool,
+) -> Iterator[ParsedDocument]:
+    """Yield the documents of entries; add those that cannot be read to *skipped*, if *skip_bad*.
+
+    Raises:
+        SourceError: if a record cannot be read, and is not to be skipped.
+    """
+    for entry in entries:
         try:
-            return parse_entry(entry, self._answerer.mention_fields)
+            parsed = parse_entry(entry, mention_fields)
         except SourceError as error:
-            if not self._skip_bad:
+            if not skip_bad:
                 message = f"{error.message}; --bad skip leaves out what cannot be read"
                 raise SourceError(message, path=error.path, line=error.line, text=error.text) from None
             skipped.append(SkippedRecord(entry.file, error.line, error.message))
-            return None
+            continue
+        yield parsed
 
 
-def _without(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name not in names}
-
-
-def chunked(entries: Iterator[SourceEntry]) -> Iterator[Iterator[SourceEntry]]:
+def chunked(entries: Iterator[SourceEntry]) -> Chunks:
     """Yield entries in chunks; the bounds depend on the entries alone.
 
     A chunk is read as it is iterated over, so that what comes from a pipe is answered as it comes.
@@ -183,17 +233,16 @@ class ChunkTask:
 
     Attributes:
         factory: what opens the answerer.
-        form: how answers are written.
         skip_bad: whether records that cannot be read are left out.
     """
 
     factory: AnswererFactory
-    form: ResultFormat
     skip_bad: bool
 
     def open(self, stack: ExitStack) -> Callable[[Sequence[SourceEntry]], ChunkResult]:
         """Return what answers a chunk, with the bytes of its answers."""
-        write_chunk = ChunkWriter(stack.enter_context(self.factory.open()), self.form, skip_bad=self.skip_bad)
+        answerer = stack.enter_context(self.factory.open())
+        write_chunk = ChunkWriter(answerer, self.factory.mention_fields, skip_bad=self.skip_bad)
 
         def answer(entries: Sequence[SourceEntry]) -> ChunkResult:
             pieces: list[bytes] = []

@@ -10,29 +10,23 @@ All but Parquet may be compressed, which a second suffix says: .gz, .xz, .bz2, .
 entry too, with its error, so that what follows it can be read on.
 """
 
-import csv
+import codecs
 import os
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
-from kgkit.files import COMPRESSIONS, opened, plain_name
-from kgkit.tables import UnreadableCell, readable_cells
-
-if TYPE_CHECKING:
-    from kgkit.tables import TableFormat
+from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.files import COMPRESSIONS, opened, plain_name, raw_lines
 
 InputFormat = Literal["auto", "text", "lines", "jsonl", "csv", "parquet"]
 
 STDIN: Final = Path("-")
-MAX_LINE: Final = 256 << 20
-"""Bytes of a line: of what is longer nothing is read."""
 
 _FORMATS: Final[dict[str, InputFormat]] = {
     ".txt": "text", ".text": "text", ".md": "text", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv",
@@ -40,8 +34,6 @@ _FORMATS: Final[dict[str, InputFormat]] = {
 }  # fmt: skip
 _SUFFIXES: Final = f"{', '.join(_FORMATS)}, and compressed {', '.join(COMPRESSIONS)}"
 _SUFFIX: Final = re.compile(r"\.[\w+~-]{1,12}")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_MAX_FIELD: Final = 16 << 20
 _ROWS: Final = 64  # of Parquet that are read together
 
 
@@ -51,14 +43,12 @@ class SourceEntry(NamedTuple):
     Attributes:
         file: name of the file, as a text.
         line: line of the file at which it begins, or row of a Parquet file, from 1; None for a whole file.
-        offset: byte of the file at which it begins.
         content: its bytes; or what is wrong.
         is_record: whether the bytes are a record of JSON; else they are a text.
     """
 
     file: str
     line: int | None
-    offset: int
     content: bytes | SourceError
     is_record: bool = False
 
@@ -148,7 +138,7 @@ def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[SourceEnt
                 yield entry
         except SourceError as error:
             number = error.line if error.line is not None or not line else line + 1
-            yield SourceEntry(name, number, 0, SourceError(error.message, path=Path(name), line=number))
+            yield SourceEntry(name, number, SourceError(error.message, path=Path(name), line=number))
 
 
 def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[SourceEntry]:
@@ -165,86 +155,37 @@ def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[SourceEn
 
 def _stream_entries(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[SourceEntry]:
     if form == "text":
-        content = stream.read()
-        skipped = len(_BYTE_ORDER_MARK) if content.startswith(_BYTE_ORDER_MARK) else 0
-        yield SourceEntry(name, None, skipped, content[skipped:])
+        yield SourceEntry(name, None, stream.read().removeprefix(codecs.BOM_UTF8))
     elif form == "csv":
         yield from _table_rows(stream, name)
     else:
-        for number, offset, line in _lines(stream, name):
+        for number, line in raw_lines(stream, Path(name)):
             if line.strip():
-                yield SourceEntry(name, number, offset, line.rstrip(b"\r\n"), form == "jsonl")
-
-
-def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the number of each line, from 1, where it begins in the file, and the line with its end."""
-    offset = number = 0
-    while line := stream.readline(MAX_LINE + 1):
-        number += 1
-        if len(line) > MAX_LINE:
-            raise SourceError(f"a line of more than {MAX_LINE >> 20} MiB", path=Path(name), line=number)
-        skipped = len(_BYTE_ORDER_MARK) if number == 1 and line.startswith(_BYTE_ORDER_MARK) else 0
-        yield number, offset + skipped, line[skipped:]
-        offset += len(line)
+                yield SourceEntry(name, number, line.rstrip(b"\r\n"), form == "jsonl")
 
 
 def _table_rows(stream: BinaryIO, name: str) -> Iterator[SourceEntry]:
     """Yield the rows of a table of CSV as records; the first row has their names."""
-    from kgkit.tables import format_of_line  # here: only tables need it
+    from kgkit.tables import table_rows  # here: only tables need it, and it loads NumPy
 
-    # A row that is no UTF-8 is an error of its own: its bytes come through the reader as half pairs.
-    lines = (line.decode("utf-8", "surrogateescape") for _, _, line in _lines(stream, name))
-    first = next(lines, "")
-    table_format = format_of_line(first)
-    reader = csv.reader(
-        lines if table_format.skipped else _chain(first, lines), delimiter=table_format.delimiter, strict=True
-    )
-    csv.field_size_limit(_MAX_FIELD)
-    begin = table_format.skipped + 1
-    try:
-        header = next(reader, [])
-    except csv.Error as error:
-        problem = f"not a table of CSV: {str(error).partition(' - ')[0]}"
-        raise SourceError(problem, path=Path(name), line=begin) from None
-    _check_columns(header, name, begin)
-    while True:
-        begin = reader.line_num + table_format.skipped + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            problem = f"no row of a table: {error}"
-            yield SourceEntry(
-                name, begin, 0, SourceError(problem, path=Path(name), line=begin), is_record=True
-            )
+    header: list[str] | None = None
+    for row in table_rows(stream, path=Path(name)):
+        if isinstance(row.fields, SourceError):
+            if header is None:
+                raise row.fields
+            content: bytes | SourceError = row.fields
+        elif header is None:
+            header = _checked_columns(row.fields, name, row.begin)
             continue
-        if row:
-            yield SourceEntry(
-                name, begin, 0, _row_content(header, row, table_format, name, begin), is_record=True
-            )
+        else:
+            content = _row_content(dict(zip(header, row.fields, strict=True)))
+        yield SourceEntry(name, row.begin, content, is_record=True)
+    if header is None:
+        _checked_columns([], name, 1)
 
 
-def _chain(first: str, lines: Iterator[str]) -> Iterator[str]:
-    if first:
-        yield first
-    yield from lines
-
-
-def _row_content(
-    header: list[str], row: list[str], table_format: "TableFormat", name: str, line: int
-) -> bytes | SourceError:
-    """Return a row as a record of JSON; or what is wrong with it."""
-    text = table_format.delimiter.join(row)
-    problem = ""
-    if len(row) != len(header):
-        problem = f"expected {len(header)} fields, as the header has them; the row has {len(row)}"
-    elif not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        problem = "not UTF-8; `iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1"
-    if problem:
-        shown = text.encode("utf-8", "replace").decode()
-        return SourceError(problem, path=Path(name), line=line, text=shown)
-    record: dict[str, Any] = dict(zip(header, row, strict=True))
+def _row_content(record: dict[str, Any]) -> bytes:
+    """Return a row as a record of JSON."""
     if not record.get("id"):
         record.pop("id", None)
     if "mentions" in record:
@@ -252,8 +193,8 @@ def _row_content(
     return msgspec.json.encode(record)
 
 
-def _check_columns(names: Sequence[str], file: str, line: int | None) -> None:
-    """Refuse a table without the column of the texts.
+def _checked_columns(names: list[str], file: str, line: int | None) -> list[str]:
+    """Return the names of columns, one of which has the texts.
 
     Raises:
         SourceError: if there is none, or two columns have one name.
@@ -266,33 +207,28 @@ def _check_columns(names: Sequence[str], file: str, line: int | None) -> None:
     if len({*names}) != len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise SourceError(f"two columns are called {twice}", path=Path(file), line=line)
+    return names
 
 
 def _parquet_rows(path: Path, name: str) -> Iterator[SourceEntry]:
     """Yield the rows of a Parquet file as records."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise MissingExtra("pyarrow", "scale") from None
+    from kgkit.tables import open_parquet, parquet_batches, readable_cells
+
     if path == STDIN:
         raise UsageError("Parquet is read from files, not from standard input: name the file")
     line = 0
-    try:
-        with parquet.ParquetFile(path, pre_buffer=False) as table:
-            _check_columns(table.schema_arrow.names, name, None)
-            for batch in table.iter_batches(_ROWS, use_threads=False):
-                for cells in zip(*map(readable_cells, batch.columns), strict=True):
-                    line += 1
-                    row = dict(zip(batch.schema.names, cells, strict=True))
-                    yield SourceEntry(name, line, 0, _encoded(row, name, line), is_record=True)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise SourceError(
-            f"cannot be read as Parquet: {error}", path=Path(name), line=line + 1 if line else None
-        ) from None
+    with open_parquet(path) as table:
+        columns = _checked_columns(table.schema_arrow.names, name, None)
+        for batch in parquet_batches(table, path, rows=_ROWS):
+            for cells in zip(*map(readable_cells, batch.columns), strict=True):
+                line += 1
+                row = dict(zip(columns, cells, strict=True))
+                yield SourceEntry(name, line, _encoded(row, name, line), is_record=True)
 
 
 def _encoded(row: dict[str, Any], name: str, line: int) -> bytes | SourceError:
+    from kgkit.tables import UnreadableCell
+
     for column, cell in row.items():
         if isinstance(cell, UnreadableCell):
             problem = f"the cell in column {column!r} cannot be read: {cell.reason}"

@@ -1,41 +1,33 @@
-"""A run over a corpus: what is read, who answers, where it is written, and how it goes on after a stop."""
+"""A run over a corpus: what is read, who answers, and where it is written."""
 
-import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from kgkit.candidates.memory import Omissions
+from kgkit.commands.corpora.answers import AnswerFile, open_answers, partial_path
 from kgkit.commands.corpora.chunks import (
     AnswererFactory,
     ChunkResult,
+    Chunks,
     ChunkTask,
     ChunkWriter,
     DocumentAnswer,
-)
-from kgkit.commands.corpora.chunks import chunked as chunks_of
-from kgkit.commands.corpora.entries import InputFormat, SourceEntry, find_files, is_read, read_entries
-from kgkit.commands.corpora.formats import ResultColumn, ResultFormat, result_format
-from kgkit.commands.corpora.journal import (
-    Journal,
-    JournalState,
     RunCounts,
     SkippedRecord,
-    find_difference,
-    finished_settings,
-    journal_folder,
-    open_journal,
+    chunked,
 )
+from kgkit.commands.corpora.entries import InputFormat, find_files, is_read, read_entries
+from kgkit.commands.corpora.parquet import answer_schema, is_parquet
 from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.output import Write, counted, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
+from kgkit.files import plain_name, written
 from kgkit.signals import terminations
 
 _MAX_TYPES: Final = 5  # that a message names
@@ -59,6 +51,7 @@ class CorpusJob:
     Raises:
         NotThere: if a file is not there, or a folder has no text.
         UsageError: if options exclude each other, or the output is one of the files to read.
+        MissingExtra: for Parquet, if pyarrow is not installed.
     """
 
     files: Sequence[Path]
@@ -70,57 +63,35 @@ class CorpusJob:
 
     def __post_init__(self) -> None:
         find_files(self.files)  # before a knowledge base is opened
-        if self.resume and not self.is_resumable:
+        if self.resume and not self.is_kept:
             raise UsageError("--resume goes on writing a file: name it with --output FILE")
         if self.resume and STDIN in self.files:
             raise UsageError("--resume reads its input again, and standard input is read once: name files")
-        if self.output is not None and is_read(self.output, self.files):
+        if self.output is None:
+            return
+        if is_read(self.output, self.files):
             raise UsageError(f"{self.output} is one of the files to read; write to another file")
+        if is_parquet(plain := self.output.with_name(plain_name(self.output.name))):
+            answer_schema("links")
+            if plain != self.output:
+                raise UsageError(f"{self.output}: Parquet is compressed within; name the file {plain}")
+            if not self.is_kept:
+                raise UsageError(f"{self.output} is no file, and Parquet is written to one: name a file")
 
     @property
-    def is_resumable(self) -> bool:
-        """Whether the output is a file, which a later run can go on writing."""
+    def is_kept(self) -> bool:
+        """Whether the output is a file, which a later run can go on writing; no pipe or device."""
         return self.output is not None and (self.output.is_file() or not self.output.exists())
 
-    @property
-    def is_finished(self) -> bool:
-        """Whether `resume` has nothing to do: the output is whole, and no input has changed since."""
-        if not self.resume or self.output is None or not self.output.is_file():
+    def is_finished(self, messages: Messages) -> bool:
+        """Return whether `resume` has nothing to do, and say so: the output is whole."""
+        path = self.output
+        if not self.resume or path is None or not path.is_file():
             return False
-        written = self.output.stat()
-        if not written.st_size or journal_folder(self.output).exists():  # of `mktemp`, or stopped
+        if not path.stat().st_size or partial_path(path).exists():  # of `mktemp`, or stopped
             return False
-        paths = find_files(self.files)
-        return all(path.stat().st_mtime_ns <= written.st_mtime_ns for path in paths)
-
-    @property
-    def has_settings(self) -> bool:
-        """Whether it is on record what the finished output was made with."""
-        return self.output is not None and finished_settings(self.output) is not None
-
-    def report_finished(self, messages: Messages, settings: Mapping[str, str] | None = None) -> None:
-        """Say why nothing is done, where the job is finished.
-
-        Args:
-            messages: where it is said.
-            settings: what the answers depend on, by name; None where there is nothing to compare it with.
-
-        Raises:
-            UsageError: if the output was made with other settings; names one.
-        """
-        assert self.output is not None
-        if settings is not None:
-            settings = {**settings, "input format": self.input_format}
-            if difference := find_difference(finished_settings(self.output) or settings, settings):
-                raise UsageError(
-                    f"{self.output} is finished, and was made with {difference}: name another file, or leave "
-                    "out --resume to write it again"
-                )
-        made = "made with these settings" if settings is not None else "its settings are not on record"
-        messages.write(
-            f"{self.output} is finished: it is whole, newer than what it was made of, and {made}; "
-            "without --resume it is written again"
-        )
+        messages.write(f"{path} is finished; without --resume it is written again")
+        return True
 
 
 class JobResult(NamedTuple):
@@ -160,28 +131,11 @@ class JobResult(NamedTuple):
             messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}{more}")
 
 
-class _Stream:
-    """Answers that go to standard output, to a pipe or a device: nothing is kept of them."""
-
-    state: Final = JournalState({})  # there is no earlier run to go on from
-    list_path: Final = None
-
-    def __init__(self, write: Write, messages: Messages) -> None:
-        self.write, self._messages = write, messages
-
-    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
-        """Name the records that were skipped."""
-        for record in skipped:
-            self._messages.write(f"skipped: {record}")
-
-
 def run_job(
     job: CorpusJob,
     factory: AnswererFactory,
-    column: ResultColumn,
     *,
     messages: Messages,
-    settings: Mapping[str, str],
     write: Write | None = write_bytes,
     take: Take | None = None,
     on_start: Callable[[str], None] = lambda model: None,
@@ -191,132 +145,129 @@ def run_job(
     Args:
         job: what is read and written.
         factory: what opens the answerer, in this process or in workers.
-        column: field of the answers that has links, or mentions.
         messages: where progress and skipped records are shown.
-        settings: what the answers depend on, by name; a run that goes on must have the same.
-        write: where answers go if *job* names no file; None: nowhere.
+        write: function that takes the answers if *job* names no file; None: they go nowhere.
         take: function that gets each answer; only where there are no workers.
         on_start: function that gets the name of the model, once it is known.
 
     Raises:
-        UsageError: if *take* is given with workers, or another run is writing the file.
+        UsageError: if *take* is given with workers, another run is writing the file, or the earlier run had
+            another input or another model.
         SourceError: if a record cannot be read, and is not to be skipped.
-        Terminated: on SIGTERM, once what is written is kept.
+        Terminated: on SIGTERM; what is written is kept.
     """
     if take is not None and job.workers > 1:
         raise UsageError(
             "--workers is for JSON lines and Parquet; tables and pages are drawn by one process: leave it out"
         )
-    form = result_format(job.output, column)
+    skip_bad = job.bad == "skip"
     other_types: Counter[str] = Counter()
+    omissions = Omissions()
     paths = find_files(job.files, other_types=other_types)
-    verb, noun = ("linking", "link") if column == "links" else ("tagging", "name")
+    chunks = chunked(read_entries(paths, job.input_format))
+    verb, noun = ("linking", "link") if factory.column == "links" else ("tagging", "name")
     with ExitStack() as stack:
         stack.enter_context(terminations())  # what is written is kept, and workers are ended in order
-        output = _open_answers(stack, job, form, settings, write, messages)
-        total, list_path = output.state.counts, output.list_path
+        answers: AnswerFile | _Stream
+        if job.output is not None and job.is_kept:
+            answers = stack.enter_context(open_answers(job.output, factory.column, messages))
+            chunks = _begin(answers, chunks, job, factory, messages)
+        elif job.output is not None:
+            answers = _Stream(stack.enter_context(written(job.output)).write, messages)
+        else:
+            answers = _Stream(write or (lambda content: None), messages)
         tell = stack.enter_context(messages.progress(verb))
-        progress = _JobProgress(tell, noun, total, take)
-        entries = read_entries(paths, job.input_format)
-        for _ in islice(entries, total.entries):
-            pass
-        result: ChunkResult | None = None
-        omissions = Omissions()
-        chunks = chunks_of(entries)
-        for result in _results(job, factory, chunks, form, output.write, progress.count, on_start, tell):
-            if job.workers > 1:
-                output.write(result.content)
-            output.commit(result.counts, result.skipped)
-            total = total.add(result.counts)
+        before, shown = answers.counts.documents, answers.counts
+
+        def start(model: str) -> None:
+            if answers.model not in ("", model):
+                raise UsageError(
+                    f"the unfinished run of {job.output} had another model ({answers.model}, not {model}): "
+                    "name the same, or leave out --resume to begin again"
+                )
+            on_start(model)
+
+        def show(counts: RunCounts) -> None:
+            nonlocal shown
+            shown = counts
+            described = f"{counted(shown.documents, 'document')}, {counted(shown.items, noun)}"
+            tell(described, shown.documents - before)
+
+        def count(answer: DocumentAnswer) -> None:
+            if take is not None:
+                take(answer)
+            show(shown.add(RunCounts(1, answer.items)))
+
+        results = (
+            _worker_results(factory, chunks, job.workers, start, skip_bad=skip_bad)
+            if job.workers > 1
+            else _results(factory, chunks, answers.write, start, tell, count, skip_bad=skip_bad)
+        )
+        for result in results:
+            answers.write(result.content)
+            answers.commit(result.counts, result.skipped)
+            show(answers.counts)
             for surface in result.omissions:
                 omissions.add(surface)
-            progress.show(total)
-    return JobResult(total, omissions, list_path if total.skipped else None, other_types)
+    list_path = answers.list_path if answers.counts.skipped else None
+    return JobResult(answers.counts, omissions, list_path, other_types)
 
 
-def _open_answers(
-    stack: ExitStack,
-    job: CorpusJob,
-    form: ResultFormat,
-    settings: Mapping[str, str],
-    write: Write | None,
-    messages: Messages,
-) -> Journal | _Stream:
-    """Return what takes answers until *stack* is closed: the journal of a file, or a stream."""
-    if job.output is not None and job.is_resumable:
-        settings = {**settings, **_input_settings(job)}
-        journal = stack.enter_context(
-            open_journal(
-                job.output, settings, form,
-                resume=job.resume, on_stop=_reporter(messages), warn=messages.write,
-            )
-        )  # fmt: skip
-        _report_earlier(journal, job, messages)
-        return journal
-    if job.output is not None:
-        _check_streams(job.output, form)
-        write = stack.enter_context(job.output.open("wb", buffering=0)).write
-    return _Stream(write or _drop, messages)
+def _begin(
+    answers: AnswerFile, chunks: Chunks, job: CorpusJob, factory: AnswererFactory, messages: Messages
+) -> Chunks:
+    """Return the chunks that are to be answered; say from where a run goes on, or what it drops."""
+    if not job.resume:
+        if answers.restart():
+            dropped = f"the unfinished run of {job.output} is dropped"
+            messages.write(f"beginning again: {dropped}; --resume would go on from it")
+        return chunks
+    chunks = answers.resume(chunks, factory.mention_fields, skip_bad=job.bad == "skip")
+    if documents := answers.counts.documents:
+        messages.write(f"going on behind {counted(documents, 'document')}")
+    else:
+        messages.write(f"{job.output} has no unfinished run: beginning with the first document")
+    return chunks
 
 
-class _JobProgress:
-    """Shows how many documents are answered.
+class _Stream:
+    """Answers that go to standard output, to a pipe or a device: nothing is kept of them."""
 
-    Args:
-        tell: what shows progress.
-        noun: name of an item of the answers.
-        total: numbers of an earlier run, from which this one goes on.
-        take: function that gets each answer.
-    """
+    model: Final = ""
+    list_path: Final = None
 
-    def __init__(self, tell: ProgressCallback, noun: str, total: RunCounts, take: Take | None) -> None:
-        self._tell, self._noun, self._take = tell, noun, take
-        self._begin, self._shown = total.documents, total
+    def __init__(self, write: Write, messages: Messages) -> None:
+        self.write, self._messages, self.counts = write, messages, RunCounts()
 
-    def count(self, answer: DocumentAnswer) -> None:
-        """Count an answer of a chunk that is not complete."""
-        self._shown = self._shown.add(RunCounts(1, 1, answer.items))
-        if self._take is not None:
-            self._take(answer)
-        self._show()
-
-    def show(self, total: RunCounts) -> None:
-        """Show the numbers of all chunks that are complete."""
-        self._shown = total
-        self._show()
-
-    def _show(self) -> None:
-        counts = self._shown
-        described = f"{counted(counts.documents, 'document')}, {counted(counts.items, self._noun)}"
-        self._tell(described, counts.documents - self._begin)
+    def commit(self, counts: RunCounts, skipped: Sequence[SkippedRecord]) -> None:
+        """Count a chunk, and name the records of it that were skipped."""
+        self.counts = self.counts.add(counts)
+        for record in skipped:
+            self._messages.write(f"skipped: {record}")
 
 
 def _results(
-    job: CorpusJob,
-    factory: AnswererFactory,
-    chunks: Iterator[Iterator[SourceEntry]],
-    form: ResultFormat,
-    write: Write,
-    take: Take,
-    on_start: Callable[[str], None],
-    tell: ProgressCallback,
-) -> Iterator[ChunkResult]:
-    """Yield the results of chunks; if there are no workers, their answers are written on the way."""
-    skip_bad = job.bad == "skip"
-    if job.workers > 1:
-        task = ChunkTask(factory=factory, form=form, skip_bad=skip_bad)
-        entries = ([*chunk] for chunk in chunks)
-        for number, result in enumerate(map_in_workers(task, entries, workers=job.workers)):
-            if not number:
-                on_start(result.model)
-            yield result
-        return
+    factory: AnswererFactory, chunks: Chunks, write: Write, start: Callable[[str], None],
+    tell: ProgressCallback, count: Take, *, skip_bad: bool,
+) -> Iterator[ChunkResult]:  # fmt: skip
+    """Yield the results of chunks; their answers are written on the way."""
     with factory.open() as answerer:
-        on_start(answerer.model)
+        start(answerer.model)
         answerer.report_encoding(tell)
-        write_chunk = ChunkWriter(answerer, form, skip_bad=skip_bad, take=take)
+        write_chunk = ChunkWriter(answerer, factory.mention_fields, skip_bad=skip_bad, take=count)
         for chunk in chunks:
             yield write_chunk(chunk, write)
+
+
+def _worker_results(
+    factory: AnswererFactory, chunks: Chunks, workers: int, start: Callable[[str], None], *, skip_bad: bool
+) -> Iterator[ChunkResult]:
+    """Yield the results of chunks, with the bytes of their answers."""
+    task = ChunkTask(factory=factory, skip_bad=skip_bad)
+    for number, result in enumerate(map_in_workers(task, ([*chunk] for chunk in chunks), workers=workers)):
+        if not number:
+            start(result.model)
+        yield result
 
 
 def all_of(takes: Sequence[Take]) -> Take | None:
@@ -327,48 +278,3 @@ def all_of(takes: Sequence[Take]) -> Take | None:
             take(answer)
 
     return take_all if takes else None
-
-
-def _drop(content: bytes) -> None:
-    """Write nothing: answers are only drawn."""
-
-
-def _check_streams(path: Path, form: ResultFormat) -> None:
-    """Refuse Parquet on what is no file."""
-    if not form.streams:
-        raise UsageError(f"{path} is no file, and Parquet is written to one: name a file")
-
-
-def _input_settings(job: CorpusJob) -> dict[str, str]:
-    """Return what a run reads: its files with their sizes and times, as a digest."""
-    digest = hashlib.sha256()
-    for path in find_files(job.files):
-        if path != STDIN:
-            status = path.stat()
-            line = (os.fsencode(path), status.st_size, status.st_mtime_ns)
-            digest.update(repr(line).encode())
-    return {"input": digest.hexdigest()[:16], "input format": job.input_format}
-
-
-def _report_earlier(journal: Journal, job: CorpusJob, messages: Messages) -> None:
-    """Say from where a run goes on, or what it throws away."""
-    if journal.abandoned:
-        messages.write(
-            f"beginning again: {counted(journal.abandoned, 'document')} of an unfinished run of "
-            f"{journal.path} are dropped; --resume would go on from them"
-        )
-    elif job.resume and journal.state.counts.entries:
-        messages.write(f"going on behind {counted(journal.state.counts.documents, 'document')}")
-    elif job.resume:
-        messages.write(f"{journal.path} has no unfinished run: beginning with the first document")
-
-
-def _reporter(messages: Messages) -> Callable[[int], None]:
-    """Return what says, where a run stops, from how many documents a later one goes on."""
-
-    def report(documents: int) -> None:
-        if documents:
-            count = counted(documents, "document")
-            messages.write(f"{count} are written so far; the same command with --resume goes on behind them")
-
-    return report

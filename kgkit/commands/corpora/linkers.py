@@ -1,15 +1,14 @@
 """Linkers that answer the documents of a corpus."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
+from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer, ResultColumn
+from kgkit.commands.corpora.documents import FIELDS
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import counted
-from kgkit.home import Home
-from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.settings import MENTIONS_OF_KB, LinkSettings
 from kgkit.types import Document
@@ -24,6 +23,9 @@ class LinkerFactory:
         settings: settings of all of them.
     """
 
+    column: ClassVar[ResultColumn] = "links"
+    mention_fields: ClassVar[Sequence[str]] = FIELDS
+
     models: Mapping[str, str]
     settings: LinkSettings
 
@@ -36,23 +38,6 @@ class LinkerFactory:
             only_encodes()
         with MultiKBLinker.open(self.models, **vars(self.settings)) as linker:
             yield LinkAnswerer(linker)
-
-    def described(self, home: Home, kbs: Mapping[str, KnowledgeBase]) -> dict[str, str]:
-        """Return what links depend on, by name: settings, builds, and digests of models."""
-        from kgkit.linking.auto import auto_models
-        from kgkit.methods.links import linker_sha256_of
-
-        names, settings = [], vars(self.settings)
-        for kb, (build, model) in zip(kbs.values(), self.models.items(), strict=True):
-            # Without a warning: the linker that is opened for the documents gives it.
-            vectors = self.settings.vectors
-            name = next(auto_models(kb, vectors=vectors, warn=False)) if model == "auto" else model
-            names.append(f"{build}={name} {linker_sha256_of(home, name)[:16]}".rstrip())
-        left_out = ("model", "device")
-        return {
-            "kb": ", ".join(names),
-            **{name: str(value) for name, value in settings.items() if name not in left_out},
-        }
 
 
 class LinkAnswerer(Answerer):

@@ -1,10 +1,11 @@
 """Taggers that answer the documents of a corpus."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
-from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer
+from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer, ResultColumn
 from kgkit.commands.messages import ProgressCallback
 from kgkit.errors import UsageError
 from kgkit.home import Home
@@ -23,6 +24,9 @@ class TaggerFactory:
         threshold: least score of a name.
     """
 
+    column: ClassVar[ResultColumn] = "mentions"
+    mention_fields: ClassVar[Sequence[str]] = ("mentions",)  # other layouts are fields like any other
+
     model: str
     home: Home
     device: str
@@ -33,13 +37,6 @@ class TaggerFactory:
         """Give what finds names in documents."""
         yield TagAnswerer(MentionTagger.open(self.model, home=self.home, device=self.device), self.threshold)
 
-    def described(self) -> dict[str, str]:
-        """Return what names depend on, by name."""
-        from kgkit.methods.links import linker_sha256_of
-
-        digest = linker_sha256_of(self.home, self.model)[:16]
-        return {"model": f"{self.model} {digest}", "threshold": str(self.threshold)}
-
 
 class TagAnswerer(Answerer):
     """Finds names in documents, for the output.
@@ -48,8 +45,6 @@ class TagAnswerer(Answerer):
         tagger: the tagger.
         threshold: least score of a name.
     """
-
-    mention_fields = ("mentions",)  # those of other layouts are fields like any other
 
     def __init__(self, tagger: MentionTagger, threshold: float) -> None:
         self.tagger, self._threshold, self.model = tagger, threshold, tagger.name
