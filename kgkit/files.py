@@ -18,16 +18,20 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path, PurePath
 from types import ModuleType
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, TypeVar, cast
+
+import msgspec
 
 from kgkit.errors import NotThere, SourceError, UsageError
 
 __all__ = [
     "COMPRESSIONS", "check_compression", "check_file", "check_folder", "check_output_path",
     "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
-    "decompression_errors", "lines", "new_folder", "not_utf8", "open_zstd", "opened", "plain_name",
-    "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "written",
+    "decompression_errors", "json_lines", "lines", "new_folder", "not_utf8", "open_zstd", "opened",
+    "plain_name", "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "written",
 ]  # fmt: skip
+
+RecordT = TypeVar("RecordT")
 
 MAX_LINE: Final = 256 << 20
 """Bytes of a line: what is longer, as a few compressed megabytes may be, is not read to its end."""
@@ -269,6 +273,27 @@ def lines(path: Path, most: int | None = None) -> Iterator[tuple[int, str]]:
     """
     with opened(path) as stream:
         yield from decoded_lines(stream, path, most)
+
+
+def json_lines(path: Path, record_type: type[RecordT], expected: str) -> Iterator[tuple[int, str, RecordT]]:
+    """Yield the number of each line of a file of JSON lines that is not blank, the line, and its record.
+
+    Args:
+        path: the file; it may be compressed.
+        record_type: type that a line is decoded as.
+        expected: beginning of the error for a line that is no such record.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: as `lines`, and for a line that is no such record.
+    """
+    decode = msgspec.json.Decoder(record_type).decode
+    for number, line in lines(path):
+        try:
+            record = decode(line)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise SourceError(f"{expected}: {error}", path=path, line=number, text=line) from None
+        yield number, line, record
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:

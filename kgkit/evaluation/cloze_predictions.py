@@ -14,7 +14,7 @@ import msgspec
 from kgkit.errors import SourceError, abbreviate
 from kgkit.evaluation.cloze import ClozeGuess, Filter
 from kgkit.evaluation.facts import ClozeQuestion, Fact
-from kgkit.files import lines, written
+from kgkit.files import json_lines, written
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -79,17 +79,10 @@ def read_cloze_predictions(
             question, or of one that another line has.
     """
     by_id = {question.id: question for question in questions}
-    decoder = msgspec.json.Decoder(_Row)
     numbers: dict[str, int] = {}
     guesses = []
-    for number, line in lines(path):
-        try:
-            row = decoder.decode(line)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(
-                f"no prediction of a question, as --predictions writes it: {error}",
-                path=path, line=number, text=line,
-            )  from None  # fmt: skip
+    expected = "no prediction of a question, as --predictions writes it"
+    for number, line, row in json_lines(path, _Row, expected):
         question = by_id.get(row.id)
         asked = None if question is None else facts[question.fact]
         own = row.subject, row.relation, row.object

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.files import lines, read_content, written
+from kgkit.files import json_lines, lines, read_content, written
 from kgkit.types import Document, LinkedDocument, Mention
 
 PageOf = Callable[[str], str]
@@ -100,12 +100,7 @@ def read_gold_documents(data: Path) -> Iterator[GoldDocument]:
             sentences overlap, two mentions have one span, or two documents one id.
     """
     names: set[str] = set()
-    decode = msgspec.json.Decoder(_Record).decode
-    for number, line in lines(data):
-        try:
-            record = decode(line)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(f"not a document: {error}", path=data, line=number, text=line) from None
+    for number, line, record in json_lines(data, _Record, "not a document"):
         name = str(record.doc_id)
         if not name or name in names:
             problem = f"a second document {name!r}" if name else "an empty doc_id"

@@ -24,7 +24,7 @@ from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
-from kgkit.files import lines
+from kgkit.files import json_lines
 
 _log = logging.getLogger(__name__)
 
@@ -65,18 +65,15 @@ def read_elevant(path: Path, entities: EntityField = "id") -> Iterator[GoldDocum
         SourceError: if a line is no article with labels, its offsets do not fit its text, two articles have
             one id, or a label has no name where names are compared.
     """
-    ids, decode = UniqueIds(path), msgspec.json.Decoder(_Article).decode
+    ids = UniqueIds(path)
     skipped = 0
-    for number, line in lines(path):
+    for number, _, article in json_lines(path, _Article, "no article of ELEVANT"):
+        name = str(article.id)
+        rows = [label for label in article.labels if label.parent is None and not label.optional]
         try:
-            article = decode(line)
-            name = str(article.id)
-            rows = [label for label in article.labels if label.parent is None and not label.optional]
             document = make_gold_document(
                 name, article.text, [_elevant_mention(row, entities) for row in rows]
             )
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(f"no article of ELEVANT: {error}", path=path, line=number, text=line) from None
         except GoldError as error:
             raise SourceError(str(error), path=path, line=number) from None
         ids.check(name, number)
@@ -125,14 +122,13 @@ def read_kilt(path: Path) -> Iterator[GoldDocument]:
         NotThere: if there is no such file.
         SourceError: if a line is no such record, marks more or less than one mention, or two have one id.
     """
-    ids, decode = UniqueIds(path), msgspec.json.Decoder(_Instance).decode
+    ids = UniqueIds(path)
     name, text, first_line = "", None, 0
     mentions: dict[tuple[int, int], GoldMention] = {}
-    for number, line in lines(path):
+    for number, line, instance in json_lines(path, _Instance, "no mention of KILT"):
         try:
-            instance = decode(line)
             own_text, mention = _kilt_mention(instance)
-        except (msgspec.MsgspecError, RecursionError, GoldError) as error:
+        except GoldError as error:
             message = f"no mention of KILT: {error}"
             raise SourceError(message, path=path, line=number, text=line) from None
         ids.check(str(instance.id), number)

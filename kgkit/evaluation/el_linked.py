@@ -20,7 +20,7 @@ from kgkit.errors import SourceError
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
-from kgkit.files import lines
+from kgkit.files import json_lines
 
 
 class _Link(msgspec.Struct, frozen=True):
@@ -54,14 +54,11 @@ def read_linked(path: Path) -> Iterator[GoldDocument]:
         SourceError: if a line is no such record, has neither links nor mentions or both, its offsets do not
             fit its text, or two documents have one id.
     """
-    ids, decode = UniqueIds(path), msgspec.json.Decoder(_Record).decode
-    for number, line in lines(path):
+    ids = UniqueIds(path)
+    for number, line, record in json_lines(path, _Record, "no text with links"):
+        name = str(next((given for given in (record.id, record.doc_id) if given is not None), number))
         try:
-            record = decode(line)
-            name = str(next((given for given in (record.id, record.doc_id) if given is not None), number))
             document = make_gold_document(name, record.text, _mentions(record))
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(f"no text with links: {error}", path=path, line=number, text=line) from None
         except GoldError as error:
             raise SourceError(str(error), path=path, line=number, text=line) from None
         ids.check(name, number)

@@ -26,7 +26,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.files import lines
+from kgkit.files import json_lines
 
 Hidden = Literal["subject", "object"]
 """Which name of a fact is hidden."""
@@ -162,11 +162,7 @@ def read_facts(path: Path) -> Iterator[Fact]:
         SourceError: if a line is no fact, or there are none.
     """
     number = 0
-    for number, line in lines(path):
-        try:
-            record = msgspec.json.decode(line, type=_Fact)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(f"not a fact: {error}", path=path, line=number, text=line) from None
+    for number, line, record in json_lines(path, _Fact, "not a fact"):
         fact = _fact(record)
         if fact is None:
             raise SourceError(_FORMS, path=path, line=number, text=line)
@@ -214,11 +210,7 @@ def read_templates(path: Path) -> dict[str, str]:
         SourceError: if a line is no template with one [X] and one [Y], a relation has two, or there are none.
     """
     templates: dict[str, str] = {}
-    for number, line in lines(path):
-        try:
-            record = msgspec.json.decode(line, type=_Template)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(f"not a template: {error}", path=path, line=number, text=line) from None
+    for number, line, record in json_lines(path, _Template, "not a template"):
         if not record.relation or record.relation in templates:
             problem = f"a second template of {record.relation!r}" if record.relation else "an empty relation"
             raise SourceError(problem, path=path, line=number, text=line)

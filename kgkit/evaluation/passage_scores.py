@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.files import lines, written
+from kgkit.files import json_lines, written
 
 MOST_NATS: Final = 700.0
 """Nats of a piece above which e to them is no number: e to 700 stands for it."""
@@ -106,15 +106,8 @@ def read_passage_scores(path: Path, names: Sequence[str]) -> dict[str, ScoredPas
             passage that follows.
     """
     rows: dict[str, list[PassageScore]] = {name: [] for name in names}
-    decoder = msgspec.json.Decoder(PassageScore)
-    for number, line in lines(path):
-        try:
-            score = decoder.decode(line)
-        except (msgspec.MsgspecError, RecursionError) as error:
-            raise SourceError(
-                f"no score of a passage, as --predictions writes it: {error}",
-                path=path, line=number, text=line,
-            ) from None  # fmt: skip
+    expected = "no score of a passage, as --predictions writes it"
+    for number, line, score in json_lines(path, PassageScore, expected):
         if score.set not in rows:
             raise SourceError(
                 f"no set is called {abbreviate(repr(score.set))}, they are {', '.join(names)}: give the "
