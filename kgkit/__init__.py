@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
     from kgkit.models import models
     from kgkit.models.opening import open_model
+    from kgkit.sharing.packing import pack
     from kgkit.sharing.unpacking import unpack
-    from kgkit.sharing.writing import pack
     from kgkit.training.methods import train
     from kgkit.types import (
         Candidate,
@@ -99,7 +99,7 @@ _WHERE = {
     "models": "kgkit.models",
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
-    "pack": "kgkit.sharing.writing",
+    "pack": "kgkit.sharing.packing",
     "reconcile": "kgkit.linking.name_columns",
     "train": "kgkit.training.methods",
     "unpack": "kgkit.sharing.unpacking",

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import msgspec
 
 import kgkit
 from kgkit.sharing.layout import CARD, MANIFEST
-from kgkit.sharing.tar import END, padding, tar_header
 from tests.toys import build_toy
 from tests.vector_toys import made
 
@@ -87,13 +87,23 @@ class Archive:
             for path in item["files"]
         ]
 
-    def write(self, path: Path, *, end: bytes = END) -> Path:
+    def write(self, path: Path) -> Path:
         """Write the archive, and return its path."""
         members = [(MANIFEST, msgspec.json.encode(self.manifest)), (CARD, self.files[CARD])]
         members += [(name, self.files.get(name, b"")) for name in self.names()]
-        blocks = [tar_header(name, len(text)) + text + bytes(padding(len(text))) for name, text in members]
-        path.write_bytes(b"".join([*blocks, end]))
-        return path
+        return write_archive(path, members)
+
+
+def write_archive(path: Path, members: Iterable[tuple[str, bytes]], tail: bytes = b"") -> Path:
+    """Write a tar archive of texts by their names, and bytes behind it; return its path."""
+    with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as archive:
+        for name, text in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    with path.open("ab") as file:
+        file.write(tail)
+    return path
 
 
 def contents_of(home: Path) -> list[str]:

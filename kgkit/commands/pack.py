@@ -41,7 +41,7 @@ def pack(
 
     `kgkit unpack` reads it, on this machine or another. An encoder that a model needs is named, not packed.
     """
-    from kgkit.sharing.writing import pack as write_pack
+    from kgkit.sharing.packing import pack as write_pack
 
     messages = Messages(bars=not as_json)
     with messages.progress(f"packing {output.name}") as tell:

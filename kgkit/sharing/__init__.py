@@ -1,7 +1,7 @@
 """Packs: knowledge bases, vectors and trained models as one file, for other machines.
 
-`layout` draws the file, `tar` writes and reads its headers, `selection` finds what is packed, `writing` and
-`reading` are the two directions, `contents` checks what has been read, `unpacking` publishes it.
+`layout` is the form of the file; `packing` writes it, `reading` reads it, `unpacking` publishes what is in
+it, once `conflicts` has found no other thing of the names, and `contents` no damage.
 """
 
 from typing import TYPE_CHECKING
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from kgkit.sharing.packing import pack
     from kgkit.sharing.unpacking import unpack
-    from kgkit.sharing.writing import pack
 
 __all__ = ["pack", "unpack"]
 
-__getattr__ = lazy_attributes(__name__, {"pack": ".writing", "unpack": ".unpacking"})
+__getattr__ = lazy_attributes(__name__, {"pack": ".packing", "unpack": ".unpacking"})

@@ -1,6 +1,6 @@
 """What becomes of each item of a pack in a home: whether its name is free there, or stands for the same."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, Literal
 
@@ -12,8 +12,6 @@ from kgkit.kb import open_kb
 from kgkit.kb.lineage import ancestry
 from kgkit.models.folder import AUTO, BUILT_IN, SHIPPED
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
-from kgkit.models.manifest import Needs
-from kgkit.models.needs import check_needs
 from kgkit.models.verifying import verify_model
 from kgkit.sharing.layout import PackItem, PackManifest
 from kgkit.store.layout import Manifest
@@ -173,12 +171,6 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
             )
         if vectors.rows > ids:
             raise StaleVectors(f"{item.title} has {vectors.rows:,} rows, {item.kb!r} has {ids:,} entities")
-
-
-def missing_needs(needs: Iterable[Needs], home: Home) -> tuple[str, ...]:
-    """Return what models need and a home does not have, as KB@BUILD, KB/NAME or the name of a model."""
-    names = [need.name for each in needs for need in check_needs(each, home) if not need.available]
-    return tuple(dict.fromkeys(names))
 
 
 def _check_kb(item: PackItem, home: Home) -> None:

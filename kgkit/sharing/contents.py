@@ -26,70 +26,62 @@ from kgkit.store.layout import (
     build_name,
     readable_formats,
 )
-from kgkit.store.manifest import read_manifest as read_build
 from kgkit.vectors import Vectors
-from kgkit.vectors.layout import KEYS, MATRIX, VectorsManifest, version_name
 from kgkit.vectors.layout import MANIFEST as VECTORS_MANIFEST
+from kgkit.vectors.layout import VectorsManifest, version_name
 
 Described = Manifest | VectorsManifest | ModelManifest
 """What something says of itself."""
 
 
-def check_declared(item: PackItem, folder: Path) -> None:
-    """Compare the manifest of something, its first file, with what the pack declares.
+def check_content(item: PackItem, folder: Path) -> Described:
+    """Return the manifest of something whose files are those that it names, and can be used.
+
+    The tables of a knowledge base are read as `kgkit kb verify` reads them: the name of a build is made from
+    their digests, which are compared with the content.
+
+    Args:
+        item: entry of the pack; the files have its sizes and digests.
+        folder: folder of the files.
 
     Raises:
-        DamagedPack: if they disagree.
+        DamagedPack: if something in it cannot be used.
         FormatMismatch: if a build has a format that this kgkit does not read.
         DamagedModel: if no installed package knows the kind of a model.
+        StoreError: if the check was ended, as where the system is short of memory.
+        MissingExtra: if a package that reads it is not installed.
     """
     try:
         manifest = _decode(item, folder)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedPack(f"the manifest of {item.title} cannot be read: {error}") from error
-    files, digests = (
-        (manifest.sizes, manifest.sha256)
-        if isinstance(manifest, ModelManifest)
-        else (manifest.files, manifest.sha256)
-    )
+    sizes = manifest.sizes if isinstance(manifest, ModelManifest) else manifest.files
     declared = {path: file for number, (path, file) in enumerate(item.files.items()) if number}
-    if item.kind == "model" and CARD not in files:
+    if item.kind == "model" and CARD not in sizes:
         declared.pop(CARD, None)
-    if {path: file.size for path, file in declared.items()} != files:
+    if {path: file.size for path, file in declared.items()} != sizes:
         raise DamagedPack(f"the files of {item.title} are not those that its manifest names")
-    if any(digests.get(path) != file.sha256 for path, file in declared.items()):
+    if any(manifest.sha256.get(path) != file.sha256 for path, file in declared.items()):
         raise DamagedPack(f"the files of {item.title} have other digests than its manifest names")
     if (problem := _problem(item, manifest)) is not None:
         raise DamagedPack(f"{item.title} {problem}")
-
-
-def check_content(item: PackItem, folder: Path) -> Described:
-    """Return the manifest of something all of whose files are there and have their checksums.
-
-    The tables of a knowledge base are read as `kgkit kb verify` reads them: the name of a build is made from
-    their digests, which are compared with the content.
-
-    Raises:
-        DamagedPack: if something in it cannot be used.
-        StoreError: if the check was ended, as where the system is short of memory.
-        MissingExtra: if a package that reads it is not installed.
-    """
     try:
+        problems: list[str] = []
         if item.kind == "kb":
-            if problems := table_problems(folder):
-                raise DamagedPack(f"{item.title} is damaged: {problems[0]}")
-            return read_build(folder)
-        if item.kind == "vectors":
-            return Vectors.open(folder).manifest
-        if problems := verify_model(folder):
-            raise DamagedPack(problems[0])
-        return read_header(folder)
+            problems = table_problems(folder)
+        elif item.kind == "vectors":
+            Vectors.open(folder)
+        else:
+            problems = verify_model(folder)
     except (DamagedPack, MissingExtra):
         raise
     except KgkitError as error:
         if type(error) is StoreError:  # the check itself was ended: nothing is known of the pack
             raise
         raise DamagedPack(f"{item.title} cannot be used: {error}") from error
+    if problems:
+        raise DamagedPack(f"{item.title} is damaged: {problems[0]}")
+    return manifest
 
 
 def _decode(item: PackItem, folder: Path) -> Described:
@@ -117,8 +109,6 @@ def _problem(item: PackItem, manifest: Described) -> str | None:
         if not manifest.build == build_name(manifest) == item.version:
             return f"says that it is build {manifest.build[:40]}, and is not"
     elif isinstance(manifest, VectorsManifest):
-        if not {MATRIX, KEYS} <= set(manifest.files):
-            return f"lacks {MATRIX} or {KEYS}"
         if f"{manifest.kb}/{manifest.name}" != item.name:
             return f"says that it is {manifest.kb[:40]}/{manifest.name[:40]}"
         if not manifest.version == version_name(manifest) == item.version:

@@ -1,4 +1,4 @@
-"""What a pack looks like: a tar archive, as it is or compressed by gzip.
+"""The form of a pack: a tar archive, as it is or compressed by gzip.
 
     kgkit-pack.json            `PackManifest`: what is in it, with the size and the SHA-256 of every file
     README.md                  the card: what it is, scores, data, licences, the lines that use it
@@ -6,13 +6,14 @@
     vectors/KB/NAME/…          vectors: vectors.json, matrix.npy, keys.npy, …
     model/NAME/…               a trained model: model.json, …
 
-The files follow each other as the manifest lists them, the manifest of each item first. Two packs of the same
-content are equal to the byte. See `docs/sharing.md`.
+The files follow each other as the manifest lists them, the manifest of each item first.
 """
 
+import hashlib
 import re
+from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 
@@ -34,6 +35,9 @@ LARGEST_PACK: Final = 100_000_000_000
 
 MOST_FILES: Final = 20_000
 """Files of a pack."""
+
+CHUNK: Final = 1 << 20
+"""Bytes that are read at once."""
 
 ItemKind = Literal["kb", "vectors", "model"]
 
@@ -58,6 +62,46 @@ class PackedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     size: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class ByteStream(Protocol):
+    """A binary stream."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return up to *size* bytes; none at the end."""
+
+
+class CheckedStream:
+    """A binary stream whose content is compared with a digest once it has been read.
+
+    Args:
+        stream: stream of the content.
+        file: size and digest of the content.
+        title: name of the file, for errors.
+        tell: function that is called with the number of bytes of each part that is read.
+
+    Raises:
+        DamagedPack: at the end of the content, if it is not that of *file*.
+    """
+
+    def __init__(
+        self, stream: ByteStream, file: PackedFile, title: str, tell: Callable[[int], None] | None = None
+    ) -> None:
+        self._stream, self._file, self._title, self._tell = stream, file, title, tell
+        self._digest, self._remaining = hashlib.sha256(), file.size
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Return up to *size* bytes; none at the end."""
+        chunk = self._stream.read(min(size, self._remaining))
+        self._digest.update(chunk)
+        self._remaining -= len(chunk)
+        if self._tell is not None:
+            self._tell(len(chunk))
+        if not chunk and self._remaining:
+            raise DamagedPack(f"{self._title} ends {self._remaining:,} bytes too early")
+        if not self._remaining and self._digest.hexdigest() != self._file.sha256:
+            raise DamagedPack(f"{self._title} has another content than was recorded (SHA-256): it is damaged")
+        return chunk
 
 
 class PackItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,6 +183,8 @@ def decode_pack(content: bytes) -> PackManifest:
         raise DamagedPack(f"{MANIFEST} cannot be read: {error}") from error
     if not manifest.items:
         raise DamagedPack("there is nothing in it")
+    if manifest.card.size > LONGEST_MANIFEST:
+        raise DamagedPack(f"{CARD} is longer than {LONGEST_MANIFEST:,} bytes")
     if sum(len(item.files) for item in manifest.items) > MOST_FILES:
         raise DamagedPack(f"it declares more than {MOST_FILES:,} files")
     titles = [item.title.lower() for item in manifest.items]

@@ -1,58 +1,41 @@
 """Reading a pack: from a file, an address or the hub, in one pass, as it comes.
 
-No more memory is taken than a chunk and the manifest, and nothing is believed before it has been compared
-with the manifest: names, order, sizes, digests, and that nothing stands behind the end.
+No more memory is taken than a few chunks and the manifest. The files have to be those of the manifest, in its
+order, with its sizes and digests.
 """
 
-import hashlib
+import gzip
+import io
 import re
+import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final
 
 from kgkit.errors import DamagedPack, MissingExtra, NotThere, UsageError
 from kgkit.network import check_online, open_url
 from kgkit.sharing.layout import (
     CARD,
+    CHUNK,
     LONGEST_MANIFEST,
     MANIFEST,
+    ByteStream,
+    CheckedStream,
     PackedFile,
-    PackItem,
     PackManifest,
     decode_pack,
 )
-from kgkit.sharing.tar import BLOCK, END, padding, parse_header
-from kgkit.sharing.writing import CHUNK, GZIP_HEAD, checked_chunks
 
 HUB: Final = "hf:"
-"""What the address of a pack on the hub of Hugging Face begins with: `hf:ORG/NAME[/FILE][@REV]`."""
+"""Beginning of the address of a pack on the hub of Hugging Face: `hf:ORG/NAME[/FILE][@REV]`."""
 
 _HUB_ADDRESS: Final = re.compile(r"hf:([\w.-]+/[\w.-]+)((?:/[\w.-]+)*)(?:@([\w./-]+))?")
-_TAR_MAGIC: Final = slice(257, 262)
 _ARCHIVES: Final = (".tar", ".tar.gz", ".tgz")
-
-
-class ByteStream(Protocol):
-    """What a pack is read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Return up to *size* bytes; none at the end."""
-
-
-class PackMember(NamedTuple):
-    """A file of a pack, as it is reached.
-
-    Attributes:
-        item: what it belongs to.
-        path: path within that.
-        chunks: its content; the end has been compared with the digest.
-    """
-
-    item: PackItem
-    path: str
-    chunks: Iterator[bytes]
+_GZIP: Final = b"\x1f\x8b"
+_LONGEST_NAME: Final = 1024  # bytes of a name that does not fit in a header
+_NONE: Final = "it is no pack: `kgkit pack NAME --output FILE` writes one"
 
 
 class PackReader:
@@ -63,11 +46,11 @@ class PackReader:
         max_bytes: largest number of bytes of all its files.
 
     Attributes:
-        manifest: what it says of itself.
+        manifest: manifest of the pack.
         card: its README.md.
 
     Raises:
-        DamagedPack: if it is none, or declares what it may not hold.
+        DamagedPack: if it is no pack, or declares what a pack may not hold.
         UsageError: if it declares more than *max_bytes*.
     """
 
@@ -75,125 +58,90 @@ class PackReader:
     card: str
 
     def __init__(self, stream: ByteStream, max_bytes: int) -> None:
-        self._bytes = _Inflater(stream)
-        name, size = parse_header(self._exactly(BLOCK))
-        if name != MANIFEST or size > LONGEST_MANIFEST:
-            raise DamagedPack(f"its first file is not a {MANIFEST} of up to {LONGEST_MANIFEST:,} bytes")
-        content = self._exactly(size)
-        self._skip_padding(size)
-        self.manifest = decode_pack(content)
-        card = self.manifest.card
-        if card.size > LONGEST_MANIFEST:
-            raise DamagedPack(f"{CARD} is longer than {LONGEST_MANIFEST:,} bytes")
+        self._archive = _open_archive(stream)
+        first = self._archive.next()
+        if first is None or first.name != MANIFEST:
+            raise DamagedPack(_NONE)
+        if first.size > LONGEST_MANIFEST:
+            raise DamagedPack(f"{MANIFEST} is longer than {LONGEST_MANIFEST:,} bytes")
+        content = self._archive.extractfile(first)
+        self.manifest = decode_pack(b"" if content is None else content.read())
         if self.manifest.size > max_bytes:
             raise UsageError(
                 f"the pack holds {self.manifest.size:,} bytes, and {max_bytes:,} are allowed: "
                 "allow more with --max-size, if whoever made it is to be trusted with that"
             )
-        self.card = b"".join(self._member(CARD, card)).decode("utf-8", "replace")
+        self.card = self.file(CARD, self.manifest.card).read(LONGEST_MANIFEST).decode("utf-8", "replace")
 
-    def members(self) -> Iterator[PackMember]:
-        """Yield the files of all items; each is read to its end before the next is asked for.
+    def file(self, name: str, file: PackedFile, tell: Callable[[int], None] | None = None) -> CheckedStream:
+        """Return the next file of the pack, which has to be this one, for reading.
 
-        Raises:
-            DamagedPack: if the pack does not hold what its manifest says.
-        """
-        for item in self.manifest.items:
-            for path, file in item.files.items():
-                yield PackMember(item, path, self._member(f"{item.kind}/{item.name}/{path}", file))
-        if self._exactly(len(END)) != END or self._bytes.read(1):
-            raise DamagedPack("there is more in it than its manifest says")
-
-    def _member(self, name: str, file: PackedFile) -> Iterator[bytes]:
-        """Yield the content of the next file, which has to be this one."""
-        if parse_header(self._exactly(BLOCK)) != (name, file.size):
-            raise DamagedPack(f"another file stands where {name} is declared")
-        yield from checked_chunks(self._bytes.read, file, name)
-        self._skip_padding(file.size)
-
-    def _exactly(self, size: int) -> bytes:
-        """Return the next *size* bytes, a manifest at most."""
-        chunks = []
-        while size:
-            chunk = self._bytes.read(min(size, CHUNK))
-            if not chunk:
-                raise DamagedPack("it ends too early")
-            chunks.append(chunk)
-            size -= len(chunk)
-        return b"".join(chunks)
-
-    def _skip_padding(self, size: int) -> None:
-        if any(self._exactly(padding(size))):
-            raise DamagedPack("there are bytes between its files")
-
-
-class _Inflater:
-    """The bytes of an archive, inflated as they are asked for if it is compressed."""
-
-    def __init__(self, stream: ByteStream) -> None:
-        self._stream = stream
-        self._pending = b""
-        self._digest, self._expected = hashlib.sha256(), b""
-        self._inflate: zlib._Decompress | None = None
-        self._checksum = self._size = 0
-        start = len(GZIP_HEAD) + self._digest.digest_size
-        while len(self._pending) < start and (more := stream.read(CHUNK)):
-            self._pending += more
-        if self._pending.startswith(GZIP_HEAD):
-            self._expected = self._pending[len(GZIP_HEAD) : start]
-            self._pending = self._pending[start:]
-            self._digest.update(self._pending)
-            self._inflate = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
-        elif not _begins_as_archive(self._pending):
-            raise DamagedPack("it is no pack: `kgkit pack NAME --output FILE` writes one")
-
-    def _fill(self) -> bytes:
-        """Return the next bytes of a compressed pack; none at the end."""
-        more = self._stream.read(CHUNK)
-        self._digest.update(more)
-        return more
-
-    def read(self, size: int) -> bytes:
-        """Return up to *size* bytes; none at the end.
+        Args:
+            name: name in the archive.
+            file: size and digest of it.
+            tell: function that is called with the number of bytes of each part that is read.
 
         Raises:
-            DamagedPack: if they cannot be inflated, or something stands behind them.
+            DamagedPack: if another file stands there.
         """
-        inflate = self._inflate
-        if inflate is None:
-            content = self._pending or self._stream.read(min(size, CHUNK))
-            self._pending = content[size:]
-            return content[:size]
-        while not inflate.eof:
-            self._pending = self._pending or self._fill()
-            ended = not self._pending
-            try:
-                content = inflate.decompress(self._pending, min(size, CHUNK))
-            except zlib.error as error:
-                raise DamagedPack(f"it cannot be inflated: {error}") from error
-            self._pending = inflate.unconsumed_tail
-            if content:
-                self._checksum, self._size = zlib.crc32(content, self._checksum), self._size + len(content)
-                return content
-            if ended:
-                raise DamagedPack("it ends too early")
-        self._check_end(inflate.unused_data)
-        return b""
+        member = self._archive.next()
+        content = None if member is None else self._archive.extractfile(member)
+        if member is None or content is None or (member.name, member.size) != (name, file.size):
+            raise DamagedPack(f"{name} of {file.size:,} bytes is declared, and is not there")
+        return CheckedStream(content, file, name, tell)
 
-    def _check_end(self, trailer: bytes) -> None:
-        """Compare what stands behind the compressed bytes with their checksum and their length."""
-        while len(trailer) <= 8 and (more := self._fill()):
-            trailer += more
-        expected = self._checksum.to_bytes(4, "little") + (self._size & 0xFFFFFFFF).to_bytes(4, "little")
-        if trailer != expected or self._digest.digest() != self._expected:
-            raise DamagedPack("its checksum does not match what is in it")
+    def check_end(self) -> None:
+        """Refuse a pack that has further files.
+
+        Raises:
+            DamagedPack: if there is one.
+        """
+        if (member := self._archive.next()) is not None:
+            raise DamagedPack(f"there is more in it than its manifest says: {member.name[:80]!r}")
 
 
-def _begins_as_archive(content: bytes) -> bool:
-    """Say whether bytes are the beginning of a tar archive, or a beginning too short to tell."""
-    if content[_TAR_MAGIC] == b"ustar":
+class _RegularFile(tarfile.TarInfo):
+    """A member of an archive that is neither a link, a folder nor a device.
+
+    Of tar's extensions, which are read into memory, only long names are accepted.
+    """
+
+    def _proc_member(self, archive: tarfile.TarFile) -> tarfile.TarInfo:
+        is_name = self.type == tarfile.GNUTYPE_LONGNAME and 0 <= self.size <= _LONGEST_NAME
+        if not is_name and (self.type != tarfile.REGTYPE or self.size < 0):
+            raise DamagedPack(f"{self.name[:80]!r} in it is not a regular file as kgkit writes it")
+        return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose first bytes have been read already."""
+
+    def __init__(self, head: bytes, stream: ByteStream) -> None:
+        self._head, self._stream = head, stream
+
+    def readable(self) -> bool:
         return True
-    return any(start.startswith(content[: len(start)]) for start in (GZIP_HEAD, MANIFEST.encode()))
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer."""
+        chunk = self._head or self._stream.read(len(buffer))
+        self._head = chunk[len(buffer) :]
+        chunk = chunk[: len(buffer)]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def _open_archive(stream: ByteStream) -> tarfile.TarFile:
+    """Return the archive in a stream, inflated as it is read if it is compressed by gzip."""
+    head = b""
+    while len(head) < len(_GZIP) and (more := stream.read(len(_GZIP) - len(head))):
+        head += more
+    content = io.BufferedReader(_Rejoined(head, stream), CHUNK)
+    opened = gzip.GzipFile(fileobj=content) if head == _GZIP else content
+    try:
+        return tarfile.open(fileobj=opened, mode="r|", bufsize=CHUNK, tarinfo=_RegularFile)
+    except tarfile.ReadError as error:
+        raise DamagedPack(_NONE) from error
 
 
 @contextmanager
@@ -212,7 +160,7 @@ def open_pack(source: str, max_bytes: int) -> Iterator[PackReader]:
     try:
         with _open_source(source, max_bytes) as stream:
             yield PackReader(stream, max_bytes)
-    except DamagedPack as error:
+    except (DamagedPack, tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, RecursionError) as error:
         raise DamagedPack(f"the pack {source} was not unpacked: {error}") from error
 
 

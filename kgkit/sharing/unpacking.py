@@ -1,4 +1,4 @@
-"""Unpacking: what a pack holds is written aside, checked, and published when all of it is there.
+"""Unpacking: the files of a pack are written aside, checked, and published when all of them are there.
 
     HOME/.unpack-…/lock     held while a pack is read
     HOME/.unpack-…/N/       files of the item N of the pack
@@ -14,20 +14,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
+
+from kgkit.building.registering import register, register_vectors
 from kgkit.errors import KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
+from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import read_header
+from kgkit.models.needs import check_needs
+from kgkit.models.publishing import stage_model
+from kgkit.models.registering import catalogue
 from kgkit.models.storage import UNPACKING, sweep_unpacking
-from kgkit.sharing.conflicts import Action, check_builds, missing_needs, plan_actions, renamed_item
-from kgkit.sharing.contents import Described, check_content, check_declared
-from kgkit.sharing.layout import LARGEST_PACK, PackItem, PackManifest
-from kgkit.sharing.publishing import publish_item
+from kgkit.sharing.conflicts import Action, check_builds, plan_actions, renamed_item
+from kgkit.sharing.contents import check_content
+from kgkit.sharing.layout import CHUNK, LARGEST_PACK, PackItem, PackManifest
 from kgkit.sharing.reading import PackReader, open_pack
+from kgkit.store import Staging
+from kgkit.store.manifest import read_manifest as read_build
 from kgkit.types import Progress
-from kgkit.versions import free_space, lock_folder, read_current
+from kgkit.vectors.layout import MANIFEST as VECTORS_MANIFEST
+from kgkit.vectors.layout import version_name
+from kgkit.vectors.matrix import read_manifest as read_vectors
+from kgkit.vectors.work import making
+from kgkit.versions import NEW, free_space, lock_folder, publish_version, read_current, sweep, sync_tree
 
 
 class UnpackedItem(NamedTuple):
@@ -108,28 +120,16 @@ def unpack(
         with _staging(where, manifest, actions, write=not dry_run) as staged:
             _extract(reader, staged, actions, progress)
             if staged is not None:
-                _publish(where, reader.manifest, actions, items, staged)
+                _publish(where, manifest, actions, items, staged)
     unpacked = tuple(UnpackedItem(item, action) for item, action in zip(items, actions, strict=True))
-    needs = [
-        read_current(partial(find_model_folder, item.name, where), read_header).needs
-        for item, action in unpacked
-        if item.kind == "model" and (action == "keep" or not dry_run)
+    models = [
+        item.name for item, action in unpacked if item.kind == "model" and (action == "keep" or not dry_run)
     ]
-    return Unpacked(unpacked, manifest.encoders, missing_needs(needs, where), reader.card)
-
-
-def _publish(
-    home: Home, manifest: PackManifest, actions: Sequence[Action], targets: Sequence[PackItem], staged: Path
-) -> None:
-    """Check what has been written, all of it, and then publish it."""
-    described: list[Described | None] = [
-        None if action == "keep" else check_content(item, staged / str(number))
-        for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True))
-    ]
-    check_builds(manifest, described, home)
-    for number, (item, target) in enumerate(zip(manifest.items, targets, strict=True)):
-        if described[number] is not None:
-            publish_item(home, item, target, staged / str(number))
+    needs = [read_current(partial(find_model_folder, name, where), read_header).needs for name in models]
+    missing = dict.fromkeys(
+        need.name for each in needs for need in check_needs(each, where) if not need.available
+    )
+    return Unpacked(unpacked, manifest.encoders, tuple(missing), reader.card)
 
 
 def _extract(
@@ -138,25 +138,90 @@ def _extract(
     """Read a pack to its end, and write what is new into *staged*.
 
     Raises:
-        DamagedPack, FormatMismatch, DamagedModel: as `unpack` does.
+        DamagedPack: if it does not hold what its manifest says.
         OSError: if the disk refuses.
     """
-    manifest, read = reader.manifest, 0
-    numbers = {item.title: number for number, item in enumerate(manifest.items)}
-    for member in reader.members():
-        number = numbers[member.item.title]
-        writes = staged is not None and actions[number] != "keep"
-        path = Path(staged or ".", str(number), member.path)
-        if writes:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") if writes else Path(os.devnull).open("wb") as file:
-            for chunk in member.chunks:
-                file.write(chunk)
-                read += len(chunk)
-                if progress is not None:
-                    progress("unpacking", read, manifest.size)
-        if writes and member.path == next(iter(member.item.files)):
-            check_declared(member.item, path.parent)
+    manifest, done = reader.manifest, 0
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress("unpacking", done, manifest.size)
+
+    for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True)):
+        for name, file in item.files.items():
+            content = reader.file(f"{item.kind}/{item.name}/{name}", file, tell)
+            path = Path(os.devnull)
+            if staged is not None and action != "keep":
+                path = staged / str(number) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as target:
+                shutil.copyfileobj(content, target, CHUNK)
+    reader.check_end()
+
+
+def _publish(
+    home: Home, manifest: PackManifest, actions: Sequence[Action], targets: Sequence[PackItem], staged: Path
+) -> None:
+    """Check what has been written, all of it, and then publish it.
+
+    Raises:
+        KBBusy: if another process writes there.
+        WriteFailed, OSError: if the disk refuses; what was published before is as it was.
+    """
+    described = [
+        None if action == "keep" else check_content(item, staged / str(number))
+        for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True))
+    ]
+    check_builds(manifest, described, home)
+    for number, (target, action) in enumerate(zip(targets, actions, strict=True)):
+        if action != "keep":
+            publish = {"kb": _publish_kb, "vectors": _publish_vectors, "model": _publish_model}[target.kind]
+            publish(home, target.name, staged / str(number))
+
+
+def _publish_kb(home: Home, name: str, folder: Path) -> None:
+    manifest = read_build(folder)
+    sync_tree(folder)
+    with Staging(home.kb(name)) as staging:
+        folder.rename(staging.folder)
+        published = staging.publish(manifest)
+    register(home, name, published.build)
+
+
+def _publish_vectors(home: Home, full_name: str, folder: Path) -> None:
+    kb_name, _, name = full_name.partition("/")
+    manifest = read_vectors(folder)
+    if (manifest.kb, manifest.name) != (kb_name, name):
+        manifest = msgspec.structs.replace(manifest, kb=kb_name, name=name)
+        manifest = msgspec.structs.replace(manifest, version=version_name(manifest))
+        content = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+        (folder / VECTORS_MANIFEST).write_bytes(content)
+    kb_home = home.kb(kb_name)
+    with making(kb_home, name):
+        parent = kb_home.vectors / name
+        parent.mkdir(parents=True, exist_ok=True)
+        staged = parent / f"{NEW}{secrets.token_hex(6)}"
+        try:
+            folder.rename(staged)
+            publish_version(parent, staged, manifest.version)
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        sweep(parent)
+    register_vectors(home, kb_name)
+
+
+def _publish_model(home: Home, name: str, folder: Path) -> None:
+    path = folder / MODEL_MANIFEST
+    fields: dict[str, Any] = msgspec.json.decode(path.read_bytes())
+    if fields["name"] != name:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode({**fields, "name": name}), indent=2))
+    with stage_model(home.models / name) as (staged, _):
+        for each in sorted(folder.iterdir()):
+            each.rename(staged / each.name)
+        header = read_header(staged)
+    catalogue(home, header)
 
 
 @contextmanager

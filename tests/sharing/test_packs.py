@@ -312,7 +312,7 @@ def test_a_disk_that_is_full_leaves_nothing_behind(pack, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kgkit.sharing.publishing.sync_tree", refuse)
+    monkeypatch.setattr("kgkit.sharing.unpacking.sync_tree", refuse)
     with pytest.raises(WriteFailed, match="No space left"):
         kgkit.unpack(pack, home=tmp_path / "a" / "other")
     assert not (tmp_path / "a").exists()
