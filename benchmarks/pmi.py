@@ -1,7 +1,6 @@
 """PMI of words over English text of the shared data: time, memory, size, and what goes with ten words.
 
-    python -m benchmarks.pmi OUT_DIR [--memory SIZE] [--scope SCOPE] [--window N] [--norm NORM]
-                             [--only PART …]
+    python -m benchmarks.pmi OUT_DIR [--memory SIZE] [--window N] [--only PART …]
 
 writes `PART.txt` for each part into OUT_DIR, makes a table of them by `kgkit train pmi` in a home there, and
 prints figures. Parts: `wikitext` (the training part of WikiText-2), `semcor` (all of SemCor), `conll2003`
@@ -65,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pmi")
     parser.add_argument("out", type=Path, metavar="OUT_DIR")
     parser.add_argument("--only", action="append", choices=PARTS, metavar="PART")
-    for option, value in ("memory", "1GB"), ("scope", "document"), ("window", "10"), ("norm", "max"):
+    for option, value in ("memory", "1GB"), ("window", "10"):
         parser.add_argument(f"--{option}", default=value)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -74,7 +73,7 @@ def main() -> None:
         texts.append(options.out / f"{part}.txt")
         count, words = write(texts[-1], PARTS[part]())
         print(f"{part}: {count:,} documents, {words:,} words")
-    settings = [f"--{name}={getattr(options, name)}" for name in ("memory", "scope", "window", "norm")]
+    settings = [f"--{name}={getattr(options, name)}" for name in ("memory", "window")]
     data = [f"--data={text}" for text in texts]
     command = [*data, f"--name={TABLE}", *settings, f"--home={home.path}", "--quiet"]
     subprocess.run([sys.executable, "-m", "kgkit.commands", "train", "pmi", *command], check=True)

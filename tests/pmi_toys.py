@@ -54,7 +54,7 @@ def pmi_folder(folder, pairs):
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array)
     manifest = PMIManifest(
-        format=FORMAT, kind="pmi", name=folder.name, window=5, scope="sentence", norm="max", largest=1.0,
+        format=FORMAT, kind="pmi", name=folder.name, window=5, largest=1.0,
         words=len(words), pairs=len(pairs),
     )  # fmt: skip
     (folder / MANIFEST).write_bytes(msgspec.json.encode(manifest))

@@ -118,19 +118,9 @@ class Classifier(SavedHead):
             hidden: (B, T, H) of an encoder.
             positions: (R, P) int64, below T: the word pieces that each answer is read from.
             rows: (R,) int64, below B: the text of each answer; None: one answer for each text, R = B.
-
-        Raises:
-            UsageError: if the shapes do not fit each other, or the configuration.
         """
-        width, count = self.config.hidden, self.config.positions
-        texts = len(hidden) if rows is None else len(rows)
-        if hidden.ndim != 3 or hidden.shape[2] != width or positions.shape != (texts, count):
-            raise UsageError(
-                f"expected hidden (B, T, {width}) and positions (B, {count}), found {tuple(hidden.shape)} "
-                f"and {tuple(positions.shape)}"
-            )
         if rows is None:
-            rows = torch.arange(texts, device=hidden.device)
+            rows = torch.arange(len(hidden), device=hidden.device)
         vectors = hidden[rows[:, None], positions]  # (R, P, H)
         joined = vectors.flatten(1).to(self.label.weight.dtype)  # (R, P · H)
         with torch.autocast(hidden.device.type, enabled=False):  # rounded logits are often alike
@@ -144,17 +134,8 @@ class Classifier(SavedHead):
             logits: (R, L); of choices (B, C), -inf where a text has fewer.
             gold: (R,) int64, the index of the label or choice; of several labels (R, L) bool, those that
                 hold; of numbers (R,) float32.
-
-        Raises:
-            UsageError: if *gold* is of another kind, or shape.
         """
         answer = self.config.answer
-        dtype = {"labels": torch.bool, "number": torch.float32}.get(answer, torch.int64)
-        shape = logits.shape if answer == "labels" else logits.shape[:1]
-        if gold.shape != shape or gold.dtype != dtype:
-            raise UsageError(
-                f"gold is {gold.dtype} of the shape {tuple(gold.shape)}, expected {dtype} of {tuple(shape)}"
-            )
         if answer == "labels":
             return functional.binary_cross_entropy_with_logits(logits, gold.to(logits.dtype))
         if answer == "number":

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from kgkit.errors import UsageError
 from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
-from kgkit.heads.parts import check_dimensions, to_device
+from kgkit.heads.parts import to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -92,7 +92,7 @@ class EBert(EncoderHead):
         weight: (E, S) float32, W; None where vectors are read as they are stored.
 
     Raises:
-        UsageError: if the model takes no input embeddings, or W or the settings do not fit it.
+        UsageError: if the model takes no input embeddings, or the settings do not fit it.
 
     Examples:
         >>> weight = torch.from_numpy(Alignment.load(kb.vectors("text"), encoder).weight)
@@ -116,10 +116,6 @@ class EBert(EncoderHead):
                 f"the head has input embeddings of width {self.config.width}, {type(model).__name__} has "
                 f"{width}"
             )
-        shape = _map_shape(self.config)
-        if (None if weight is None else tuple(weight.shape)) != shape:
-            actual = "none" if weight is None else tuple(weight.shape)
-            raise UsageError(f"the map of entities has the shape {actual}, expected {shape or 'none'}")
         self.register_buffer("weight", weight)
 
     def forward(self, inputs: EBertInputs, **model_inputs: Any) -> Any:
@@ -130,11 +126,7 @@ class EBert(EncoderHead):
         Args:
             inputs: batch of sequences.
             model_inputs: further arguments of the model, as `labels`.
-
-        Raises:
-            UsageError: if shapes differ, or a row is none of the vectors.
         """
-        self._check(inputs)
         arguments: dict[str, Any] = {"attention_mask": inputs.real.long(), **model_inputs}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
@@ -171,24 +163,6 @@ class EBert(EncoderHead):
             return vectors
         with torch.autocast(vectors.device.type, enabled=False):  # W v is what was fitted, to the digit
             return functional.linear(vectors, self.weight.float())
-
-    def _check(self, inputs: EBertInputs) -> None:
-        """Make sure that shapes fit, and that rows are those of the vectors.
-
-        Raises:
-            UsageError: if something does not.
-        """
-        shape, count = inputs.ids.shape, len(inputs.vectors)
-        if len(shape) != 2:
-            raise UsageError(f"expected ids (B, T), found {tuple(shape)}")
-        expected = dict.fromkeys(("real", "rows", "types"), tuple(shape))
-        if count:
-            expected["vectors"] = (count, self.config.stored)
-        check_dimensions(inputs, expected)
-        least, most = map(int, inputs.rows.aminmax()) if inputs.rows.numel() else (-1, -1)
-        if least < -1 or most >= count:
-            wrong = least if least < -1 else most
-            raise UsageError(f"an entity has the row {wrong}; there are {count} vectors")
 
     def _own_weights(self) -> dict[str, Tensor]:
         return {} if self.weight is None else {_MAP: self.weight}

@@ -25,7 +25,6 @@ from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
 from kgkit.heads.ebert import EBert, EBertInputs
 from kgkit.heads.folder import card_of, check_shapes, read_settings, reading_weights, save_head
-from kgkit.heads.parts import check_dimensions
 
 if TYPE_CHECKING:
     from typing import Self
@@ -104,8 +103,6 @@ class EBertLinker(nn.Module):
     ) -> None:
         super().__init__()
         decoder = check_decoder(ebert.model)
-        if config.width != ebert.config.width:
-            raise UsageError(f"ε has width {config.width}, input embeddings have {ebert.config.width}")
         self.ebert, self.config = ebert, config
         self._call: _Call | None = None
         base: Any = ebert.model.base_model
@@ -123,11 +120,7 @@ class EBertLinker(nn.Module):
 
         Args:
             inputs: sequences with N masked entities.
-
-        Raises:
-            UsageError: if shapes differ.
         """
-        self._check(inputs)
         transformed = self.transform(inputs.text, inputs.masks).float()  # (N, E)
         with torch.autocast(transformed.device.type, enabled=False):  # bfloat16 is too coarse for log p(a)
             entities = self.ebert.map(inputs.vectors)  # (U, E)
@@ -169,26 +162,6 @@ class EBertLinker(nn.Module):
         """End the call with what the decoder would read: a hook of torch."""
         if self._call is not None:
             raise _Transformed(args[0])
-
-    def _check(self, inputs: EBertLinkerInputs) -> None:
-        """Make sure that shapes fit.
-
-        Raises:
-            UsageError: if one does not.
-        """
-        if inputs.candidates.ndim != 2:
-            raise UsageError(f"expected candidates (N, C), found {tuple(inputs.candidates.shape)}")
-        spans = tuple(inputs.candidates.shape)
-        expected = {
-            "masks": (spans[0], 2),
-            "log_priors": spans,
-            "vectors": (len(inputs.vectors), self.ebert.config.stored),
-        }
-        check_dimensions(inputs, expected)
-        if inputs.candidates.numel() and int(inputs.candidates.max()) >= len(inputs.vectors):
-            raise UsageError(
-                f"a candidate has the row {int(inputs.candidates.max())}; there are {len(inputs.vectors)}"
-            )
 
     def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
         """Write the E-BERT, its masked language model and ε into *folder*, which is made.

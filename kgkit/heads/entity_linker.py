@@ -47,7 +47,7 @@ from torch.nn import functional
 from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, card_of, save_head
 from kgkit.heads.linker_losses import margin_losses, soft_losses, softmax_losses
-from kgkit.heads.parts import TransformerBlock, check_dimensions, draw_weights, masked_softmax, to_device
+from kgkit.heads.parts import TransformerBlock, draw_weights, masked_softmax, to_device
 from kgkit.ranges import check_range
 
 KIND: Final = "knowbert-linker"
@@ -298,7 +298,6 @@ class EntityLinker(SavedHead):
         Raises:
             UsageError: if the shapes do not fit each other, or the configuration.
         """
-        _check(inputs, self.config)
         mentions, dtype = inputs.mentions, self.project.weight.dtype
         words = self.project(self.input_dropout(inputs.hidden.to(dtype)))  # (B, T, E)  (1)
         spans = self.norm(self.pool(words, inputs.spans))  # (B, M, E)
@@ -377,11 +376,6 @@ class EntityLinker(SavedHead):
         Returns:
             (B, M) losses, 0 for a mention without gold among its candidates; (B, M) bool, those with.
         """
-        if gold.shape != output.scores.shape:
-            null = ", NULL the last" if self.config.null else ""
-            raise UsageError(
-                f"gold has the shape {tuple(gold.shape)}, the scores {tuple(output.scores.shape)}{null}"
-            )
         counted = ((gold > 0) & ~output.scores.isneginf()).any(-1)  # (B, M)
         if gold.is_floating_point():
             return soft_losses(output.scores, gold), counted
@@ -419,40 +413,6 @@ class EntityLinker(SavedHead):
             null="NULL is a candidate" if config.null else "NULL is no candidate",
             threshold="no threshold" if config.threshold is None else f"δ = {config.threshold}",
         )  # fmt: skip
-
-
-def _check(inputs: LinkerInputs, config: EntityLinkerConfig) -> None:
-    """Make sure that the shapes are those of the legend.
-
-    Raises:
-        UsageError: if one is not.
-    """
-    shared, tensors = inputs.rows is not None, (inputs.hidden, inputs.candidates, inputs.vectors)
-    if inputs.hidden.ndim != 3 or inputs.candidates.ndim != 3 or inputs.vectors.ndim != (2 if shared else 4):
-        raise UsageError(
-            "expected hidden (B, T, H), candidates (B, M, C) and vectors (B, M, C, D), or with rows (U, D); "
-            f"found {', '.join(str(tuple(tensor.shape)) for tensor in tensors)}"
-        )
-    sentences, pieces, _ = inputs.hidden.shape
-    _, mentions, candidates = inputs.candidates.shape
-    stored = config.stored_width
-    expected = {
-        "hidden": (sentences, pieces, config.hidden),
-        "spans": (sentences, mentions, 2),
-        "mentions": (sentences, mentions),
-        "vectors": (len(inputs.vectors), stored) if shared else (sentences, mentions, candidates, stored),
-        "features": (sentences, mentions, candidates, config.features),
-        "candidates": (sentences, mentions, candidates),
-        "ids": (len(inputs.vectors),) if shared else (sentences, mentions, candidates),
-        "rows": (sentences, mentions, candidates),
-        "null_features": (sentences, mentions, config.features),
-        "masked": (sentences, mentions),
-    }
-    check_dimensions(inputs, expected)
-    if inputs.masked is not None and not config.mask:
-        raise UsageError("there are masked mentions, but the linker has no entity [MASK]: see `mask`")
-    if config.entities and inputs.ids is None:
-        raise UsageError(f"the linker has trained vectors of {config.entities} entities: it needs ids")
 
 
 _CARD: Final = """\

@@ -22,7 +22,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.heads.folder import SavedHead, card_of, check_shapes, read_settings, reading_weights
 from kgkit.heads.parts import draw_weights
-from kgkit.heads.tagger import TaggerInputs, WordTaggerConfig, check_inputs
+from kgkit.heads.tagger import TaggerInputs, WordTaggerConfig
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -118,14 +118,8 @@ class FrozenWordTagger(SavedHead):
         return logits.masked_fill(~words[..., None], 0.0)
 
     def forward(self, inputs: TaggerInputs) -> Tensor:
-        """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded.
-
-        Raises:
-            UsageError: if the shapes do not fit each other, or there are none.
-        """
-        check_inputs(inputs, self.config)
-        if inputs.shapes is None:  # refused above
-            raise UsageError("the tagger needs the shapes of words")
+        """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded."""
+        assert inputs.shapes is not None  # its settings have them
         with torch.no_grad():
             features = self.features(inputs)
         return self.label_words(features, inputs.shapes.gather(1, inputs.firsts), inputs.words)

@@ -40,7 +40,7 @@ from torch.nn import functional
 from kgkit.encoder.attention import register_attention, set_attention
 from kgkit.errors import UsageError
 from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
-from kgkit.heads.parts import check_dimensions, layers_of, to_device
+from kgkit.heads.parts import layers_of, to_device
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -309,10 +309,8 @@ class KamBert(EncoderHead):
             model_inputs: further arguments of the model, as `labels`.
 
         Raises:
-            UsageError: if shapes differ, a cell lies outside of its map, or layers are computed twice to save
-                memory (gradient checkpointing).
+            UsageError: if layers are computed twice to save memory (gradient checkpointing).
         """
-        self._check(inputs)
         arguments = {"input_ids": inputs.ids, "attention_mask": inputs.real.long(), **model_inputs}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
@@ -370,34 +368,6 @@ class KamBert(EncoderHead):
         if isinstance(output, tuple):
             return (output[0][:, : call.length], *output[1:])
         return output[:, : call.length]
-
-    def _check(self, inputs: KamBertInputs) -> None:
-        """Make sure that shapes fit, and that cells lie in their maps.
-
-        Raises:
-            UsageError: if something does not.
-        """
-        shape, own = inputs.ids.shape, inputs.auxiliary.shape
-        if len(shape) != 2 or len(own) != 2 or own[0] != shape[0]:
-            raise UsageError(
-                f"expected ids (B, N) and auxiliary pieces (B, T), found {tuple(shape)} and {tuple(own)}"
-            )
-        count, size = len(inputs.cells), shape[1] + own[1]
-        check_dimensions(
-            inputs,
-            {
-                "real": tuple(shape), "types": tuple(shape), "auxiliary_real": tuple(own),
-                "cells": (count, 4), "values": (count,),
-            },
-        )  # fmt: skip
-        if not count:
-            return
-        limits = torch.tensor([shape[0], len(self.config.maps), size, size], device=inputs.cells.device)
-        if bool((inputs.cells < 0).any()) or bool((inputs.cells >= limits).any()):
-            raise UsageError(
-                f"a cell lies outside of {shape[0]} texts with {len(self.config.maps)} maps of {size} × "
-                f"{size}"
-            )
 
     def _own_weights(self) -> Mapping[str, Tensor]:
         return self.mixing.state_dict()

@@ -31,7 +31,7 @@ from torch import Tensor, nn
 from kgkit.encoder.attention import additive_mask, attention_of
 from kgkit.errors import UsageError
 from kgkit.heads.folder import EncoderHead, card_of
-from kgkit.heads.parts import check_dimensions, to_device
+from kgkit.heads.parts import to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -134,7 +134,6 @@ class KBert(EncoderHead):
             )
         # RoBERTa and its like count from behind the padding token's id.
         self._first = 0 if table.padding_idx is None else table.padding_idx + 1
-        self._positions = table.num_embeddings - self._first
 
     def forward(self, inputs: KBertInputs, **model_inputs: Any) -> Any:
         """Return what the model returns: of an encoder `last_hidden_state` (B, N, H).
@@ -144,11 +143,7 @@ class KBert(EncoderHead):
         Args:
             inputs: batch of trees.
             model_inputs: further arguments of the model, as `labels`.
-
-        Raises:
-            UsageError: if shapes differ, or a position is one that the encoder does not know.
         """
-        _check(inputs)
         config, arguments = self.config, {"input_ids": inputs.ids, **model_inputs}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
@@ -156,10 +151,6 @@ class KBert(EncoderHead):
             return self.model(attention_mask=inputs.real.long(), **arguments)
         count = torch.arange(inputs.ids.shape[1], device=inputs.ids.device)
         positions = inputs.positions if config.soft_positions else count.expand_as(inputs.ids)
-        if int(positions.max()) >= self._positions:
-            raise UsageError(
-                f"a token stands at {int(positions.max())}; the encoder knows {self._positions:,} positions"
-            )
         arguments["position_ids"] = positions + self._first
         if not config.visible_matrix:
             inputs = inputs._replace(
@@ -181,18 +172,6 @@ class KBert(EncoderHead):
 def _position_table(model: "PreTrainedModel") -> nn.Embedding | None:
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     return table if isinstance(table, nn.Embedding) else None
-
-
-def _check(inputs: KBertInputs) -> None:
-    """Make sure that all has one shape (B, N).
-
-    Raises:
-        UsageError: if something has not.
-    """
-    shape = inputs.ids.shape
-    if len(shape) != 2:
-        raise UsageError(f"expected ids (B, N), found {tuple(shape)}")
-    check_dimensions(inputs, dict.fromkeys(inputs._fields, tuple(shape)))
 
 
 _CARD: Final = """\

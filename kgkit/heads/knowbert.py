@@ -268,15 +268,8 @@ class KnowBert(EncoderHead):
             inputs: inputs of the model: `input_ids` (B, T), `attention_mask` (B, T), …
 
         Raises:
-            UsageError: for a knowledge base that the model does not have; with gradient checkpointing.
+            UsageError: with gradient checkpointing.
         """
-        names = {*knowledge} if until is None else {*knowledge, until}
-        if strange := sorted(names - set(self._names)):
-            raise UsageError(
-                f"no knowledge base {', '.join(strange)} in this model; it has: {', '.join(self._names)}"
-            )
-        if until is not None and until not in knowledge:
-            raise UsageError(f"nothing is known of the mentions of {until}, whose linker is asked for")
         checkpointing = any(getattr(part, "gradient_checkpointing", False) for part in self.model.modules())
         if self.training and checkpointing:
             raise UsageError("gradient checkpointing runs layers twice: switch it off for KnowBert")

@@ -41,7 +41,7 @@ from kgkit.heads.folder import (
     read_settings,
     reading_weights,
 )
-from kgkit.heads.parts import check_dimensions, draw_weights, to_device
+from kgkit.heads.parts import draw_weights, to_device
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -136,12 +136,7 @@ class WordTagger(SavedHead):
         self.to(encoder.device)
 
     def forward(self, inputs: TaggerInputs) -> Tensor:
-        """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded.
-
-        Raises:
-            UsageError: if the shapes do not fit each other, or the configuration.
-        """
-        check_inputs(inputs, self.config)
+        """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded."""
         arguments = {"input_ids": inputs.ids}
         if self.shape is not None and inputs.shapes is not None:
             pieces = self.encoder.get_input_embeddings()(inputs.ids)  # (B, T, H)
@@ -301,29 +296,6 @@ def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         within = torch.logaddexp(free, coming[:, 2::2])  # (B, K)
         follows[:, 1::2], follows[:, 2::2] = within, within
     return before[:, :-1], after, before[:, -1]
-
-
-def check_inputs(inputs: TaggerInputs, config: WordTaggerConfig) -> None:
-    """Make sure that the shapes are those of the legend.
-
-    Raises:
-        UsageError: if one is not.
-    """
-    if inputs.ids.ndim != 2 or inputs.firsts.ndim != 2:
-        raise UsageError(
-            f"expected ids (B, T) and firsts (B, W), found {tuple(inputs.ids.shape)} and "
-            f"{tuple(inputs.firsts.shape)}"
-        )
-    (rows, pieces), words = inputs.ids.shape, inputs.firsts.shape[1]
-    expected = {
-        "pieces": (rows, pieces),
-        "firsts": (rows, words),
-        "words": (rows, words),
-        "shapes": (rows, pieces),
-    }
-    check_dimensions(inputs, expected)
-    if config.shapes and inputs.shapes is None:
-        raise UsageError(f"the tagger is told {config.shapes} shapes of words: it needs them")
 
 
 _CARD: Final = """\

@@ -9,14 +9,14 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence, collate_sequences
-from kgkit.inputs.entity_spans import EntitySpan, LinkedText, check_spans
+from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.inputs.pieces import WordPieces
 from kgkit.inputs.texts import SIZE, TextReader, fit_pieces
@@ -65,8 +65,6 @@ class EBertReader(TextReader):
         spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
-        if inject not in get_args(Injection):
-            raise UsageError(f"inject is {inject!r}; it is {' or '.join(get_args(Injection))}")
         self.vectors, self.inject, self.spaced = vectors, inject, spaced
         slash = self.sign("/")
         if slash is None:
@@ -98,13 +96,11 @@ class EBertReader(TextReader):
             tail: word pieces that follow the last text.
 
         Raises:
-            UsageError: if there are more texts than two, or none; if a mention is no span of its text; if so
-                many pieces are put in that there is no room for words.
+            UsageError: if there are more texts than two, or none; if so many pieces are put in that there is
+                no room for words.
         """
         if not 1 <= len(texts) <= 2:
             raise UsageError(f"a text or a pair of texts is read, not {len(texts)} texts")
-        for text in texts:
-            check_spans(text)
         added = 2 * len(marks) + len(tail)
         room = self.room(len(texts)) - added
         if added and room < 2:

@@ -173,9 +173,6 @@ class EBertLinkingReader(TextReader):
             part: part of a document.
             spans: spans whose entities are masked; none overlaps another, or one that is linked.
             links: spans that were linked before, each with the id of its entity.
-
-        Raises:
-            UsageError: if two spans overlap.
         """
         linked = {(span.first, span.end): entity for span, entity in links}
         pieces: list[Piece] = [*self.tokens.before]
@@ -184,8 +181,6 @@ class EBertLinkingReader(TextReader):
         masked = {(span.first, span.end): span for span in ordered}
         words: list[int] = part.ids.tolist()
         for first, end in sorted([*linked, *masked]):
-            if first < at:
-                raise UsageError(f"spans of one sequence overlap: one begins at piece {first}, before {at}")
             pieces += words[at:first]
             if (first, end) in linked:
                 pieces.append((linked[first, end],))

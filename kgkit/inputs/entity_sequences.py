@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 from kgkit.types import Numbers
 
@@ -66,22 +65,15 @@ def build_sequence(
         types: (T,) segments; None: all are of the first.
         offsets: T spans of code points; None: nothing stands in a text.
 
-    Raises:
-        UsageError: if there are not as many types or offsets, or a tuple names no entity.
-
     Examples:
         >>> film = build_sequence([101, (7,), 1013, 9006, 102])       # [CLS] Jean_Marais / jean [SEP]
         >>> masked = build_sequence([101, (7, 8, 9), 1013, 9006, 102])  # [CLS] [E-MASK] / jean [SEP]
     """
-    if any(piece == () for piece in pieces):
-        raise UsageError("an entity of a sequence is a tuple of one id, or of several: one is empty")
     count = len(pieces)
     spans = (
         np.full((count, 2), -1, np.int64) if offsets is None else np.array(offsets, np.int64).reshape(-1, 2)
     )
     segments = np.zeros(count, np.int64) if types is None else np.array(types, np.int64)
-    if len(spans) != count or len(segments) != count:
-        raise UsageError(f"{count} pieces have {len(segments)} types and {len(spans)} offsets")
     ids = [ENTITY if isinstance(piece, tuple) else piece for piece in pieces]
     entities = tuple(tuple(map(int, piece)) for piece in pieces if isinstance(piece, tuple))
     return EntitySequence(np.array(ids, np.int64), entities, segments, spans[:, 0], spans[:, 1])
@@ -101,9 +93,6 @@ def collate_sequences(
         vectors: vectors of their entities; None where they have none.
         padding: piece that stands behind shorter sequences.
         typed: whether the encoder has segments.
-
-    Raises:
-        UsageError: if there is an entity, and there are no vectors.
     """
     import torch
 
@@ -121,8 +110,6 @@ def collate_sequences(
         rows[index, :end][sequence.ids == ENTITY] = [
             numbers.setdefault(entities, len(numbers)) for entities in sequence.entities
         ]
-    if numbers and vectors is None:
-        raise UsageError("a sequence has an entity, and there are no vectors of entities")
     stored = np.zeros((0, 0), np.float32) if vectors is None else vectors.means([*numbers])
     ids_of, real_of, rows_of, vectors_of, types_of = map(torch.from_numpy, (ids, real, rows, stored, types))
     return EBertInputs(ids_of, real_of, rows_of, vectors_of, types_of if typed else None)

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Document, LinkedDocument
 
@@ -20,21 +19,6 @@ class LinkedText(NamedTuple):
 
     text: str
     spans: tuple[EntitySpan, ...] = ()
-
-
-def check_spans(text: LinkedText) -> None:
-    """Make sure that the mentions of entities are spans of their text.
-
-    Raises:
-        UsageError: if one begins before the text, or ends behind it or before its own start.
-    """
-    length = len(text.text)
-    for span in text.spans:
-        if not 0 <= span.start <= span.end <= length:
-            raise UsageError(
-                f"the span of an entity is {span.start} to {span.end}, and its text has {length} characters: "
-                f"give code points from 0 to {length}, the start first"
-            )
 
 
 def linked_text(document: Document | LinkedDocument, kb: KnowledgeBase) -> LinkedText:

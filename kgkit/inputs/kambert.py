@@ -16,7 +16,6 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.maps import (
-    MAPS,
     MapName,
     PhraseSpan,
     WordAssociations,
@@ -32,7 +31,6 @@ from kgkit.inputs.maps import (
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.texts import SIZE, TextReader, TokenizedText
 from kgkit.kb import KnowledgeBase
-from kgkit.ranges import check_range
 from kgkit.text import fold, token_spans
 from kgkit.types import NO_CANDIDATES, Numbers
 
@@ -96,10 +94,6 @@ class MapBuilder:
         kbs: knowledge bases by name, for the map `knowledge`.
         auxiliary: number of auxiliary words of a text, or of a pair.
 
-    Raises:
-        UsageError: if there is no such map, or one comes twice or lacks what it is made from; if *auxiliary*
-            is below 0.
-
     Examples:
         >>> builder = MapBuilder(["entity"])
         >>> text = AnnotatedText("Tim Cook is in Beijing", names=[(0, 8), (15, 22)])
@@ -115,13 +109,6 @@ class MapBuilder:
         auxiliary: int = 0,
     ) -> None:
         self.maps, self.table, self.kbs, self.auxiliary = tuple(maps), table, dict(kbs or {}), auxiliary
-        check_range(self, "auxiliary", least=0)
-        if wrong := [name for name in self.maps if name not in MAPS or self.maps.count(name) > 1]:
-            raise UsageError(f"the map {wrong[0]!r}: name each of {', '.join(MAPS)} once, or not")
-        if table is None and ("correlation" in self.maps or auxiliary):
-            raise UsageError("correlations and auxiliary words come from a PMI table: name one")
-        if "knowledge" in self.maps and not self.kbs:
-            raise UsageError("the map of a knowledge base needs one: name it")
 
     def __call__(
         self,
@@ -134,9 +121,6 @@ class MapBuilder:
             texts: one text, or two.
             read: numbers of the words, ascending, that have cells, and by which auxiliary words are chosen;
                 None: all of them.
-
-        Raises:
-            UsageError: if a span, or one of these numbers, goes beyond a text.
         """
         parts = _texts_in_words(texts, read)
         size = parts[-1].shift + len(parts[-1].words) if parts else 0
@@ -150,7 +134,7 @@ class MapBuilder:
         maps = dict[MapName, WordMap]()
         for name in self.maps:
             if name == "correlation":
-                assert self.table is not None  # checked when it was made
+                assert self.table is not None  # the map has one
                 where = np.append(visible, size + np.arange(len(auxiliary)))
                 correlations = correlation_map(words, self.table, auxiliary)
                 maps[name] = correlations.spread(where, where + 1, size + len(auxiliary))
@@ -207,30 +191,14 @@ class _TextInWords(NamedTuple):
 
 
 def _texts_in_words(texts: Sequence[AnnotatedText], read: Numbers | None) -> list[_TextInWords]:
-    """Return texts with their words, and how many of them are read; None: all.
-
-    Raises:
-        UsageError: if a span goes beyond its text, or a word that is to be read.
-    """
+    """Return texts with their words, and how many of them are read; None: all."""
     parts, shift = list[_TextInWords](), 0
     for text in texts:
         words = token_spans(text.text)
         numbers = np.arange(len(words)) if read is None else np.asarray(read, np.int64) - shift
         numbers = numbers[(numbers >= 0) & (numbers < len(words))]
-        links = ((f"link to {kb}", own) for kb, own in text.links.items())
-        for what, spans in (("name", text.names), ("phrase", text.phrases), *links):
-            for start, end, *_ in spans:
-                if not 0 <= start <= end <= len(text.text):
-                    raise UsageError(
-                        f"the span of a {what} is {start} to {end}, and its text has {len(text.text)} "
-                        "characters: give code points, the start first"
-                    )
         parts.append(_TextInWords(text, words, shift, numbers))
         shift += len(words)
-    if read is not None and len(read) and not 0 <= read[0] <= read[-1] < shift:
-        raise UsageError(
-            f"the words {read[0]} to {read[-1]} are to be read, and the text has {shift}, from 0 on"
-        )
     return parts
 
 
@@ -295,7 +263,7 @@ class KamBertReader(WordTextReader):
             version 0.2.0 were trained with. Most tokenizers cut them alike.
 
     Raises:
-        UsageError: if there are more auxiliary words than *size*; as `TextReader` does.
+        UsageError: as `TextReader` does.
 
     Examples:
         >>> reader = KamBertReader(encoder, MapBuilder(["entity"]))
@@ -308,11 +276,6 @@ class KamBertReader(WordTextReader):
         self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE, spaced: bool = True
     ) -> None:
         super().__init__(encoder, size=size)
-        if builder.auxiliary > size:
-            raise UsageError(
-                f"{builder.auxiliary} auxiliary words beside texts of {size} word pieces: "
-                f"choose at most {size}"
-            )
         self.builder, self.spaced = builder, spaced
         self._pieces = BoundedCache[str, tuple[int, ...]](_CACHE_BYTES)  # of auxiliary words
 

@@ -27,7 +27,6 @@ from typing import Final, Literal, NamedTuple, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Numbers
 
@@ -88,18 +87,8 @@ class WordMap(NamedTuple):
 
     @classmethod
     def of(cls, size: int, blocks: Iterable[tuple[int, int, int, int]], values: Iterable[float]) -> "WordMap":
-        """Return a map of *size* words from blocks and their values.
-
-        Raises:
-            UsageError: if a block goes beyond the text, or there are not as many values as blocks.
-        """
-        corners = np.array([*blocks], np.int64).reshape(-1, 4)
-        numbers = np.array([*values], np.float32)
-        if len(corners) != len(numbers):
-            raise UsageError(f"a map of {len(corners)} blocks has {len(numbers)} values")
-        if len(corners) and not (corners.min() >= 0 and corners.max() <= size):
-            raise UsageError(f"a map of {size} words has a block that goes beyond them")
-        return cls(size, corners, numbers)
+        """Return a map of *size* words from blocks and their values."""
+        return cls(size, np.array([*blocks], np.int64).reshape(-1, 4), np.array([*values], np.float32))
 
     def spread(self, begins: Numbers, ends: Numbers, size: int) -> "WordMap":
         """Return the map of the word pieces.
@@ -190,16 +179,11 @@ def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
     Args:
         size: W.
         phrases: phrases; chunks have level 1.
-
-    Raises:
-        UsageError: if a level is below 1.
     """
     levels = dict[tuple[int, int], int]()  # the lowest of each span
     for first, end, level in phrases:
         if first < end:
             levels[first, end] = min(level, levels.get((first, end), level))
-    if levels and (lowest := min(levels.values())) < 1:
-        raise UsageError(f"a phrase has the level {lowest}; the lowest is 1")
     return WordMap.of(size, (span * 2 for span in levels), (1 / level for level in levels.values()))
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kgkit.errors import UsageError
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.texts import TokenizedText
 from kgkit.types import Numbers
@@ -21,16 +20,11 @@ def insert_markers(text: TokenizedText, markers: Sequence[tuple[int, int]]) -> T
         text: text of T pieces, one at least.
         markers: pairs of a position (0 to T) and the id of the piece that goes before the piece there; those
             at one position stand in the order of the list.
-
-    Raises:
-        UsageError: if a position is not in the text.
     """
     if not markers:
         return text
     positions, ids = np.array(markers, np.int64).T  # (K,)
     count = len(text.ids)
-    if wrong := [position for position in positions.tolist() if not 0 <= position <= count]:
-        raise UsageError(f"a marker is to stand at {wrong[0]} of a text of {count} pieces")
     ascending = np.sort(positions)
     return TokenizedText(
         np.insert(text.ids, positions, ids),  # of equal positions it keeps the order

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
 from kgkit.inputs.pieces import PieceTokenizer, check_window
 from kgkit.inputs.windows import Scope, Window, windows
 from kgkit.types import Document, Matrix, Numbers
@@ -35,10 +34,6 @@ class SpanConfig:
     size: int = 126
     context: int = 24
     scope: Scope = "document"
-
-    def __post_init__(self) -> None:
-        if not self.layers:
-            raise UsageError("no layers of the encoder are named: expected at least one")
 
 
 class SpanReader:

@@ -1,7 +1,7 @@
 """PMI tables among the trained models: what one says of itself, and how it is opened."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 
@@ -13,8 +13,6 @@ from kgkit.pmi.table import ARRAYS, PMITable
 if TYPE_CHECKING:
     from kgkit.models.opening import Opening
 
-Norm = Literal["max", "npmi", "none"]
-Scope = Literal["document", "sentence"]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -23,17 +21,12 @@ class PMIManifest(ModelManifest, frozen=True, kw_only=True):
 
     Attributes:
         window: largest distance of two words that are a pair; 1: next to each other.
-        scope: what a window does not go beyond: a `document` or a `sentence`.
-        norm: what the values are: positive PMI divided by the largest of the table (`max`), divided by
-            -ln p(x, y) (`npmi`, Bouma 2009), or as it is, in nats (`none`).
-        largest: the largest positive PMI, in nats.
+        largest: the largest positive PMI, in nats, by which all values are divided.
         words: number of its words.
         pairs: number of its pairs, (x, y) and (y, x) counted once.
     """
 
     window: Positive
-    scope: Scope
-    norm: Norm
     largest: float
     words: Positive
     pairs: Positive

@@ -151,19 +151,3 @@ def test_files_that_are_no_classifier_are_refused(tmp_path):
 def test_settings_out_of_range_are_refused(settings, told):
     with pytest.raises(UsageError, match=told):
         ClassifierConfig(**{"hidden": 3, "labels": ("a", "b"), **settings})
-
-
-@pytest.mark.parametrize(
-    ("hidden", "places"), [((2, 5, 4), (2, 1)), ((2, 5, 3), (2, 2)), ((2, 5, 3), (3, 1)), ((5, 3), (5, 1))]
-)
-def test_shapes_that_do_not_fit_are_told(hidden, places):
-    with pytest.raises(UsageError, match=r"expected hidden \(B, T, 3\) and positions \(B, 1\), found"):
-        drawn(ONE)(torch.zeros(hidden), torch.zeros(places, dtype=torch.int64))
-
-
-def test_gold_of_another_kind_is_told():
-    logits = torch.zeros(2, 2)
-    with pytest.raises(UsageError, match=r"gold is torch.bool of the shape \(2, 2\), expected torch.int64"):
-        drawn(ONE).loss(logits, torch.zeros(2, 2, dtype=torch.bool))
-    with pytest.raises(UsageError, match=r"expected torch.bool of \(2, 2\)"):
-        drawn(MANY).loss(logits, torch.zeros(2, dtype=torch.int64))

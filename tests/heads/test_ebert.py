@@ -170,17 +170,8 @@ def test_settings_that_no_ebert_has_are_refused_by_its_kind(tmp_path):
 def test_what_does_not_fit_is_refused(tmp_path):
     with pytest.raises(UsageError, match="have width 5, input embeddings 16: without a map both have to be"):
         EBertConfig(stored=STORED, width=WIDTH, aligned=False)
-    with pytest.raises(UsageError, match=r"the map of entities has the shape none, expected \(16, 5\)"):
-        EBert(bert(), EBertConfig(stored=STORED, width=WIDTH))
     with pytest.raises(UsageError, match="input embeddings of width 8, BertModel has 16"):
         EBert(bert(), EBertConfig(stored=0, width=8))
-    read = inputs([[-1, 0, -1, -1, -1, -1, -1]])
-    with pytest.raises(UsageError, match="an entity has the row 0; there are 0 vectors"):
-        head()(read._replace(vectors=torch.zeros(0, STORED)))
-    with pytest.raises(UsageError, match=r"rows has the shape \(1, 6\), expected \(1, 7\)"):
-        head()(read._replace(rows=read.rows[:, :6]))
-    with pytest.raises(UsageError, match=r"vectors has the shape \(1, 4\), expected \(1, 5\)"):
-        head()(read._replace(vectors=read.vectors[:, :4]))
 
     class Other(torch.nn.Module):
         def get_input_embeddings(self):

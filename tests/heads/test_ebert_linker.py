@@ -157,13 +157,3 @@ def test_a_head_survives_the_disk(folder, tmp_path, null):
     save_file({"null_vector": torch.zeros(99)}, tmp_path / "null" / WEIGHTS)
     with pytest.raises(DamagedModel):
         EBertLinker.from_pretrained(tmp_path, device="cpu")
-
-
-def test_inputs_that_do_not_fit_are_refused(folder):
-    linker, batch = linker_of(BertForMaskedLM.from_pretrained(folder)), inputs()
-    with pytest.raises(UsageError, match="log_priors"):
-        linker(batch._replace(log_priors=batch.log_priors[:, :1]))
-    with pytest.raises(UsageError, match="row 9"):
-        linker(batch._replace(candidates=batch.candidates + 6))
-    with pytest.raises(UsageError, match="width"):
-        EBertLinker(linker.ebert, EBertLinkerConfig(width=WIDTH + 1))

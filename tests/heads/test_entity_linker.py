@@ -515,15 +515,6 @@ def test_a_loss_of_scores_that_diverged_says_so():
     assert margin_losses(scores, gold, 0.2).isnan().all()
 
 
-def test_gold_of_another_shape_is_refused():
-    linker = linker_of(CONFIGS["null"])
-    inputs = inputs_of(linker.config)
-    with pytest.raises(
-        UsageError, match=r"gold has the shape \(3, 4, 5\), the scores \(3, 4, 6\), NULL the last"
-    ):
-        linker.loss(linker(inputs), inputs.candidates)
-
-
 # --- trained vectors of entities, dropout, the control ----------------------
 
 
@@ -758,35 +749,6 @@ def test_without_safetensors_the_extra_is_named(tmp_path, monkeypatch):
 def test_settings_that_cannot_be_are_refused(settings, told):
     with pytest.raises(UsageError, match=told):
         dataclasses.replace(SMALL, **settings)
-
-
-def test_inputs_of_another_shape_are_refused():
-    linker, inputs = linker_of(CONFIGS["table"]), inputs_of(CONFIGS["table"])
-    for change, told in (
-        ({"hidden": inputs.hidden[..., :-1]}, r"hidden has the shape \(3, 9, 5\), expected \(3, 9, 6\)"),
-        (
-            {"hidden": inputs.hidden[0]},
-            r"expected hidden \(B, T, H\), .* found \(9, 6\), \(3, 4, 5\), \(3, 4, 5, 5\)",
-        ),
-        (
-            {"vectors": inputs.vectors[..., :-1]},
-            r"vectors has the shape \(3, 4, 5, 4\), expected \(3, 4, 5, 5\)",
-        ),
-        (
-            {"features": inputs.features[..., 0]},
-            r"features has the shape \(3, 4, 5\), expected \(3, 4, 5, 2\)",
-        ),
-        ({"mentions": inputs.mentions[:2]}, "mentions has the shape"),
-        ({"ids": None}, "the linker has trained vectors of 20 entities: it needs ids"),
-    ):
-        with pytest.raises(UsageError, match=told):
-            linker(inputs._replace(**change))
-
-
-def test_masked_mentions_want_an_entity_for_them():
-    inputs = inputs_of(SMALL)
-    with pytest.raises(UsageError, match=r"no entity \[MASK\]"):
-        linker_of(SMALL)(inputs._replace(masked=torch.zeros_like(inputs.mentions)))
 
 
 def test_naming_the_heads_loads_no_torch():

@@ -112,11 +112,6 @@ def test_what_no_encoder_can_give_is_refused(encoder):
             config(**{setting: 0})
 
 
-def test_words_without_shapes_are_refused(tagger, encoder):
-    with pytest.raises(UsageError, match="shapes"):
-        tagger(tagger_inputs(windows(encoder), padding=0, shapes=False))
-
-
 def test_a_damaged_folder_is_refused_before_room_is_made(tagger, encoder, tmp_path):
     with pytest.raises(NotThere):
         FrozenWordTagger.beside(encoder, tmp_path / "none")

@@ -257,8 +257,6 @@ def test_what_does_not_fit_is_refused():
         KnowBert(bert(), {"a": dataclasses.replace(CONFIG, layer=4)})
     with pytest.raises(UsageError, match="width 6, the encoder has 8"):
         KnowBert(bert(), {"a": dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, hidden=6))})
-    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a"):
-        KnowBert(bert(), {"a": CONFIG})({"c": known()}, input_ids=words())
     with pytest.raises(UsageError, match="cannot be divided among 3 heads"):
         dataclasses.replace(CONFIG, heads=3)
     with pytest.raises(UsageError, match="layer is -1; it is 0 or more"):
@@ -268,14 +266,6 @@ def test_what_does_not_fit_is_refused():
         layer.gradient_checkpointing = True
     with pytest.raises(UsageError, match="gradient checkpointing"):
         checkpointing({"a": known()}, input_ids=words())
-
-
-def test_after_a_call_that_failed_the_encoder_is_plain():
-    knowbert, ids = far(KnowBert(bert(), {"a": CONFIG})), words()
-    before = knowbert.model(input_ids=ids).last_hidden_state
-    with pytest.raises(UsageError):
-        knowbert({"a": known(sentences=2)}, input_ids=ids)
-    assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, before)
 
 
 def test_a_copy_stands_on_its_own():
@@ -343,14 +333,6 @@ def test_the_linker_that_is_asked_for_says_the_same_and_nothing_behind_it_runs()
     assert [*states.linked] == ["below"]
     assert torch.equal(knowbert.model(input_ids=ids).last_hidden_state, plain)
     assert torch.equal(knowbert(knowledge, input_ids=ids).model[0], whole.model[0])
-
-
-def test_a_linker_that_cannot_be_asked_for_is_refused():
-    knowbert = KnowBert(bert(), {"a": CONFIG, "b": dataclasses.replace(CONFIG, layer=2)})
-    with pytest.raises(UsageError, match=r"no knowledge base c in this model; it has: a, b"):
-        knowbert({"a": known()}, until="c", input_ids=words())
-    with pytest.raises(UsageError, match="nothing is known of the mentions of b, whose linker is asked for"):
-        knowbert({"a": known()}, until="b", input_ids=words())
 
 
 # -- one after the other ----------------------------------------------------

@@ -14,7 +14,7 @@ pytest.importorskip("safetensors")
 import kgkit.heads  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
 from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
-from kgkit.heads import TaggerInputs, WordTagger, WordTaggerConfig  # noqa: E402
+from kgkit.heads import WordTagger, WordTaggerConfig  # noqa: E402
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
 from kgkit.heads.tagger import decode  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
@@ -243,16 +243,6 @@ def test_files_that_are_not_a_tagger_are_refused(tagger, tmp_path):
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(UsageError):
         WordTaggerConfig(**{"types": TYPES} | settings)
-
-
-def test_shapes_that_do_not_fit_are_refused(tagger):
-    inputs = tagger_inputs(readings(tagger), padding=0)
-    with pytest.raises(UsageError, match="words has the shape"):
-        tagger(inputs._replace(words=inputs.words[:, 1:]))
-    with pytest.raises(UsageError, match="it needs them"):
-        tagger(inputs._replace(shapes=None))
-    with pytest.raises(UsageError, match="expected ids"):
-        tagger(TaggerInputs(*(tensor[0] for tensor in inputs)))
 
 
 def test_the_head_is_among_those_that_are_listed():

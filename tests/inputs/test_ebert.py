@@ -141,19 +141,6 @@ def test_without_a_vector_there_are_word_pieces_only(encoder, kb, vectors, piece
         assert [kb[entity].key for [entity] in sequence.entities] == ["Mars"]
 
 
-@pytest.mark.parametrize("span", [(-3, 7), (-9, -2), (4, 32), (7, 4)])
-@pytest.mark.parametrize("control", [False, True])
-def test_an_entity_at_no_span_of_its_text_is_refused(encoder, kb, vectors, span, control):
-    reader, dog = EBertReader(encoder, None if control else vectors, size=24), int(kb.id("dog"))
-    valid = LinkedText(TEXT, (EntitySpan(0, len(TEXT), dog), EntitySpan(7, 7, dog)))
-    assert len(reader.read([valid])) > 2
-    wrong = LinkedText(TEXT, (EntitySpan(*span, dog),))
-    message = rf"an entity is {span[0]} to {span[1]}, and its text has 31 characters: .* from 0 to 31"
-    for texts in ([wrong], [valid, wrong]):
-        with pytest.raises(UsageError, match=message):
-            reader.read(texts)
-
-
 def test_of_mentions_that_overlap_the_first_and_longest_is_read(encoder, kb, vectors, pieces):
     names = ("Jean", "dog"), ("Jean Marais", "Jean_Marais"), ("Marais of", "Mars"), ("of Mars", "Mars")
     [concat, _] = both(encoder, vectors, linked(kb, TEXT, *names))
@@ -222,15 +209,6 @@ def test_the_mean_of_entities_leaves_out_those_without_a_vector(kb, vectors):
     means = vectors.means([(dog, nobody), (nobody, 99)])
     np.testing.assert_array_equal(means[0], vectors.gather([dog])[0])
     assert not means[1].any() and vectors.exist([dog, nobody, 99]).tolist() == [True, False, False]
-
-
-def test_sequences_that_make_no_sense_are_refused():
-    with pytest.raises(UsageError, match="a tuple of one id, or of several: one is empty"):
-        build_sequence([1, ()])
-    with pytest.raises(UsageError, match="2 pieces have 3 types and 2 offsets"):
-        build_sequence([1, 2], types=[0, 0, 0])
-    with pytest.raises(UsageError, match="has an entity, and there are no vectors"):
-        collate_sequences([build_sequence([1, (7,)])], None)
 
 
 def test_rescaled_vectors_are_mapped_to_one_length_and_means_are_of_what_is_mapped(kb):

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.errors import UsageError
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence, build_sequence, collate_sequences
 from kgkit.inputs.entity_vectors import StoredEntityVectors
 
@@ -67,27 +66,6 @@ def test_a_sequence_of_nothing_is_one():
 def test_numbers_of_numpy_are_taken_and_entities_are_plain_numbers():
     sequence = build_sequence([3, (np.int64(4),)], types=np.array([0, 1]))
     assert sequence.ids.tolist() == [3, ENTITY] and type(sequence.entities[0][0]) is int
-
-
-@pytest.mark.parametrize("pieces", [[()], [1, ()], [(1,), (), (2,)]])
-def test_an_entity_that_is_none_is_refused(pieces):
-    with pytest.raises(UsageError, match="a tuple of one id, or of several: one is empty"):
-        build_sequence(pieces)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"types": [0]}, "2 pieces have 1 types and 2 offsets"),
-        ({"types": [0, 0, 1]}, "2 pieces have 3 types and 2 offsets"),
-        ({"offsets": []}, "2 pieces have 2 types and 0 offsets"),
-        ({"offsets": [(0, 1)] * 3}, "2 pieces have 2 types and 3 offsets"),
-        ({"types": [], "offsets": []}, "2 pieces have 0 types and 0 offsets"),
-    ],
-)
-def test_types_and_offsets_are_as_many_as_the_pieces(settings, message):
-    with pytest.raises(UsageError, match=message):
-        build_sequence([1, (2,)], **settings)
 
 
 # -- batches ----------------------------------------------------------------
@@ -158,9 +136,3 @@ def test_without_entities_no_vector_is_read():
     batch = collate_sequences([build_sequence([1, 2]), build_sequence([3])], vectors)
     assert batch.vectors.shape[0] == 0 and batch.rows.tolist() == [[-1, -1], [-1, -1]]
     assert batch.ids.tolist() == [[1, 2], [3, 0]] and vectors.vectors.read == []
-
-
-def test_entities_without_vectors_are_refused():
-    pytest.importorskip("torch")
-    with pytest.raises(UsageError, match="has an entity, and there are no vectors of entities"):
-        collate_sequences([build_sequence([1]), build_sequence([(0,)])], None)

@@ -2,7 +2,6 @@
 
 import logging
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -229,8 +228,6 @@ def test_a_pair_of_long_texts_keeps_the_words_of_both(encoder):
 
 
 def test_auxiliary_words_have_no_more_pieces_than_texts(encoder):
-    with pytest.raises(UsageError, match="9 auxiliary words beside texts of 8 word pieces: choose at most 8"):
-        KamBertReader(encoder, MapBuilder((), PMI, auxiliary=9), size=8)
     table = CountingTable(("bone", "s" * 5_000, "dogsss", "milk", "cat", "tree", "fruit", "eats"))
     reader = KamBertReader(encoder, MapBuilder(("correlation",), table, auxiliary=8), size=8)
     assert reader.tokens.inside("dogsss").__len__() == 4
@@ -238,34 +235,3 @@ def test_auxiliary_words_have_no_more_pieces_than_texts(encoder):
     inputs = reader.batch([text])
     tokens = encoder.tokenizer.convert_ids_to_tokens(inputs.auxiliary[0][1:])
     assert tokens == ["bone", "[UNK]", "dog", "##s", "##s", "##s", "mi", "##lk"]
-
-
-@pytest.mark.parametrize(
-    ("maps", "auxiliary", "wrong"),
-    [
-        (["names"], 0, "the map 'names': name each of entity, phrase, correlation, knowledge once, or not"),
-        (["entity", "entity"], 0, "the map 'entity': name each"),
-        (["entity"], -1, "auxiliary is -1; it is 0 or more"),
-    ],
-)
-def test_maps_that_there_are_not_are_refused(maps, auxiliary, wrong):
-    with pytest.raises(UsageError, match=wrong):
-        MapBuilder(maps, PMI, auxiliary=auxiliary)
-
-
-@pytest.mark.parametrize(
-    ("text", "arguments", "wrong"),
-    [
-        (AnnotatedText("a dog", names=[(2, 9)]), {}, "the span of a name is 2 to 9, and its text has 5 char"),
-        (AnnotatedText("a dog", phrases=[PhraseSpan(4, 2)]), {}, "the span of a phrase is 4 to 2"),
-        (AnnotatedText("a dog", links={"pets": [EntitySpan(-1, 2, 0)]}), {}, "a link to pets is -1 to 2"),
-        (
-            AnnotatedText("a dog"),
-            {"read": np.array([0, 2])},
-            "the words 0 to 2 are to be read, and the text has 2",
-        ),
-    ],
-)
-def test_what_goes_beyond_a_text_is_refused(text, arguments, wrong):
-    with pytest.raises(UsageError, match=wrong):
-        MapBuilder(MAPS, PMI)([text], **arguments)

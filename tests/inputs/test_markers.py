@@ -1,11 +1,9 @@
 """Special pieces in a text: every other piece stays what it was, and so does every mention."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.errors import UsageError
 from kgkit.inputs.markers import insert_markers, marker_positions
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.texts import TokenizedText
@@ -79,9 +77,3 @@ def test_what_is_given_is_left_as_it_was_and_no_marker_changes_nothing():
     assert insert_markers(text, []) is text
     insert_markers(text, [(1, 90)])
     assert text.ids.tolist() == [2, 10, 3] and text.mentions["a"].spans.tolist() == [[1, 2]]
-
-
-@pytest.mark.parametrize("place", [-1, 4])
-def test_a_place_that_is_not_in_the_text_is_refused(place):
-    with pytest.raises(UsageError, match=f"at {place} of a text of 3 pieces"):
-        insert_markers(text_of([2, 10, 3]), [(place, 90)])

@@ -30,4 +30,4 @@ def pmi() -> Callable[..., None]:
 
 
 def _describe(manifest: "PMIManifest") -> str:
-    return f"PMI of words at most {manifest.window} apart, within a {manifest.scope}"
+    return f"PMI of words at most {manifest.window} apart, within a document"

@@ -133,7 +133,6 @@ def count_pairs(
     runs: CountRuns,
     *,
     window: int,
-    across: bool,
     positions: int,
     report: Report,
 ) -> list[Path]:
@@ -148,7 +147,6 @@ def count_pairs(
         numbers: number of each word that is counted, from 0.
         runs: runs that are added to, with whole numbers as keys.
         window: largest distance of two words.
-        across: whether a window goes on behind the end of a sentence.
         positions: number of words after which a run is written.
         report: callback with the number of sentences that have been read.
 
@@ -169,7 +167,7 @@ def count_pairs(
 
     number = runs.end.sentences
     for number, sentence in _remaining(sentences, runs.end, report):
-        if sentence.begins or not across:
+        if sentence.begins:
             stretch.extend(gap)
         stretch.extend(numbers.get(word, UNKNOWN) for word in text_words(sentence.text))
         if len(stretch) - carried >= positions:

@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 
 from kgkit.evaluation.files import check_data
 from kgkit.evaluation.plain_text import PlainSentence, check_plain, read_sentences
-from kgkit.models.pmi import Norm, Scope
 from kgkit.ranges import check_range
 
 MOST_WORDS: Final = 2**31 - 1
@@ -23,12 +22,9 @@ class PMITraining:
     Attributes:
         data: files of plain text, a blank line between documents.
         window: largest distance of two words that are a pair, in words; 1: next to each other.
-        scope: what a window does not go beyond: a document, or a sentence.
         min_count: least number of occurrences of a word.
         min_pairs: least number of times that two words are a pair.
         words: largest number of words; the most frequent ones are taken.
-        norm: what the values are: positive PMI, divided by the largest (`max`), by -ln p(x, y) (`npmi`), or
-            by nothing (`none`).
     """
 
     LEAST: ClassVar[Mapping[str, int]] = {"window": 1, "min_count": 1, "min_pairs": 1, "words": 1}
@@ -36,11 +32,9 @@ class PMITraining:
 
     data: tuple[Path, ...]
     window: int = 10
-    scope: Scope = "document"
     min_count: int = 10
     min_pairs: int = 5
     words: int = 200_000
-    norm: Norm = "max"
 
     def __post_init__(self) -> None:
         check_data(self.data)

@@ -140,7 +140,7 @@ def _train(
         vocabulary = count_vocabulary(session, training)
     files = count_pairs(
         training.sentences, {word: number for number, word in enumerate(vocabulary.counts)},
-        CountRuns(work, "pairs", pa.int64()), window=training.window, across=training.scope == "document",
+        CountRuns(work, "pairs", pa.int64()), window=training.window,
         positions=max(1, memory // (_KEY_BYTES * training.window)),
         report=partial(report, "counting pairs, sentences"),
     )  # fmt: skip
@@ -168,12 +168,11 @@ def _save(
     for name, array in small.items():
         np.save(staged / f"{name}.npy", array.astype(ARRAYS[name]))
     _copy(table.columns, np.int32, staged / "columns.npy", ARRAYS["columns"], 1.0)
-    scale = table.largest if training.norm == "max" else 1.0
-    _copy(table.values, np.float64, staged / "values.npy", ARRAYS["values"], scale)
+    _copy(table.values, np.float64, staged / "values.npy", ARRAYS["values"], table.largest)
     settings = {"min_count": training.min_count, "min_pairs": training.min_pairs, "words": training.words}
     return {
-        "window": training.window, "scope": training.scope, "norm": training.norm, "largest": table.largest,
-        "words": len(words), "pairs": table.pairs, "config": settings,
+        "window": training.window, "largest": table.largest, "words": len(words), "pairs": table.pairs,
+        "config": settings,
     }  # fmt: skip
 
 

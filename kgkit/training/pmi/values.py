@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from kgkit.building.engines.session import Session, first_row
 from kgkit.errors import UsageError
-from kgkit.models.pmi import Norm
 from kgkit.training.pmi.settings import PMITraining
 
 _POSITIVE: Final = 1e-9  # a smaller PMI is 0 to rounding
@@ -85,10 +84,10 @@ def write_pair_values(session: Session, words: int, training: PMITraining, work:
     with table.columns.open("wb") as columns, table.values.open("wb") as values:
         for batch in session.rows(f"SELECT a, b, n FROM ({rows}) ORDER BY a, b"):
             first, second, counts = (column.to_numpy() for column in batch.columns)
-            pmi, normed = pmi_of(first, second, counts, marginals, training.norm)
+            pmi = pmi_of(first, second, counts, marginals)
             positive = pmi > _POSITIVE
             columns.write(second[positive].astype(np.int32).tobytes())
-            values.write(normed[positive].tobytes())
+            values.write(pmi[positive].tobytes())
             largest = max(largest, float(pmi.max(initial=0)))
             twins += int((positive & (first == second)).sum())
             np.add.at(of_word, first[positive], 1)
@@ -106,24 +105,16 @@ def pmi_of(
     second: NDArray[np.int64],
     counts: NDArray[np.int64],
     marginals: NDArray[np.int64],
-    norm: Norm,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the PMI of pairs of words, and their values before the division by the largest PMI.
+) -> NDArray[np.float64]:
+    """Return the PMI of pairs of words, in nats.
 
     Args:
         first, second: (n,) numbers of the words.
         counts: (n,) how often they are a pair.
         marginals: (V,) N(x) of each word.
-        norm: what the values are.
-
-    Returns:
-        (n,) PMI in nats, and (n,) values.
     """
     total = np.log(float(marginals.sum()))
     # Of a pair of two words N(x, y) = N(y, x); a pair of a word with itself is both.
     joint = np.log(counts) + np.where(first == second, np.log(2), 0)
-    pmi = joint + total - (np.log(marginals[first]) + np.log(marginals[second]))
-    if norm != "npmi":
-        return pmi, pmi
-    with np.errstate(invalid="ignore", divide="ignore"):  # where all pairs are one: its PMI is 0
-        return pmi, pmi / (total - joint)
+    result: NDArray[np.float64] = joint + total - (np.log(marginals[first]) + np.log(marginals[second]))
+    return result

@@ -60,20 +60,17 @@ def write(path, documents):
     return path
 
 
-def brute_force(documents, window, scope, vocabulary):
+def brute_force(documents, window, vocabulary):
     """Return how often each two words are a pair, as (a, b) with a <= b in the order of their bytes."""
-    units = [[text_words(text) for text in document] for document in documents]
-    if scope == "document":
-        units = [[[word for words in document for word in words]] for document in units]
     counts = Counter()
-    for unit in (words for document in units for words in document):
+    for unit in ([word for text in document for word in text_words(text)] for document in documents):
         for i, j in combinations(range(len(unit)), 2):
             if j - i <= window and unit[i] in vocabulary and unit[j] in vocabulary:
                 counts[tuple(sorted((unit[i], unit[j]), key=str.encode))] += 1
     return counts
 
 
-def values_of(counts, norm, least):
+def values_of(counts, least):
     """Return the values of all pairs, in both directions, of how often two words are a pair."""
     ordered = Counter()
     for (a, b), count in counts.items():
@@ -88,8 +85,8 @@ def values_of(counts, norm, least):
         pmi = math.log(count * total / (of_word[a] * of_word[b]))
         frequent = counts[tuple(sorted((a, b), key=str.encode))] >= least
         if frequent and pmi > 1e-9:
-            values[a, b] = pmi / -math.log(count / total) if norm == "npmi" else pmi
-    largest = max(values.values(), default=1) if norm == "max" else 1
+            values[a, b] = pmi
+    largest = max(values.values(), default=1)
     return {pair: value / largest for pair, value in values.items()}
 
 
@@ -107,18 +104,13 @@ DOCUMENTS = [
 ]  # fmt: skip
 
 
-@given(
-    corpora(), st.integers(1, 4), st.sampled_from(["document", "sentence"]),
-    st.sampled_from(["max", "npmi", "none"]), st.integers(1, 3), st.integers(1, 3),
-)  # fmt: skip
+@given(corpora(), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
 @settings(SAME, max_examples=10)
-def test_the_values_of_a_table_are_those_of_brute_force(
-    tmp_path, documents, window, scope, norm, min_count, min_pairs
-):
+def test_the_values_of_a_table_are_those_of_brute_force(tmp_path, documents, window, min_count, min_pairs):
     words = Counter(word for document in documents for text in document for word in text_words(text))
     vocabulary = {word for word, count in words.items() if count >= min_count}
-    expected = values_of(brute_force(documents, window, scope, vocabulary), norm, min_pairs)
-    options = {"window": window, "scope": scope, "norm": norm, "min_count": min_count, "min_pairs": min_pairs}
+    expected = values_of(brute_force(documents, window, vocabulary), min_pairs)
+    options = {"window": window, "min_count": min_count, "min_pairs": min_pairs}
     if not expected:
         with pytest.raises(UsageError, match=r"no word occurs|no two words are a pair"):
             table_of(Home(tmp_path), documents, **options)
@@ -134,7 +126,7 @@ def test_the_values_of_a_table_are_those_of_brute_force(
     assert (values == values.T).all()
 
 
-def test_a_window_ends_with_the_document_or_the_sentence():
+def test_a_window_ends_with_the_document():
     sentences = as_sentences([["a b", "c"], ["d e"]])
     numbers = {word: number for number, word in enumerate("abcde")}
 
@@ -145,10 +137,9 @@ def test_a_window_ends_with_the_document_or_the_sentence():
         return {"abcde"[key // 5] + "abcde"[key % 5] for key in parquet.read_table(file)["key"].to_pylist()}
 
     for how, expected in [
-        ({"window": 1, "across": True}, {"ab", "bc", "de"}),
-        ({"window": 2, "across": True}, {"ab", "ac", "bc", "de"}),
-        ({"window": 9, "across": True}, {"ab", "ac", "bc", "de"}),
-        ({"window": 9, "across": False}, {"ab", "de"}),
+        ({"window": 1}, {"ab", "bc", "de"}),
+        ({"window": 2}, {"ab", "ac", "bc", "de"}),
+        ({"window": 9}, {"ab", "ac", "bc", "de"}),
     ]:
         with tempfile.TemporaryDirectory() as folder:
             assert pairs(Path(folder), **how) == expected
@@ -162,10 +153,10 @@ def added_up(files):
     return counts
 
 
-@given(corpora(), st.integers(1, 5), st.booleans(), st.integers(1, 7), st.integers(0, 12))
+@given(corpora(), st.integers(1, 5), st.integers(1, 7), st.integers(0, 12))
 @SAME
 def test_counts_are_the_same_however_often_runs_are_written_and_trainings_stopped(
-    tmp_path_factory, documents, window, across, room, stop
+    tmp_path_factory, documents, window, room, stop
 ):
     tmp_path = tmp_path_factory.mktemp("runs")
     sentences = as_sentences(documents)
@@ -176,9 +167,7 @@ def test_counts_are_the_same_however_often_runs_are_written_and_trainings_stoppe
         pairs = CountRuns(tmp_path / folder, "pairs", pa.int64())
         return (
             lambda texts: count_words(texts, words, distinct=room, report=len),
-            lambda texts: count_pairs(
-                texts, numbers, pairs, window=window, across=across, positions=room, report=len
-            ),
+            lambda texts: count_pairs(texts, numbers, pairs, window=window, positions=room, report=len),
         )
 
     def stopped():
@@ -248,10 +237,10 @@ def test_files_are_read_apart_compressed_or_not(tmp_path):
 
 def test_what_a_table_says_of_itself(tmp_path):
     home = Home(tmp_path)
-    table = table_of(home, DOCUMENTS, window=3, scope="sentence", norm="npmi")
+    table = table_of(home, DOCUMENTS, window=3)
     manifest = PMI.read(find_trained(home, "mine"))
     values = table.values(table.words)
-    assert (manifest.window, manifest.scope, manifest.norm) == (3, "sentence", "npmi")
+    assert manifest.window == 3
     assert manifest.words == len(table) == 10
     assert manifest.pairs == np.count_nonzero(np.triu(values)) == manifest.results["pairs"]
     assert manifest.results["occurrences"] == 20
@@ -328,7 +317,7 @@ def test_damaged_and_hostile_files_are_refused(tmp_path):
         kgkit.open_model("mine", home=home)
 
 
-@pytest.mark.parametrize("field", [{"window": 0}, {"norm": "best"}, {"scope": 3}, {"words": -1}])
+@pytest.mark.parametrize("field", [{"window": 0}, {"words": -1}])
 def test_a_manifest_that_makes_no_sense_is_refused(tmp_path, field):
     home = Home(tmp_path)
     table_of(home, DOCUMENTS)
