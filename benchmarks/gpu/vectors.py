@@ -102,22 +102,18 @@ def _epoch(
 
     import torch
 
-    from kgkit.embedding.tucker.method import TuckERConfig, total_bytes, train
+    from kgkit.embedding.tucker.method import TuckERConfig, train
 
     changes: dict[str, Any] = {"epochs": 1, "device": device, "checkpoint_seconds": 1e9}
     if setting.small:
         changes |= {"dim": 8, "relation_dim": 4, "batch_size": 64, "negatives": 16}
     config, where = TuckERConfig.preset(preset, **changes), torch.device(device)
-    scores_all = config.scores_all(entities, total_bytes(where))
     seconds, steps = TRAINED[preset]
     pace = Pace(device, seconds=seconds if device != "cpu" else seconds / 2, steps=steps)
     with tempfile.TemporaryDirectory(dir=setting.scratch) as folder:
 
         def trained() -> None:
-            train(
-                parts, entities, relations, config, Path(folder), where,
-                scores_all=scores_all, progress=pace,
-            )  # fmt: skip
+            train(parts, entities, relations, config, Path(folder), where, progress=pace)
 
         memory = peak_memory(device, lambda: pace.run(trained))
     warm = min(5, len(pace.times) // 4 + 1)

@@ -6,12 +6,7 @@ from typing import Any, Final, Literal, Self
 from kgkit.errors import UnknownName, UsageError
 from kgkit.ranges import check_range
 
-Scoring = Literal["auto", "all", "shared"]
-Evaluation = Literal["sampled", "full"]
-
-_COPIES: Final = (
-    6  # matrices of batch x candidates that are alive at once: scores, labels, weights, gradients
-)
+Scoring = Literal["all", "shared"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +20,8 @@ class TuckERConfig:
         epochs: passes over the triples at most.
         batch_size: triples (with `scoring` all: heads with a relation) of a step; batch normalization needs
             two.
-        scoring: choice of what is scored: `all` entities, or negatives that a batch has `shared`; `auto`
-            takes all if their scores fit into `memory`.
+        scoring: choice of what is scored: `all` entities, or negatives that a batch has `shared`.
         negatives: number of entities drawn uniformly for a batch, besides the tails of its triples.
-        memory: bytes that scores may take; None is a quarter of what the machine, or the GPU, has: what is
-            free changes, and a stopped job would not be found again.
         loss: `crossentropy` or `bcewithlogits`.
         label_smoothing: share of a label that goes to the other entities.
         half: whether to multiply queries and candidates in bfloat16 (cross entropy with shared negatives).
@@ -48,8 +40,7 @@ class TuckERConfig:
         entity_std: deviation of the normal numbers that entities begin as; None is Xavier's.
         held_out: share of the triples that are not trained but ranked.
         held_out_at_most: largest number of held-out triples.
-        evaluate: entities that held-out tails are ranked among: a sample of them, or all: `full`.
-        candidates: size of the sample.
+        candidates: number of entities, a sample, that held-out tails are ranked among; None: all.
         evaluate_every: epochs between two rankings.
         patience: number of rankings without a gain after which training stops; 0 trains all epochs.
         min_gain: least gain of the mean reciprocal rank.
@@ -68,7 +59,6 @@ class TuckERConfig:
     batch_size: int = 1024
     scoring: Scoring = "shared"
     negatives: int = 2048
-    memory: int | None = None
     loss: Literal["crossentropy", "bcewithlogits"] = "crossentropy"
     label_smoothing: float = 0.0
     half: bool = True
@@ -84,8 +74,7 @@ class TuckERConfig:
     entity_std: float | None = 0.001
     held_out: float = 0.01
     held_out_at_most: int = 2_000
-    evaluate: Evaluation = "sampled"
-    candidates: int = 1_000
+    candidates: int | None = 1_000
     evaluate_every: int = 1
     patience: int = 3
     min_gain: float = 0.001
@@ -95,8 +84,7 @@ class TuckERConfig:
 
     def __post_init__(self) -> None:
         check_range(
-            self, "dim", "relation_dim", "epochs", "negatives", "candidates", "evaluate_every", "memory",
-            least=1,
+            self, "dim", "relation_dim", "epochs", "negatives", "candidates", "evaluate_every", least=1,
         )  # fmt: skip
         check_range(self, "batch_size", least=2)
         check_range(
@@ -134,17 +122,10 @@ class TuckERConfig:
             raise UnknownName("setting of TuckER", min(unknown), sorted(field.name for field in fields(cls)))
         return replace(cls(**PRESETS[preset]), **changes)
 
-    def decay_a_touch(self, steps: int, entities: int, *, scores_all: bool = False) -> float:
-        """Return what a row loses of itself when a step meets it, in learning rates."""
-        share = 1.0 if scores_all else min(self.negatives / entities, 1.0)
+    def decay_a_touch(self, steps: int, entities: int) -> float:
+        """Return the share of itself that a row loses when a step meets it, in learning rates."""
+        share = 1.0 if self.scoring == "all" else min(self.negatives / entities, 1.0)
         return self.row_decay / max(steps * share, 1.0)
-
-    def scores_all(self, entities: int, total: int) -> bool:
-        """Return whether a step scores all of *entities*, the device having *total* bytes."""
-        if self.scoring != "auto":
-            return self.scoring == "all"
-        limit = total // 4 if self.memory is None else self.memory
-        return step_bytes(self.batch_size, entities) <= limit
 
 
 PRESETS: Final[dict[str, dict[str, Any]]] = {
@@ -155,7 +136,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "relation_dim": 200,
         "epochs": 500,
         "batch_size": 128,
-        "scoring": "auto",
+        "scoring": "all",
         "loss": "bcewithlogits",
         "label_smoothing": 0.1,
         "half": False,
@@ -171,13 +152,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     },
 }
 _CHOICES: Final = {
-    "scoring": ("auto", "all", "shared"),
+    "scoring": ("all", "shared"),
     "loss": ("crossentropy", "bcewithlogits"),
     "optimizer": ("rows", "adam"),
-    "evaluate": ("sampled", "full"),
 }
-
-
-def step_bytes(batch_size: int, entities: int) -> int:
-    """Return about how many bytes the scores of a step against all entities take, gradients included."""
-    return 4 * _COPIES * batch_size * entities

@@ -12,7 +12,6 @@ over a sample, and the optimizer of the entity table by Adagrad with decay.
 
 import gc
 import logging
-import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +55,7 @@ logger = logging.getLogger(__name__)
 METHOD: Final = "tucker"
 REMAINING: Final = "rest.safetensors"
 _TABLE: Final = "entity_representations.0._embeddings.weight"
-_NOT_NUMBERS: Final = ("checkpoint_seconds", "memory", "name")  # settings that do not decide the numbers
+_NOT_NUMBERS: Final = ("checkpoint_seconds", "name")  # settings that do not decide the numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +114,10 @@ def embed_tucker(
     used = np.unique(triples[:, 1])
     triples[:, 1] = np.searchsorted(used, triples[:, 1])
     decides = {key: value for key, value in asdict(config).items() if key not in _NOT_NUMBERS}
-    decides["scores_all"] = config.scores_all(kb.id_count, total_bytes(device))
     with Work(kb, config.name, {"method": METHOD, **decides}, resume=resume) as work:
         count = min(round(config.held_out * len(triples)), config.held_out_at_most)
         parts = split(triples, count, kb.id_count, np.random.default_rng([config.seed, 1]))
-        trained = train(
-            parts, kb.id_count, len(used), config, work.folder, device,
-            scores_all=decides["scores_all"], progress=progress,
-        )  # fmt: skip
+        trained = train(parts, kb.id_count, len(used), config, work.folder, device, progress=progress)
         _write(trained.model, triples, work)
         return work.publish(
             METHOD,
@@ -148,7 +143,6 @@ def train(
     folder: Path,
     device: "torch.device",
     *,
-    scores_all: bool = False,
     progress: Progress | None = None,
 ) -> TrainedTuckER:
     """Train on `parts.train`, rank `parts.held_out`, keep what a resumed run needs in *folder*.
@@ -160,7 +154,6 @@ def train(
         config: settings.
         folder: folder of checkpoints; if it holds one, the run goes on from there.
         device: torch device to train on.
-        scores_all: score every entity in each step, not a sample.
         progress: callback that is told steps done and steps at most.
 
     Raises:
@@ -170,10 +163,10 @@ def train(
         torch.from_numpy(parts.train), entities, relations, create_inverse_triples=True
     )
     rows = len(parts.train) * 2
-    if scores_all:
+    if config.scoring == "all":
         rows = len(np.unique(both_ways(parts.train)[:, :2], axis=0))
     steps = max(rows // config.batch_size, 1)
-    settings = pykeen_settings(config, entities, steps, scores_all=scores_all)
+    settings = pykeen_settings(config, entities, steps)
     with _quiet(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         loop = _loop(factory, config, settings, device)
@@ -213,20 +206,17 @@ def both_ways(triples: np.ndarray) -> np.ndarray:
     return np.concatenate([forth, back])
 
 
-def pykeen_settings(
-    config: TuckERConfig, entities: int, steps: int, *, scores_all: bool = False
-) -> dict[str, Any]:
+def pykeen_settings(config: TuckERConfig, entities: int, steps: int) -> dict[str, Any]:
     """Return the settings in the words of `pykeen.pipeline.pipeline`, JSON-like.
 
     Args:
         config: settings, from which PyKEEN's follow.
         entities: number of entities.
         steps: number of steps of an epoch.
-        scores_all: whether a step scores every entity.
     """
     optimizer: dict[str, Any] = {"lr": config.lr}
     if config.optimizer == "rows":
-        decay = config.decay_a_touch(steps, entities, scores_all=scores_all)
+        decay = config.decay_a_touch(steps, entities)
         optimizer |= {"row_factor": config.row_factor, "row_eps": config.row_eps, "row_decay": decay}
     loop = "kgkit.embedding.tucker.shared_negatives.SharedNegativesTrainingLoop"
     return {
@@ -248,7 +238,7 @@ def pykeen_settings(
         "training_loop": loop,
         "training_loop_kwargs": {
             "num_negatives": config.negatives,
-            "grouped": scores_all,
+            "grouped": config.scoring == "all",
             "half": config.half,
             "seed": config.seed,
         },
@@ -259,17 +249,6 @@ def pykeen_settings(
         },
         "random_seed": config.seed,
     }
-
-
-def total_bytes(device: "torch.device") -> int:
-    """Return how much memory *device* has, free or not: the same at every call."""
-    if device.type == "cuda":
-        total: int = torch.cuda.get_device_properties(device).total_memory
-        return total
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return 8 << 30  # nothing says: be modest
 
 
 def _divergence(loop: SharedNegativesTrainingLoop, config: TuckERConfig) -> BuildFailed:
@@ -305,7 +284,7 @@ def _loop(
 
 
 def _candidates(config: TuckERConfig, entities: int) -> np.ndarray | None:
-    if config.evaluate == "full" or config.candidates >= entities:
+    if config.candidates is None or config.candidates >= entities:
         return None
     generator = np.random.default_rng([config.seed, 2])
     return np.sort(generator.choice(entities, config.candidates, replace=False))
@@ -325,7 +304,7 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:
     """Return the mean of 1 / rank if each rank is as likely as the others."""
-    count = entities if config.evaluate == "full" else min(config.candidates + 1, entities)
+    count = entities if config.candidates is None else min(config.candidates + 1, entities)
     return float((1.0 / np.arange(1, count + 1)).mean())
 
 
