@@ -8,7 +8,7 @@ from multiprocessing import active_children, get_context
 
 import pytest
 
-from kgkit.building.engines.workers import outlive_no_parent
+from kgkit.building.engines.parts import outlive_no_parent
 from kgkit.signals import interrupts_blocked
 
 

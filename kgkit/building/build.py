@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from kgkit.building.contract import Builder, Prose, Step, find_builder
-from kgkit.building.engine_choice import ENGINE_CHOSEN, READING_SHARE, choose_engine, readable_size
+from kgkit.building.engine_choice import (
+    ENGINE_CHOSEN,
+    READING_SHARE,
+    choose_engine,
+    default_memory,
+    readable_size,
+    used_memory,
+)
 from kgkit.building.grouping import Grouped, Grouper
-from kgkit.building.memory import default_memory, used_memory
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, path_list
 from kgkit.building.registering import register

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.identifiers import Identifiers
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
 from kgkit.lazy import drawing, import_extra, shortcut
 from kgkit.store import Manifest, StoreReader
+from kgkit.store.urls import UrlPattern, is_web_address
 from kgkit.types import (
     NO_SENSE,
     Entity,
@@ -25,6 +25,35 @@ from kgkit.types import (
     Progress,
     Triple,
 )
+
+
+class Identifiers:
+    """The identifiers of the entities of one build, by what its manifest says of them.
+
+    Args:
+        manifest: manifest of the build.
+    """
+
+    def __init__(self, manifest: Manifest) -> None:
+        self.names = manifest.identifiers
+        self.pattern = UrlPattern(manifest.url_pattern) if manifest.url_pattern else None
+
+    def ids(self, entity: Entity) -> dict[str, Any]:
+        """Return the attributes that are identifiers, by name; those that the entity has."""
+        if not self.names or not entity.attributes:
+            return {}
+        values = {name: entity.attributes.get(name) for name in self.names}
+        return {name: value for name, value in values.items() if value not in (None, "", [], {})}
+
+    def url(self, entity: Entity) -> str:
+        """Return the address of an entity; empty if it has none.
+
+        Without a pattern, a key that is an address itself, as in RDF, is that.
+        """
+        if self.pattern is not None:
+            return self.pattern.url(entity)
+        return entity.key if is_web_address(entity.key) else ""
+
 
 if TYPE_CHECKING:
     import networkx

@@ -8,7 +8,7 @@ import logging
 
 import pytest
 
-from kgkit.building import build, find_builder, memory
+from kgkit.building import build, find_builder
 from kgkit.building import engine_choice as choice
 from kgkit.building.build import build_kb
 from kgkit.building.engine_choice import choose_engine, readable_size
@@ -134,22 +134,22 @@ def test_half_of_what_is_free_may_be_used_unless_told_and_a_cgroup_limits_that(
         file = tmp_path / "fs" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
-    monkeypatch.setattr(memory, "_CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path / "fs")
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    assert memory.default_memory() == expected
+    monkeypatch.setattr(choice, "_CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(choice, "_CGROUPS", tmp_path / "fs")
+    monkeypatch.setattr(choice, "_MEMINFO", tmp_path / "meminfo")
+    assert choice.default_memory() == expected
 
 
 def test_where_the_system_says_nothing_the_default_is_as_ever(tmp_path, monkeypatch):
     for name in ("_CGROUP", "_CGROUPS", "_MEMINFO", "_STATM"):
-        monkeypatch.setattr(memory, name, tmp_path / "nothing")
-    assert memory.default_memory() == memory.MOST_BY_DEFAULT
-    assert memory.used_memory() >= 0
+        monkeypatch.setattr(choice, name, tmp_path / "nothing")
+    assert choice.default_memory() == choice.MOST_BY_DEFAULT
+    assert choice.used_memory() >= 0
 
 
 def test_memory_in_use_grows_with_what_is_held():
-    before = memory.used_memory()
+    before = choice.used_memory()
     held = bytearray(64 << 20)
     held[::4096] = b"x" * len(held[::4096])
-    assert not before or memory.used_memory() - before > 32 << 20
+    assert not before or choice.used_memory() - before > 32 << 20
     del held

@@ -39,8 +39,8 @@ from kgkit.building.engines import local, run, tables
 from kgkit.building.engines.columns import SCHEMA
 from kgkit.building.engines.local import DuckDBSession
 from kgkit.building.engines.parts import ReadingProgress
-from kgkit.building.engines.pieces import with_attributes
 from kgkit.building.engines.run import describe_reading
+from kgkit.building.engines.tables import with_attributes
 from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.errors import BuildFailed, MissingExtra, SourceError, UnknownName, UsageError, WriteFailed
 from kgkit.home import Home

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kgkit.building.engines.pieces import join_pieces, with_attributes
+from kgkit.building.engines.tables import join_pieces, with_attributes
 from kgkit.building.options import bytes_of, cores, path_list
 from kgkit.errors import UsageError
 

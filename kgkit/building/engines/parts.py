@@ -10,18 +10,21 @@ The folder goes away when the build has been published.
 """
 
 import hashlib
+import os
 import secrets
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from queue import Empty
+from threading import Thread
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -29,7 +32,6 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kgkit.building.engines.columns import SCHEMA, RowsOfPart
-from kgkit.building.engines.workers import outlive_no_parent
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 from kgkit.signals import interrupts_blocked
@@ -42,7 +44,23 @@ __all__ = [
     "ReadingProgress",
     "explain_write_errors",
     "observe_parts",
+    "outlive_no_parent",
 ]
+
+
+def outlive_no_parent() -> None:
+    """Leave Ctrl-C to the parent, which stops its workers, and end this process when the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End a worker whose parent was killed: it would wait for work for ever."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
 
 _EVERY: Final = 0.5  # seconds between two reports
 

@@ -7,13 +7,13 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
 from kgkit.building.engines.columns import PART_BITS, is_digest, shown_name, stored_key
-from kgkit.building.engines.pieces import decode_entity, join_pieces, with_attributes
 from kgkit.building.engines.session import Session, first_row
 from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
 from kgkit.building.numbers import NONE, numbering
@@ -25,7 +25,42 @@ from kgkit.store.surfaces import SurfaceWriter
 from kgkit.store.writer import Item, StoreWriter
 from kgkit.types import Numbers
 
-__all__ = ["Tables"]
+__all__ = ["Tables", "decode_entity", "join_pieces", "with_attributes"]
+
+EntityRow = tuple[str, str, str, str, str, tuple[str, ...], dict[str, Any]]
+"""An entity as the rows have it: key, label, description, kind, pos, types, attributes."""
+
+decode_entity = msgspec.msgpack.Decoder(EntityRow).decode
+
+
+def join_pieces(pieces: Sequence[EntityRow]) -> EntityRow:
+    """Return one entity of its *pieces*: the first text of each field, all types and attributes."""
+    if len(pieces) == 1:
+        return pieces[0]
+    _, *fields = zip(*(piece[:5] for piece in pieces), strict=True)
+    label, description, kind, pos = (next(filter(None, texts), "") for texts in fields)
+    types = tuple(dict.fromkeys(name for piece in pieces for name in piece[5]))
+    attributes = {name: value for piece in reversed(pieces) for name, value in piece[6].items()}
+    return pieces[0][0], label, description, kind, pos, types, attributes
+
+
+def with_attributes(entity: EntityRow, rows: Iterator[tuple[Any, ...]]) -> EntityRow:
+    """Return *entity* with further attributes; one that has several values has a list."""
+    values: dict[str, list[Any]] = {}
+    lists = {name for name, value in entity[6].items() if isinstance(value, list)}  # they stay lists
+    for name, value in entity[6].items():
+        values[name] = [*value] if isinstance(value, list) else [value]
+    texts = {name: {value for value in present if isinstance(value, str)} for name, present in values.items()}
+    for _, name, value in rows:
+        if value not in (distinct := texts.setdefault(name, set())):
+            distinct.add(value)
+            values.setdefault(name, []).append(value)
+    merged = {
+        name: texts_of if len(texts_of) > 1 or name in lists else texts_of[0]
+        for name, texts_of in values.items()
+    }
+    return *entity[:6], merged
+
 
 _IDS: Final = pa.schema([("key", pa.string()), ("id", pa.int64())])
 _RELATIONS: Final = pa.schema([("name", pa.string()), ("number", pa.int64())])
