@@ -8,7 +8,6 @@ Where the pipeline is loaded, the knowledge base and the model have to be in the
 says in one error what is missing there. Nothing here imports spaCy.
 """
 
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,6 @@ from kgkit.home import Home
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.store import find_build
 from kgkit.vectors import find_vectors
-from kgkit.versions import read_current
 
 FILE: Final = "kgkit.json"
 """Name of the file with the record, in the folder of a component."""
@@ -123,7 +121,7 @@ def find_requirements(
         problems.append(str(error))
     if model is not None and model not in BUILT_IN:
         try:
-            read_current(partial(find_model_folder, model, home, "linker"), Path.exists)
+            find_model_folder(model, home, "linker")
         except (NotThere, UnknownName) as error:
             problems.append(str(error))
     if vectors is not None and build is not None:

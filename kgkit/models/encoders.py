@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import UsageError
 from kgkit.home import Home, explicit_path
-from kgkit.models.folder import find_model_folder, has_model
+from kgkit.models.folder import has_model, read_model
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, read_header
-from kgkit.versions import find_content, read_current
+from kgkit.versions import find_content
 
 if TYPE_CHECKING:
     from kgkit.encoder import Encoder
@@ -46,7 +46,7 @@ def load_encoder(name: str, home: Home, *, device: str = "auto") -> "Encoder":
 
     path = explicit_path(name)
     if has_model(home, name) if path is None else find_content(path, MANIFEST) is not None:
-        return read_current(lambda: find_model_folder(name, home), load)
+        return read_model(name, home, None, load)
     return Encoder.load(name, device=device)
 
 

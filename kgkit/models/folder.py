@@ -14,11 +14,12 @@ takes the knowledge bases that it was trained with, and what was added to them.
 
 import os
 import shlex
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kgkit.errors import (
     KgkitError,
@@ -56,6 +57,8 @@ VECTORS: Final = "text"
 SHIPPED: Final = Path(__file__).parent / "shipped"
 """The models that come with kgkit; none is trained under their names, but one in a home goes before them."""
 
+Read = TypeVar("Read")
+
 
 def model_folder(home: Home, name: str) -> Path:
     """Return the folder of the model *name* in *home*, which need not exist, for a training to write to.
@@ -79,7 +82,7 @@ def find_model_folder(
 ) -> Path:
     """Return where the files of a model lie: of its current version, if it has versions.
 
-    A training that ends may sweep that version: read its files within `kgkit.versions.read_current`.
+    A training that ends may sweep that version: read its files by `read_model`.
 
     Args:
         model: a name in *home*, or a path, as `kgkit.home.explicit_path` tells them apart.
@@ -116,6 +119,21 @@ def find_model_folder(
     raise UnknownModel(noun, model, (*built_in, *names_with(purpose, home)), hint=_here(model))
 
 
+def read_model(
+    model: str | os.PathLike[str], home: Home, purpose: Kind[Any] | Role | None, read: Callable[[Path], Read]
+) -> Read:
+    """Return what a function reads in the folder of a model; again, if a training has replaced it meanwhile.
+
+    Args:
+        model, home, purpose: as `find_model_folder` takes them.
+        read: function of the folder.
+
+    Raises:
+        UnknownModel, NotThere: as `find_model_folder` does, beside what *read* raises.
+    """
+    return read_current(lambda: find_model_folder(model, home, purpose), read)
+
+
 def _here(model: str) -> str:
     """Return how to name the model in the current directory; empty if there is none of this name."""
     with suppress(OSError, ValueError):  # what cannot be a path
@@ -145,7 +163,7 @@ def names_with(purpose: Kind[Any] | Role | None, home: Home) -> list[str]:
     names = []
     for name in model_names(home):
         with suppress(KgkitError):
-            if read_current(partial(find_model_folder, name, home), fits):
+            if read_model(name, home, None, fits):
                 names.append(name)
     return names
 
@@ -161,9 +179,7 @@ def manifest_digest(
     Raises:
         UnknownModel, NotThere: as `find_model_folder` does.
     """
-    return read_current(
-        partial(find_model_folder, model, home, purpose), lambda folder: file_sha256(folder / MANIFEST)
-    )
+    return read_model(model, home, purpose, lambda folder: file_sha256(folder / MANIFEST))
 
 
 def find_trained(home: Home, name: str) -> Path:

@@ -9,11 +9,10 @@ import msgspec
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home
-from kgkit.models.folder import find_model_folder, model_names
+from kgkit.models.folder import model_names, read_model
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, check_sizes, decode_manifest, read_header
 from kgkit.models.needs import Need, check_needs
-from kgkit.versions import read_current
 
 __all__ = ["ModelSummary", "describe_model", "models"]
 
@@ -99,7 +98,7 @@ def describe_model(model: str, home: Home) -> dict[str, Any]:
         UnknownName, NotThere: if there is no such model.
         DamagedModel: if it cannot be read.
     """
-    return read_current(partial(find_model_folder, model, home), partial(_description, home=home))
+    return read_model(model, home, None, partial(_description, home=home))
 
 
 def _description(folder: Path, home: Home) -> dict[str, Any]:

@@ -2,15 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import NamedTuple
 
 from kgkit.errors import KgkitError
 from kgkit.home import Home
-from kgkit.models.folder import BUILT_IN, find_model_folder, model_names
+from kgkit.models.folder import BUILT_IN, find_model_folder, model_names, read_model
 from kgkit.models.manifest import Needs, read_header
 from kgkit.vectors import vectors_names
-from kgkit.versions import read_current
 
 
 class Need(NamedTuple):
@@ -50,8 +48,7 @@ def needed_builds(needs: Needs, home: Home) -> dict[str, str]:
     checked: set[str] = set()
     while not needs.kbs and needs.linker and needs.linker not in (*BUILT_IN, *checked):
         checked.add(needs.linker)
-        folder = partial(find_model_folder, needs.linker, home, "linker")
-        needs = read_current(folder, read_header).needs
+        needs = read_model(needs.linker, home, "linker", read_header).needs
     return dict(needs.kbs)
 
 
@@ -99,4 +96,4 @@ def _all_needs(home: Home) -> Iterator[tuple[str, Needs]]:
     """Yield the name of each model with what it needs; one that cannot be read needs nothing."""
     for name in model_names(home):
         with suppress(KgkitError):
-            yield name, read_current(partial(find_model_folder, name, home), read_header).needs
+            yield name, read_model(name, home, None, read_header).needs

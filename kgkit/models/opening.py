@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.home import Home
-from kgkit.models.folder import find_model_folder
+from kgkit.models.folder import read_model
 from kgkit.models.kinds import LACKS, Role, find_kind
 from kgkit.models.manifest import check_sizes, damaged, decode_manifest, read_header
-from kgkit.versions import read_current
 
 if TYPE_CHECKING:
     from typing import Self
@@ -111,10 +110,7 @@ def open_model(
         home=home if isinstance(home, Home) else Home.find(home), device=device, kb=kb, vectors=vectors,
         use_threshold=use_threshold,
     )  # fmt: skip
-    return read_current(
-        lambda: find_model_folder(model, opening.home, role),
-        lambda folder: open_folder(folder, role, opening),
-    )
+    return read_model(model, opening.home, role, lambda folder: open_folder(folder, role, opening))
 
 
 def open_folder(folder: Path, role: Role | None, opening: Opening) -> Any:

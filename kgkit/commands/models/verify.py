@@ -1,6 +1,5 @@
 """`kgkit models verify`: is a trained model what its manifest says?"""
 
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -26,15 +25,12 @@ def verify(
     Exits with 1 if anything is wrong with them.
     """
     from kgkit.home import Home
-    from kgkit.models.folder import find_model_folder, model_names
+    from kgkit.models.folder import model_names, read_model
     from kgkit.models.verifying import verify_model
-    from kgkit.versions import read_current
 
     where = Home.find()
     models = list(dict.fromkeys(names or model_names(where)))
-    for name in models:
-        find_model_folder(name, where)  # all of them are there, or none is read
-    checked = [(name, read_current(partial(find_model_folder, name, where), verify_model)) for name in models]
+    checked = [(name, read_model(name, where, None, verify_model)) for name in models]
     if as_json:
         write_json(
             [{"name": name, "sound": not problems, "problems": problems} for name, problems in checked]
