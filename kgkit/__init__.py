@@ -5,7 +5,7 @@
     edit_kb("wordnet", "corrections.jsonl")   change, correct and retire its entities
     import_kb("mine.ttl")                     build one from a file of another program
     kb = open_kb("wordnet")                   query it
-    kb.export("wordnet.nt")                   write it for other programs
+    export_kb(kb, "wordnet.nt")               write it for other programs
     diff("wordnet")                           compare its builds
     link("The dog barked.", kb="wordnet")     link a text to it, or several
     reconcile(names, kb="wordnet")            find the entities that names in a table mean

@@ -12,15 +12,11 @@ SHORTCUTS: Final[Mapping[str, str]] = {
     "draw_kb": "kgkit.linking.notebook",
     "draw_link": "kgkit.linking.notebook",
     "draw_linked_document": "kgkit.linking.notebook",
-    "encoder_of": "kgkit.embedding.text",
-    "export_kb": "kgkit.exchange.exporting",
-    "is_of_texts": "kgkit.embedding.text",
     "render": "kgkit.linking.html",
 }
-"""Functions that methods call in rooms above their own, by name, and their modules.
+"""Functions that draw a record, by name, and their modules, which are rooms above that of the records.
 
-A room imports from those below it only. These methods are there because people look for them where they are
-(`kb.export`), and do no more than call the function, which is imported then.
+A room imports from those below it only; IPython looks for the drawing on the record.
 """
 
 

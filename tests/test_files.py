@@ -117,7 +117,7 @@ def test_every_compression_is_built_from_reconciled_and_exported(home, suffix):
 def test_exports_of_every_format_are_compressed_and_read_again(home, format, suffix):
     path = home / f"towns{FORMATS[format].suffixes[0]}{suffix}"
     with kgkit.open_kb("towns") as kb:
-        kb.export(path)
+        kgkit.export_kb(kb, path)
     with OPEN[suffix](path) as stream:
         assert b"erlin" in stream.read()
     assert kgkit.import_kb(path, "again").manifest.entities >= 2

@@ -44,7 +44,7 @@ def export_kb(
         DamagedKB: if rows cannot be read.
 
     Examples:
-        >>> kgkit.open_kb("wordnet").export("wordnet.nt.gz")
+        >>> kgkit.export_kb(kgkit.open_kb("wordnet"), "wordnet.nt.gz")
         []
     """
     target = Path(path)

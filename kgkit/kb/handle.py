@@ -1,6 +1,5 @@
 """The query API: one handle over one build of a knowledge base."""
 
-import os
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
@@ -14,7 +13,7 @@ from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import drawing, import_extra, shortcut
+from kgkit.lazy import drawing, import_extra
 from kgkit.store import Manifest, StoreReader
 from kgkit.store.urls import UrlPattern, is_web_address
 from kgkit.types import (
@@ -22,7 +21,6 @@ from kgkit.types import (
     Entity,
     Ids,
     Neighbour,
-    Progress,
     Triple,
 )
 
@@ -300,19 +298,19 @@ class KnowledgeBase(SurfaceQueries):
 
     def nearest(
         self,
-        query: "Node | ArrayLike | None" = None,
+        query: "Node | ArrayLike",
         k: int = 10,
         *,
-        text: str | None = None,
         vectors: str | None = None,
         kind: str | None = None,
     ) -> list[Neighbour]:
-        """Return the entities whose vectors are nearest to that of an entity or a text, or to a vector.
+        """Return the entities whose vectors are nearest to that of an entity, or to a vector.
+
+        For a text, *query* is its vector by the encoder that made the vectors, which
+        `kgkit.embedding.text.encoder_of` loads.
 
         Args:
             query: key of an entity, its id or itself, which is then not among the answers; or (D,) numbers.
-                A string of several words that is no key is taken for a text.
-            text: text in the place of *query*, encoded by the encoder that made the vectors.
             k: number of neighbours; fewer come where fewer have a vector.
             vectors: name of the KB's vectors, as in `vectors`.
             kind: kind of the entities that may be answers (`synset`, …).
@@ -323,23 +321,16 @@ class KnowledgeBase(SurfaceQueries):
         Raises:
             UnknownEntity: if there is no such entity.
             UnknownName: if there is no such kind.
-            UsageError: if the vector has another width, *k* is below 1, both or neither of *query* and *text*
-                are given, or the vectors were not made of texts.
+            UsageError: if the vector has another width, or *k* is below 1.
             NotThere, StaleVectors, DamagedVectors: as `vectors` does.
         """
         if kind is not None and kind not in self.manifest.counts.entities:
             raise UnknownName(f"kind of entity in {self.name!r}", kind, sorted(self.manifest.counts.entities))
         if k < 1:
             raise UsageError(f"k is {k}; it is at least 1")
-        if (query is None) == (text is None):
-            raise UsageError("kb.nearest takes an entity or a vector, or text='…': one of the two")
         if isinstance(query, str) and query not in self:
-            if len(query.split()) < 2 or not self._near.reads_texts(self, vectors):
-                raise self._unknown(query)
-            text = query
-        return self._near.nearest(
-            self, query if text is None else self._near.encode(self, text, vectors), k, vectors, kind
-        )
+            raise self._unknown(query)
+        return self._near.nearest(self, query, k, vectors, kind)
 
     # -- facts --------------------------------------------------------------
 
@@ -465,23 +456,6 @@ class KnowledgeBase(SurfaceQueries):
         rows = [entity.to_dict() for entity in self]
         frame: pandas.DataFrame = import_extra("pandas", "pandas").DataFrame(rows).set_index("id")
         return frame
-
-    def export(
-        self, path: str | os.PathLike[str], *, format: str | None = None, progress: Progress | None = None
-    ) -> list[str]:
-        """Write the KB in the format of another program, as `kgkit.exchange.exporting.export_kb` does.
-
-        Args:
-            path: file to write, which may be compressed by its suffix; a new folder for `neo4j`.
-            format: `graphml`, `jsonl`, `kgtk`, `neo4j`, `ntriples`, `tsv`, `turtle` or `wn-lmf`; None: as the
-                name of the file says.
-            progress: callback that is told how many bytes have been written.
-
-        Returns:
-            What the format cannot carry, a phrase each.
-        """
-        losses: list[str] = shortcut("export_kb")(self, path, format=format, progress=progress)
-        return losses
 
 
 def _integer(entity: Any) -> int:

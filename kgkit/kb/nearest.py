@@ -8,7 +8,6 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.kb.lineage import ancestry
-from kgkit.lazy import shortcut
 from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:
@@ -52,12 +51,10 @@ class Near:
     def __init__(self) -> None:
         self._vectors: dict[str | None, Vectors] = {}
         self._kinds: dict[str, Ids] = {}
-        self._encoders: dict[str, Any] = {}
 
     def clear(self) -> None:
         """Let go of all of them."""
         self._vectors.clear()
-        self._encoders.clear()
 
     def vectors(self, kb: _KB, name: str | None) -> "Vectors":
         """Open vectors of *kb*, as `KnowledgeBase.vectors` promises."""
@@ -71,23 +68,6 @@ class Near:
                 kb.home, None if name is None else last, ancestry(kb), kb.store.retired
             )
         return self._vectors[name]
-
-    def reads_texts(self, kb: _KB, name: str | None) -> bool:
-        """Return whether the vectors were made of texts, so that a text has one that can be compared."""
-        is_of_texts: bool = shortcut("is_of_texts")(self.vectors(kb, name))
-        return is_of_texts
-
-    def encode(self, kb: _KB, text: str, name: str | None) -> Any:
-        """Return (D,) float32: the vector of a text, by the encoder that made the vectors, which is kept.
-
-        Raises:
-            UsageError: if the vectors were not made of texts.
-            NotThere: if their encoder is gone.
-        """
-        vectors = self.vectors(kb, name)
-        if vectors.name not in self._encoders:
-            self._encoders[vectors.name] = shortcut("encoder_of")(vectors)
-        return self._encoders[vectors.name].encode([text])[0]
 
     def nearest(self, kb: _KB, query: Any, k: int, name: str | None, kind: str | None) -> list[Neighbour]:
         """Return the entities nearest to *query*, as `KnowledgeBase.nearest` promises."""

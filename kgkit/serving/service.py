@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, Literal, ParamSpec, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar, Unpack
+from weakref import WeakKeyDictionary
 
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.errors import UnknownEntity, UsageError
@@ -28,6 +29,10 @@ from kgkit.serving.resources import ServedKB, ServiceResources
 from kgkit.serving.searching import SearchHit, search_entities
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Candidate, Document, Entity, LinkedDocument, Neighbour, Triple
+from kgkit.vectors import Vectors
+
+if TYPE_CHECKING:
+    from kgkit.encoder import Encoder
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -70,6 +75,7 @@ class Service:
         self.started = self.closing = False
         self.request_log: RequestLog | None = None
         self._encoding = threading.Lock()
+        self._encoders = WeakKeyDictionary[Vectors, "Encoder"]()
         self.schemas = SchemaCache()
 
     def start(self) -> None:
@@ -295,8 +301,17 @@ class Service:
         if text is not None:
             self._check_text(text)
             with self._encoding:  # an encoder serves one thread at a time
-                return handle.nearest(text=text, k=count, vectors=vectors, kind=kind)
+                vector = self._encoder(handle.vectors(vectors)).encode([text])[0]
+            return handle.nearest(vector, count, vectors=vectors, kind=kind)
         return handle.nearest(handle[key or ""], count, vectors=vectors, kind=kind)
+
+    def _encoder(self, vectors: Vectors) -> "Encoder":
+        """Return the encoder that made vectors, which is loaded once."""
+        from kgkit.embedding.text import encoder_of  # here: it loads torch
+
+        if vectors not in self._encoders:
+            self._encoders[vectors] = encoder_of(vectors)
+        return self._encoders[vectors]
 
     def reconcile(
         self,

@@ -1,6 +1,5 @@
 """Packing: what is named, and what that needs, becomes one file."""
 
-import gzip
 import hashlib
 import io
 import logging
@@ -15,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar, get_args
 import msgspec
 
 from kgkit.errors import NotThere, StaleModel, StaleVectors, UsageError, did_you_mean
-from kgkit.files import check_compression, compression_of
+from kgkit.files import check_compression, compressing, compression_of
 from kgkit.home import Home
 from kgkit.kb.lineage import serving_builds
 from kgkit.models.card import CARD as MODEL_CARD
@@ -27,7 +26,6 @@ from kgkit.models.manifest import ModelManifest, check_sizes, damaged, file_in, 
 from kgkit.models.publishing import kgkit_version
 from kgkit.sharing.layout import (
     CARD,
-    CHUNK,
     FORMAT,
     MANIFEST,
     MANIFESTS,
@@ -139,11 +137,10 @@ def pack(
         """Write the file; remove it if that fails."""
         try:
             with ExitStack() as stack:
-                file = stack.enter_context(path.open("wb"))
-                if target.name.lower().endswith(_COMPRESSED):  # no name and no time: equal files
-                    file = stack.enter_context(gzip.GzipFile("", "wb", 6, file, mtime=0))  # type: ignore[assignment]
+                suffix = ".gz" if target.name.lower().endswith(_COMPRESSED) else ""
+                stream = stack.enter_context(compressing(suffix, stack.enter_context(path.open("wb"))))
                 archive = stack.enter_context(
-                    tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT, copybufsize=CHUNK)
+                    tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT)
                 )
                 _write_archive(archive, {MANIFEST: described, CARD: card}, contents, progress)
         except BaseException:

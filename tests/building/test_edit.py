@@ -238,7 +238,7 @@ def test_ids_of_retired_entities_are_not_dealt_out_again(retired):
 
 def test_an_exported_kb_has_no_retired_entity_and_is_the_same_after_import(retired):
     with opened(retired) as kb:
-        kb.export(retired / "out.jsonl")
+        kgkit.export_kb(kb, retired / "out.jsonl")
         kgkit.import_kb(retired / "out.jsonl", "copy", home=retired)
         with opened(retired, "copy") as copy:
             assert [*differences(kb, copy)] == []

@@ -413,18 +413,12 @@ def test_what_minilm_finds_near_is_near(tmp_path, monkeypatch):
     assert os.environ["HF_HUB_OFFLINE"] == "1"
 
 
-def test_a_text_has_nearest_entities_by_the_encoder_that_made_the_vectors(animals, encoder, monkeypatch):
+def test_a_text_has_nearest_entities_by_the_encoder_that_made_the_vectors(animals, encoder):
     vectors = embed_text(animals, encoder=encoder)
     expected = animals.nearest(encoder.encode(["a red dog"])[0], 3)
-    assert [each.entity.key for each in animals.nearest(text="a red dog", k=3)] == [
-        each.entity.key for each in expected
-    ]
-    monkeypatch.setattr(module, "encoder_of", None)  # the encoder is kept
-    found = animals.nearest("a red dog", 3)  # of several words, and no key
-    np.testing.assert_allclose([each.score for each in found], [each.score for each in expected], atol=2e-5)
+    found = animals.nearest(module.encoder_of(vectors).encode(["a red dog"])[0], 3)
+    assert [each.entity.key for each in found] == [each.entity.key for each in expected]
     assert vectors.name == "animals/text"
-    with pytest.raises(UnknownEntity):
-        animals.nearest("barks")
-    for wrong in ({}, {"query": "dog", "text": "a dog"}):
-        with pytest.raises(UsageError, match="one of the two"):
-            animals.nearest(**wrong)
+    for unknown in ("barks", "a red dog"):
+        with pytest.raises(UnknownEntity):
+            animals.nearest(unknown)

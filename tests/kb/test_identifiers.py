@@ -91,7 +91,7 @@ def test_patterns_and_identifiers_survive_an_export(tmp_path, name):
     build(tmp_path)
     path = tmp_path / f"planets{(*FORMATS[name].suffixes, '')[0]}"
     with open_planets(tmp_path) as kb:
-        kb.export(path, format=name)
+        kgkit.export_kb(kb, path, format=name)
         expected = StoredRecords(kb).properties
     kgkit.import_kb(path, format=name, name="again", home=tmp_path)
     with kgkit.open_kb("again", tmp_path) as again:
