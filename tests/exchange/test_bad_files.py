@@ -117,7 +117,7 @@ FOLDERS = [  # tables, the one that is wrong, line, a part of the message
     ({"nodes.csv": b""}, "nodes.csv", 1, "is empty"),
     ({"nodes.csv": b"a,b\n1,2\n"}, "nodes.csv", 1, "without a column `:ID` or `id`"),
     ({"nodes.csv": b":ID,label\n1,2\n3\n"}, "nodes.csv", 3, "expected 2 fields"),
-    ({"nodes.csv": b':ID,label\n1,"2\n3\n'}, "nodes.csv", 3, "unexpected end of data"),
+    ({"nodes.csv": b':ID,label\n1,"2\n3\n'}, "nodes.csv", 2, "unexpected end of data"),
     ({"nodes.csv": b":ID,label\n1,2\xff\n"}, "nodes.csv", 2, "not UTF-8"),
     ({"nodes.csv": b":ID,attributes\n1,{\n"}, "nodes.csv", 2, "no JSON object"),
     ({"relationships.csv": b"a,b\n"}, "relationships.csv", 1, "without a column `:START_ID` or `subject`"),
