@@ -395,7 +395,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 os.fsync(file.fileno())
             replace_file(temporary, target)
     except OSError as error:
-        if error.filename is None or Path(error.filename) == temporary:
+        if error.errno is not None and error.filename in (None, str(temporary)):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     finally:

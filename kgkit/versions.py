@@ -388,18 +388,6 @@ def free_space(path: Path) -> int:
     return shutil.disk_usage(existing).free
 
 
-def replace_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Replace a file by what *write* writes, as a whole or not at all."""
-    new = path.with_name(f".{path.name}")
-    try:
-        write(new)
-        sync_folder(new)
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
-
-
 @contextmanager
 def write_failures(folder: Path) -> Iterator[None]:
     """Raise `WriteFailed` where the disk refuses what is written to *folder*, whichever library says so.

@@ -19,6 +19,7 @@ from kgkit.files import (
     compression_of,
     open_zstd,
     plain_name,
+    replacing,
     written,
 )
 from tests.cli_helpers import run
@@ -149,3 +150,14 @@ def test_a_file_that_is_not_there_is_not_there(tmp_path):
     for suffix in OPEN:
         with pytest.raises(NotThere):
             list(text_lines(tmp_path / f"x{suffix}"))
+
+
+def test_a_file_is_replaced_completely_or_not_at_all(tmp_path):
+    path = tmp_path / "settings"
+    for text in ("first", "second"):
+        with replacing(path) as new:
+            new.write_text(text)
+    with pytest.raises(OSError, match="disk full"), replacing(path) as new:
+        new.write_text("half")
+        raise OSError("disk full")
+    assert path.read_text() == "second" and [each.name for each in tmp_path.iterdir()] == ["settings"]

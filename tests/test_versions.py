@@ -26,7 +26,6 @@ from kgkit.versions import (
     publish_version,
     read_current,
     remove,
-    replace_file,
     set_aside,
     set_usual_modes,
     sweep,
@@ -195,20 +194,6 @@ def test_a_link_that_cannot_be_replaced_restores_a_copied_folder(folder, monkeyp
     with pytest.raises(OSError, match="refused"):
         link_current(folder, "1")
     assert names(folder) == ["1", CURRENT] and read(folder) == "copied"
-
-
-def test_a_file_is_replaced_completely_or_not_at_all(folder):
-    path = folder / "settings"
-    replace_file(path, lambda new: new.write_text("first"))
-    replace_file(path, lambda new: new.write_text("second"))
-
-    def fail(new):
-        new.write_text("half")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        replace_file(path, fail)
-    assert path.read_text() == "second" and names(folder) == ["settings"]
 
 
 def test_of_two_who_write_the_same_content_the_first_stays(folder):

@@ -1,6 +1,5 @@
 """What several commands share: options, and functions that find a KB and an entity."""
 
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -160,6 +159,7 @@ def chosen_kb(name: str | None, *, recent: bool = False) -> str:
 
 def _remember_kb(home: "Home", name: str) -> None:
     """Keep the name of the KB that is used, so far as the disk lets us."""
+    from kgkit.files import written
     from kgkit.home import is_name
 
     kb_name, path = name.partition("@")[0], home.recent_file
@@ -169,9 +169,8 @@ def _remember_kb(home: "Home", name: str) -> None:
         if path.exists() and path.read_text(encoding="utf-8") == kb_name:
             return
         path.parent.mkdir(exist_ok=True)
-        temporary = path.with_name(f".{secrets.token_hex(8)}.part")
-        temporary.write_text(kb_name, encoding="utf-8")
-        temporary.replace(path)
+        with written(path) as stream:
+            stream.write(kb_name.encode())
 
 
 def open_chosen_kb(name: str | None, *, verify: bool = False) -> "KnowledgeBase":

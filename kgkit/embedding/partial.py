@@ -22,6 +22,7 @@ from kgkit.embedding.entity_text import Template, text_digest
 from kgkit.embedding.text import METHOD, SETTINGS, TextConfig, check_kinds, encoder_of, settings_of
 from kgkit.encoder import Encoder
 from kgkit.errors import MissingExtra, NotThere
+from kgkit.files import written
 from kgkit.kb import KnowledgeBase
 from kgkit.types import Entity, Matrix, Progress
 from kgkit.vectors import Vectors
@@ -30,7 +31,6 @@ from kgkit.vectors.matrix import check_ids
 from kgkit.vectors.partial import KINDS, partial_folders, partial_path
 from kgkit.vectors.partial import SETTINGS as SETTINGS_FILE
 from kgkit.vectors.row_file import RowFile
-from kgkit.versions import replace_file
 
 log = logging.getLogger(__name__)
 
@@ -196,8 +196,8 @@ class PartialTextVectors(DescribedVectors):
             rows = RowFile(self.folder, self.width)
             path = self.folder / SETTINGS_FILE
             if not path.exists():
-                content = msgspec.json.encode(settings, order="sorted")
-                replace_file(path, lambda staged: staged.write_bytes(content))
+                with written(path) as stream:
+                    stream.write(msgspec.json.encode(settings, order="sorted"))
             return rows
         except OSError as error:
             log.warning("%s keeps its vectors in memory only: %s", self.name, error)
@@ -228,8 +228,8 @@ class PartialTextVectors(DescribedVectors):
                     if len(described) == len(self.kb.manifest.counts.entities):
                         break
             by_build[self.kb.build] = sorted(described)
-            with suppress(OSError):
-                replace_file(path, lambda staged: staged.write_bytes(msgspec.json.encode(by_build)))
+            with suppress(OSError), written(path) as stream:
+                stream.write(msgspec.json.encode(by_build))
         return frozenset(by_build[self.kb.build])
 
 

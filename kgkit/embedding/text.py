@@ -32,6 +32,7 @@ from kgkit.embedding.remapping import IndexSpec, index_note
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
+from kgkit.files import written
 from kgkit.home import explicit_path
 from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
@@ -308,10 +309,8 @@ def _digests(kb: KnowledgeBase, config: TextConfig, path: Path) -> Digests:
     if not len(filled):
         raise UsageError(f"no entity of {kb.name!r} has a text by the template {config.template!r}")
     digests = digests[: filled[-1] + 1]
-    staged = path.with_name(f".{path.name}")
-    with staged.open("wb") as out:
+    with written(path) as out:
         np.save(out, digests)
-    staged.replace(path)
     return digests
 
 
@@ -406,9 +405,8 @@ def _encode(
 def _record(matrix: Matrix, path: Path, totals: _Totals) -> None:
     """Note that the rows are in the matrix, once they are."""
     cast("np.memmap[Any, np.dtype[np.float32]]", matrix).flush()
-    staged = path.with_name(f".{path.name}")
-    staged.write_bytes(msgspec.json.encode(totals))
-    staged.replace(path)
+    with written(path) as stream:
+        stream.write(msgspec.json.encode(totals))
 
 
 def _copy(matrix: Matrix, digests: Digests, first: Numbers, which: Numbers) -> None:

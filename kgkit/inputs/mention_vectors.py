@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import WriteFailed
+from kgkit.files import written
 from kgkit.inputs.spans import SpanReader
 from kgkit.types import Document, Progress
 from kgkit.versions import free_space
@@ -126,6 +127,5 @@ def _open_matrix(stem: Path, shape: tuple[int, int]) -> tuple[Any, int]:
 def _note(stem: Path, matrix: Any, count: int) -> None:
     """Note that documents are in the matrix, once they are."""
     matrix.flush()
-    draft = stem.with_suffix(".part")
-    draft.write_text(json.dumps({"documents": count}))
-    draft.replace(stem.with_suffix(".json"))
+    with written(stem.with_suffix(".json")) as stream:
+        stream.write(json.dumps({"documents": count}).encode())

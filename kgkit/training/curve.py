@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kgkit.errors import MissingExtra
-from kgkit.versions import replace_file, write_failures
+from kgkit.files import replacing
+from kgkit.versions import write_failures
 
 CURVE: Final = "curve.jsonl"
 TENSORBOARD: Final = "tensorboard"
@@ -64,8 +65,8 @@ class Curve:
         self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
         path = folder / CURVE
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
-        with write_failures(folder):
-            replace_file(path, lambda new: new.write_text("".join(lines), encoding="utf-8"))
+        with write_failures(folder), replacing(path) as new:
+            new.write_text("".join(lines), encoding="utf-8")
         self.folder, self.lines = folder, len(lines)
         self._file = path.open("a", encoding="utf-8")
 

@@ -32,6 +32,7 @@ from torch.optim import Optimizer
 
 from kgkit.encoder.device import computes_bf16, pick_device
 from kgkit.errors import BuildFailed, StoppedTraining, UsageError
+from kgkit.files import replacing
 from kgkit.training import resuming
 from kgkit.training.averaging import WeightAverages, is_stalled
 from kgkit.training.batches import Batches, Carried
@@ -39,7 +40,7 @@ from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import Curve, TrainingState, remove_curves
 from kgkit.training.resuming import put_weights, weights_of
 from kgkit.types import Progress
-from kgkit.versions import replace_file, write_failures
+from kgkit.versions import write_failures
 
 __all__ = ["Evaluate", "Loss", "train"]
 
@@ -389,8 +390,8 @@ class _Training:
         Raises:
             WriteFailed: if the disk refuses; the older file is as it was.
         """
-        with write_failures(self.folder):
-            replace_file(path, write)
+        with write_failures(self.folder), replacing(path) as new:
+            write(new)
 
     def _resume(self) -> None:
         saved = torch.load(self.folder / CHECKPOINT, weights_only=True, map_location="cpu")

@@ -19,7 +19,6 @@ import kgkit  # noqa: E402
 from kgkit.embedding.tucker import embed_tucker  # noqa: E402
 from kgkit.embedding.tucker.config import TuckERConfig  # noqa: E402
 from kgkit.embedding.tucker.watch import Watch  # noqa: E402
-from kgkit.versions import replace_file  # noqa: E402
 from tests.graph_toys import ring_kb  # noqa: E402
 from tests.toys import REPOSITORY  # noqa: E402
 
@@ -184,19 +183,6 @@ def test_a_run_killed_after_its_last_epoch_only_publishes(kb, monkeypatch):
         with pytest.raises(Stopped):
             embed_tucker(kb, replace(settings, name="late"))
     assert embed_tucker(kb, replace(settings, name="late")).manifest.results["epochs"] == 2
-
-
-def test_a_checkpoint_is_replaced_as_a_whole(tmp_path):
-    path = tmp_path / "state"
-    replace_file(path, lambda new: new.write_text("old"))
-
-    def fail(new):
-        new.write_text("half")
-        raise Stopped
-
-    with pytest.raises(Stopped):
-        replace_file(path, fail)
-    assert path.read_text() == "old"
 
 
 def test_a_checkpoint_holds_tensors_and_plain_values_only(kb):

@@ -26,9 +26,10 @@ from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.triples import Split, split, stored_triples
 from kgkit.encoder import pick_device
 from kgkit.errors import BuildFailed, MissingExtra, UsageError
+from kgkit.files import replacing
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, Work
-from kgkit.versions import replace_file, write_failures
+from kgkit.versions import write_failures
 
 try:
     import torch
@@ -298,8 +299,8 @@ def _write(model: TuckER, triples: np.ndarray, work: Work) -> None:
     rows = np.unique(triples[:, [0, 2]])
     matrix[rows] = table.numpy()[rows]
     cast("np.memmap[Any, Any]", matrix).flush()
-    with write_failures(work.folder):
-        replace_file(work.folder / REMAINING, lambda path: save_file(state, path))
+    with write_failures(work.folder), replacing(work.folder / REMAINING) as new:
+        save_file(state, new)
 
 
 def _random_mrr(config: TuckERConfig, entities: int) -> float:

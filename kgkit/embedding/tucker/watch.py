@@ -25,8 +25,9 @@ from kgkit.embedding.tucker.config import TuckERConfig
 from kgkit.embedding.tucker.ranking import RankingScores, ranks
 from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
 from kgkit.embedding.tucker.true_tails import TrueTails
+from kgkit.files import replacing
 from kgkit.types import Progress
-from kgkit.versions import replace_file, write_failures
+from kgkit.versions import write_failures
 
 logger = logging.getLogger(__name__)
 
@@ -150,8 +151,8 @@ class Watch(TrainingCallback):
 
     def _replace(self, name: str, write: Callable[[Path], object]) -> None:
         """Replace a file of the folder; raises `WriteFailed` if the disk refuses."""
-        with write_failures(self.folder):
-            replace_file(self.folder / name, write)
+        with write_failures(self.folder), replacing(self.folder / name) as new:
+            write(new)
 
     def resume(self, loop: SharedNegativesTrainingLoop) -> bool:
         """Put *loop* and this where the checkpoint was made; False if there is none."""
