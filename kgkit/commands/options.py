@@ -114,10 +114,8 @@ OutputOption = Annotated[
     typer.Option("--output", "-o", metavar="FILE", help="Write to FILE; it appears whole or not at all."),
 ]
 QueryOption = Annotated[
-    Literal["longest", "jieba", "link"],
-    typer.Option(
-        "--query", metavar="BY", help="Which words are looked up: longest surfaces, jieba's, or link."
-    ),
+    Literal["longest", "jieba"],
+    typer.Option("--query", metavar="BY", help="Which words are looked up: longest surfaces, or jieba's."),
 ]
 BatchOption = Annotated[int, typer.Option("--batch", min=1, metavar="N", help="Texts in a batch.")]
 EntityKindOption = Annotated[

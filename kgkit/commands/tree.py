@@ -20,6 +20,7 @@ from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
 from kgkit.files import check_output_path, written
 from kgkit.linking.settings import LinkSettings
+from kgkit.pages import SUFFIXES
 
 if TYPE_CHECKING:
     from kgkit.trees import FlatTree, Strings
@@ -34,8 +35,11 @@ def tree(
     ] = None,
     query: QueryOption = "longest",
     linker: Annotated[
-        str, typer.Option("--linker", metavar="MODEL", help="Model of --query link: prior, gloss, …")
-    ] = "",
+        str | None,
+        typer.Option(
+            "--linker", metavar="MODEL", help="Model that links the text, in the place of --query: prior, …"
+        ),
+    ] = None,
     max_facts: Annotated[
         int, typer.Option("--max-facts", min=1, metavar="N", help="Facts of a mention, at most.")
     ] = 2,
@@ -49,9 +53,8 @@ def tree(
     size: Annotated[
         int | None, typer.Option("--size", min=2, metavar="N", help="Tokens, at most; all unless given.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the tree.")] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Draw it on an HTML page.")
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the tree; .html: on a page.")
     ] = None,
     as_json: JSONOption = False,
     **values: Any,
@@ -63,23 +66,17 @@ def tree(
     from kgkit.types import Document, LinkedDocument
 
     check_text(text, "TEXT")
-    if query == "link" and not linker:
-        raise UsageError("--query link needs a linker: name one, as --linker prior")
-    if linker and query != "link":
-        raise UsageError(f"--query {query} uses no linker: leave out --linker, or use --query link")
-    if values["coherence"] and not linker:
-        raise UsageError("--coherence rescores links, and only --query link makes links")
-    pictures = {suffix: path for suffix, path in ((".svg", svg), (".html", html)) if path is not None}
-    for suffix, path in pictures.items():
-        if path.suffix.lower() not in _SUFFIXES[suffix]:
-            form = suffix.removeprefix(".")
-            raise UsageError(f"--{form} {path}: it draws {form.upper()}, so its name ends in {suffix}")
-        check_output_path(path)
+    if values["coherence"] and linker is None:
+        raise UsageError("--coherence rescores links, and only --linker makes links")
+    if svg is not None:
+        if svg.suffix.lower() not in SUFFIXES:
+            raise UsageError(f"--svg {svg}: the name of a picture ends in {' or '.join(SUFFIXES)}")
+        check_output_path(svg)
     with ExitStack() as stack:
         names: list[str | None] = [*kb] if kb else [None]
         kbs = [stack.enter_context(open_kb(name)) for name in names]
         documents: Iterable[Document | LinkedDocument] = [Document("", text)]
-        if linker:
+        if linker is not None:
             linkers = MultiKBLinker.open(kbs, model=linker, references=True, **values)
             documents = linkers([Document("", text)])
         generators = generators_of(kbs, query)
@@ -88,7 +85,7 @@ def tree(
             TreeConfig(max_facts=max_facts, relations=relations, attributes=attributes),
         )
         [sentence_tree] = builder((document,) for document in documents)
-        linking_generators = linkers.generators if linker else generators
+        linking_generators = generators if linker is None else linkers.generators
     flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
     Messages().write_omissions([generator.omissions for generator in linking_generators])
     if not flat.branches.any():
@@ -98,12 +95,12 @@ def tree(
             if sentence_tree.hooks
             else f"no fact found: {names_of_kbs} has none about a name in this text"
         )
-    for suffix, path in pictures.items():
-        _draw(path, flat, suffix, text)
-        Messages().write(f"drawn: {path}")
+    if svg is not None:
+        _draw(svg, flat, text)
+        Messages().write(f"drawn: {svg}")
     if as_json:
         write_json({"text": text, "tokens": [*map(_row_as_dict, _rows(flat))]})
-    elif not pictures:
+    elif svg is None:
         columns = [
             Column(heading="token"),
             *(Column(heading=name, align="right") for name in _NUMBERS),
@@ -111,7 +108,6 @@ def tree(
         write_table(columns, [[row[0], *map(str, row[1:])] for row in _rows(flat)])
 
 
-_SUFFIXES = {".svg": (".svg", ""), ".html": (".html", ".htm", ".xhtml", "")}  # a device has none
 _NUMBERS = ("position", "branch", "hook", "start", "end")
 
 
@@ -135,8 +131,8 @@ def _split_words(text: str) -> "Strings":
     )
 
 
-def _draw(path: Path, flat: "FlatTree", suffix: str, title: str) -> None:
+def _draw(path: Path, flat: "FlatTree", title: str) -> None:
     from kgkit.trees.picture import picture
 
     with written(path) as stream:
-        stream.write(picture(flat, suffix=suffix, title=title))
+        stream.write(picture(flat, suffix=path.suffix, title=title))

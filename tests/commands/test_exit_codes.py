@@ -33,7 +33,7 @@ NO_MODEL = {
     "link, mentions": ["link", "text.txt", "--kb", "mini", "--mentions", "nope"],
     "tag": ["tag", "text.txt", "--model", "nope"],
     "predict": ["predict", "text.txt", "--model", "nope"],
-    "tree": ["tree", "The dog barked.", "--kb", "mini", "--query", "link", "--linker", "nope"],
+    "tree": ["tree", "The dog barked.", "--kb", "mini", "--linker", "nope"],
     "nearest": ["nearest", "dog", "--pmi", "nope"],
     "pack": ["pack", "model:nope", "-o", "new.tar"],
     "serve": ["serve", "--kb", "mini=nope"],
