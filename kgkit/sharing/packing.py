@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar, get_args
 import msgspec
 
 from kgkit.errors import NotThere, StaleModel, StaleVectors, UsageError, did_you_mean
-from kgkit.files import check_compression, compressing, compression_of
+from kgkit.files import check_compression, compressing, compression_of, replacing
 from kgkit.home import Home
 from kgkit.kb.lineage import serving_builds
 from kgkit.models.card import CARD as MODEL_CARD
@@ -45,7 +45,7 @@ from kgkit.vectors import vectors_names
 from kgkit.vectors.finding import find_vectors
 from kgkit.vectors.layout import VectorsManifest
 from kgkit.vectors.matrix import read_manifest as read_vectors
-from kgkit.versions import file_sha256, read_current, replace_file
+from kgkit.versions import file_sha256, read_current
 
 _COMPRESSED: Final = (".gz", ".tgz")
 
@@ -133,21 +133,12 @@ def pack(
     )  # fmt: skip
     described = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
-    def write(path: Path) -> None:
-        """Write the file; remove it if that fails."""
-        try:
-            with ExitStack() as stack:
-                suffix = ".gz" if target.name.lower().endswith(_COMPRESSED) else ""
-                stream = stack.enter_context(compressing(suffix, stack.enter_context(path.open("wb"))))
-                archive = stack.enter_context(
-                    tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT)
-                )
-                _write_archive(archive, {MANIFEST: described, CARD: card}, contents, progress)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
-
-    replace_file(target, write)
+    suffix = ".gz" if target.name.lower().endswith(_COMPRESSED) else ""
+    with ExitStack() as stack:
+        file = stack.enter_context(stack.enter_context(replacing(target)).open("wb"))
+        stream = stack.enter_context(compressing(suffix, file))
+        archive = stack.enter_context(tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT))
+        _write_archive(archive, {MANIFEST: described, CARD: card}, contents, progress)
     return Packed(target, items, encoders, target.stat().st_size)
 
 
