@@ -33,7 +33,7 @@ import numpy as np
 import kgkit
 from kgkit.home import Home
 from kgkit.linking import Linker
-from kgkit.serving.running import Supervisor
+from kgkit.serving.running import run_service
 from kgkit.serving.settings import Limits, ServiceSettings
 from kgkit.store import publish_build
 from kgkit.store.publish import prune
@@ -174,7 +174,11 @@ def service(home: Path, *models: str, workers: int = 1, batch: int = 32) -> Iter
     settings = ServiceSettings(
         kbs={"wordnet": models}, port=0, workers=workers, limits=Limits(batch=batch), device="cpu"
     )
-    with forked(Supervisor(settings, Home(home), quiet=True).run) as running:
+
+    def run(announce: Callable[[str], None]) -> None:
+        run_service(settings, Home(home), announce, quiet=True)
+
+    with forked(run) as running:
         yield running
 
 
@@ -204,8 +208,9 @@ def constant_app(size: int) -> Iterator[tuple[int, int]]:
 
 
 def children(pid: int) -> list[int]:
-    """Return the process ids of the children of a process."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Return the process ids of the workers of a service."""
+    numbers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(each) for each in numbers if b"spawn_main" in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
 def cpu_seconds(pids: list[int]) -> float:

@@ -64,7 +64,7 @@ def serve(
         repeated(
             "--limit",
             "NAME=NUMBER",
-            "Limit of requests, as characters=20000 or rate=5; the manual lists them",
+            "Limit of requests, as characters=20000; the manual lists them",
         ),
     ] = None,
     device: DeviceOption = "auto",
@@ -72,7 +72,7 @@ def serve(
     """Serve knowledge bases over HTTP, until Ctrl-C or SIGTERM: what is under way then is finished."""
     check_packages()
     from kgkit.home import Home
-    from kgkit.serving.running import Supervisor, has_default_kb
+    from kgkit.serving.running import has_default_kb, run_service
     from kgkit.serving.settings import ServiceSettings, read_limits, read_token
 
     settings = ServiceSettings(
@@ -80,18 +80,17 @@ def serve(
         workers=workers, token=read_token(token_file), allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()), device=device, limits=read_limits(limit or []),
     )  # fmt: skip
-    messages = Messages()
-    supervisor = Supervisor(settings, Home.find(), quiet=Messages.quiet)
+    messages, where = Messages(), Home.find()
 
     def announce(url: str) -> None:
         messages.write(f"serving {url}")
-        if not has_default_kb(supervisor.settings, supervisor.home):
+        if not has_default_kb(settings, where):
             messages.write(
                 "no knowledge base is the default: requests that name none are refused; "
                 "--default KB or `kgkit kb default KB` sets it"
             )
 
-    supervisor.run(announce)
+    run_service(settings, where, announce, quiet=Messages.quiet)
 
 
 def models_by_kb(kbs: "Sequence[str]") -> "Mapping[str, tuple[str, ...]]":

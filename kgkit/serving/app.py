@@ -1,4 +1,4 @@
-"""The application: routers, a guard before them, and errors as problem+json."""
+"""The application: routers, middleware before them, and errors as problem+json."""
 
 import asyncio
 import logging
@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import APIRouter, FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from kgkit import __version__
 from kgkit.serving import mcp_http, nif, operations, page, reconciliation, rest, spotlight
@@ -59,6 +61,13 @@ def make_app(service: Service) -> FastAPI:
         app.include_router(make_router(service))
     add_error_handlers(app, service, page.error_page)
     app.add_middleware(Guard, service=service, metrics=metrics, error_page=page.error_page)
+    settings = service.settings
+    if settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=[origin.rstrip("/").lower() for origin in settings.allowed_origins],
+            allow_methods=["GET", "POST"], allow_headers=["Authorization", "Content-Type"],
+        )  # fmt: skip
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.host_names, www_redirect=False)
     return app
 
 

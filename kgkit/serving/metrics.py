@@ -1,16 +1,10 @@
 """Metrics of the service for Prometheus, of one process or of all workers together.
 
 Workers write into files of the folder that `PROMETHEUS_MULTIPROC_DIR` names, which has to be set before
-prometheus_client is imported; a scrape of any worker reads all. Gauges are of living workers only: whoever
-starts workers calls `forget_worker` for one that has ended.
-
-The files are mapped: on a full disk a write into a page that has no block yet would end the process by
-SIGBUS. So their blocks are reserved before; where that fails, a worker counts by itself.
+prometheus_client is imported; a scrape of any worker reads all.
 """
 
-import logging
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +15,6 @@ from prometheus_client import (
     Histogram,
     disable_created_metrics,
     generate_latest,
-    values,
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
@@ -30,13 +23,6 @@ from kgkit.serving.settings import METRICS_FOLDER_VARIABLE
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_FILE_BYTES: Final = {
-    "counter": 1 << 18, "gauge_livemax": 1 << 16, "gauge_livesum": 1 << 16, "histogram": 1 << 19,
-}  # fmt: skip
-"""Sizes of the files of a process, by prometheus_client's names for them: several times what routes take."""
-
-log = logging.getLogger(__name__)
-
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "OPTIONS"))
 
 
@@ -49,13 +35,7 @@ class ServiceMetrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        folder = os.environ.get(METRICS_FOLDER_VARIABLE)
-        self._is_shared = bool(folder) and reserve_files(Path(folder or ""))
-        if folder and not self._is_shared:
-            log.warning(
-                "files for metrics cannot be reserved on the disk: each worker reports its own requests only"
-            )
-            values.ValueClass = values.MutexValue
+        self._folder = os.environ.get(METRICS_FOLDER_VARIABLE)
         self.registry = registry or CollectorRegistry()
         self._requests = Counter(
             "kgkit_requests_total",
@@ -121,39 +101,23 @@ class ServiceMetrics:
 
     def exposition(self) -> bytes:
         """Return the metrics of this process, or of all workers, in Prometheus's text format."""
-        if not self._is_shared:
+        if not self._folder:
             return generate_latest(self.registry)
         registry = CollectorRegistry()
+        for path in Path(self._folder).glob("gauge_live*.db"):
+            pid = int(path.stem.rpartition("_")[2])
+            if not _is_running(pid):
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]
         MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
 
 
-def reserve_files(folder: Path) -> bool:
-    """Make the files of this process, with all their blocks on the disk, and return whether there is room.
-
-    Where the system cannot reserve blocks (macOS), nothing is made, and room is taken for granted.
-
-    Args:
-        folder: folder of the metrics of all workers.
-    """
-    if not hasattr(os, "posix_fallocate"):
-        return True
-    paths = {folder / f"{name}_{os.getpid()}.db": size for name, size in _FILE_BYTES.items()}
+def _is_running(pid: int) -> bool:
     try:
-        for path, size in paths.items():
-            with path.open("ab") as file:
-                os.posix_fallocate(file.fileno(), 0, size)
-    except OSError:
-        for path in paths:
-            with suppress(OSError):
-                path.unlink()
+        os.kill(pid, 0)
+    except ProcessLookupError:
         return False
     return True
-
-
-def forget_worker(pid: int) -> None:
-    """Remove the gauges of a worker that has ended, by its process id."""
-    mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 def resident_bytes() -> int:

@@ -53,7 +53,7 @@ def readiness(service: Service) -> dict[str, Any]:
     """Return the builds that are served, and the reasons why published ones are not, or not whole."""
     resources = service.resources
     return {
-        "status": "closing" if service.closing else "damaged" if resources.damages else "ready",
+        "status": "damaged" if resources.damages else "ready",
         "kbs": {name: resources.served(name).kb.build for name in resources.names()},
         "problems": service.problems(),
     }

@@ -1,247 +1,167 @@
-"""The process that starts workers, and starts others in the place of those that end.
+"""Running the service: uvicorn's server in this process, or its supervisor over several workers."""
 
-    supervisor ──fork──▶ worker   worker   worker      all listen at one socket
-
-It opens nothing itself, but has imported what workers need, so that a new one answers within a second or two.
-"""
-
-import gc
 import logging
+import multiprocessing
 import os
-import shutil
 import signal
 import socket
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from types import FrameType
-from typing import Final
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
 
-from kgkit.errors import KgkitError, MissingExtra, NotThere, UsageError
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
+
+from kgkit.errors import KgkitError, UsageError
 from kgkit.home import Home
-from kgkit.linking.auto import named_model
-from kgkit.models.folder import AUTO
-from kgkit.serving.logs import configure_logging
-from kgkit.serving.resources import PRIOR, check_resources
+from kgkit.serving.app import make_app
+from kgkit.serving.logs import RequestLog, configure_logging
+from kgkit.serving.resources import check_resources
+from kgkit.serving.service import Service
 from kgkit.serving.settings import METRICS_FOLDER_VARIABLE, ServiceSettings
+from kgkit.signals import interrupts_blocked
 
 log = logging.getLogger(__name__)
 
-_POLL_SECONDS: Final = 0.05
-_RESTART_DELAYS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds until another worker is started after a first, a second, … failure in a row."""
-_READY: Final = b"ready"
-_ERRORS: Final = {"UsageError": UsageError, "NotThere": NotThere}  # those that the command line tells apart
+_BACKLOG: Final = 2048  # connections that wait until a worker takes them
+_SILENT_SECONDS: Final = 15
+_HUNG_SECONDS: Final = 30  # without an answer of a worker to its supervisor, who replaces it then
 _MAX_FILES: Final = 65_536
-_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class Stopped(BaseException):
-    """The service is to end before its workers have been started."""
+def run_service(
+    settings: ServiceSettings, home: Home, announce: Callable[[str], None], *, quiet: bool = False
+) -> None:
+    """Answer requests until SIGTERM or SIGINT comes, and requests under way then are finished.
 
-
-class StopSignals:
-    """SIGTERM and SIGINT that have come, true if there are any.
-
-    Attributes:
-        interrupts: whether the first raises `Stopped` in what is under way.
-        numbers: numbers of the signals, in their order.
-    """
-
-    def __init__(self) -> None:
-        self.interrupts = False
-        self.numbers: list[int] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.numbers)
-
-    def __call__(self, number: int, _: FrameType | None) -> None:
-        """Take a signal.
-
-        Raises:
-            Stopped: if it is the first, and interrupts what is under way.
-        """
-        self.numbers.append(number)
-        if self.interrupts and len(self.numbers) == 1:
-            raise Stopped
-
-
-@dataclass(eq=False)
-class WorkerProcess:
-    """A worker, as the supervisor sees it.
-
-    Attributes:
-        pid: process id.
-        reports: file descriptor of the pipe on which the worker reports that it answers, or its error.
-        ready: whether the worker answers.
-        report: bytes that the worker has reported.
-    """
-
-    pid: int
-    reports: int
-    ready: bool = False
-    report: bytes = b""
-
-    def read(self) -> None:
-        """Read what the worker has reported since."""
-        with suppress(BlockingIOError):
-            while part := os.read(self.reports, 65_536):
-                self.report += part
-        self.ready = self.ready or self.report == _READY
-
-    def error(self) -> KgkitError | None:
-        """Return the error with which the worker ended; None: it has reported none."""
-        self.read()
-        if self.report in (b"", _READY):
-            return None
-        kind, _, message = self.report.decode("utf-8", "replace").partition(" ")
-        return _ERRORS.get(kind, KgkitError)(message)
-
-
-@dataclass
-class Supervisor:
-    """Keeps a number of workers running.
-
-    Attributes:
+    Args:
         settings: settings of the service.
         home: folder of knowledge bases and models.
+        announce: function that gets the address of the service, once it answers.
         quiet: whether only warnings and errors are logged.
-        workers: workers that run.
+
+    Raises:
+        KgkitError: if a knowledge base or model that is to be served cannot be opened.
+        UsageError: if the address cannot be listened at.
     """
+    check_resources(settings, home)
+    settings = with_default_kb(settings, home)
+    with _ended_by_signals(), _listen(settings) as listening:
+        _raise_file_limit()
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host or "0.0.0.0"
+        tell = partial(announce, f"http://{host}:{listening.getsockname()[1]}/")
+        if settings.workers == 1:
+            configure_logging(quiet=quiet)
+            app = _open_app(settings, home, quiet=quiet)
+            tell()
+            uvicorn.Server(_config(app, settings)).run([listening])
+            return
+        with tempfile.TemporaryDirectory(prefix="kgkit-metrics-") as folder:
+            os.environ[METRICS_FOLDER_VARIABLE] = folder
+            worker_app = partial(_open_worker_app, settings, home, quiet=quiet)
+            _Workers(_config(worker_app, settings, factory=True), [listening], tell).run()
 
-    settings: ServiceSettings
-    home: Home
-    quiet: bool = False
-    workers: list[WorkerProcess] = field(default_factory=list)
 
-    def run(self, announce: Callable[[str], None]) -> None:
-        """Answer requests until SIGTERM or SIGINT comes, and what is under way then is finished.
+class _Workers(Multiprocess):
+    """uvicorn's supervisor of workers, which tells when all of them answer."""
 
-        Args:
-            announce: function that gets the address of the service, once every worker answers.
+    def __init__(
+        self, config: uvicorn.Config, sockets: list[socket.socket], announce: Callable[[], None]
+    ) -> None:
+        super().__init__(config, sockets)
+        self._announce = announce
 
-        Raises:
-            KgkitError: if the workers that are started first cannot open what is to be served.
-            UsageError: if the address cannot be listened at.
-        """
-        with _metrics_folder(), suppress(Stopped), _stop_signals() as stops:
-            stops.interrupts = True
-            _raise_file_limit()
-            check_resources(self.settings, self.home)
-            self.settings = with_default_kb(self.settings, self.home)
-            listening = _listen(self.settings)
-            self._alive = os.pipe()
-            try:
-                _preload(self.settings)
-                stops.interrupts = False
-                self._start_first(listening, stops)
-                if not stops:
-                    announce(_address(self.settings, listening))
-                self._watch(listening, stops)
-            finally:
-                listening.close()
-                self._end_workers()
-                for end in self._alive:
-                    os.close(end)
-
-    def _start_first(self, listening: socket.socket, stops: StopSignals) -> None:
-        """Start the workers, and wait until all answer, or the service is to end.
+    def init_processes(self) -> None:
+        """Start the workers, and wait until all of them answer.
 
         Raises:
-            KgkitError: if one cannot open what is to be served.
+            KgkitError: if one ends before.
         """
-        for _ in range(self.settings.workers):
-            self._start(listening)
-        while not stops and not all(worker.ready for worker in self.workers):
-            for worker in self.workers:
-                worker.read()
-                if not worker.ready and _has_ended(worker):
-                    raise worker.error() or UsageError(
-                        "a worker ended before it answered; the log on standard error says why, "
-                        "unless the system killed it: see whether its memory suffices for the workers"
-                    )
-            time.sleep(_POLL_SECONDS)
+        with interrupts_blocked():  # the supervisor ends the workers
+            super().init_processes()
+        while not self.should_exit.is_set() and not all(each.is_ready(1) for each in self.processes):
+            self.handle_signals()
+            if any(each.exitcode is not None for each in self.processes):
+                self.terminate_all()
+                self.join_all()
+                raise KgkitError(
+                    "a worker ended before it answered; the log on standard error says why, "
+                    "unless the system killed it: see whether its memory suffices for the workers"
+                )
+            time.sleep(0.1)
+        if not self.should_exit.is_set():
+            self._announce()
 
-    def _watch(self, listening: socket.socket, stops: StopSignals) -> None:
-        """Start a worker in the place of each that ends, until the service is to end."""
-        failures, due = 0, 0.0
-        while not stops:
-            for worker in [worker for worker in self.workers if _has_ended(worker)]:
-                self._forget(worker)
-                error = worker.error()
-                if worker.ready:
-                    failures = 0
-                    log.warning("worker %d has ended; another one is started", worker.pid)
-                else:
-                    wait = _RESTART_DELAYS[min(failures, len(_RESTART_DELAYS) - 1)]
-                    failures, due = failures + 1, time.monotonic() + wait
-                    log.error("worker %d cannot start: %s", worker.pid, error or "it has ended")
-            for worker in self.workers:
-                worker.read()
-            if len(self.workers) < self.settings.workers and time.monotonic() >= due:
-                self._start(listening)
-            time.sleep(_POLL_SECONDS)
+    def keep_subprocess_alive(self) -> None:
+        """Start a worker in the place of each that has ended."""
+        with interrupts_blocked():
+            super().keep_subprocess_alive()
 
-    def _start(self, listening: socket.socket) -> None:
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # the worker would miss them
-        try:
-            pid = os.fork()
-            if pid == 0:
-                self._work(listening, writing)  # which does not return
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-        os.close(writing)
-        self.workers.append(WorkerProcess(pid, reading))
 
-    def _work(self, listening: socket.socket, reports: int) -> None:
-        """Run a worker in this process, and end the process with it."""
-        code = 1
-        try:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the supervisor, which asks to end
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-            from kgkit.serving.worker import follow_parent, run_worker
+class _Protocol(H11Protocol):
+    """uvicorn's protocol, which also closes connections that send no request."""
 
-            os.close(self._alive[1])
-            follow_parent(self._alive[0])
-            configure_logging(quiet=self.quiet)
-            run_worker(
-                self.settings, self.home, listening, announce=lambda: _report(reports, _READY),
-                log_requests=not self.quiet,
-            )  # fmt: skip
-            code = 0
-        except (KgkitError, OSError) as error:
-            kind = next((name for name, kind in _ERRORS.items() if isinstance(error, kind)), "KgkitError")
-            _report(reports, f"{kind} {error}".encode("utf-8", "replace"))
-        except Exception:
-            log.exception("a worker ends")
-        finally:
-            os._exit(code)  # not through the supervisor's `finally`s
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self.timeout_keep_alive_task = self.loop.call_later(
+            self.timeout_keep_alive, self.timeout_keep_alive_handler
+        )
 
-    def _forget(self, worker: WorkerProcess) -> None:
-        from kgkit.serving.metrics import forget_worker
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; those of a head that is not complete do not lengthen the time that it has."""
+        timer, self.timeout_keep_alive_task = self.timeout_keep_alive_task, None
+        super().data_received(data)
+        if self.conn.their_state in (h11.IDLE, h11.ERROR) or self.cycle.response_complete:
+            self.timeout_keep_alive_task = timer
+        elif timer is not None:
+            timer.cancel()
 
-        self.workers.remove(worker)
-        forget_worker(worker.pid)
 
-    def _end_workers(self) -> None:
-        """Ask the workers to end, and kill those that do not in time."""
-        for worker in self.workers:
-            with suppress(ProcessLookupError):
-                os.kill(worker.pid, signal.SIGTERM)
-        deadline = time.monotonic() + self.settings.limits.seconds + 10
-        while self.workers:
-            for worker in [worker for worker in self.workers if _has_ended(worker)]:
-                self.workers.remove(worker)
-            if self.workers and time.monotonic() > deadline:
-                for worker in self.workers:
-                    os.kill(worker.pid, signal.SIGKILL)
-                deadline = float("inf")
-            time.sleep(_POLL_SECONDS)
+def _config(app: Any, settings: ServiceSettings, *, factory: bool = False) -> uvicorn.Config:
+    return uvicorn.Config(
+        app, factory=factory, workers=settings.workers, log_config=None, access_log=False, lifespan="on",
+        ws="none", http=_Protocol, proxy_headers=False, server_header=False, backlog=_BACKLOG,
+        timeout_keep_alive=_SILENT_SECONDS, timeout_worker_healthcheck=_HUNG_SECONDS,
+        timeout_graceful_shutdown=int(settings.limits.seconds) + 5,  # longer than any answer may take
+    )  # fmt: skip
+
+
+def _open_app(settings: ServiceSettings, home: Home, *, quiet: bool) -> FastAPI:
+    """Return the application of a service whose knowledge bases and models are open."""
+    from kgkit.encoder.import_stubs import only_encodes
+
+    only_encodes()
+    service = Service(settings, home)
+    service.start()
+    if not quiet:
+        service.request_log = RequestLog()
+    return make_app(service)
+
+
+def _open_worker_app(settings: ServiceSettings, home: Home, *, quiet: bool) -> FastAPI:
+    """Return the application of a worker, which ends with its supervisor; log why it cannot be opened."""
+
+    def end_with_parent() -> None:
+        if (parent := multiprocessing.parent_process()) is not None:
+            parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    configure_logging(quiet=quiet)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        return _open_app(settings, home, quiet=quiet)
+    except (KgkitError, OSError) as error:
+        log.error("a worker cannot start: %s", error)
+        sys.exit(1)
 
 
 def with_default_kb(settings: ServiceSettings, home: Home) -> ServiceSettings:
@@ -263,25 +183,11 @@ def has_default_kb(settings: ServiceSettings, home: Home) -> bool:
     """Say whether requests that name no knowledge base are answered.
 
     Args:
-        settings: settings of the running service.
+        settings: settings of the service.
         home: folder of knowledge bases and models.
     """
-    if settings.default_kb or settings.kbs:
-        return True
-    return home.chosen_default in [kb.name for kb in home.kbs()]
-
-
-def _has_ended(worker: WorkerProcess) -> bool:
-    """Say whether a worker has ended."""
-    try:
-        return os.waitpid(worker.pid, os.WNOHANG)[0] != 0
-    except ChildProcessError:
-        return True
-
-
-def _report(reports: int, content: bytes) -> None:
-    with suppress(OSError):
-        os.write(reports, content)
+    names = [kb.name for kb in home.kbs()]
+    return bool(settings.default_kb or settings.kbs) or len(names) == 1 or home.chosen_default in names
 
 
 def _listen(settings: ServiceSettings) -> socket.socket:
@@ -290,60 +196,27 @@ def _listen(settings: ServiceSettings) -> socket.socket:
     Raises:
         UsageError: if the address cannot be listened at.
     """
-    from kgkit.serving.worker import open_socket
-
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
-        return open_socket(settings.host, settings.port)
+        return socket.create_server((settings.host, settings.port), family=family, backlog=_BACKLOG)
     except OSError as error:
+        reason = str(error) if error.errno is None or error.errno < 0 else os.strerror(error.errno)
         raise UsageError(
-            f"cannot listen at {settings.host}, port {settings.port}: {error.strerror or error}; "
+            f"cannot listen at {settings.host}, port {settings.port}: {reason}; "
             "name another one with --host and --port"
         ) from None
 
 
-def _address(settings: ServiceSettings, listening: socket.socket) -> str:
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host or "0.0.0.0"
-    return f"http://{host}:{listening.getsockname()[1]}/"
-
-
-def _preload(settings: ServiceSettings) -> None:
-    """Import what workers need, so that each begins with it."""
-    auto = named_model() or AUTO
-    models = {model for names in settings.kbs.values() for model in names} or {AUTO}
-    models = {auto if model == AUTO else model for model in models}
-
-    if models - {PRIOR}:
-        from kgkit.encoder.import_stubs import only_encodes
-        from kgkit.encoder.loading import import_packages
-
-        only_encodes()
-        with suppress(MissingExtra):  # the models that need it say so
-            import_packages()
-            import kgkit.embedding.partial
-            import kgkit.linking.head  # noqa: F401
-    gc.collect()
-    gc.freeze()
-
-
 @contextmanager
-def _metrics_folder() -> Iterator[None]:
-    """Name a folder in which workers keep their metrics, while the block lasts."""
-    folder = tempfile.mkdtemp(prefix="kgkit-metrics-")
-    os.environ[METRICS_FOLDER_VARIABLE] = folder
+def _ended_by_signals() -> Iterator[None]:
+    """End the block without an error at SIGTERM or SIGINT, where nobody else handles them."""
+
+    def stop(*_: Any) -> None:
+        raise SystemExit(0)
+
+    handlers = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
-    finally:
-        os.environ.pop(METRICS_FOLDER_VARIABLE, None)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _stop_signals() -> Iterator[StopSignals]:
-    """Collect SIGTERM and SIGINT instead of ending the process, while the block lasts."""
-    stops = StopSignals()
-    handlers = {number: signal.signal(number, stops) for number in _STOP_SIGNALS}
-    try:
-        yield stops
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -59,7 +59,6 @@ class Service:
         resources: knowledge bases and linkers that are open.
         queue: queue of requests for links.
         started: whether the knowledge bases and models are open.
-        closing: whether the service is about to end, so that its answers ask connections to close.
         schemas: types and properties of the knowledge bases.
         request_log: log of requests; None: requests are not logged.
     """
@@ -72,7 +71,7 @@ class Service:
         self._short = Lane("look-ups", threads, self.limits.lookups)
         # Of half as many threads: each takes its turn at the interpreter, for which look-ups wait.
         self._long = Lane("long look-ups", max(1, threads // 2), _LONG_REQUESTS * self.limits.names)
-        self.started = self.closing = False
+        self.started = False
         self.request_log: RequestLog | None = None
         self._encoding = threading.Lock()
         self._encoders = WeakKeyDictionary[Vectors, "Encoder"]()

@@ -38,7 +38,6 @@ class Limits:
         batch: documents that are linked together.
         lookups: look-ups that run or wait in a process; further ones get 503.
         threads: threads that answer look-ups in a process; half as many answer requests that take long.
-        rate: requests a second of a client's address in a process; 0: as many as there are.
         seconds: time in which a request is to arrive and be answered.
     """
 
@@ -53,14 +52,11 @@ class Limits:
     batch: int = 32
     lookups: int = 256
     threads: int = 4
-    rate: float = 0.0
     seconds: float = 30.0
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            check_range(
-                self, name, least=0 if name == "rate" else 1, most=_MOST if name == "seconds" else None
-            )
+            check_range(self, name, least=1, most=_MOST if name == "seconds" else None)
 
 
 def read_limits(texts: Sequence[str]) -> Limits:
@@ -139,14 +135,15 @@ class ServiceSettings:
         return f"{kb}@{self.builds[kb]}" if kb in self.builds else kb
 
     @property
-    def host_names(self) -> frozenset[str] | None:
-        """Names that the header `Host` may have, without ports; None for any.
+    def host_names(self) -> list[str]:
+        """Names that the header `Host` may have, without ports; `*` is any.
 
         Any may come where all addresses are listened at and no names are set: a token is asked for then.
         """
         if self.host in _ANY_ADDRESS and not self.allowed_hosts:
-            return None
-        return frozenset(name.lower() for name in (*_LOOPBACK_NAMES, self.host, *self.allowed_hosts))
+            return ["*"]
+        names = (*_LOOPBACK_NAMES, self.host, *self.allowed_hosts)
+        return [f"[{name}]" if ":" in name else name for name in names]
 
 
 def is_loopback(host: str) -> bool:

@@ -15,14 +15,17 @@ def settings(monkeypatch):
     """Settings of the services that would have run."""
     collected = []
     monkeypatch.setattr(
-        running.Supervisor, "run", lambda self, announce: collected.append((self.settings, self.quiet))
-    )
+        running, "run_service",
+        lambda settings, home, announce, *, quiet: collected.append((settings, quiet)),
+    )  # fmt: skip
     monkeypatch.delenv("KGKIT_TOKEN", raising=False)
     return collected
 
 
 def test_a_service_without_a_default_knowledge_base_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(running.Supervisor, "run", lambda self, announce: announce("http://x/"))
+    monkeypatch.setattr(
+        running, "run_service", lambda settings, home, announce, *, quiet: announce("http://x/")
+    )
     for arguments, expected in ([], True), (["--kb", "a"], False), (["--default", "a"], False):
         done = run("serve", "--home", tmp_path, *arguments)
         assert done.err.startswith("serving http://x/\n")
@@ -42,7 +45,7 @@ def test_every_option_is_a_setting(settings, tmp_path):
     done = run(
         "serve", "--kb", "a=prior", "--kb", "b", "--default", "b", "--host", "0.0.0.0", "--port", "80",
         "--workers", "3", "--token-file", path, "--allow-host", "kg.example", "--allow-host", "www.example",
-        "--allow-origin", "https://kg.example", "--limit", "rate=2", "--limit", "documents=7",
+        "--allow-origin", "https://kg.example", "--limit", "seconds=2.5", "--limit", "documents=7",
         "--device", "cpu", "--quiet",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -52,7 +55,7 @@ def test_every_option_is_a_setting(settings, tmp_path):
     assert service.token == "0123456789abcdef"
     assert service.allowed_hosts == ("kg.example", "www.example")
     assert service.allowed_origins == ("https://kg.example",)
-    assert (service.limits.rate, service.limits.documents) == (2.0, 7)
+    assert (service.limits.seconds, service.limits.documents) == (2.5, 7)
     assert (service.device, quiet) == ("cpu", True)
 
 

@@ -12,9 +12,8 @@ from starlette.testclient import TestClient
 
 from kgkit.home import Home
 from kgkit.serving.app import make_app
-from kgkit.serving.guard import ClientRates, Guard
+from kgkit.serving.guard import Guard
 from kgkit.serving.metrics import ServiceMetrics
-from kgkit.serving.problems import Problem
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
 
@@ -55,27 +54,15 @@ def test_the_style_sheet_of_such_a_page_needs_no_token(guarded):
     assert guarded.get("/static").status_code == 401
 
 
-def test_refusals_of_all_kinds_are_pages_for_browsers_and_problems_for_programs(served_home):
-    limits = Limits(body_bytes=100, rate=0.001)
-    requests = [
-        (403, {"Origin": "https://evil.example"}, "--allow-origin"),
-        (421, {"Host": "evil.example"}, "--allow-host"),
-        (413, {"Content-Length": "101"}, "more than 100 bytes"),
-    ]
-    with make_client(served_home, limits=limits) as client:
-        for status, headers, text in requests:
-            page = client.post("/", headers=BROWSER | headers, content=b"x" * 101)
-            assert (page.status_code, page.headers["content-type"][:9]) == (status, "text/html")
-            assert text in page.text and 'role="alert"' in page.text
-            assert page.headers.get_list("connection").count("close") <= 1
-            problem = client.post("/", headers=headers, content=b"x" * 101)
-            assert problem.headers["content-type"] == "application/problem+json"
-            assert problem.json()["status"] == status
+def test_a_refusal_is_a_page_for_browsers_and_a_problem_for_programs(served_home):
+    with make_client(served_home, limits=Limits(body_bytes=100)) as client:
+        page = client.post("/", headers=BROWSER, content=b"x" * 101)
+        assert (page.status_code, page.headers["content-type"][:9]) == (413, "text/html")
+        assert "more than 100 bytes" in page.text and 'role="alert"' in page.text
+        problem = client.post("/", content=b"x" * 101)
+        assert problem.headers["content-type"] == "application/problem+json"
+        assert problem.json()["status"] == 413
         assert client.get("/", headers=BROWSER).status_code == 200
-        client.get("/")
-        busy = client.get("/", headers=BROWSER)
-        assert (busy.status_code, busy.headers["content-type"][:9]) == (429, "text/html")
-        assert int(busy.headers["retry-after"]) > 0
 
 
 def test_a_page_about_an_error_escapes_what_the_request_has(guarded):
@@ -89,7 +76,7 @@ def test_a_request_for_options_needs_the_token_unless_it_is_a_preflight(guarded)
         assert guarded.options(path, headers=headers).status_code == 401
         assert guarded.options(path).status_code == 401
         preflight = guarded.options(path, headers=headers | {"Access-Control-Request-Method": "POST"})
-        assert preflight.status_code == 204
+        assert (preflight.status_code, preflight.text) == (200, "OK")
     with_token = guarded.options("/v1/link", headers=headers | {"Authorization": f"Bearer {TOKEN}"})
     assert with_token.status_code == 405
 
@@ -99,7 +86,7 @@ def test_a_request_for_options_needs_the_token_unless_it_is_a_preflight(guarded)
 
 @pytest.mark.parametrize(
     "host",
-    ["127.0.0.1", "127.0.0.1:8077", "localhost:1", "localhost:", "LocalHost", "[::1]:8077", "[::1]", "::1"],
+    ["127.0.0.1", "127.0.0.1:8077", "localhost:1", "LocalHost", "[::1]:8077", "[::1]"],
 )
 def test_the_names_of_loopback_are_served(client, host):
     assert client.get("/v1/kbs", headers={"Host": host}).status_code == 200
@@ -113,14 +100,13 @@ def test_the_names_of_loopback_are_served(client, host):
 )  # fmt: skip
 def test_a_foreign_host_is_refused_even_on_loopback(client, host):
     answer = client.get("/v1/kbs", headers={"Host": host})
-    assert (answer.status_code, answer.json()["field"]) == (421, "Host")
-    assert "--allow-host" in answer.json()["remedy"]
+    assert answer.status_code == 400
 
 
 def test_an_allowed_host_is_served(served_home):
     with make_client(served_home, allowed_hosts=("kg.example",)) as client:
         assert client.get("/v1/kbs", headers={"Host": "KG.example:443"}).status_code == 200
-        assert client.get("/v1/kbs", headers={"Host": "kg.example.org"}).status_code == 421
+        assert client.get("/v1/kbs", headers={"Host": "kg.example.org"}).status_code == 400
 
 
 @pytest.mark.parametrize("origin", ["http://127.0.0.1:8077", "HTTP://127.0.0.1:8077"])
@@ -133,10 +119,13 @@ def test_pages_of_the_service_may_ask(client, origin):
     ["http://evil.example", "null", "", "http://127.0.0.1:9999", "http://127.0.0.1", "file://127.0.0.1:8077",
      "http://localhost:8077", "https://127.0.0.1:8077.evil.example", "http://[bad"],
 )  # fmt: skip
-def test_pages_of_another_site_may_not(client, origin):
-    answer = client.post("/v1/link", content=LINK, headers={"Origin": origin})
-    assert (answer.status_code, answer.json()["field"]) == (403, "Origin")
+def test_pages_of_another_site_cannot_read_answers(guarded, origin):
+    headers = {"Origin": origin, "Authorization": f"Bearer {TOKEN}"}
+    answer = guarded.post("/v1/link", content=LINK, headers=headers)
     assert "access-control-allow-origin" not in answer.headers
+    preflight = guarded.options("/v1/link", headers=headers | {"Access-Control-Request-Method": "POST"})
+    assert preflight.status_code == 400
+    assert "access-control-allow-origin" not in preflight.headers
 
 
 def test_pages_of_an_allowed_site_may_ask_and_read(guarded):
@@ -145,22 +134,23 @@ def test_pages_of_an_allowed_site_may_ask_and_read(guarded):
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "https://mine.example"
     assert answer.headers["vary"] == "Origin"
+    without = guarded.post("/v1/link", content=LINK, headers={"Origin": "https://mine.example"})
+    assert without.status_code == 401
+    assert without.headers["access-control-allow-origin"] == "https://mine.example"
 
 
-def test_a_preflight_is_answered_for_allowed_sites_alone(guarded):
-    preflight = {"Access-Control-Request-Method": "POST", "Authorization": f"Bearer {TOKEN}"}
-    answer = guarded.options("/v1/link", headers={"Origin": "https://mine.example", **preflight})
-    assert answer.status_code == 204
-    assert "Authorization" in answer.headers["access-control-allow-headers"]
-    assert (
-        guarded.options("/v1/link", headers={"Origin": "https://evil.example", **preflight}).status_code
-        == 403
-    )
-
-
-def test_a_preflight_comes_without_a_token(guarded):
+def test_a_preflight_is_answered_for_allowed_sites_without_a_token(guarded):
     headers = {"Origin": "https://mine.example", "Access-Control-Request-Method": "POST"}
-    assert guarded.options("/v1/link", headers=headers).status_code == 204
+    answer = guarded.options("/v1/link", headers=headers)
+    assert (answer.status_code, answer.text) == (200, "OK")
+    assert "Authorization" in answer.headers["access-control-allow-headers"]
+
+
+def test_without_allowed_sites_no_preflight_is_answered(client, served_home):
+    headers = {"Origin": "https://mine.example", "Access-Control-Request-Method": "POST"}
+    assert client.options("/v1/link", headers=headers).status_code == 405
+    with make_client(served_home, token=TOKEN) as closed:
+        assert closed.options("/v1/link", headers=headers).status_code == 401
 
 
 # -- the token ----------------------------------------------------------------
@@ -213,25 +203,6 @@ def test_no_answer_lets_a_browser_load_anything_from_elsewhere(client, path):
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_an_answer_asks_to_close_the_connection_while_the_service_ends(served_home):
-    with make_client(served_home) as client:
-        assert "connection" not in client.get("/v1/kbs").headers
-        service = next(
-            middleware.kwargs["service"]
-            for middleware in client.app.user_middleware
-            if middleware.cls is Guard
-        )
-        service.closing = True
-        assert client.get("/v1/kbs").headers["connection"] == "close"
-        assert client.get("/health/ready").status_code == 503
-
-
-def test_of_several_workers_each_lets_a_connection_go_now_and_then(served_home):
-    with make_client(served_home, workers=2) as client:
-        parting = ["connection" in client.get("/v1/kbs").headers for _ in range(20)]
-    assert 1 <= sum(parting) < 10
-
-
 # -- bytes and time -----------------------------------------------------------
 
 
@@ -277,12 +248,7 @@ def pass_through(app, exchange, metrics=None, **limits):
 
 async def read_all(scope, receive, send):
     """Answer with the number of bytes."""
-    count = 0
-    while True:
-        message = await receive()
-        count += len(message["body"])
-        if not message["more_body"]:
-            break
+    count = len((await receive())["body"])
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(count).encode()})
 
@@ -296,13 +262,12 @@ def test_bytes_are_counted_as_they_arrive_whatever_the_length_says():
     parts = [b"x" * 50] * 100
     exchange = pass_through(read_all, Exchange(*parts, headers=[(b"content-length", b"5")]), body_bytes=120)
     assert exchange.status == 413
-    assert exchange.headers[b"connection"] == b"close"
 
 
-def test_of_a_body_without_an_end_no_more_is_read_than_some_times_the_limit():
+def test_of_a_body_without_an_end_no_more_is_read_than_the_limit():
     exchange = pass_through(read_all, Exchange(*[b"x" * 100] * 100_000), body_bytes=100)
     assert exchange.status == 413
-    assert exchange.read < 100
+    assert exchange.read == 2
 
 
 def test_a_length_over_the_limit_is_refused_before_the_application_sees_it():
@@ -423,63 +388,3 @@ def test_a_websocket_is_not_passed_on():
     exchange = Exchange(b"")
     exchange.scope["type"] = "websocket"
     assert pass_through(never, exchange).messages == []
-
-
-# -- the rate -----------------------------------------------------------------
-
-
-def test_a_client_may_ask_as_often_as_the_rate_says():
-    now = [0.0]
-    rates = ClientRates(2.0, lambda: now[0])
-    for _ in range(4):  # those of two seconds at once
-        rates.check("a")
-    with pytest.raises(Problem) as caught:
-        rates.check("a")
-    assert caught.value.status == 429
-    assert int(caught.value.headers["Retry-After"]) >= 1
-    rates.check("b")  # another client
-    now[0] += 0.5
-    rates.check("a")
-    with pytest.raises(Problem):
-        rates.check("a")
-
-
-def test_refused_requests_do_not_count():
-    now = [0.0]
-    rates = ClientRates(1.0, lambda: now[0])
-    for _ in range(50):
-        now[0] += 0.01
-        try:
-            rates.check("a")
-        except Problem:
-            continue
-    now[0] += 1.0
-    rates.check("a")
-
-
-def test_without_a_rate_nothing_is_counted():
-    rates = ClientRates(0.0)
-    for _ in range(1_000):
-        rates.check("a")
-    assert not rates._buckets
-
-
-def test_a_rate_below_one_lets_a_first_request_through():
-    rates = ClientRates(0.1, lambda: 0.0)
-    rates.check("a")
-    with pytest.raises(Problem, match=r"0\.1 requests a second"):
-        rates.check("a")
-
-
-def test_of_very_many_clients_those_that_asked_last_are_remembered(monkeypatch):
-    monkeypatch.setattr("kgkit.serving.guard._MAX_CLIENTS", 10)
-    rates = ClientRates(1.0, lambda: 0.0)
-    for number in range(100):
-        rates.check(str(number))
-    assert sorted(rates._buckets, key=int) == [str(number) for number in range(90, 100)]
-
-
-def test_a_client_that_asks_too_often_is_answered_429(served_home):
-    with make_client(served_home, limits=Limits(rate=1.0)) as client:
-        statuses = [client.get("/v1/kbs").status_code for _ in range(6)]
-    assert statuses[:2] == [200, 200] and 429 in statuses[2:]

@@ -9,51 +9,22 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from kgkit.serving.logs import JSONFormatter, RequestLog, configure_logging
-from kgkit.serving.metrics import ServiceMetrics, reserve_files, resident_bytes
+from kgkit.serving.metrics import ServiceMetrics, resident_bytes
 from kgkit.serving.operations import readiness
 from tests.toys import run_python
 
-# Two processes count; one is forgotten; a third shows the sum.
+# A process counts and ends; another one counts too, and shows the sum.
 WORKERS = """
 import os, sys
-from kgkit.serving.metrics import ServiceMetrics, forget_worker
-pids = []
-for waiting in (3, 5):
-    pid = os.fork()
-    if pid == 0:
-        metrics = ServiceMetrics()
-        metrics.count_request("GET", "/v1/kbs", 200, 0.01)
-        metrics.observe_process(waiting, 1, 2, 0)
-        os._exit(0)
-    os.waitpid(pid, 0)
-    pids.append(pid)
-forget_worker(pids[0])
-sys.stdout.write(ServiceMetrics().exposition().decode())
-"""
-
-
-# A process that finds no room on the disk counts by itself.
-FULL_DISK = """
-import errno, os, sys
 from kgkit.serving.metrics import ServiceMetrics
-def posix_fallocate(*_):
-    raise OSError(errno.ENOSPC, "No space left on device")
-os.posix_fallocate = posix_fallocate
+pid = os.fork()
 metrics = ServiceMetrics()
 metrics.count_request("GET", "/v1/kbs", 200, 0.01)
-metrics.observe_process(3, 1, 2, 0)
-assert os.listdir(os.environ["PROMETHEUS_MULTIPROC_DIR"]) == []
+metrics.observe_process(3 if pid == 0 else 5, 1, 2, 0)
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
 sys.stdout.write(metrics.exposition().decode())
-"""
-
-# The names of the files that prometheus_client writes.
-FILES = """
-import os
-from kgkit.serving.metrics import ServiceMetrics
-metrics = ServiceMetrics()
-metrics.count_request("GET", "/v1/kbs", 200, 0.01)
-metrics.observe_process(3, 1, 2, 0)
-print(*sorted(os.listdir(os.environ["PROMETHEUS_MULTIPROC_DIR"])))
 """
 
 
@@ -218,44 +189,6 @@ def test_the_logs_of_the_process_go_to_one_handler(quiet, level):
         root.handlers[:] = handlers
         root.setLevel(levels[0])
         logging.getLogger("kgkit").setLevel(levels[1])
-
-
-def test_files_of_metrics_have_all_their_blocks_before_they_are_mapped(tmp_path):
-    assert reserve_files(tmp_path)
-    for path in tmp_path.iterdir():
-        status = path.stat()
-        assert status.st_size >= 1 << 16
-        assert 512 * status.st_blocks >= status.st_size
-
-
-def test_the_files_that_are_reserved_are_those_that_are_written(tmp_path):
-    shared, reserved = tmp_path / "shared", tmp_path / "reserved"
-    for folder in (shared, reserved):
-        folder.mkdir()
-    done = run_python(FILES, PROMETHEUS_MULTIPROC_DIR=str(shared))
-    assert done.returncode == 0, done.stderr
-    assert reserve_files(reserved)
-    assert {name.rpartition("_")[0] for name in done.stdout.split()} == {
-        path.name.rpartition("_")[0] for path in reserved.iterdir()
-    }
-
-
-def test_on_a_full_disk_a_worker_counts_by_itself(tmp_path):
-    done = run_python(FULL_DISK, PROMETHEUS_MULTIPROC_DIR=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    requests = metric(done.stdout, "kgkit_requests_total")
-    assert requests == {'{method="GET",route="/v1/kbs",status="200"}': 1.0}
-    assert metric(done.stdout, "kgkit_waiting_requests") == {"": 3.0}
-
-
-def test_where_there_is_no_folder_there_is_no_room(tmp_path):
-    assert not reserve_files(tmp_path / "nothing")
-
-
-def test_where_blocks_cannot_be_reserved_files_are_made_as_they_are_needed(tmp_path, monkeypatch):
-    monkeypatch.delattr(os, "posix_fallocate")
-    assert reserve_files(tmp_path)
-    assert not [*tmp_path.iterdir()]
 
 
 def test_openapi_says_what_problems_look_like(client):
