@@ -34,9 +34,6 @@ DEFAULT_KB: Final = "KGKIT_KB"
 HOME: Final = "KGKIT_HOME"
 """The variable that names the home."""
 
-DEMO_HOME: Final = ".kgkit-home"
-"""The folder in a checkout in which `make demo` builds."""
-
 _BUILD_MANIFEST: Final = "manifest.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -142,15 +139,6 @@ class Home:
         names = sorted(path.name for path in root.iterdir()) if root.is_dir() else []
         return [self.kb(name) for name in names if is_name(name)]
 
-    def demo_hint(self) -> str:
-        """Return how to use what `make demo` has built in a checkout, to end a sentence; empty elsewhere."""
-        folder = Path.cwd()
-        for checkout in (folder, *folder.parents):
-            demo = Home(checkout / DEMO_HOME)
-            if demo.path != self.path and (checkout / "Makefile").is_file() and demo.kbs():
-                return f", or use those of the demo: export KGKIT_HOME={demo.path}"
-        return ""
-
     def default_kb(self, *, recent: bool = False) -> "DefaultKB":
         """Return the knowledge base that is taken where none is named.
 
@@ -178,7 +166,6 @@ class Home:
         if not names:
             raise NotThere(
                 f"no knowledge base in {self.path}: build one, for example with `kgkit build-kb wordnet`"
-                f"{self.demo_hint()}"
             )
         if recent and (name := _line_of(self.recent_file)) in names:
             return DefaultKB(name, "the one used last")

@@ -100,14 +100,8 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
             direction: `out`, where the entity is the subject; `in`, where it is the object; or `both`.
 
         Raises:
-            TypeError: if *kb* is no knowledge base.
-            UnknownEntity, UnknownName: if it has no such entity, or relation.
+            UnknownEntity, UnknownName: if *kb* has no such entity, or relation.
         """
-        if not hasattr(kb, "neighbors"):
-            raise TypeError(
-                f"an entity does not know its knowledge base: entity.neighbors(kb, …) with an open one, not "
-                f"{kb!r}; or kb.neighbors(entity, …)"
-            )
         return kb.neighbors(self, relation, direction)
 
     _repr_html_ = drawing("draw_entity")

@@ -159,8 +159,9 @@ def build_kb(
         language=language,
         columns={role: path_list(names) for role, names in (columns or {}).items()},
     ).check()
-    _check_builder(builder)
     reader = find_builder(builder) if isinstance(builder, str) else builder
+    if not isinstance(reader, Builder):
+        raise UsageError(f"the builder is {reader!r}; expected a Builder, or the name of one")
     if options.columns:
         reader = reader.with_columns(options.columns)
     builder_name = builder if isinstance(builder, str) else reader.name
@@ -241,23 +242,6 @@ def _name_of_source(source: SourceInfo) -> str:
     """Return the first path of a source, or its name where it was no file."""
     path, *others = source.path.split(os.pathsep) if not source.path.startswith(KB_SOURCE) else [source.path]
     return f"{path or source.name}{f' and {len(others)} more' if others else ''}"
-
-
-def _check_builder(builder: object) -> None:
-    """Make sure that what comes first is a builder, or the name of one.
-
-    Raises:
-        UsageError: if it is a source, or a class of builders.
-    """
-    if isinstance(builder, str | Builder):
-        return
-    if isinstance(builder, type):
-        raise UsageError(f"a builder is an object: build_kb({builder.__name__}(), …)")
-    what = f"{os.fspath(builder)!r}" if isinstance(builder, os.PathLike) else f"a {type(builder).__name__}"
-    raise UsageError(
-        f"the builder comes first, then the source; found {what}: build_kb('jsonl', RECORDS, name=NAME) "
-        "builds a list of dictionaries, build_kb('table', FILE, name=NAME) a table"
-    )
 
 
 def _group(

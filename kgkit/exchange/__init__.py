@@ -54,7 +54,7 @@ def find_format(name: str) -> Format:
 def builder_by_name(source: str) -> str | None:
     """Return the builder of the format that the name of a source says, None if it says none."""
     path = Path(source)
-    if _is_table(path):
+    if plain_name(path.name.lower()).endswith(TABLES):
         return "table"
     if path.is_dir() and not any(path.glob("nodes.*")):
         return None
@@ -79,15 +79,8 @@ def guess_format(path: Path) -> Format:
         for suffix in candidate.suffixes
         if name.endswith(suffix)
     ]
-    if not matches and _is_table(path):
-        raise UsageError(f"{path.name} is a table: `kgkit build-kb table {path} --name NAME` reads it")
     if not matches:
         raise UsageError(
             f"the name {path.name!r} does not say its format: --format FORMAT, one of {', '.join(FORMATS)}"
         )
     return FORMATS[max(matches)[1]]
-
-
-def _is_table(path: Path) -> bool:
-    """Say whether a file has the name of a table."""
-    return plain_name(path.name.lower()).endswith(TABLES)

@@ -75,10 +75,7 @@ class KnowledgeBase(SurfaceQueries):
         'noun.animal'
     """
 
-    def __init__(self, store: StoreReader, name: str = "") -> None:
-        handle: object = store
-        if isinstance(handle, str) or not name:
-            raise UsageError("a KnowledgeBase reads an open store: kgkit.open_kb(NAME) opens one by its name")
+    def __init__(self, store: StoreReader, name: str) -> None:
         super().__init__(store, name)
         self._facts = Facts(store, name)
         self._near = Near()
@@ -468,6 +465,5 @@ def _integer(entity: Any) -> int:
         return index(entity)
     except TypeError:
         raise TypeError(
-            f"an entity is named by its key or its id, not by a {type(entity).__name__}; "
-            "[kb[key] for key in KEYS] gives several"
+            f"an entity is named by its key or its id, not by a {type(entity).__name__}"
         ) from None

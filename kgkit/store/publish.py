@@ -200,7 +200,7 @@ def find_build(home: Home, name: str) -> PublishedBuild:
             raise NotThere(f"{message}{hint}")
         raise NotThere(
             f"{message}: `kgkit build-kb BUILDER --name {name}` builds it; for WordNet `kgkit build-kb "
-            f"wordnet` will do{home.demo_hint()}"
+            f"wordnet` will do"
         )
     if build and build not in (names := kb.build_names()):
         raise NotThere(

@@ -264,11 +264,6 @@ def test_a_table_is_added_to_a_knowledge_base(tmp_path):
         assert keys_of(kb, "cog inc") == ["cog"]
 
 
-def test_a_table_is_not_imported_but_built(tmp_path):
-    table = run("kb", "import", write(tmp_path / "names.csv", NAMES), "--home", tmp_path)
-    assert table.code == 2 and "`kgkit build-kb table" in table.err
-
-
 SHIPS = (
     "id,name,also,seen,tons,owner,sails with\n"
     "k,Kittiwake,Kitty,9,120,Ferry Company,a; b\n"

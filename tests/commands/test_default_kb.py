@@ -90,19 +90,6 @@ def test_a_home_that_cannot_be_written_to_can_be_read(home):
     assert link(home, "a dog", "--kb", "animals").code == 0
 
 
-def test_in_a_checkout_the_home_of_the_demo_is_suggested(home, tmp_path, monkeypatch):
-    checkout = tmp_path / "checkout"
-    (checkout / "docs").mkdir(parents=True)
-    (checkout / ".kgkit-home").symlink_to(home)
-    monkeypatch.chdir(checkout / "docs")
-    hint = f"or use those of the demo: export KGKIT_HOME={checkout / '.kgkit-home'}"
-    empty = "--home", tmp_path / "empty"
-    assert hint not in run("candidates", "dog", *empty).err
-    (checkout / "Makefile").touch()
-    for command in (["candidates", "dog"], ["kb", "list"], ["show", "dog", "--kb", "wordnet"]):
-        assert hint in run(*command, *empty).err
-
-
 @pytest.mark.parametrize(
     "command, takes_recent",
     [

@@ -43,7 +43,7 @@ WRONG = [
     ("build-kb tabel x.csv", 2, "did you mean 'table'?"),
     ("build-kb jsonl", 2, "needs to know its source: `kgkit build-kb jsonl PATH --name NAME`"),
     ("build-kb jsonl {texts}/names.csv", 1, "is a table: the builder 'table' reads it"),
-    ("kb import {texts}/names.csv", 2, "`kgkit build-kb table "),
+    ("kb import {texts}/names.csv", 2, "'names.csv'"),
     ("embed mini", 2, "for example `kgkit embed wordnet --method text`"),
     ("link x --kb mnii", 3, "no file x"),
     ("link {texts}/letter.txt --kb mnii", 3, "(there are: mini, other); did you mean 'mini'?"),

@@ -249,5 +249,3 @@ def test_the_error_of_a_handle_that_has_been_closed_has_no_hint(tmp_path):
 def test_an_entity_gives_its_neighbours_if_it_is_told_the_knowledge_base(kb):
     assert kb["dog"].neighbors(kb) == kb.neighbors(kb["dog"])
     assert kb["dog"].neighbors(kb, "is_a", "out") == kb.neighbors("dog", "is_a")
-    with pytest.raises(TypeError, match=r"kb\.neighbors\(entity"):
-        kb["dog"].neighbors("is_a")

@@ -37,9 +37,7 @@ def list_kbs(as_json: JSONOption = False) -> None:
         elif summaries:
             _write(summaries)
         if not summaries:
-            messages.write(
-                f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one{where.demo_hint()}"
-            )
+            messages.write(f"no knowledge base in {where.path}: `kgkit build-kb wordnet` builds one")
     finally:  # whether or not the reader has heard enough
         try:
             if not agrees(where):
