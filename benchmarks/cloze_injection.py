@@ -31,7 +31,6 @@ from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.masking import HiddenPieces, logits_of
 from kgkit.kb import open_kb
-from kgkit.linking.ebert_encoder import begin_head
 from kgkit.methods.cloze import ClozeModel, cloze_guesses
 from kgkit.methods.cloze_opening import (
     MaskedLanguageModel,
@@ -39,6 +38,7 @@ from kgkit.methods.cloze_opening import (
     plain_cloze_model,
     subject_entities,
 )
+from kgkit.methods.ebert_encoder import begin_head
 from kgkit.types import Numbers
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ from kgkit.inputs.texts import SIZE
 from kgkit.inputs.trees import TreeReader
 from kgkit.kb import open_kb
 from kgkit.methods.encoders import encoder_at
+from kgkit.methods.kbert_settings import KBERT
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
 from kgkit.trees import TreeBuilder, TreeConfig, generators_of
@@ -99,7 +100,7 @@ class KBertTrainings:
     ) -> None:
         self.home, self.out, self.size, self.texts = home, out, size, texts
         self.options = ["--encoder", encoder, *options, *(() if size == SIZE else ("--size", str(size)))]
-        self.encoder = Encoder.load(encoder_at(Home(home), encoder), device="cpu")
+        self.encoder = Encoder.load(encoder_at(Home(home), encoder, KBERT), device="cpu")
         linkers = [name for name in options if has_model(Home(home), name)]
         manifests = [find_trained(Home(home), name) / MANIFEST for name in linkers]
         self._fingerprints = [self.encoder.fingerprint, *map(sha256_of, manifests)]

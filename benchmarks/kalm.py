@@ -26,13 +26,12 @@ from kgkit.evaluation.ner import read_names
 from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary
-from kgkit.linking.kalm import KALMTagger
 from kgkit.linking.tagger import score_tagger
-from kgkit.models.kalm import KALM, KALMManifest
+from kgkit.methods.kalm import KALMTagger
+from kgkit.methods.kalm_settings import KALM, KALMManifest, KALMTraining
 from kgkit.models.kinds import TAGGER, TaggerManifest
 from kgkit.models.opening import open_model
-from kgkit.training.kalm.settings import KALMTraining
-from kgkit.training.kalm.train import read_data
+from kgkit.training.kalm import read_data
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 EXTRA: Final = 2.62

@@ -24,9 +24,9 @@ from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kgkit.evaluation.ner import Name, NameScores, score_names
 from kgkit.files import opened
 from kgkit.home import Home
-from kgkit.linking.kalm import KALMTagger
 from kgkit.linking.mention_tagger import MentionTagger, TypedWord
-from kgkit.models.kalm import KALM, KALMManifest
+from kgkit.methods.kalm import KALMTagger
+from kgkit.methods.kalm_settings import KALM, KALMManifest
 from kgkit.models.opening import open_model
 from kgkit.types import Document
 

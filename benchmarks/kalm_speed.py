@@ -22,8 +22,8 @@ from benchmarks.report import Table, Target
 from kgkit.heads.kalm import KALM, KALMConfig
 from kgkit.home import Home
 from kgkit.inputs.kalm import control_vocabulary
-from kgkit.training.kalm.settings import PRESETS, KALMTraining
-from kgkit.training.kalm.train import (
+from kgkit.methods.kalm_settings import PRESETS, KALMTraining
+from kgkit.training.kalm import (
     CarriedState,
     WordData,
     loss_with_states,

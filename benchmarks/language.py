@@ -24,7 +24,7 @@ from benchmarks.report import Table
 from kgkit.evaluation.facts import Fact, read_facts
 from kgkit.files import opened
 from kgkit.home import Home
-from kgkit.models.kinds import KNOWBERT, KnowBertManifest
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertManifest
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 SEMCOR: Final = (

@@ -45,14 +45,13 @@ from benchmarks.kalm_recipes import KB as RECIPE_KB
 from benchmarks.kalm_recipes import RecipeBench
 from benchmarks.report import Table
 from kgkit.evaluation.ner import read_names
-from kgkit.heads.kalm import KALM, KALMConfig, KALMOutput, State
-from kgkit.heads.log_sums import ALL, LogSumExp
+from kgkit.heads.kalm import ALL, KALM, KALMConfig, KALMOutput, LogSumExp, State
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary, read_words
-from kgkit.linking.kalm import score_words
+from kgkit.methods.kalm import score_words
+from kgkit.methods.kalm_settings import PRESETS, KALMTraining
 from kgkit.training.job import fit, scores_by_epoch
-from kgkit.training.kalm.settings import PRESETS, KALMTraining
-from kgkit.training.kalm.train import (
+from kgkit.training.kalm import (
     CarriedState,
     loss_with_states,
     make_optimizers,

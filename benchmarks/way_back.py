@@ -21,8 +21,8 @@ from kgkit.evaluation.plain_text import read_plain
 from kgkit.heads import KAR
 from kgkit.inputs.masking import masking_of
 from kgkit.inputs.passages import measure_sentences, single_passages
-from kgkit.linking.hidden_words import perplexity
-from kgkit.linking.knowbert import TrainedKnowBert
+from kgkit.methods.hidden_words import perplexity
+from kgkit.methods.knowbert_model import TrainedKnowBert
 
 
 @contextmanager

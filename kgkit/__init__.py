@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kgkit.kb.differences import Difference, diff
     from kgkit.kb.listing import kbs
     from kgkit.linking import Linker, LinkSettings, link
-    from kgkit.linking.ebert_encoder import EBertEncoder
     from kgkit.linking.name_columns import reconcile
     from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
+    from kgkit.methods.ebert_encoder import EBertEncoder
     from kgkit.models import models
     from kgkit.models.opening import open_model
     from kgkit.sharing.packing import pack
@@ -70,7 +70,7 @@ _WHERE = {
     "Candidates": "kgkit.types",
     "Difference": "kgkit.kb.differences",
     "Document": "kgkit.types",
-    "EBertEncoder": "kgkit.linking.ebert_encoder",
+    "EBertEncoder": "kgkit.methods.ebert_encoder",
     "Entity": "kgkit.types",
     "KgkitError": "kgkit.errors",
     "KnowledgeBase": "kgkit.kb",

@@ -39,9 +39,10 @@ What the paper leaves open:
     AR and TAR of both directions are the means of theirs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -49,12 +50,107 @@ from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
 from kgkit.heads.folder import SavedHead, card_of, load_head
-from kgkit.heads.log_sums import LogSumExp, WordRows
-from kgkit.heads.padded_rows import locked_mask, mean_square, turn_rows
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+def locked_mask(like: Tensor, share: float, training: bool) -> Tensor:
+    """Return a mask of the shape of *like*, (B, 1, width), which is the same for all words of a row."""
+    return functional.dropout(torch.ones_like(like), share, training)
+
+
+def mean_square(states: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return the mean of the squares of states (B, T, ·) that are not padding."""
+    squares = states.pow(2)
+    if lengths is None:
+        return squares.mean()
+    return squares[torch.arange(states.shape[1], device=states.device) < lengths[:, None]].mean()
+
+
+def turn_rows(vectors: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return rows (B, T, ·) with their words in the other order; what is padded stays behind."""
+    if lengths is None:
+        return vectors.flip(1)
+    positions = torch.arange(vectors.shape[1], device=vectors.device)
+    turned = lengths[:, None] - 1 - positions  # (B, T)
+    turned = torch.where(turned >= 0, turned, positions)
+    return vectors.gather(1, turned[..., None].expand_as(vectors))
+
+
+_LOGITS: Final = (2_000_000, 200_000_000)  # that are computed at a time: on a CPU, elsewhere
+
+
+class WordRows(NamedTuple):
+    """Words that are summed over, and the rows that ask for the sum.
+
+    Attributes:
+        rows: numbers of rows, each once.
+        words: numbers of words, each once.
+    """
+
+    rows: slice | Tensor
+    words: slice | Tensor
+
+
+ALL: Final = WordRows(slice(None), slice(None))
+"""All words, for all rows."""
+
+
+class LogSumExp(torch.autograd.Function):
+    """log Σ_{v ∈ V_j} exp(W_v · x + b_v) of N rows x, without the logits: the gradient computes them again.
+
+    Some rows at a time, whose logits fit into a cache of a CPU. All vocabularies share one gradient of W.
+
+    Examples:
+        >>> [sums] = LogSumExp.apply(vectors, weights, bias, [ALL])
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, vectors: Tensor, weights: Tensor, bias: Tensor, vocabularies: Sequence[WordRows]
+    ) -> tuple[Tensor, ...]:
+        """Return the sums (N_j,) of each vocabulary, for vectors (N, E), weights (V, E) and bias (V,)."""
+        results = []
+        ctx.set_materialize_grads(False)
+        for rows, words in vocabularies:
+            chosen, table, shift = vectors[rows], weights[words], bias[words]
+            sums = vectors.new_empty(len(chosen))
+            for part in _parts(chosen, table):
+                sums[part] = torch.addmm(shift, chosen[part], table.T).logsumexp(-1)
+            results.append(sums)
+        ctx.vocabularies = vocabularies
+        ctx.save_for_backward(vectors, weights, bias, *results)
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, Tensor, None]:
+        """Return the gradients of vectors, weights and bias, for those of the sums."""
+        vectors, weights, bias, *results = ctx.saved_tensors
+        of_vectors, of_weights, of_bias = map(torch.zeros_like, (vectors, weights, bias))
+        for (rows, words), sums, gradient in zip(ctx.vocabularies, results, gradients, strict=True):
+            if gradient is None or not len(sums):
+                continue
+            chosen, table, shift = vectors[rows], weights[words], bias[words]
+            of_chosen, of_table, of_shift = map(torch.zeros_like, (chosen, table, shift))
+            for part in _parts(chosen, table):
+                shares = torch.addmm(shift, chosen[part], table.T).sub_(sums[part, None]).exp_()
+                shares.mul_(gradient[part, None])
+                of_chosen[part] = shares @ table
+                of_table.addmm_(shares.T, chosen[part])
+                of_shift += shares.sum(0)
+            of_vectors[rows] += of_chosen
+            of_weights[words] += of_table
+            of_bias[words] += of_shift
+        return of_vectors, of_weights, of_bias, None
+
+
+def _parts(vectors: Tensor, weights: Tensor) -> list[slice]:
+    """Return slices of rows, such that so many logits are computed at a time as the device computes well."""
+    size = max(1, _LOGITS[vectors.device.type != "cpu"] // max(1, len(weights)))
+    return [slice(begin, begin + size) for begin in range(0, len(vectors), size)]
+
 
 KIND: Final = "kalm"
 

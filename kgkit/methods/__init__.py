@@ -2,9 +2,9 @@
 
     contract    what a method is
     answering   what all methods have in common: batches with gold, the loss, predictions
-    settings    what all trainings are told; `kbert_settings`, `knowbert_settings` of one method
-    kbert       K-BERT
-    knowbert    KnowBert; `knowbert_start` what its trainings begin with, `knowbert_reading` its reader
+    settings    what all trainings are told, and what their manifests say
+    x_settings  settings, manifest and kind of a head x: kbert, ebert, kambert, knowbert, kalm
+    x           how it reads, begins and opens
 
 Importing this package, and the settings, loads no torch.
 """

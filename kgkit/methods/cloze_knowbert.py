@@ -7,8 +7,8 @@ from kgkit.encoder import Encoder
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING, HiddenPieces
-from kgkit.linking.hidden_words import predict_hidden
 from kgkit.methods.cloze import ClozeModel, hide_names
+from kgkit.methods.hidden_words import predict_hidden
 
 if TYPE_CHECKING:
     from kgkit.heads.knowbert import KnowBert

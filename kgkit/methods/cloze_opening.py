@@ -20,10 +20,10 @@ from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.texts import SIZE
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.knowbert import TrainedKnowBert
 from kgkit.methods.cloze import ClozeModel
 from kgkit.methods.cloze_knowbert import KnowBertClozeModel
-from kgkit.methods.knowbert_start import is_language_model
+from kgkit.methods.knowbert import is_language_model
+from kgkit.methods.knowbert_model import TrainedKnowBert
 from kgkit.models.folder import has_model
 from kgkit.models.opening import OpenModel, open_model
 from kgkit.types import NO_CANDIDATES

@@ -32,9 +32,6 @@ from kgkit.inputs.entity_sequences import EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText, linked_text
 from kgkit.inputs.knowledge import Knowledge, check_knowledge, knowledge_of, open_knowledge
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.ebert import FOLDER
-from kgkit.linking.ebert_encoder import begin_head
-from kgkit.linking.ebert_vectors import vectors_fields, vectors_names, vectors_of
 from kgkit.linking.linker import Linker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.contract import (
@@ -43,13 +40,14 @@ from kgkit.methods.contract import (
     Resources,
     first_pieces,
 )
-from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.ebert_encoder import begin_head
+from kgkit.methods.ebert_linking import FOLDER, vectors_fields, vectors_names, vectors_of
+from kgkit.methods.ebert_settings import EBERT, EBertManifest, EBertTraining
 from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import BUILT_IN, lasting_name
-from kgkit.models.kinds import EBERT, EBertManifest
 from kgkit.models.manifest import Needs, checking_settings, damaged
 from kgkit.types import Document
 

@@ -1,13 +1,16 @@
-"""What an E-BERT is trained on, and how: the settings."""
+"""What an E-BERT is trained on, and how, what a trained one says of itself, and its kind."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Final, Literal
+
+import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
-from kgkit.methods.settings import TaskTraining
+from kgkit.methods.settings import USE, LinkedTextManifest, TaskTraining
+from kgkit.models.kinds import Kind, Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,3 +79,64 @@ class EBertTraining(TaskTraining):
             raise UsageError(
                 f"{self.task} predicts entities of a knowledge base, and a control has none: leave it out"
             )
+
+
+VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+"""A length that vectors are stretched to; 0: they keep their own."""
+
+
+class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How an E-BERT links, which was trained to.
+
+    Attributes:
+        packed: whether spans that do not overlap are read in one sequence.
+        rounds: rounds of refinement.
+        prime: whether a masked entity is read as the mean of the candidates, as in all but some models of
+            version 0.2.0.
+    """
+
+    packed: bool
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+    prime: bool = True
+
+
+class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained E-BERT says of itself; the map W lies in the folder as it is now.
+
+    Attributes:
+        inject: whether an entity stands before its mention, or in its place, as in some models of version
+            0.2.0.
+        trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
+            control.
+        alignment: digest of the map W, which lies in the folder; empty in a control.
+        norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
+        specials: pieces that were added for the task.
+        spaced: whether signs that are put in are cut as they are between words; not so in kgkit 0.2.0.
+        linking: settings of one that was trained to link; None of one that answers another task.
+    """
+
+    inject: Literal["concat", "replace"] = "concat"
+    trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    alignment: str = ""
+    norm: VectorLength = 0.0
+    specials: tuple[str, ...] = ()
+    spaced: bool = False
+    linking: EBertLinking | None = None
+
+
+def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
+    return ("predictor",) if manifest.linking is None else ("linker",)
+
+
+EBERT: Final = Kind(
+    name="ebert", title="an E-BERT", manifest=EBertManifest, encoder="ebert/encoder",
+    about="an encoder that reads vectors of entities as if they were word pieces (Poerner et al. 2020)",
+    roles={
+        "predictor": "kgkit.methods.ebert:open_predictor",
+        "linker": "kgkit.methods.ebert_linking:EBertScorer.open",
+    },
+    use=USE, uses=dict.fromkeys(LINKING, "`kgkit link --model {name}` links with it"),
+    roles_of=_roles_of_ebert,
+    settings="kgkit.methods.ebert_settings:EBertTraining", begin="kgkit.methods.ebert:begin_ebert",
+    plan="kgkit.training.linkers.ebert:plan_ebert_linker",
+)  # fmt: skip

@@ -5,7 +5,7 @@ And what methods have in common whose head is around an encoder.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kgkit.encoder import Encoder
 from kgkit.encoder.device import seeded_cpu
@@ -14,14 +14,13 @@ from kgkit.encoder.loading import quiet
 from kgkit.errors import UsageError
 from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
-from kgkit.linking.knowbert import CLASSIFIER, FOLDER
 from kgkit.methods.contract import TaskModel, group_parameters
+from kgkit.methods.knowbert_settings import KNOWBERT
 from kgkit.methods.links import check_linker
-from kgkit.methods.settings import TaskTraining
+from kgkit.methods.settings import LinkedTextManifest, TaskTraining
 from kgkit.models.encoders import load_encoder as load_by_name
 from kgkit.models.folder import find_trained, has_model
-from kgkit.models.kambert import KAMBERT
-from kgkit.models.kinds import EBERT, KBERT, KNOWBERT, Kind, LinkedTextManifest
+from kgkit.models.kinds import Kind, find_kind
 from kgkit.models.manifest import read_header
 from kgkit.models.opening import Opening
 
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from kgkit.heads.folder import EncoderHead
+
+CLASSIFIER: Final = "classifier"
+"""The folder, in that of a model, of what was put on top of its head for a task."""
 
 HeadType = TypeVar("HeadType", bound="EncoderHead")
 
@@ -93,7 +95,7 @@ def add_pieces(encoder: Encoder, pieces: Sequence[str], seed: int) -> None:
     around.to(device)
 
 
-def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
+def encoder_at(home: Home, name: str, kind: Kind[Any]) -> str:
     """Return where an encoder is: the name of a KnowBert, as `kgkit train encoder` makes, means its own.
 
     Args:
@@ -108,9 +110,9 @@ def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
         return name
     folder = find_trained(home, name)
     header = read_header(folder)
-    for trained in (KBERT, EBERT, KAMBERT):
-        if header.kind == trained.name:
-            raise UsageError(f"{name} is {trained.title}, and no encoder: begin as what it began as")
+    found = find_kind(header, folder)
+    if issubclass(found.manifest, LinkedTextManifest):
+        raise UsageError(f"{name} is {found.title}, and no encoder: begin as what it began as")
     if header.kind != KNOWBERT.name:
         return name
     if any(about.joint for about in KNOWBERT.read(folder).kbs.values()):
@@ -118,7 +120,7 @@ def encoder_at(home: Home, name: str, kind: Kind[Any] = KBERT) -> str:
             f"the encoder of {name} was trained with its knowledge bases, which {kind.title} does not read: "
             "begin as one that was trained without, as `kgkit train encoder` makes"
         )
-    return str((folder / FOLDER / ENCODER).absolute())
+    return str((folder / KNOWBERT.encoder).absolute())
 
 
 def load_encoder(home: Home, name: str, kind: Kind[Any], device: str) -> Encoder:

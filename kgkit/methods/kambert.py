@@ -32,13 +32,19 @@ from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
 from kgkit.methods.contract import Beginning, Reading, Resources, group_parameters
 from kgkit.methods.encoders import EncoderMethod, add_pieces, load_encoder, open_head
-from kgkit.methods.kambert_settings import DEFAULT_LINKER, LINKS, KamBertTraining, is_file_of_trees
+from kgkit.methods.kambert_settings import (
+    DEFAULT_LINKER,
+    KAMBERT,
+    LINKS,
+    KamBertManifest,
+    KamBertTraining,
+    is_file_of_trees,
+)
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, lasting_name, name_in_home
-from kgkit.models.kambert import KAMBERT, KamBertManifest
 from kgkit.models.manifest import Needs, checking_settings
 from kgkit.models.opening import open_model
 from kgkit.types import Document, LinkedDocument, Mention

@@ -1,13 +1,17 @@
-"""What a KAM-BERT is trained on, and how: the settings."""
+"""What a KAM-BERT is trained on, and how, what a trained one says of itself, and its kind."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
+
+import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home, explicit_path
-from kgkit.methods.settings import TaskTraining
+from kgkit.inputs.maps import MapName
+from kgkit.methods.settings import USE, LinkedTextManifest, TaskTraining
+from kgkit.models.kinds import Kind
 from kgkit.ranges import check_range
 
 LINKS: Final = "links"
@@ -76,3 +80,38 @@ class KamBertTraining(TaskTraining):
             )
         if not self.linker:
             raise UsageError("no linker finds the entities of texts: name one, as prior (--linker)")
+
+
+class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained KAM-BERT says of itself.
+
+    Attributes:
+        maps: names of its maps; none in a control.
+        tagger: model, or spaCy pipeline, that finds names; `links`: the links of the linker are names; empty:
+            there is no map of names.
+        chunker: model, or spaCy pipeline, that finds phrases, or file of trees that has them; empty: there is
+            no map of phrases.
+        pmi: PMI table; empty: there are neither correlations nor auxiliary words.
+        terms: number of auxiliary words of a text.
+        sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
+            manifests, the version of a spaCy pipeline, or size and SHA-256 of a file of trees as it was.
+        specials: pieces that were added for the task.
+        spaced: whether auxiliary words are cut as between words; not so in version 0.2.0.
+    """
+
+    maps: tuple[MapName, ...] = ()
+    tagger: str = ""
+    chunker: str = ""
+    pmi: str = ""
+    terms: Annotated[int, msgspec.Meta(ge=0)] = 0
+    sources: dict[str, str] = msgspec.field(default_factory=dict)
+    specials: tuple[str, ...] = ()
+    spaced: bool = False
+
+
+KAMBERT: Final = Kind(
+    name="kambert", title="a KAM-BERT", manifest=KamBertManifest, encoder="kambert/encoder",
+    about="an encoder whose attention is mixed with maps of what is known of a text (Bai et al. 2022)",
+    roles={"predictor": "kgkit.methods.kambert:open_predictor"}, use=USE,
+    settings="kgkit.methods.kambert_settings:KamBertTraining", begin="kgkit.methods.kambert:begin_kambert",
+)  # fmt: skip

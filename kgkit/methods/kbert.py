@@ -34,11 +34,10 @@ from kgkit.methods.contract import (
     first_pieces,
 )
 from kgkit.methods.encoders import EncoderMethod, load_encoder, open_head
-from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.kbert_settings import KBERT, KBertManifest, KBertTraining
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
 from kgkit.methods.predicting import Predictor
 from kgkit.models.folder import BUILT_IN, lasting_name
-from kgkit.models.kinds import KBERT, KBertManifest
 from kgkit.models.manifest import Needs, checking_settings
 from kgkit.trees import FlatTree, TreeBuilder, TreeConfig, generators_of
 from kgkit.types import Document

@@ -1,11 +1,12 @@
-"""What a K-BERT is trained on, and how: the settings."""
+"""What a K-BERT is trained on, and how, what a trained one says of itself, and its kind."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
-from kgkit.methods.settings import TaskTraining
+from kgkit.methods.settings import USE, LinkedTextManifest, TaskTraining
+from kgkit.models.kinds import Kind
 
 _MARKED = tuple(name for name, task in TASKS.items() if task.names)
 
@@ -62,3 +63,30 @@ class KBertTraining(TaskTraining):
             )
         if self.coherence and self.query != "link":
             raise UsageError("coherence lets links agree, and only the query link makes some")
+
+
+class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
+    """What a trained K-BERT says of itself.
+
+    Attributes:
+        query: which words of a text the knowledge bases are asked for: with `link`, those of the links.
+        max_facts, relations, attributes: what is injected, see `TreeConfig`.
+    """
+
+    query: str
+    max_facts: int
+    relations: bool
+    attributes: bool = False
+
+    @property
+    def kbs(self) -> dict[str, str]:
+        """Its knowledge bases and their builds, those whose facts come first first; none in a control."""
+        return self.needs.kbs
+
+
+KBERT: Final = Kind(
+    name="kbert", title="a K-BERT", manifest=KBertManifest, encoder="kbert/encoder",
+    about="an encoder that reads texts with facts in them (Liu et al. 2020)",
+    roles={"predictor": "kgkit.methods.kbert:open_predictor"}, use=USE,
+    settings="kgkit.methods.kbert_settings:KBertTraining", begin="kgkit.methods.kbert:begin_kbert",
+)  # fmt: skip

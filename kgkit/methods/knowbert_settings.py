@@ -1,13 +1,17 @@
-"""What a KnowBert is trained on, and how: the settings."""
+"""What a KnowBert is trained on, and how, what a trained one says of itself, and its kind."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+import msgspec
+
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.settings import TaskTraining
+from kgkit.models.kinds import Kind, Role
+from kgkit.models.manifest import ModelManifest, Temperature
 
 if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinkerConfig
@@ -112,3 +116,65 @@ def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
             mask=True,
         )
     return EntityLinkerConfig(hidden=hidden, stored=stored, width=200, mask=True)
+
+
+class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
+    """What a KnowBert knows of one of its knowledge bases.
+
+    Attributes:
+        task: what its linker was trained on: `wsd`, `el`, or "" if it was not by itself.
+        vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
+        temperature: that the linker's scores are divided by.
+        joint: whether all has been trained together since.
+    """
+
+    vectors: tuple[str, ...]
+    task: str = ""
+    temperature: Temperature = 1.0
+    joint: bool = False
+
+
+class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained KnowBert says of itself; the encoder lies in the folder as it is now.
+
+    Attributes:
+        task: what it was trained on last.
+        kbs: its knowledge bases by name, from the bottom up; none in a control.
+        size: word pieces of a text, special ones included.
+        specials: pieces that were added for the task.
+        language_model: whether it is a masked language model that has been trained, and not an encoder alone,
+            or one with a head that was drawn at random.
+        start: the model that it began as; "" if it began as an encoder.
+    """
+
+    kbs: dict[str, KnownKB]
+    size: int
+    start: str
+    specials: tuple[str, ...] = ()
+    language_model: bool = False
+
+
+def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
+    guesses: tuple[Role, ...] = ("language_model",) if manifest.language_model else ()
+    if manifest.task in ("wsd", "el"):
+        return ("linker", "embedder", *guesses)
+    if manifest.task == "mlm":
+        return (*guesses, "embedder", "linker")
+    return ("predictor", "embedder", "linker")
+
+
+KNOWBERT: Final = Kind(
+    name="knowbert", title="a KnowBert", manifest=KnowBertManifest, encoder="knowbert/encoder",
+    about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
+    roles={
+        "linker": "kgkit.methods.knowbert_model:KnowBertScorer.open",
+        "embedder": "kgkit.methods.knowbert_model:open_embedder",
+        "language_model": "kgkit.methods.knowbert_model:open_language_model",
+        "predictor": "kgkit.methods.knowbert:open_predictor",
+    },
+    use="link with `--model {name}`, or open it with kgkit.methods.knowbert_model.TrainedKnowBert",
+    roles_of=_roles_of_knowbert,
+    settings="kgkit.methods.knowbert_settings:KnowBertTraining",
+    begin="kgkit.methods.knowbert:begin_task",
+    plan="kgkit.training.knowbert.stages:plan_stage",
+)  # fmt: skip

@@ -1,14 +1,18 @@
-"""The settings that the trainings of all methods have in common."""
+"""The settings that the trainings of all methods have in common, and what their manifests have.
+
+A method `x` has its own in `kgkit.methods.x_settings`: the settings of its training, its manifest, its kind.
+"""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, get_type_hints
+from typing import ClassVar, Final, Literal, NamedTuple, get_type_hints
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.models.manifest import ModelManifest
 from kgkit.ranges import check_range
 from kgkit.setting_types import convert_setting
 
@@ -31,6 +35,26 @@ def check_knowledge(*alternatives: object) -> None:
     """
     if not any(alternatives):
         raise UsageError("there is no knowledge base: name one with --kb, or say --control")
+
+
+USE: Final = "`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it"
+"""What one does with a model that answers a task."""
+
+
+class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained model that reads links says of itself; its encoder lies in the folder as it is now.
+
+    Attributes:
+        size: word pieces of a text, what is injected and special ones included.
+        linker: model whose links are read; "": only links that are given.
+        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
+        coherence: of the links; None: none.
+    """
+
+    size: int
+    linker: str = ""
+    linker_sha256: str = ""
+    coherence: Literal["graph"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ training and the function that begins one. What it names is imported when it is 
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated, Any, Final, Generic, Literal
@@ -228,7 +228,7 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
     return kind
 
 
-# -- the kinds that come with kgkit -----------------------------------------
+# -- linkers and taggers -----------------------------------------------------
 
 
 class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
@@ -284,133 +284,6 @@ class TaggerManifest(ModelManifest, frozen=True, kw_only=True):
     frozen: bool = False
 
 
-class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
-    """What a KnowBert knows of one of its knowledge bases.
-
-    Attributes:
-        task: what its linker was trained on: `wsd`, `el`, or "" if it was not by itself.
-        vectors: of its entities; those of several kinds are joined. Which versions, the model itself says.
-        temperature: that the linker's scores are divided by.
-        joint: whether all has been trained together since.
-    """
-
-    vectors: tuple[str, ...]
-    task: str = ""
-    temperature: Temperature = 1.0
-    joint: bool = False
-
-
-class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained KnowBert says of itself; the encoder lies in the folder as it is now.
-
-    Attributes:
-        task: what it was trained on last.
-        kbs: its knowledge bases by name, from the bottom up; none in a control.
-        size: word pieces of a text, special ones included.
-        specials: pieces that were added for the task.
-        language_model: whether it is a masked language model that has been trained, and not an encoder alone,
-            or one with a head that was drawn at random.
-        start: the model that it began as; "" if it began as an encoder.
-    """
-
-    kbs: dict[str, KnownKB]
-    size: int
-    start: str
-    specials: tuple[str, ...] = ()
-    language_model: bool = False
-
-
-class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained model that reads links says of itself; its encoder lies in the folder as it is now.
-
-    Attributes:
-        size: word pieces of a text, what is injected and special ones included.
-        linker: model whose links are read; "": only links that are given.
-        linker_sha256: of the manifest of that linker; empty where it is none that is trained.
-        coherence: of the links; None: none.
-    """
-
-    size: int
-    linker: str = ""
-    linker_sha256: str = ""
-    coherence: Literal["graph"] | None = None
-
-
-class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
-    """What a trained K-BERT says of itself.
-
-    Attributes:
-        query: which words of a text the knowledge bases are asked for: with `link`, those of the links.
-        max_facts, relations, attributes: what is injected, see `TreeConfig`.
-    """
-
-    query: str
-    max_facts: int
-    relations: bool
-    attributes: bool = False
-
-    @property
-    def kbs(self) -> dict[str, str]:
-        """Its knowledge bases and their builds, those whose facts come first first; none in a control."""
-        return self.needs.kbs
-
-
-VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
-"""A length that vectors are stretched to; 0: they keep their own."""
-
-
-class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
-    """How an E-BERT links, which was trained to.
-
-    Attributes:
-        packed: whether spans that do not overlap are read in one sequence.
-        rounds: rounds of refinement.
-        prime: whether a masked entity is read as the mean of the candidates, as in all but some models of
-            version 0.2.0.
-    """
-
-    packed: bool
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
-    prime: bool = True
-
-
-class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
-    """What a trained E-BERT says of itself; the map W lies in the folder as it is now.
-
-    Attributes:
-        inject: whether an entity stands before its mention, or in its place, as in some models of version
-            0.2.0.
-        trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
-            control.
-        alignment: digest of the map W, which lies in the folder; empty in a control.
-        norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
-        specials: pieces that were added for the task.
-        spaced: whether signs that are put in are cut as they are between words; not so in kgkit 0.2.0.
-        linking: settings of one that was trained to link; None of one that answers another task.
-    """
-
-    inject: Literal["concat", "replace"] = "concat"
-    trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
-    alignment: str = ""
-    norm: VectorLength = 0.0
-    specials: tuple[str, ...] = ()
-    spaced: bool = False
-    linking: EBertLinking | None = None
-
-
-def _roles_of_knowbert(manifest: KnowBertManifest) -> tuple[Role, ...]:
-    guesses: tuple[Role, ...] = ("language_model",) if manifest.language_model else ()
-    if manifest.task in ("wsd", "el"):
-        return ("linker", "embedder", *guesses)
-    if manifest.task == "mlm":
-        return (*guesses, "embedder", "linker")
-    return ("predictor", "embedder", "linker")
-
-
-def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
-    return ("predictor",) if manifest.linking is None else ("linker",)
-
-
 LINKER: Final = Kind(
     name="linker", title="a linker", manifest=LinkerManifest, encoder="encoder",
     roles={"linker": "kgkit.linking.models:open_linker"}, use="link with `--model {name}`",
@@ -421,63 +294,3 @@ TAGGER: Final = Kind(
     roles={"tagger": "kgkit.linking.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
 )  # fmt: skip
-
-KNOWBERT: Final = Kind(
-    name="knowbert", title="a KnowBert", manifest=KnowBertManifest, encoder="knowbert/encoder",
-    about="knowledge bases between the layers of an encoder, a stage at a time (Peters et al. 2019)",
-    roles={
-        "linker": "kgkit.linking.knowbert:KnowBertScorer.open",
-        "embedder": "kgkit.linking.knowbert:open_embedder",
-        "language_model": "kgkit.linking.knowbert:open_language_model",
-        "predictor": "kgkit.methods.knowbert:open_predictor",
-    },
-    use="link with `--model {name}`, or open it with kgkit.linking.knowbert.TrainedKnowBert",
-    roles_of=_roles_of_knowbert,
-    settings="kgkit.methods.knowbert_settings:KnowBertTraining",
-    begin="kgkit.methods.knowbert:begin_task",
-    plan="kgkit.training.knowbert.train:plan_stage",
-)  # fmt: skip
-
-
-def task_kind(name: str, title: str, manifest: type[ManifestType], about: str = "") -> Kind[ManifestType]:
-    """Return a kind that answers tasks, and whose parts have the usual names.
-
-    Its method is `kgkit.methods.NAME`, with `begin_NAME` and `open_predictor`; its settings are those in
-    `kgkit.methods.NAME_settings` that are named as the manifest is, with `Training` in the place of
-    `Manifest`; its encoder lies in `NAME/encoder`.
-
-    Args:
-        name: name of the kind, and of the command that trains it.
-        title: title of one such model: `a K-BERT`.
-        manifest: struct of what a model says of itself.
-        about: phrase for the help of the command.
-    """
-    settings = manifest.__name__.removesuffix("Manifest") + "Training"
-    return Kind(
-        name=name, title=title, about=about, manifest=manifest,
-        roles={"predictor": f"kgkit.methods.{name}:open_predictor"},
-        use="`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it",
-        settings=f"kgkit.methods.{name}_settings:{settings}",
-        begin=f"kgkit.methods.{name}:begin_{name}", encoder=f"{name}/encoder",
-    )  # fmt: skip
-
-
-KBERT: Final = task_kind(
-    "kbert", "a K-BERT", KBertManifest, "an encoder that reads texts with facts in them (Liu et al. 2020)"
-)
-
-EBERT: Final = replace(
-    task_kind(
-        "ebert",
-        "an E-BERT",
-        EBertManifest,
-        "an encoder that reads vectors of entities as if they were word pieces (Poerner et al. 2020)",
-    ),
-    roles={
-        "predictor": "kgkit.methods.ebert:open_predictor",
-        "linker": "kgkit.linking.ebert:EBertScorer.open",
-    },
-    uses=dict.fromkeys(("wsd", "el"), "`kgkit link --model {name}` links with it"),
-    roles_of=_roles_of_ebert,
-    plan="kgkit.training.linkers.ebert:plan_ebert_linker",
-)

@@ -6,7 +6,7 @@ Learnt are the encoder and what stands on it, together, from the labels of all w
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -18,10 +18,11 @@ import numpy as np
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.evaluation.files import check_data
-from kgkit.evaluation.ner import NamedDocument, read_names
+from kgkit.evaluation.ner import Name, NamedDocument, read_names
+from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.home import Home
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
-from kgkit.linking.mention_tagger import MentionTagger
+from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
 from kgkit.linking.tagger import HEAD, Tagger, score_tagger
 from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import TAGGER
@@ -30,13 +31,13 @@ from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, Trainer, check_not_replaced, fit, scores_by_epoch
-from kgkit.training.teaching import read_untagged, teach
-from kgkit.types import Numbers, Progress
+from kgkit.types import Document, Numbers, Progress
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from kgkit.heads.tagger import TaggerInputs, WordTagger
+
 
 log = logging.getLogger(__name__)
 
@@ -278,3 +279,31 @@ def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
             f"{100 * results['f1']:.1f}, and {100 * results['span_f1']:.1f} without types."
         )
     return f"{text} The licence of those texts may bind what is made of them."
+
+
+def read_untagged(files: Iterable[Path], tagger: MentionTagger) -> Iterator[Document]:
+    """Yield the documents of files of plain text, a sentence a line, in words as *tagger* has learnt them.
+
+    Raises (when the first is asked for, or later):
+        NotThere, SourceError, UsageError: as `check_plain` and `read_plain` do.
+    """
+    for path in files:
+        check_plain(path)
+        for number, sentences in enumerate(read_plain(path), 1):
+            bounds, at = [], 0
+            for sentence in sentences:
+                bounds.append((at, at + len(sentence)))
+                at += len(sentence) + 1
+            text = "\n".join(sentences)
+            yield Document(f"{path.name}:{number}", text, bounds, tagger.text_words(text))
+
+
+def teach(tagger: MentionTagger, documents: Iterable[Document]) -> Iterator[NamedDocument]:
+    """Yield documents with the names that a tagger finds in them."""
+    for document in tagger(documents):
+        names = [
+            Name(mention.start, mention.end, mention.type)
+            for mention in document.mentions or ()
+            if isinstance(mention, TaggedMention)
+        ]
+        yield NamedDocument(Document(document.id, document.text, document.sentences, document.tokens), names)

@@ -12,8 +12,8 @@ pytest.importorskip("accelerate")
 
 from benchmarks import kalm_speed  # noqa: E402
 from kgkit.home import Home  # noqa: E402
-from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
-from kgkit.training.kalm.train import read_data  # noqa: E402
+from kgkit.methods.kalm_settings import PRESETS, KALMTraining  # noqa: E402
+from kgkit.training.kalm import read_data  # noqa: E402
 from tests.benchmarks.test_ne_lm import SIZES  # noqa: E402
 from tests.small_kb import build, type_records  # noqa: E402
 

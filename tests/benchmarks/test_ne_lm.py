@@ -16,7 +16,7 @@ from benchmarks import ne_lm  # noqa: E402
 from benchmarks.kalm import Bench  # noqa: E402
 from benchmarks.kalm_recipes import RecipeBench  # noqa: E402
 from kgkit.home import Home  # noqa: E402
-from kgkit.training.kalm.settings import PRESETS, KALMTraining  # noqa: E402
+from kgkit.methods.kalm_settings import PRESETS, KALMTraining  # noqa: E402
 from tests.small_kb import build, type_records  # noqa: E402
 
 TYPES = type_records(LOC={"Oslo": 3.0, "Rome": 3.0, "Lima": 1.0}, PER={"Anna": 3.0, "Paris": 3.0})
@@ -245,7 +245,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_scores(
 
 
 def every_step_is_written(training, preset, device):
-    from kgkit.training.kalm.train import schedule_of
+    from kgkit.training.kalm import schedule_of
 
     return replace(schedule_of(training, preset, device), checkpoint_seconds=0.0)
 

@@ -14,10 +14,9 @@ from kgkit.embedding.align import Alignment
 from kgkit.encoder import Encoder
 from kgkit.home import Home
 from kgkit.kb import open_kb
-from kgkit.linking.knowbert import TrainedKnowBert
-from kgkit.methods.knowbert_settings import KnowBertTraining
+from kgkit.methods.knowbert_model import TrainedKnowBert
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertTraining
 from kgkit.methods.settings import ChosenKB
-from kgkit.models.kinds import KNOWBERT
 from kgkit.training.tasks import train_method
 from kgkit.types import Entity
 from kgkit.vectors import Work

@@ -8,8 +8,9 @@ import pytest
 
 from kgkit.building import Entity
 from kgkit.home import Home
+from kgkit.methods.kbert_settings import KBertManifest
 from kgkit.models.folder import has_model
-from kgkit.models.kinds import KBertManifest, TaggerManifest
+from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs
 from kgkit.models.publishing import stage_model, work_folder, write_manifest
 from kgkit.versions import lock_folder

@@ -9,11 +9,10 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
+from kgkit.methods.kalm_settings import PRESETS
+from kgkit.training import kalm as training_kalm
 from kgkit.training import loop
-from kgkit.training.kalm import train as training_kalm
-from kgkit.training.kalm.settings import PRESETS
 from tests.cli_helpers import run
 from tests.encoder.test_fresh import SPECIAL
 from tests.tiny_encoder import WORDS, tiny_encoder

@@ -11,11 +11,11 @@ import pytest
 from kgkit.commands.train import generated, kalm, pmi
 from kgkit.commands.train.generated import method_command
 from kgkit.errors import DamagedModel, UsageError
+from kgkit.methods.kalm_settings import KALMTraining
 from kgkit.methods.kbert_settings import KBertTraining
 from kgkit.methods.settings import TaskTraining
 from kgkit.models.kinds import find_method
 from kgkit.setting_types import attribute_helps
-from kgkit.training.kalm.settings import KALMTraining
 from kgkit.training.methods import settings_of
 from kgkit.training.pmi.settings import PMITraining
 from tests.cli_helpers import run

@@ -14,9 +14,15 @@ pytest.importorskip("safetensors")
 import kgkit.heads  # noqa: E402
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError  # noqa: E402
 from kgkit.heads import EntityLinker, EntityLinkerConfig, LinkerInputs  # noqa: E402
-from kgkit.heads.entity_linker import CandidateScorer, SpanPooling, weigh  # noqa: E402
+from kgkit.heads.entity_linker import (  # noqa: E402  # noqa: E402
+    CandidateScorer,
+    SpanPooling,
+    margin_losses,
+    soft_losses,
+    softmax_losses,
+    weigh,
+)
 from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
-from kgkit.heads.linker_losses import margin_losses, soft_losses, softmax_losses  # noqa: E402
 from kgkit.heads.parts import TransformerBlock, masked_softmax  # noqa: E402
 from tests.knowbert_twin import (  # noqa: E402
     N,

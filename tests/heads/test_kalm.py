@@ -235,7 +235,7 @@ def test_a_word_whose_prior_prefers_no_type_has_no_divergence_in_the_loss():
 
 
 def test_the_gradient_of_the_sums_is_that_of_differences(monkeypatch):
-    from kgkit.heads import log_sums as module
+    from kgkit.heads import kalm as module
 
     monkeypatch.setattr(module, "_LOGITS", (9, 9))  # a row or two at a time
     drawn = [torch.randn(*shape).double().requires_grad_() for shape in ((5, 3), (4, 3), (4,))]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from kgkit.inputs.kalm_batches import Stretches, window_batch, word_windows  # noqa: E402
+from kgkit.inputs.kalm import Stretches, window_batch, word_windows  # noqa: E402
 
 QUICK = settings(max_examples=30, deadline=None)
 

@@ -10,7 +10,6 @@ import pytest
 from kgkit.building import Alias, Entity, Triple
 from kgkit.errors import UsageError
 from kgkit.inputs import maps
-from kgkit.inputs.brackets import read_brackets
 from kgkit.inputs.maps import (
     PhraseSpan,
     WordMap,
@@ -22,6 +21,7 @@ from kgkit.inputs.maps import (
     phrase_map,
     word_ranges,
 )
+from kgkit.inputs.parses import read_brackets
 from kgkit.text import token_spans
 from tests.pmi_toys import PMI
 from tests.small_kb import build

@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.inputs.markers import insert_markers, marker_positions
 from kgkit.inputs.mentions import MentionSpans
 from kgkit.inputs.texts import TokenizedText
+from kgkit.methods.knowbert_reading import insert_markers, marker_positions
 from kgkit.types import NO_CANDIDATES
 
 

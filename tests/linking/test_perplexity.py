@@ -19,7 +19,7 @@ from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.inputs import KnowBertReader
 from kgkit.inputs.masking import HiddenPieces, masking_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking import hidden_words
+from kgkit.methods import hidden_words
 from tests.cli_helpers import run
 from tests.tiny_encoder import tiny_encoder
 

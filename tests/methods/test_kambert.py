@@ -33,9 +33,8 @@ from kgkit.home import Home
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder
 from kgkit.inputs.maps import PhraseSpan
 from kgkit.methods.kambert import KamBertMethod, open_span_finder
-from kgkit.methods.kambert_settings import KamBertTraining
+from kgkit.methods.kambert_settings import KAMBERT, KamBertTraining
 from kgkit.models.folder import find_trained
-from kgkit.models.kambert import KAMBERT
 from kgkit.models.opening import open_model
 from kgkit.training.testing import toy_data, toy_examples
 from kgkit.types import Document

@@ -28,10 +28,10 @@ from kgkit.kb import open_kb
 from kgkit.methods import kbert
 from kgkit.methods.answering import batch_of
 from kgkit.methods.kbert import KBertMethod
-from kgkit.methods.kbert_settings import KBertTraining
+from kgkit.methods.kbert_settings import KBERT, KBertTraining
+from kgkit.methods.knowbert_settings import KNOWBERT
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KBERT, KNOWBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.tasks import train_method

@@ -66,7 +66,7 @@ def test_the_least_values_are_accepted(make, name, value):
 def test_settings_of_knowledge_have_no_effect_on_a_control(method):
     settings_class = settings_of(find_method(method))
     assert {*settings_class.KNOWLEDGE} <= {field.name for field in fields(settings_class)}
-    values = {"linker": "prior", "query": "link", "inject": "replace", "alpha": 0.5, "back": "nothing"}
+    values = {"linker": "prior", "query": "link", "coherence": "graph", "alpha": 0.5, "back": "nothing"}
     changed = {name: value for name, value in values.items() if name in settings_class.KNOWLEDGE}
     task = "mlm" if method == "knowbert" else "classification"
     control, method_itself = (

@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertManifest
 from kgkit.models.card import CARD, LICENCE_UNKNOWN, file_name, model_card, write_card
-from kgkit.models.kinds import KNOWBERT, TAGGER, KnowBertManifest, TaggerManifest
+from kgkit.models.kinds import TAGGER, TaggerManifest
 from kgkit.models.manifest import FORMAT, Needs
 
 BARE = TaggerManifest(format=FORMAT, kind="tagger", name="names", types=("PER",), fingerprint="", reader={})

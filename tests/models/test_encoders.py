@@ -13,8 +13,10 @@ import numpy as np
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UsageError
 from kgkit.home import Home
+from kgkit.methods.kbert_settings import KBertManifest
+from kgkit.methods.knowbert_settings import KnowBertManifest
 from kgkit.models.encoders import load_encoder
-from kgkit.models.kinds import KBertManifest, KnowBertManifest, LinkerManifest, TaggerManifest
+from kgkit.models.kinds import LinkerManifest, TaggerManifest
 from kgkit.models.manifest import FORMAT, MANIFEST
 from tests.tiny_encoder import tiny_encoder
 

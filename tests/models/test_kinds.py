@@ -8,20 +8,13 @@ import pytest
 import kgkit
 from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError
 from kgkit.home import Home
+from kgkit.methods.ebert_settings import EBERT
+from kgkit.methods.kalm_settings import KALM
+from kgkit.methods.kambert_settings import KAMBERT
+from kgkit.methods.kbert_settings import KBERT
+from kgkit.methods.knowbert_settings import KNOWBERT
 from kgkit.models.folder import find_model_folder, names_with
-from kgkit.models.kalm import KALM
-from kgkit.models.kambert import KAMBERT
-from kgkit.models.kinds import (
-    EBERT,
-    KBERT,
-    KNOWBERT,
-    LINKER,
-    TAGGER,
-    find_kind,
-    find_method,
-    kind_names,
-    method_names,
-)
+from kgkit.models.kinds import LINKER, TAGGER, find_kind, find_method, kind_names, method_names
 from kgkit.models.manifest import FORMAT, MANIFEST, ModelManifest, Needs, read_header
 from kgkit.models.pmi import PMI
 from kgkit.models.publishing import stage_model, write_manifest
@@ -88,8 +81,10 @@ def test_the_kinds_of_kgkit_come_through_the_door_of_strangers():
     assert sorted(points) == sorted(kinds)
     assert set(kinds) <= set(kind_names())
     for name, kind in kinds.items():
-        module = name if kind in (KALM, KAMBERT, PMI) else "kinds"
-        assert kind.name == name and points[name] == f"kgkit.models.{module}:{name.upper()}"
+        module = f"methods.{name}_settings"
+        if kind in (LINKER, TAGGER, PMI):
+            module = "models.pmi" if kind is PMI else "models.kinds"
+        assert kind.name == name and points[name] == f"kgkit.{module}:{name.upper()}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.training.linkers.labelled import taught_documents
 from kgkit.training.pmi.settings import PMITraining
-from kgkit.training.teaching import read_untagged, teach
+from kgkit.training.tagging import read_untagged, teach
 from kgkit.types import Document, Mention
 
 

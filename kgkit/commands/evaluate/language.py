@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from kgkit.evaluation.passage_scores import ScoredPassages
     from kgkit.home import Home
-    from kgkit.linking.knowbert import TrainedKnowBert
-    from kgkit.linking.word_models import WordModel, WordPerplexity
+    from kgkit.methods.knowbert_model import TrainedKnowBert
+    from kgkit.methods.word_models import WordModel, WordPerplexity
 
 LanguageModelOption = Annotated[
     str,
@@ -68,7 +68,7 @@ def ppl(
     with its control, by a paired test over passages.
     """
     from kgkit.home import Home
-    from kgkit.linking.word_models import WordModel
+    from kgkit.methods.word_models import WordModel
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
@@ -168,7 +168,7 @@ def _score_pieces(
     from kgkit.evaluation.plain_text import read_plain
     from kgkit.inputs.masking import masking_of
     from kgkit.inputs.passages import measure_sentences, single_passages
-    from kgkit.linking.hidden_words import Perplexity, score_passages
+    from kgkit.methods.hidden_words import Perplexity, score_passages
     from kgkit.models.manifest import broken_weights
 
     names = set_names(data, ".txt")
@@ -244,8 +244,8 @@ def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]")
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "WordModel | TrainedKnowBert":
-    from kgkit.linking.knowbert import TrainedKnowBert
-    from kgkit.linking.word_models import WordModel
+    from kgkit.methods.knowbert_model import TrainedKnowBert
+    from kgkit.methods.word_models import WordModel
     from kgkit.models.opening import open_model
 
     opened = open_model(model, "language_model", home=home, device=device)

@@ -56,7 +56,7 @@ def encoder(
     """
     from kgkit.encoder.fresh import EncoderShape
     from kgkit.training.job import note_best_epoch
-    from kgkit.training.masked_lm.pretraining import KIND, EncoderTraining, begin_encoder
+    from kgkit.training.knowbert.pretraining import KIND, EncoderTraining, begin_encoder
     from kgkit.training.tasks import train_method
 
     shape = EncoderShape(layers=layers, width=width, positions=max(512, size))

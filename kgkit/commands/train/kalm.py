@@ -7,14 +7,13 @@ from kgkit.commands.options import DeviceOption
 from kgkit.commands.train.generated import settings_command
 
 if TYPE_CHECKING:
-    from kgkit.models.kalm import KALMManifest
+    from kgkit.methods.kalm_settings import KALMManifest
 
 
 def kalm() -> Callable[..., None]:
     """Return the command that trains a KALM."""
-    from kgkit.models.kalm import KALM
-    from kgkit.training.kalm.settings import KALMTraining
-    from kgkit.training.kalm.train import train_kalm
+    from kgkit.methods.kalm_settings import KALM, KALMTraining
+    from kgkit.training.kalm import train_kalm
 
     about = "Train a KALM: a language model of words with latent types (Liu et al. 2019), on plain text."
     return settings_command(KALM, KALMTraining, train_kalm, _describe, about, {"device": DeviceOption})

@@ -23,8 +23,8 @@ from kgkit.evaluation.calibration import Scored
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING, Masking, logits_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking.hidden_words import LanguageBatch, masked_batch
-from kgkit.training.knowbert.linking_batches import LinkingBatch, LinkingExample, linking_batch
+from kgkit.methods.hidden_words import LanguageBatch, masked_batch
+from kgkit.training.knowbert.linking import LinkingBatch, LinkingExample, linking_batch
 
 if TYPE_CHECKING:
     from kgkit.heads.knowbert import KnowBert

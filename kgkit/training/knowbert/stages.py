@@ -1,7 +1,20 @@
-"""The stages of pretraining a KnowBert: the linker of a knowledge base, and all as a language model."""
+"""Training a KnowBert: Algorithm 1 of Peters et al. (2019), a stage at a time, and tasks behind it.
+
+    wsd, el       the linker of the knowledge base named last, the rest frozen
+    mlm           all: hidden words and, in pairs, what follows; and links, in a fifth of the batches
+    relation, …   all, for a task: see `kgkit.methods.knowbert`
+
+A stage begins as the one before it ended (`start`), so Algorithm 1 for two knowledge bases is wsd, mlm, el,
+mlm or, shorter, wsd, el, mlm. Entities' vectors are no parameters, and are never trained.
+
+Departures:
+    Usage examples of WordNet, which teach its linker in the released code, are left out.
+    A linker is as published for entities (`el`) or for senses, whatever knowledge base it is of.
+"""
 
 import logging
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -9,20 +22,23 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
+from kgkit.methods.knowbert import KnowBertStart
 from kgkit.methods.knowbert_settings import LINKING, KnowBertTraining, linker_config
-from kgkit.methods.knowbert_start import KnowBertStart
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import hold_out_each_tenth
-from kgkit.training.job import scores_by_epoch
-from kgkit.training.knowbert import data
+from kgkit.training.job import Outcome, Plan, scores_by_epoch
+from kgkit.training.knowbert.linking import linking_examples, links_of, supervised
 from kgkit.training.linkers.ridge import held_out_metrics as calibrated
 from kgkit.training.passages import passages_of
+from kgkit.training.tasks import about_data, fit_method, manifest_fields
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from torch import nn
 
     from kgkit.heads.knowbert import KnowBert
+    from kgkit.methods.contract import Resources
+
 
 _log = logging.getLogger(__name__)
 
@@ -68,10 +84,9 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
             "their loss, and in NULL"
         )
     model.knowbert.unfreeze(kb)
-    links = data.links_of(training, model.handle(kb), progress)
+    links = links_of(training, model.handle(kb), progress)
     learn, held_out = (
-        data.linking_examples(documents, model.reader, kb, null=null, progress=progress)
-        for documents in links
+        linking_examples(documents, model.reader, kb, null=null, progress=progress) for documents in links
     )
     lost = sum(example.lost for example in links.held_out)
     at_null = frozenset([kb] if null else [])
@@ -124,7 +139,7 @@ def linking_scores(scored: Scored, *, null: bool, lost: int = 0) -> dict[str, fl
 def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
     """Train all as a language model, and the linkers too: the second stage of Algorithm 1."""
     from kgkit.inputs.masking import masking_of
-    from kgkit.linking.hidden_words import perplexity
+    from kgkit.methods.hidden_words import perplexity
     from kgkit.training.knowbert.language import Mixture, loss_of, score_examples
 
     around: Any = model.knowbert.model
@@ -151,12 +166,12 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     passages = passages_of(training, model.reader, paired=paired, progress=progress)
     null = frozenset(kb for kb, kar in model.knowbert.kars.items() if kar.linker.config.null)
     links = {
-        kb: hold_out_each_tenth(data.supervised(files, model.handle(kb), progress))
+        kb: hold_out_each_tenth(supervised(files, model.handle(kb), progress))
         for kb, files in files_by_kb.items()
     }
     learn, held_out = (
         {
-            kb: data.linking_examples(documents[part], model.reader, kb, null=kb in null, progress=progress)
+            kb: linking_examples(documents[part], model.reader, kb, null=kb in null, progress=progress)
             for kb, documents in links.items()
         }
         for part in (0, 1)
@@ -210,3 +225,43 @@ def _supervision(training: KnowBertTraining, model: KnowBertStart) -> dict[str, 
             )
         files.setdefault(supervision.kb, []).append(supervision)
     return files
+
+
+def plan_stage(training: KnowBertTraining, resources: "Resources", progress: Progress | None) -> Plan:
+    """Begin a KnowBert, and read the data of its stage (wsd, el, mlm).
+
+    Args:
+        training: settings.
+        resources: home and device; its knowledge bases are put above those that the model has already, from
+            the bottom up.
+        progress: as `kgkit.training.tasks.train_method` takes it.
+
+    Raises:
+        StaleModel: if the model that it begins as was trained with other builds.
+        The rest as `kgkit.training.tasks.train_method` does.
+    """
+    from kgkit.methods.contract import group_parameters
+    from kgkit.methods.knowbert import begin_knowbert, pretrained_parameters, save_knowbert
+    from kgkit.training.knowbert.stages import stage_of
+
+    home, kbs, device, stack = resources
+    start = begin_knowbert(home, training, kbs, device, stack)
+    stage = stage_of(training, start, progress)
+
+    def train(work: Path) -> Outcome:
+        groups = group_parameters(stage.model, pretrained_parameters(start), training)
+        trained = fit_method(
+            stage.model, stage.batches, stage.loss, groups, training, work, device=device,
+            evaluate=stage.evaluate, progress=progress,
+        )  # fmt: skip
+        results = stage.results(trained)
+        if trained.best is not None:  # the epoch whose weights these are
+            results["best_epoch"] = trained.best["epoch"]
+        return Outcome({**results, "seconds": trained.seconds}, save)
+
+    def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        save_knowbert(start.knowbert, start.encoder, folder, about_data(training, home))
+        language_model = training.task == "mlm" or start.language_model
+        return {**manifest_fields(training), **start.manifest(training), "language_model": language_model}
+
+    return Plan(start.identity(home, training), train)

@@ -27,15 +27,12 @@ from kgkit.home import Home
 from kgkit.inputs.ebert_linking import EBertLinkingReader
 from kgkit.inputs.knowledge import Knowledge, knowledge_of
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.ebert import FOLDER, EBertScorer
-from kgkit.linking.ebert_encoder import begin_head
-from kgkit.linking.ebert_vectors import vectors_fields
-from kgkit.linking.refinement import ROUNDS
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters
-from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.ebert_encoder import begin_head
+from kgkit.methods.ebert_linking import FOLDER, ROUNDS, EBertScorer, vectors_fields
+from kgkit.methods.ebert_settings import EBertLinking, EBertTraining
 from kgkit.methods.settings import ChosenKB
-from kgkit.models.kinds import EBertLinking
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
 from kgkit.training.data import count_items, hold_out_each_tenth

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from kgkit.evaluation.calibration import Scored
 from kgkit.heads.ebert_linker import EBertLinkerInputs
 from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader
-from kgkit.linking.ebert import EBertScorer
+from kgkit.methods.ebert_linking import EBertScorer
 from kgkit.training.linkers.labelled import LabelledDocument
 
 if TYPE_CHECKING:

@@ -33,18 +33,19 @@ from kgkit.home import Home
 from kgkit.inputs.knowbert import KnowBertReader
 from kgkit.inputs.masking import NOTHING
 from kgkit.kb import open_kb
-from kgkit.linking import Linker, hidden_words
-from kgkit.linking import knowbert as trained_knowbert
-from kgkit.linking.hidden_words import LanguageBatch
-from kgkit.linking.knowbert import KnowBertScorer, TrainedKnowBert
+from kgkit.linking import Linker
+from kgkit.methods import hidden_words
+from kgkit.methods import knowbert_model as trained_knowbert
 from kgkit.methods.contract import group_parameters
-from kgkit.methods.knowbert_settings import KnowBertTraining, Supervision, linker_config
-from kgkit.methods.knowbert_start import begin_knowbert, pretrained_parameters
+from kgkit.methods.hidden_words import LanguageBatch
+from kgkit.methods.knowbert import begin_knowbert, pretrained_parameters
+from kgkit.methods.knowbert_model import KnowBertScorer, TrainedKnowBert
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertTraining, Supervision, linker_config
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KNOWBERT, LINKER
+from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
-from kgkit.training.knowbert.linking_batches import LinkingBatch
+from kgkit.training.knowbert.linking import LinkingBatch
 from kgkit.training.knowbert.stages import stage_of
 from kgkit.training.tasks import train_method
 from kgkit.types import Document, Entity, Triple

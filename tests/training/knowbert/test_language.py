@@ -21,11 +21,11 @@ from kgkit.inputs import KnowBertReader, Knowledge
 from kgkit.inputs.knowledge import knowledge_of
 from kgkit.inputs.masking import NOTHING, hide, masking_of
 from kgkit.inputs.passages import Passage
-from kgkit.linking.hidden_words import LanguageBatch, masked_batch, perplexity
 from kgkit.methods.cloze import recall_ranks
 from kgkit.methods.cloze_knowbert import KnowBertClozeModel
+from kgkit.methods.hidden_words import LanguageBatch, masked_batch, perplexity
 from kgkit.training.knowbert.language import Mixture, language_batch, loss_of, score_examples
-from kgkit.training.knowbert.linking_batches import LinkingBatch, linking_batch, read_linking_examples
+from kgkit.training.knowbert.linking import LinkingBatch, linking_batch, read_linking_examples
 from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder

@@ -25,11 +25,10 @@ from kgkit.evaluation import read_gold_documents
 from kgkit.home import Home
 from kgkit.kb import open_kb
 from kgkit.linking import Linker
-from kgkit.linking.ebert import EBertScorer
-from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.ebert_linking import EBertScorer
+from kgkit.methods.ebert_settings import EBERT, EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import EBERT
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.linkers import ebert as module

@@ -32,15 +32,19 @@ from kgkit.errors import UsageError
 from kgkit.evaluation.passage_scores import perplexity_of
 from kgkit.evaluation.plain_text import sentence_spans
 from kgkit.inputs.kalm import (
+    Stretches,
     TypedVocabulary,
+    WordBatch,
     load_words,
     may_be_names,
     spell_word,
+    window_batch,
     word_spans,
+    word_windows,
 )
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
-from kgkit.linking.word_models import WordModel, WordPerplexity
-from kgkit.models.kalm import KALMManifest
+from kgkit.methods.kalm_settings import KALMManifest
+from kgkit.methods.word_models import WordModel, WordPerplexity
 from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel
 from kgkit.text import token_spans
@@ -48,7 +52,6 @@ from kgkit.types import Document, Mention, Numbers, Progress
 
 if TYPE_CHECKING:
     from kgkit.heads.kalm import KALM, KALMOutput
-    from kgkit.inputs.kalm_batches import WordBatch
     from kgkit.models.opening import Opening
 
 FOLDER: Final = "kalm"
@@ -199,8 +202,6 @@ class KALMTagger(MentionTagger):
         """
         import torch
 
-        from kgkit.inputs.kalm_batches import window_batch, word_windows
-
         kalm, length = self.trained.kalm, self.trained.manifest.length
         results = [np.zeros((len(words), 1 + len(kalm.config.types)), np.float32) for words in sequences]
         priors = list(map(self.trained.vocabulary.prior_of, sequences, capitals))
@@ -277,9 +278,7 @@ def score_words(
     return WordPerplexity(perplexity_of(nats), nats, count, missed)
 
 
-def _evaluation_batches(kalm: "KALM", sequence: Numbers, length: int, rows: int) -> "Iterator[WordBatch]":
-    from kgkit.inputs.kalm_batches import Stretches, window_batch, word_windows
-
+def _evaluation_batches(kalm: "KALM", sequence: Numbers, length: int, rows: int) -> Iterator[WordBatch]:
     if kalm.config.bidirectional:
         parts = word_windows(len(sequence), length=2 * length, context=length // 2)
         for begin in range(0, len(parts), rows):

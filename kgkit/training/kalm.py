@@ -1,6 +1,6 @@
 """Training a KALM: from plain text and a knowledge base of types to a model's folder.
 
-No label is read. Presets (`kgkit.training.kalm.settings`) say how large the model is, and how it learns.
+No label is read. Presets (`kgkit.methods.kalm_settings`) say how large the model is, and how it learns.
 """
 
 import logging
@@ -17,23 +17,27 @@ import numpy as np
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.inputs.kalm import (
+    Stretches,
     TypeCounts,
     TypedVocabulary,
+    WordBatch,
     control_vocabulary,
     count_typed_words,
     count_types,
     make_vocabulary,
     read_words,
+    window_batch,
+    word_windows,
 )
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.kalm import FOLDER, WORDS, score_words
-from kgkit.models.kalm import KALM as KALM_KIND
+from kgkit.methods.kalm import FOLDER, WORDS, score_words
+from kgkit.methods.kalm_settings import KALM as KALM_KIND
+from kgkit.methods.kalm_settings import PRESETS, KALMPreset, KALMTraining
 from kgkit.training.batches import Batches, Shuffled
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items
 from kgkit.training.job import Outcome, Plan, Trainer, fit, scores_by_epoch
-from kgkit.training.kalm.settings import PRESETS, KALMPreset, KALMTraining
 from kgkit.types import Numbers, Progress
 
 if TYPE_CHECKING:
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from kgkit.heads.kalm import KALM, State
-    from kgkit.inputs.kalm_batches import WordBatch
 
 log = logging.getLogger(__name__)
 
@@ -214,13 +217,11 @@ def word_batches(training: KALMTraining, preset: KALMPreset, learn: Numbers) -> 
         preset: rows of a batch, and words of each.
         learn: (N,) words to learn from.
     """
-    from kgkit.inputs.kalm_batches import Stretches, window_batch, word_windows
-
     if not training.bidirectional:
         return Stretches(learn, preset.batch, preset.length, training.seed)
     parts = word_windows(len(learn), length=preset.length, context=1)
 
-    def collate(chosen: Sequence[Any]) -> "WordBatch":
+    def collate(chosen: Sequence[Any]) -> WordBatch:
         return window_batch([learn] * len(chosen), chosen)
 
     return Shuffled(parts, preset.batch, collate, seed=training.seed)
@@ -236,7 +237,7 @@ def loss_with_states(
         carried: states that go on from batch to batch, of a model from left to right.
     """
 
-    def loss(model: "nn.Module", batch: "WordBatch") -> "tuple[Tensor, float]":
+    def loss(model: "nn.Module", batch: WordBatch) -> "tuple[Tensor, float]":
         state = None
         if not kalm.config.bidirectional and not batch.first and carried.state is not None:
             device = batch.words.device

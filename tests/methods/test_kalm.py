@@ -9,10 +9,14 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from kgkit.errors import UsageError  # noqa: E402
-from kgkit.inputs import kalm_batches  # noqa: E402
-from kgkit.inputs.kalm import END, UNKNOWN, TypedVocabulary  # noqa: E402
-from kgkit.inputs.kalm_batches import window_batch  # noqa: E402
-from kgkit.linking.kalm import KALMTagger, TrainedKALM, document_words, score_words  # noqa: E402
+from kgkit.inputs.kalm import (  # noqa: E402
+    END,
+    UNKNOWN,
+    TypedVocabulary,
+    window_batch,
+)
+from kgkit.methods import kalm as methods_kalm  # noqa: E402
+from kgkit.methods.kalm import KALMTagger, TrainedKALM, document_words, score_words  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.heads.test_kalm import MEMBERS, PRIOR, TYPES, WORDS, kalm_of  # noqa: E402
 
@@ -163,7 +167,7 @@ def test_each_word_is_read_with_as_much_context_as_the_length_promises(read, mon
         batches.append((window_batch(sequences, parts), parts))
         return batches[-1][0]
 
-    monkeypatch.setattr(kalm_batches, "window_batch", recorded)
+    monkeypatch.setattr(methods_kalm, "window_batch", recorded)
     if read == "tagged":
         tagger.probabilities([sequence], [np.zeros(count, bool)])
     else:

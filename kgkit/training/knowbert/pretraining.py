@@ -1,4 +1,4 @@
-"""Training an encoder from nothing, as a masked language model."""
+"""Training an encoder from nothing, as a masked language model: a KnowBert without knowledge bases."""
 
 import hashlib
 from dataclasses import replace
@@ -8,8 +8,7 @@ from typing import Final
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.home import Home
-from kgkit.methods.knowbert_settings import KnowBertTraining
-from kgkit.models.kinds import KNOWBERT
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertTraining
 from kgkit.versions import write_once
 
 KIND: Final = KNOWBERT

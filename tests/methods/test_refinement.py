@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kgkit.inputs.ebert_linking import CandidateSpan
-from kgkit.linking.refinement import Refinement
+from kgkit.methods.ebert_linking import Refinement
 
 
 def span(mention, first, end, *ids):

@@ -23,9 +23,9 @@ from kgkit.inputs.texts import TokenizedText
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.models import linked_kb
 from kgkit.linking.scoring import Scorer, Scores
+from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertManifest
 from kgkit.models.encoders import encoder_inside
 from kgkit.models.folder import find_model_folder
-from kgkit.models.kinds import KNOWBERT, KnowBertManifest
 from kgkit.models.manifest import damaged
 from kgkit.models.opening import Opening, OpenModel
 from kgkit.types import NO_CANDIDATES, Document
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "knowbert"
 """The folder of the model, in that of all that belongs to it."""
-
-CLASSIFIER: Final = "classifier"
-"""The folder, beside it, of what was put on top for a task."""
 
 _AT_ONCE: Final = 32  # texts
 

@@ -4,15 +4,30 @@ models/NAME/
     model.json      `EBertManifest`
     ebert/          the model, as `EBertLinker.save_pretrained` writes it, with its tokenizer
 
-A document is read in parts, see `kgkit.inputs.ebert_linking`, and each of them in rounds, see
-`kgkit.linking.refinement`. Candidates without a vector have no probability. A mention that no part holds, or
-none of whose candidates has a vector, is not scored: where ε is a candidate it means nothing, else it has its
-prior.
+A document is read in parts, see `kgkit.inputs.ebert_linking`. Candidates without a vector have no
+probability. A mention that no part holds, or none of whose candidates has a vector, is not scored: where ε is
+a candidate it means nothing, else it has its prior.
+
+A part is read in rounds:
+
+    J  rounds    j  this one, from 1    m  links so far    n  spans whose likeliest candidate is not ε
+
+A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. The n
+spans are sorted by 1 − p(ε), and one that overlaps a surer one is left out. The first k of those that are
+left, or all, become links, and stand in the text as entities when the next round reads it:
+
+    k = ⌈j (m + n) / J⌉ − m                                                              their footnote 11
+
+Departures:
+    Without ε, as for senses, the probability of the likeliest candidate takes the place of 1 − p(ε). The
+    released code rounds down, sorts by the index of the likeliest candidate in its list, and lets spans whose
+    likeliest candidate is ε stand in the way of others.
 """
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,22 +39,124 @@ from kgkit.inputs.ebert_linking import (
     EBertLinkingReader,
     EntityLink,
 )
-from kgkit.inputs.knowledge import check_knowledge, knowledge_of
-from kgkit.linking.ebert_vectors import vectors_names, vectors_of
+from kgkit.inputs.entity_vectors import RescaledEntityVectors, StoredEntityVectors, choose_entity_vectors
+from kgkit.inputs.knowledge import Knowledge, check_knowledge, knowledge_of
 from kgkit.linking.models import linked_kb
-from kgkit.linking.refinement import ROUNDS, Refinement
 from kgkit.linking.scoring import Scorer, Scores
+from kgkit.methods.ebert_settings import EBERT, EBertManifest
 from kgkit.models.encoders import encoder_inside
-from kgkit.models.kinds import EBERT
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 if TYPE_CHECKING:
     from typing import Self
 
+    from kgkit.heads.ebert import EBert
     from kgkit.heads.ebert_linker import EBertLinker
-    from kgkit.models.kinds import EBertManifest
     from kgkit.models.opening import Opening
+
+
+ROUNDS: Final = 3
+"""J, as published."""
+
+
+class Refinement:
+    """The spans of one part of a document, linked in rounds.
+
+    Args:
+        spans: spans that may be linked; they may overlap.
+        null: whether distributions have ε, as their last number.
+
+    Attributes:
+        links: spans that are linked, the surest of the first round first.
+        probabilities: the latest distribution of each span, by the index of its mention.
+    """
+
+    def __init__(self, spans: Sequence[CandidateSpan], *, null: bool) -> None:
+        self.spans, self.null = tuple(spans), null
+        self.links: list[EntityLink] = []
+        self.probabilities: dict[int, Scores] = {}
+
+    @property
+    def unlinked(self) -> list[CandidateSpan]:
+        """The spans that overlap no link: a round reads them."""
+        linked = [span for span, _ in self.links]
+        return [span for span in self.spans if not any(span.overlaps(other) for other in linked)]
+
+    def update(self, probabilities: Mapping[int, Scores], number: int, rounds: int = ROUNDS) -> int:
+        """Take the distributions of a round, link the surest spans, and return how many these are.
+
+        Args:
+            probabilities: (C,) of each span that was read, and of ε behind them, by its mention's index.
+            number: j, from 1.
+            rounds: J.
+        """
+        self.probabilities |= probabilities
+        linkable = [span for span in self.unlinked if self._best(span) < len(span.ids)]
+        before = len(self.links)
+        count = max(0, -(-number * (before + len(linkable)) // rounds) - before)
+        self.links += self._without_overlaps(linkable)[:count]
+        return len(self.links) - before
+
+    def is_excluded(self, span: CandidateSpan) -> bool:
+        """Say whether a span overlaps one that was linked, and is not linked itself."""
+        linked = {other.mention for other, _ in self.links}
+        return span.mention not in linked and any(span.overlaps(other) for other, _ in self.links)
+
+    def _without_overlaps(self, linkable: Sequence[CandidateSpan]) -> list[EntityLink]:
+        """Return the links of spans, the surest first, without those that overlap a surer one."""
+        chosen: list[EntityLink] = []
+        for span in sorted(linkable, key=lambda span: (-self._confidence(span), span.first, -span.end)):
+            if not any(span.overlaps(other) for other, _ in chosen):
+                chosen.append((span, span.ids[self._best(span)]))
+        return chosen
+
+    def _best(self, span: CandidateSpan) -> int:
+        return int(np.argmax(self.probabilities[span.mention]))
+
+    def _confidence(self, span: CandidateSpan) -> float:
+        probabilities = self.probabilities[span.mention]
+        return 1 - float(probabilities[-1]) if self.null else float(probabilities.max())
+
+
+def vectors_fields(ebert: "EBert", vectors: StoredEntityVectors | None) -> dict[str, Any]:
+    """Return the fields of a manifest that tell of vectors and their map.
+
+    Args:
+        ebert: head.
+        vectors: vectors that it reads; None: it reads none.
+    """
+    weight = None if ebert.weight is None else ebert.weight.cpu().numpy().tobytes()
+    return {
+        "alignment": "" if weight is None else hashlib.blake2b(weight, digest_size=8).hexdigest(),
+        "norm": vectors.norm if isinstance(vectors, RescaledEntityVectors) else 0.0,
+    }
+
+
+def vectors_of(
+    folder: Path, manifest: EBertManifest, knowledge: Knowledge, ebert: "EBert"
+) -> StoredEntityVectors:
+    """Return the vectors that a trained model reads.
+
+    Args:
+        folder: folder of the model.
+        manifest: of the model.
+        knowledge: its knowledge base, with its vectors as they are stored.
+        ebert: its head.
+
+    Raises:
+        DamagedModel: if the model reads vectors without a map, as some of version 0.2.0.
+    """
+    [vectors] = knowledge.vectors
+    if ebert.weight is None:
+        raise damaged(folder, "it reads random vectors, or vectors without a map, as no model does any more")
+    return choose_entity_vectors(vectors, ebert.weight.cpu().numpy(), manifest.norm)
+
+
+def vectors_names(manifest: EBertManifest) -> list[str]:
+    """Return the names that a model's vectors have in their knowledge base."""
+    return [path.rpartition("/")[2] for path in manifest.needs.vectors]
+
 
 FOLDER: Final = EBERT.name
 """The folder of the model, in that of all that belongs to it."""
@@ -75,7 +192,7 @@ class EBertScorer(Scorer):
         self.scores_null = linker.config.null
 
     @classmethod
-    def open(cls, folder: Path, manifest: "EBertManifest", opening: "Opening") -> "Self":
+    def open(cls, folder: Path, manifest: EBertManifest, opening: "Opening") -> "Self":
         """Open the model in *folder*, of which *manifest* tells.
 
         Raises:

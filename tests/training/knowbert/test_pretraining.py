@@ -10,8 +10,8 @@ pytest.importorskip("accelerate")
 
 
 from kgkit.home import Home
+from kgkit.methods.knowbert_settings import KNOWBERT
 from kgkit.models.folder import find_trained
-from kgkit.models.kinds import KNOWBERT
 from tests.cli_helpers import run
 from tests.encoder.test_fresh import vocabulary
 from tests.knowbert_toys import plain

@@ -12,7 +12,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UsageError
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.kb import open_kb
-from kgkit.linking.ebert_encoder import EBertEncoder, begin_head
+from kgkit.methods.ebert_encoder import EBertEncoder, begin_head
 from kgkit.types import Document, Mention
 from tests.ebert_toys import RECORDS, save_map
 from tests.small_kb import build

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,8 @@ class EBertEncoder(OpenModel):
                 which command makes some.
             UsageError: if the map was fitted to another encoder, or the encoder takes no input embeddings.
         """
+        if inject not in get_args(Injection):
+            raise UsageError(f"inject is {inject!r}; it is {' or '.join(get_args(Injection))}")
         where = home if isinstance(home, Home) else Home.find(home)
         loaded = encoder if isinstance(encoder, Encoder) else load_encoder(encoder, where, device=device)
         with ExitStack() as stack:

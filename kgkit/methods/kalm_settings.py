@@ -1,4 +1,4 @@
-"""Settings of the training of a KALM.
+"""What a KALM is trained on, and how, what a trained one says of itself, and its kind.
 
 Two presets say how large the model is, and how it learns:
 
@@ -9,10 +9,14 @@ cpu     a smaller one, by Adam: about a minute an epoch of CoNLL-2003 on two cor
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.inputs.kalm import WordStyle
+from kgkit.models.kinds import Kind, Role
+from kgkit.models.manifest import ModelManifest
 from kgkit.ranges import check_range
 
 
@@ -116,3 +120,38 @@ class KALMTraining:
     def files(self) -> list[Path]:
         """Files that are read."""
         return [*self.data, *self.dev, *self.words]
+
+
+class KALMManifest(ModelManifest, frozen=True, kw_only=True):
+    """What a trained KALM says of itself; it has no encoder, and needs no knowledge base any more.
+
+    Attributes:
+        types: of words, as its knowledge base has them; none in a control.
+        kb: the build of that knowledge base, as KB@BUILD; empty in a control.
+        bidirectional: whether words are predicted from both sides.
+        style: how texts are cut into words, as `kgkit.inputs.kalm` has it.
+        length: words that are read at once.
+    """
+
+    types: tuple[str, ...]
+    kb: str
+    bidirectional: bool
+    style: WordStyle
+    length: Annotated[int, msgspec.Meta(ge=3, le=100_000)]
+
+
+def _roles_of_kalm(manifest: KALMManifest) -> tuple[Role, ...]:
+    names = manifest.bidirectional and bool(manifest.types)
+    return ("language_model", "tagger") if names else ("language_model",)
+
+
+KALM: Final = Kind(
+    name="kalm", title="a KALM", manifest=KALMManifest, roles_of=_roles_of_kalm,
+    about="a language model of words with latent types (Liu et al. 2019)",
+    roles={
+        "language_model": "kgkit.methods.kalm:open_language_model",
+        "tagger": "kgkit.methods.kalm:open_tagger",
+    },
+    use="`kgkit evaluate ppl --model {name}` scores it; one of both directions with types finds mentions, "
+    "as a tagger",
+)  # fmt: skip

@@ -1,1 +1,0 @@
-"""Training an encoder from nothing, as a masked language model."""
