@@ -1,7 +1,7 @@
 """Linkers of all types on word senses: F1 as publications have it, and where a linker leans on the prior.
 
     python -m benchmarks.senses --home HOME --model prior --model gloss --model senses [--vectors full]
-    python -m benchmarks.senses --home HOME --model gloss --model tempered-gloss --encoder ENCODER
+    python -m benchmarks.senses --home HOME --model gloss --encoder ENCODER
 
 HOME holds WordNet, vectors of its texts, and the trained models that are named; `nearest:NAME` is the
 classifier of nearest neighbours over the means of a model of the type `ridge`. With `--encoder` the texts of
@@ -26,14 +26,13 @@ from kgkit.evaluation.calibration import binned
 from kgkit.evaluation.wsd import plain_key, read_documents, read_gold
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker, LinkSettings, Scorer
-from kgkit.linking.gloss import GlossScorer, gloss_config
+from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.ridge import RidgeScorer, queries
 from kgkit.linking.scoring import Scores, meanings
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Candidates, Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
-UNTRAINED: Final = ("gloss", "tempered-gloss")
 FIVE: Final = ("senseval2", "senseval3", "semeval2007", "semeval2013", "semeval2015")
 
 NOTES: Final = """
@@ -100,11 +99,11 @@ class Prediction(NamedTuple):
 
 
 def over_encoder(kb: KnowledgeBase, model: str, encoder: str) -> Linker:
-    """Return the linker `gloss` or `tempered-gloss` over texts that *encoder* reads as they are needed."""
-    if model not in UNTRAINED:
-        raise SystemExit(f"--encoder is for {' and '.join(UNTRAINED)}; {model} has its own")
+    """Return the linker `gloss` over texts that *encoder* reads as they are needed."""
+    if model != "gloss":
+        raise SystemExit(f"--encoder is for gloss; {model} has its own")
     vectors = PartialTextVectors.open(kb, TextConfig(name=Path(encoder).name, encoder=encoder))
-    scorer = GlossScorer.of(kb, vectors, config=gloss_config(model))
+    scorer = GlossScorer.of(kb, vectors)
     return Linker(kb, LinkSettings(max_candidates=None, nil=True, top_k=1), scorer=scorer)
 
 

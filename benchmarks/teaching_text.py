@@ -1,9 +1,8 @@
 r"""Text of WikiText-2 for a teacher to read, and the sentences of WiC that a linker must not learn from.
 
     python -m benchmarks.teaching_text OUT_DIR [--words 200000]
-    kgkit train linker --task wsd --data semcor.data.xml --gold semcor.gold.key.txt --type head \
-        --portable data --examples --without OUT_DIR/wic.txt --candidates surface --teacher LARGE \
-        --text OUT_DIR/wiki.txt --name NAME
+    python -m benchmarks.small_linker --home HOME --teacher LARGE --name NAME --text OUT_DIR/wiki.txt \
+        --without OUT_DIR/wic.txt
 
 trains the linker that comes with kgkit, `wsd-minilm`. A document is what stands between two headings.
 `<unk>`, and the white space and the marks that the tokens of WikiText-2 have, are left out. The files must

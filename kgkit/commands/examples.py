@@ -45,7 +45,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "kgkit kb prune": ("kgkit kb prune wordnet", "commands.md"),
     "kgkit kb publish": ("kgkit kb publish wordnet@3edd0023a726", "commands.md"),
     "kgkit train linker": (
-        "kgkit train linker --task el --kb names --data train.jsonl --name mine",
+        "kgkit train linker --kb names --data train.jsonl --name mine",
         "your-own-linker.md",
     ),
     "kgkit train tagger": ("kgkit train tagger --data eng.train --name conll", "tagging.md"),

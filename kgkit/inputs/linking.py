@@ -116,23 +116,31 @@ def linker_inputs(
 
 
 def shared_linker_inputs(
-    sentences: Sequence[LinkerSentence], vectors: Callable[[Ids], Matrix]
-) -> "LinkerInputs":
-    """Return the inputs of sentences, without vectors of mentions, each entity's vector once.
+    sentences: Sequence[LinkerSentence],
+    vectors: Callable[[Ids], Matrix],
+    hidden: Callable[[Numbers], Matrix] | None = None,
+) -> "tuple[LinkerInputs, Tensor]":
+    """Return the inputs of sentences with each entity's vector once, and which candidates are right.
 
     Args:
         sentences: B sentences.
         vectors: function that gives the vectors of entities by their ids: (U,) -> (U, D).
+        hidden: as `linker_inputs` takes it; None: without vectors of mentions.
     """
     import torch
 
     layout = padded_layout(sentences)
-    inputs, _ = inputs_without_vectors(sentences, layout)
+    inputs, right = inputs_without_vectors(sentences, layout)
     once, rows = np.unique(layout.ids, return_inverse=True)
-    return inputs._replace(
+    inputs = inputs._replace(
         vectors=torch.from_numpy(vectors(once)),
         rows=torch.from_numpy(_filled(layout.shape, layout.candidate, rows.astype(np.int64))),
     )
+    if hidden is not None:
+        mentions = hidden(layout.rows)
+        wide = (*layout.shape[:2], mentions.shape[1])
+        inputs = inputs._replace(hidden=torch.from_numpy(_filled(wide, layout.mention, mentions)))
+    return inputs, right
 
 
 def text_linker_inputs(texts: Sequence[MentionSpans], vectors: Callable[[Ids], Matrix]) -> "LinkerInputs":
@@ -152,7 +160,7 @@ def text_linker_inputs(texts: Sequence[MentionSpans], vectors: Callable[[Ids], M
         )
         for text in texts
     ]
-    inputs = shared_linker_inputs(sentences, vectors)
+    inputs, _ = shared_linker_inputs(sentences, vectors)
     shape = tuple(inputs.mentions.shape)
     spans, masked = np.zeros((*shape, 2), np.int64), np.zeros(shape, np.bool_)
     null = np.zeros((*shape, 1), np.float32)

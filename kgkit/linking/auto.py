@@ -178,17 +178,28 @@ def encoder_is_installed() -> bool:
     return True
 
 
+def has_descriptions(kb: KnowledgeBase) -> bool:
+    """Say whether *kb* has descriptions, by a sample of its entities."""
+    return bool(_descriptions(kb))
+
+
+def _descriptions(kb: KnowledgeBase) -> str:
+    """Return the descriptions of a sample of entities, joined."""
+    if not len(kb):
+        return ""
+    ids = np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist()
+    return "".join(entity.description for entity in kb.store.entities(ids))
+
+
 def reads_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions that an English encoder reads, by a sample of its entities.
 
     A knowledge base in another language says so; of others, nine of ten letters are ASCII.
     """
     language = kb.manifest.language.lower()
-    if not len(kb) or (language and language.split("-")[0] != "en"):
+    if language and language.split("-")[0] != "en":
         return False
-    ids = np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist()
-    described = "".join(entity.description for entity in kb.store.entities(ids))
-    letters = [character for character in described if character.isalpha()]
+    letters = [character for character in _descriptions(kb) if character.isalpha()]
     return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
 
 

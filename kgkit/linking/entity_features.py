@@ -37,8 +37,6 @@ R  candidates of all mentions of a document    F  features
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final, NamedTuple
@@ -46,7 +44,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from kgkit.bounded_cache import BoundedCache
-from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.text import fold, tokens
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Document, Matrix, Mention, Numbers
@@ -200,25 +197,6 @@ class EntityFeatures:
             tuple(np.log1p(counts).tolist()),
             tuple(name in entity.types for name in self.config.types),
         )
-
-
-def check_numbers(kb: KnowledgeBase, attributes: Iterable[str]) -> None:
-    """Make sure that each of *attributes* is a number above 0 of some entity.
-
-    Raises:
-        UnknownName: if one is that of none; says which are, the most frequent ones.
-    """
-    missing = set(attributes)
-    counts: Counter[str] = Counter()
-    for entity in kb if missing else ():
-        numbers = [name for name, value in entity.attributes.items() if _number(value)]
-        counts.update(numbers)
-        missing.difference_update(numbers)
-        if not missing:
-            return
-    for name in sorted(missing):
-        frequent = sorted(name for name, _ in counts.most_common(_SHOWN))
-        raise UnknownName(f"attribute with numbers in {kb.name!r}", name, frequent)
 
 
 def relative(values: Matrix, sizes: Numbers) -> Matrix:

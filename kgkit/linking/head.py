@@ -6,8 +6,8 @@ The score of that linker is added to its own:
 
     ψ(m,e) + w s(m,e)
 
-The two err differently: the head weighs what it has seen often, the means and the map serve what was rare.
-So do heads that began with other random numbers; a model may have several, and ψ is the mean of theirs.
+The two make different errors: the head weighs what it has seen often, the means and the map serve what was
+rare.
 
 A portable head has no means, and of the features only those that the prior tells. It knows nothing of single
 entities, so it is small, and links to any build of any knowledge base that has vectors of the same encoder.
@@ -21,11 +21,12 @@ The head has fitted the texts that it learnt from; the cosine has fitted none.
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
+from kgkit.errors import StaleModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
@@ -34,8 +35,6 @@ from kgkit.linking.neighbour_texts import own_width
 from kgkit.linking.prior_features import (
     FEATURES,
     OF_PRIORS,
-    RANKS,
-    Ranks,
     candidate_features,
     prior_features,
 )
@@ -43,8 +42,9 @@ from kgkit.linking.ridge import RidgeArrays, RidgeScorer, check_shapes, check_we
 from kgkit.linking.scoring import Scorer, Scores, meanings, probabilities
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import LARGEST, check_numbers, read_array
+from kgkit.models.folder import train_again
 from kgkit.models.kinds import LinkerManifest
-from kgkit.models.manifest import MANIFEST, checking_settings, damaged
+from kgkit.models.manifest import checking_settings, damaged
 from kgkit.pauses import pause
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import NO_CANDIDATES, Document, Matrix
@@ -60,10 +60,10 @@ if TYPE_CHECKING:
 
 KIND: Final = "head"
 HEAD: Final = "head"
-"""The folder of the first head, in that of a model; see `head_folders` for the others."""
-SCALE: Final = "scale.npy"
-MOST_HEADS: Final = 10_000
-"""More than any model has."""
+"""The folder of the head, in that of a model."""
+SCALE_FILE: Final = "scale.npy"
+SHARE: Final = 2.0
+"""w, chosen on semeval2007."""
 
 _AT_ONCE: Final = 8  # sentences: what is padded to 24 mentions of 30 candidates stays in a processor's cache
 
@@ -75,10 +75,8 @@ class HeadScorer(Scorer):
         reader: of mentions, with the layers that were read in training.
         vectors: of the entities' texts.
         arrays: what was seen in training; None for a portable head.
-        heads: KnowBert's linker, once or more often.
+        head: KnowBert's linker.
         scale: (2, F) float32, mean and deviation of the features in training.
-        ranks: what ranks candidates that are level.
-        share: w, how much the score of the means, s, counts.
         text_weight: u, how much the cosine of a mention, as the first layer has it, with an entity's text
             counts; for a head without means.
         temperature, name: as `RidgeScorer` takes them.
@@ -91,17 +89,15 @@ class HeadScorer(Scorer):
         reader: SpanReader,
         vectors: "VectorRows",
         arrays: RidgeArrays | None,
-        heads: "Sequence[EntityLinker]",
+        head: "EntityLinker",
         scale: Matrix,
         *,
-        ranks: Ranks = "listed",
-        share: float = 0.0,
         text_weight: float = 0.0,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
-        self.reader, self.vectors, self.arrays, self.heads = reader, vectors, arrays, tuple(heads)
-        self.scale, self.ranks, self.share, self.text_weight = scale, ranks, share, text_weight
+        self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
+        self.scale, self.text_weight = scale, text_weight
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature: float = temperature
         self.name = name
@@ -124,48 +120,31 @@ class HeadScorer(Scorer):
             check_weights(folder)
         scale = _read_scale(folder, portable=not manifest.build)
         with checking_settings(folder):
-            count, share = (
-                int(manifest.config["head"].get("heads", 1)),
-                float(manifest.config["head"]["ridge"]),
-            )
-            text_weight = float(manifest.config["head"].get("text_weight") or 0.0)  # older models have none,
-            ranks = manifest.config["head"].get("ranks") or "listed"  # nor ranks
-            if ranks not in RANKS:
-                raise ValueError(f"ranks is {ranks!r}")
-            if not (abs(share) <= LARGEST and 0 <= text_weight <= LARGEST):
-                raise ValueError(f"ridge is {share:g}, and text_weight {text_weight:g}")
+            config = manifest.config["head"]
+            text_weight = float(config.get("text_weight") or 0.0)
+            if not 0 <= text_weight <= LARGEST:
+                raise ValueError(f"text_weight is {text_weight:g}")
             read = msgspec.convert(manifest.reader, SpanConfig)
-        if missing := next(
-            (name for name in head_folders(min(count, MOST_HEADS)) if not (folder / name).is_dir()), None
-        ):
-            raise damaged(folder, f"{MANIFEST} says {count} heads, and there is no folder {missing}")
+            if (config.get("ranks"), config.get("heads", 1), float(config["ridge"])) != ("shared", 1, SHARE):
+                raise StaleModel(
+                    f"the model {manifest.name} is a head of an older version, of other features: "
+                    f"{train_again(manifest)}"
+                )
         reader, texts = SpanReader(encoder, read), texts_with_neighbours(own_vectors, manifest, opening)
         arrays = RidgeArrays.load(folder) if manifest.build else None
         if arrays is not None:
             check_shapes(folder, arrays, reader, texts)
-        heads = [
-            EntityLinker.from_pretrained(folder / name, device=device).float() for name in head_folders(count)
-        ]
-        for head, name in zip(heads, head_folders(count), strict=True):
-            shape = (head.config.hidden, head.config.stored, head.config.features)
-            expected = (reader.width, texts.width, scale.shape[-1])
-            if shape != expected:
-                raise damaged(
-                    folder,
-                    f"{name} is for mentions, texts and features of {shape} numbers, read are {expected}",
-                )
+        head = EntityLinker.from_pretrained(folder / HEAD, device=device).float()
+        shape = (head.config.hidden, head.config.stored, head.config.features)
+        expected = (reader.width, texts.width, scale.shape[-1])
+        if shape != expected:
+            raise damaged(
+                folder, f"{HEAD} is for mentions, texts and features of {shape} numbers, read are {expected}"
+            )
         return cls(
-            reader,
-            texts,
-            arrays,
-            heads,
-            scale,
-            ranks=ranks,
-            share=share,
-            text_weight=text_weight,
-            temperature=manifest.temperature,
-            name=manifest.name,
-        )
+            reader, texts, arrays, head, scale,
+            text_weight=text_weight, temperature=manifest.temperature, name=manifest.name,
+        )  # fmt: skip
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         results: list[list[Scores]] = []
@@ -212,7 +191,7 @@ class HeadScorer(Scorer):
             return scores
         query_vectors = queries(vectors, len(self.reader.config.layers), self.means.arrays.mean)
         return [
-            score + np.float32(self.share) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
+            score + np.float32(SHARE) * self.means.scores(query, mention.candidates or NO_CANDIDATES)
             for score, query, mention in zip(scores, query_vectors, document.mentions or (), strict=True)
         ]
 
@@ -230,10 +209,9 @@ class HeadScorer(Scorer):
                 pause()
             part = order[begin : begin + _AT_ONCE]
             inputs, _ = linker_inputs(part, lambda rows: hidden[rows], self.texts)
-            inputs = inputs.to(next(self.heads[0].parameters()).device)
+            inputs = inputs.to(next(self.head.parameters()).device)
             with torch.inference_mode():
-                each = torch.stack([head(inputs).scores.float() for head in self.heads])  # (heads, B, M, C)
-                together = each.mean(0)
+                together = self.head(inputs).scores.float()  # (B, M, C)
                 if self.text_weight:
                     together = together + self.text_weight / TEMPERATURE * self._text_cosines(inputs)
             scores = together.cpu().numpy()
@@ -269,14 +247,23 @@ class HeadScorer(Scorer):
         cuts = np.cumsum(sizes)[:-1]
         priors = np.concatenate([each.priors for each in candidates])
         if arrays is None:
-            return np.split((prior_features(priors, sizes, self.ranks) - self.scale[0]) / self.scale[1], cuts)
+            return np.split((prior_features(priors, sizes) - self.scale[0]) / self.scale[1], cuts)
         query = np.repeat(queries(vectors, len(self.reader.config.layers), arrays.mean), sizes, axis=0)
         own_meanings = np.concatenate([meanings(each) for each in candidates])
         index, exists = match_sorted(arrays.meanings, own_meanings)
         counts = np.where(exists, arrays.counts[index], 0)
         likeness = np.einsum("rk,rk->r", arrays.centroids[index].astype(np.float32), query)
-        features = candidate_features(counts, likeness, sizes, self.ranks)[:, : self.scale.shape[1]]
+        features = candidate_features(counts, likeness, sizes)[:, : self.scale.shape[1]]
         return np.split((features - self.scale[0]) / self.scale[1], cuts)
+
+
+def save_head(
+    folder: Path, head: "EntityLinker", scale: Matrix, text_weight: float = 0.0, *, half: bool = False
+) -> dict[str, Any]:
+    """Write a head and the scale of its features, and return the settings for the manifest."""
+    head.save_pretrained(folder / HEAD, half=half)
+    np.save(folder / SCALE_FILE, scale)
+    return {"head": {"ridge": SHARE, "ranks": "shared", "text_weight": text_weight}}
 
 
 def _read_scale(folder: Path, *, portable: bool) -> Matrix:
@@ -286,20 +273,15 @@ def _read_scale(folder: Path, *, portable: bool) -> Matrix:
         DamagedModel: if they are not of as many features as such a head has, or nothing can be divided by
             a deviation.
     """
-    scale: Matrix = np.array(read_array(folder / SCALE))
+    scale: Matrix = np.array(read_array(folder / SCALE_FILE))
     most = len(OF_PRIORS if portable else FEATURES)  # without a build the features are those of priors, all
     if scale.ndim != 2 or len(scale) != 2 or not (most if portable else 1) <= scale.shape[1] <= most:
         expected = "a portable head has" if portable else "a head has, at most"
-        raise damaged(folder, f"{SCALE} has the shape {scale.shape}, and {expected} {most} features")
-    check_numbers(folder, SCALE, scale)
+        raise damaged(folder, f"{SCALE_FILE} has the shape {scale.shape}, and {expected} {most} features")
+    check_numbers(folder, SCALE_FILE, scale)
     if not (scale[1] > 0).all():
-        raise damaged(folder, f"{SCALE} has deviations that are not above 0")
+        raise damaged(folder, f"{SCALE_FILE} has deviations that are not above 0")
     return scale
-
-
-def head_folders(heads: int) -> list[str]:
-    """Return the names of the folders of so many heads, in that of a model."""
-    return [HEAD, *(f"{HEAD}-{number}" for number in range(1, heads))]
 
 
 def texts_of(vectors: "VectorRows", ids: "Ids") -> Matrix:

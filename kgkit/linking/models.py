@@ -2,8 +2,7 @@
 
     auto      the first that can be opened, in an order for the knowledge base: `kgkit.linking.auto`
     prior     p(entity | surface), as the generator has it
-    gloss     that, times how well the entity's text fits the mention in its context; `tempered-gloss`:
-              with a prior that yields where the texts tell the candidates apart
+    gloss     that, times how well the entity's text fits the mention in its context
     NAME      a model with the role of a linker, in a folder; see `kgkit.models`
 
 Their equations stand in `kgkit.linking.scoring`, `.gloss`, `.ridge` and `.head`; those of the second stage
@@ -19,7 +18,7 @@ from kgkit.errors import KgkitError, StaleModel, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.scoring import LinkDefaults, PriorScorer, Scorer
-from kgkit.models.folder import AUTO, BUILT_IN, check_build, model_vectors, train_again
+from kgkit.models.folder import AUTO, BUILT_IN, check_build, train_again
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import ModelManifest
 from kgkit.models.opening import open_model
@@ -59,9 +58,9 @@ def find_scorer(
     if model == "prior":
         return PriorScorer()
     if model in BUILT_IN:
-        from kgkit.linking.gloss import GlossScorer, gloss_config  # here: torch takes seconds to load
+        from kgkit.linking.gloss import GlossScorer  # here: torch takes seconds to load
 
-        return GlossScorer.open(kb, vectors=vectors, device=device, config=gloss_config(model))
+        return GlossScorer.open(kb, vectors=vectors, device=device)
     scorer: Scorer = open_model(
         model, "linker", home=Home(kb.home.path.parents[1]), device=device, kb=kb, vectors=vectors,
         use_threshold=use_threshold,
@@ -101,11 +100,6 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
         case "prior":
             check_build(manifest, kb)
             return PriorScorer()
-        case "gloss" | "tempered-gloss" as model:
-            from kgkit.linking.gloss import GlossScorer, gloss_config
-
-            own = model_vectors(manifest, kb, opening.vectors, device=opening.device)
-            return GlossScorer.of(kb, own, device=opening.device, config=gloss_config(model))
         case "ridge":
             from kgkit.linking.ridge import RidgeScorer
 

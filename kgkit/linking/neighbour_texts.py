@@ -28,9 +28,6 @@ from kgkit.vectors.scan import unit
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
-ANY: Final = "any"
-"""What is named in the place of a relation for all of them together."""
-
 _MOST: Final = 64
 """Neighbours by one relation whose texts are read, the first ones: some entities have thousands."""
 
@@ -44,7 +41,7 @@ class NeighbourTexts(VectorRows):
     Args:
         kb: knowledge base of the entities.
         vectors: vectors of the entities' texts.
-        relations: names of the relations that lead to neighbours, or `ANY`.
+        relations: names of the relations that lead to neighbours.
 
     Raises:
         UnknownName: if *kb* has no such relation.
@@ -63,8 +60,9 @@ class NeighbourTexts(VectorRows):
         self.manifest: VectorsManifest = vectors.manifest
         self.own_width = vectors.width
         self._neighbours = BoundedCache[tuple[int, str], list[int]](_CACHE_BYTES)
-        self._names = {relation: None if relation == ANY else relation for relation in self.relations}
-        check_relations(kb, self.relations)
+        for relation in self.relations:
+            if relation not in kb.relations:
+                raise UnknownName(f"relation in {kb.name!r}", relation, kb.relations)
 
     def __len__(self) -> int:
         return self.manifest.rows
@@ -112,20 +110,9 @@ class NeighbourTexts(VectorRows):
         if ids is None:
             ids = []
             if entity in self.kb:  # a retired entity has no facts
-                ids = self.kb.neighbors(entity, self._names[relation])[:_MOST].tolist()
+                ids = self.kb.neighbors(entity, relation)[:_MOST].tolist()
             self._neighbours.keep((entity, relation), ids)
         return ids
-
-
-def check_relations(kb: "KnowledgeBase", relations: Sequence[str]) -> None:
-    """Make sure that a knowledge base has relations, by name; `ANY` stands for all that there are.
-
-    Raises:
-        UnknownName: if it lacks one.
-    """
-    for relation in relations:
-        if relation != ANY and relation not in kb.relations:
-            raise UnknownName(f"relation in {kb.name!r}", relation, kb.relations)
 
 
 def own_texts(texts: Matrix, vectors: VectorRows) -> Matrix:

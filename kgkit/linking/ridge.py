@@ -12,11 +12,6 @@ training; g(e) is the vector of the entity's text, for W less the mean of all, a
 it. What has α is the score of `gloss`, with its τ. r is 0 for what has no x, and where fewer than two have
 one: all that was seen of a name has the name in common, and r leaves that out.
 
-With a prior that yields there is a fifth term, which speaks against a prior where the contexts that were seen
-tell the candidates apart (H and its evenness: `kgkit.linking.gloss`):
-
-    s(m,e) += − ε (1 − evenness(γ₀ r(c, ·))) log p(e | surface),   γ₀: where γ starts
-
 α, β, γ and δ are learnt by `kgkit.training.linkers.conditional_logit`; they begin at `START`, which is nearly
 `gloss`. Means of contexts as vectors of senses: Melamud et al. (2016), Peters et al. (2018); a map from
 glosses to them, for those without, and r: ours.
@@ -27,26 +22,22 @@ A meaning is the sense of a candidate where it has one (`dog%1:05:00::`), else i
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.spans import parts_of
-from kgkit.linking.gloss import TEMPERATURE, evenness, text_cosines
+from kgkit.linking.gloss import TEMPERATURE, text_cosines
 from kgkit.linking.neighbour_texts import own_texts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, meanings, probabilities, shares
 from kgkit.linking.text_vectors import linker_vectors, prepare_candidates, texts_with_neighbours
 from kgkit.models.arrays import check_numbers, read_array
 from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
-from kgkit.ranges import check_range
-from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document, Ids, Matrix
 from kgkit.vectors.scan import unit
@@ -64,41 +55,10 @@ WEIGHTS: Final = "weights"
 START: Final = (1.0, 0.0, 4.0, 0.0)
 """α, β, γ, δ where nothing says otherwise; γ was chosen on semeval2007 and on AIDA's testa."""
 
-YIELDING_START: Final = (*START, 0.0)
-"""The same and ε, for a prior that yields."""
+LAYERS: Final = 3
+"""K, at most: of the layers that are read, the first ones."""
 
 _NEAR: Final = 0.03  # what differs less from the mean of the candidates differs by rounding
-
-
-@dataclass(frozen=True, kw_only=True)
-class RidgeConfig:
-    """Settings of means and map.
-
-    Attributes:
-        layers: K, at most: of those that are read, the first ones.
-        ridge: λ.
-        yielding: whether the prior may yield: see the module.
-        prior: source of the prior while weights are learnt: that of the `kb`, or one counted on the training
-            `data`, as WordNet's is on SemCor, without the documents that are held out: with their counts in
-            it, it knows the answers, and seems better than it is.
-        balance: how far a rare meaning counts as much as a frequent one while weights and heads are learnt,
-            from 0, each mention alike, to 1, each meaning of a name alike: a mention counts p^-balance, p
-            being the share of its meaning among those of the name.
-    """
-
-    layers: int = 3
-    ridge: float = 5.0
-    yielding: bool = False
-    prior: Literal["kb", "data"] = "kb"
-    balance: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_range(self, "layers", least=1)
-        check_range(self, "ridge", above=0)
-        check_range(self, "balance", least=0, most=1)
-        if self.prior not in ("kb", "data"):
-            raise UsageError(f"prior is {self.prior!r}; it is 'kb' or 'data'")
-        convert_settings(self)
 
 
 class RidgeArrays(NamedTuple):
@@ -111,7 +71,7 @@ class RidgeArrays(NamedTuple):
         weight: (D + 1, K · D) float32, W.
         mean: (K · D,) float32, μ.
         gloss_mean: (D,) float32, the mean of the vectors of texts.
-        weights: (4,) float32, α, β, γ, δ, or with ε (5,); None: those of `START`.
+        weights: (4,) float32, α, β, γ, δ; None: those of `START`.
     """
 
     meanings: Ids
@@ -144,8 +104,6 @@ class RidgeArrays(NamedTuple):
             "meanings": (count,), "centroids": (count, width), "counts": (count,), "weight": (rows, width),
             "mean": (width,), "gloss_mean": (rows - 1,), WEIGHTS: (len(START),),
         }  # fmt: skip
-        if arrays.weights is not None and arrays.weights.shape == (len(YIELDING_START),):
-            expected[WEIGHTS] = (len(YIELDING_START),)
         for name in names:
             if getattr(arrays, name).shape != expected[name]:
                 shape = getattr(arrays, name).shape
@@ -241,8 +199,6 @@ class RidgeScorer(Scorer):
         terms = self.terms(query, candidates)
         total = terms @ self.weights
         prior = self.weights[0] * np.log(np.maximum(shares(candidates.priors), LEAST_PRIOR))
-        if terms.shape[1] == len(YIELDING_START):
-            prior = prior + self.weights[4] * terms[:, 4]
         return ScoreParts(
             probabilities(total, candidates, self.temperature),
             prior / self.temperature,
@@ -251,7 +207,7 @@ class RidgeScorer(Scorer):
 
     @property
     def weights(self) -> Scores:
-        """The weights α, β, γ, δ, (4,), or with ε (5,)."""
+        """The weights α, β, γ, δ, (4,)."""
         return np.asarray(START if self.arrays.weights is None else self.arrays.weights, np.float32)
 
     def scores(self, query: Matrix, candidates: Candidates) -> Scores:
@@ -260,7 +216,7 @@ class RidgeScorer(Scorer):
         return scores
 
     def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
-        """Return what the weights weigh, (C, 4) or (C, 5), of the candidates of one mention.
+        """Return what the weights weigh, (C, 4), of the candidates of one mention.
 
         Args:
             query: q, (K · D,).
@@ -278,8 +234,6 @@ class RidgeScorer(Scorer):
         like_text = centred_cosines(query, map_texts(texts, arrays.gloss_mean, arrays.weight), has_text)
         likeness = centred_cosines(query, arrays.centroids[index].astype(np.float32), is_meaning)
         terms = [gloss, like_text, likeness, is_meaning]
-        if len(self.weights) == len(YIELDING_START):
-            terms.append(-(1 - evenness(START[2] * likeness)) * prior)
         return np.stack(terms, axis=1, dtype=np.float32)
 
 

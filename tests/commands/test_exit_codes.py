@@ -23,8 +23,8 @@ FILES = {
     "wsd.gold.key.txt": "d0.s0.t0 dog%1:05:00::\n",
 }  # fmt: skip
 
-LINKER = ["train", "linker", "--name", "new", "--kb", "mini", "--task", "el", "--data", "el.jsonl"]
-TRAIN_LINKER = ["train", "linker", "--task", "el", "--name", "new"]
+LINKER = ["train", "linker", "--name", "new", "--kb", "mini", "--data", "el.jsonl"]
+TRAIN_LINKER = ["train", "linker", "--name", "new"]
 TASK = ["--task", "acceptability", "--data", "cola.jsonl", "--name", "new"]
 WSD = ["evaluate", "wsd", "--data", "wsd.data.xml", "--gold", "wsd.gold.key.txt"]
 
@@ -42,8 +42,6 @@ NO_MODEL = {
     "models verify": ["models", "verify", "nope"],
     "models rm": ["models", "rm", "nope"],
     "train linker, mentions": [*LINKER, "--preset", "news", "--mentions", "nope"],
-    "train linker, teacher": ["train", "linker", "--name", "new", "--kb", "mini", "--type", "head",
-                              "--portable", "kb", "--teacher", "nope", "--data", "text.txt"],
     "train tagger, teacher": ["train", "tagger", "--data", "text.txt", "--name", "new", "--teacher", "nope"],
     "evaluate cloze": ["evaluate", "cloze", "--data", "facts.jsonl", "--model", "nope"],
     "evaluate el": ["evaluate", "el", "--data", "el.jsonl", "--kb", "mini", "--model", "nope"],

@@ -29,20 +29,17 @@ FILES = {
 }  # fmt: skip
 
 NEWS = ["train", "linker", "--preset", "news", "--kb", "mini", "--name", "new"]
-LINKER = ["train", "linker", "--task", "el", "--kb", "mini", "--data", "el.jsonl"]
+LINKER = ["train", "linker", "--kb", "mini", "--data", "el.jsonl"]
 KALM = ["train", "kalm", "--kb", "mini", "--data", "text.txt"]
 TAGGER = ["train", "tagger", "--data", "ner.txt"]
 TASK = ["--task", "acceptability", "--kb", "mini", "--data", "cola.jsonl", "--name", "new"]
 
 WRONG = {
-    "news, popularity": [*NEWS, "--data", "el.jsonl", "--popularity", "nope"],
     "news, entities": [*NEWS, "--data", "other.jsonl"],
     "news, tagger": [*NEWS, "--data", "el.jsonl", "--mentions", "nope"],
     "news, name": [*NEWS[:-1], "no/pe", "--data", "el.jsonl"],
-    "linker, popularity": [*LINKER, "--name", "new", "--coherence", "--popularity", "nope"],
     "linker, tagger": [*LINKER, "--name", "new", "--mentions", "nope"],
     "linker, vectors": [*LINKER, "--name", "new", "--vectors", "nope"],
-    "linker, neighbours": [*LINKER, "--name", "new", "--neighbours", "nope"],
     "linker, encoder": [*LINKER, "--name", "new", "--encoder", "./nope"],
     "linker, name": [*LINKER, "--name", "no/pe"],
     "tagger, dev": [*TAGGER, "--dev", "nope.txt", "--name", "new"],
@@ -96,7 +93,7 @@ def test_a_wrong_setting_is_an_error_before_the_training(case):
     assert any(name in done.err for name in ("nope", "no/pe", "no-label.jsonl", "other.jsonl"))
 
 
-@pytest.mark.parametrize("right", [[*NEWS, "--data", "el.jsonl"], [*LINKER, "--name", "new", "--coherence"]])
+@pytest.mark.parametrize("right", [[*NEWS, "--data", "el.jsonl"], [*LINKER, "--name", "new"]])
 def test_right_settings_begin_a_training(right):
     with pytest.raises(Begun):
         run(*right)

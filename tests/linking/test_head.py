@@ -62,7 +62,7 @@ def scorer():
     )
     head = EntityLinker(config, torch.Generator().manual_seed(0)).eval()
     scale = np.array([[0.0] * 4, [1.0] * 4], np.float32)
-    return HeadScorer(RandomReader(), RandomVectors(), None, [head], scale)
+    return HeadScorer(RandomReader(), RandomVectors(), None, head, scale)
 
 
 DOCUMENTS = [
@@ -91,13 +91,13 @@ def test_scores_of_a_mention_are_probabilities_of_its_candidates(scorer):
 
 def test_the_head_reads_the_sentences_of_several_documents_at_once(scorer):
     calls = []
-    forward = scorer.heads[0].forward
+    forward = scorer.head.forward
 
     def counted(inputs):
         calls.append(len(inputs.mentions))
         return forward(inputs)
 
-    scorer.heads[0].forward = counted
+    scorer.head.forward = counted
     scorer(DOCUMENTS[:2] * 3 + DOCUMENTS[2:3])
     assert calls == [6]  # three sentences, and one of 60 mentions, which are read 24 at a time
 

@@ -69,7 +69,7 @@ def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked
     tagger(tmp_path, "names")
     with pytest.raises(
         UnknownName,
-        match=r"no model named 'nope'; there are: prior, gloss, tempered-gloss, tuned, wsd-minilm$",
+        match=r"no model named 'nope'; there are: prior, gloss, tuned, wsd-minilm$",
     ):
         find_model_folder("nope", Home(tmp_path), "linker")
     with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names, names-minilm$"):
@@ -91,7 +91,7 @@ def test_a_model_is_opened_on_a_knowledge_base_that_is_open(kb):
 
 @pytest.mark.parametrize("name", ["prior", "wsd-minilm", "names-minilm"])
 def test_no_model_is_trained_under_the_name_of_one_that_all_have(tmp_path, name):
-    shipped = "prior, gloss, tempered-gloss, names-minilm, wsd-minilm"
+    shipped = "prior, gloss, names-minilm, wsd-minilm"
     with pytest.raises(UsageError, match=f"'{name}' cannot name a model: .* {shipped}, which"):
         model_folder(Home(tmp_path), name)
 
@@ -134,7 +134,7 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     for name in ("text", "more"):
         embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
     kb._near.clear()
-    again = "kgkit train linker --task wsd --type ridge --name tuned --kb words"
+    again = "kgkit train linker --name tuned --kb words"
     with pytest.raises(StaleModel, match="--encoder ") as caught:
         linked(kb, "tuned")
     assert again in str(caught.value)

@@ -7,7 +7,7 @@ import kgkit
 from kgkit.building.edit import edit_kb
 from kgkit.errors import UnknownName
 from kgkit.linking import neighbour_texts
-from kgkit.linking.neighbour_texts import ANY, NeighbourTexts, own_texts, with_neighbours
+from kgkit.linking.neighbour_texts import NeighbourTexts, own_texts, with_neighbours
 from kgkit.types import Entity, Triple
 from kgkit.vectors.scan import unit
 from tests.small_kb import build
@@ -74,12 +74,6 @@ def test_what_has_no_neighbour_has_zeros_in_their_place(kb, rows):
     assert not NeighbourTexts(kb, rows, ["likes"]).gather([kb.id("thing"), kb.id("bone")])[:, 3:].any()
 
 
-def test_any_stands_for_all_relations_together(kb, rows):
-    row = NeighbourTexts(kb, rows, [ANY]).gather(kb.id("dog"))[3:]
-    around = [unit_of(rows, kb, key) for key in ("animal", "cat", "animal")]
-    np.testing.assert_allclose(row, np.mean(around, axis=0), atol=1e-6)
-
-
 def test_ids_come_in_any_shape_and_more_than_once(kb, rows):
     texts = NeighbourTexts(kb, rows, ["kind"])
     ids = np.array([[kb.id("dog"), kb.id("cat")], [kb.id("cat"), kb.id("dog")]])
@@ -126,7 +120,7 @@ def test_texts_of_neighbours_are_made_with_those_of_entities(kb, rows):
 def test_a_retired_entity_has_no_neighbours(tmp_path, kb, rows):
     edit_kb("pets", [{"key": "cat", "retire": True}], home=tmp_path)
     with kgkit.open_kb("pets", home=tmp_path) as edited:
-        texts = NeighbourTexts(edited, rows, ["kind", ANY])
+        texts = NeighbourTexts(edited, rows, ["kind", "likes"])
         ids = np.arange(len(KEYS))
         texts.prepare(ids)
         joined = texts.gather(ids)

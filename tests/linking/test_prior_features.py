@@ -5,21 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.linking.prior_features import RANKS, candidate_features, prior_features
+from kgkit.linking.prior_features import candidate_features, prior_features
 
 
 def test_shared_ranks_are_the_mean_of_those_of_level_candidates():
     priors = np.array([0.4, 0.1, 0.4, 0.1, 0.7, 0.2], np.float32)
-    features = prior_features(priors, np.array([4, 0, 2]), "shared")
+    features = prior_features(priors, np.array([4, 0, 2]))
     assert features[:, 2] == pytest.approx([3 / 4, 7 / 24, 3 / 4, 7 / 24, 1, 1 / 2])
     assert features[:, 3].tolist() == [0.5, 0, 0.5, 0, 1, 0]
-
-
-def test_listed_ranks_are_those_of_the_knowledge_base():
-    priors = np.array([0.2, 0.4, 0.4], np.float32)
-    features = prior_features(priors, np.array([3]), "listed")
-    assert features[:, 2] == pytest.approx([1, 1 / 2, 1 / 3])
-    assert features[:, 3].tolist() == [0, 1, 0]
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=8), st.randoms())
@@ -29,14 +22,13 @@ def test_shared_ranks_say_nothing_of_the_order_of_level_candidates(counts, rando
     likeness, sizes = np.zeros(len(counts), np.float32), np.array([len(counts)])
     weights = np.array(counts, np.float32)
     for function in (
-        lambda values: candidate_features(values, likeness, sizes, "shared"),
-        lambda values: prior_features(values + 1, sizes, "shared"),
+        lambda values: candidate_features(values, likeness, sizes),
+        lambda values: prior_features(values + 1, sizes),
     ):
         features = function(weights)
         np.testing.assert_allclose(function(weights[order]), features[order], rtol=1e-6)
         assert features[:, -1 if features.shape[1] == 4 else 4].sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("ranks", RANKS)
-def test_no_candidates_have_no_features(ranks):
-    assert prior_features(np.empty(0, np.float32), np.array([0, 0]), ranks).shape == (0, 4)
+def test_no_candidates_have_no_features():
+    assert prior_features(np.empty(0, np.float32), np.array([0, 0])).shape == (0, 4)

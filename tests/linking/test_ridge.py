@@ -179,7 +179,7 @@ def test_a_model_without_weights_is_to_be_trained_again(kb, tmp_path):
     data = tmp_path / "el.jsonl"
     mention = {"start": 1, "end": 2, "entity": "dog"}
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "barks"], "mentions": [mention]}))
-    training = LinkerTraining(task="el", data=(data,), reader=READ)
+    training = LinkerTraining(data=(data,), reader=READ)
     folder = train_linker(kb, "old", training, device="cpu")
     assert [link.entity for link in Linker.open(kb, model="old", device="cpu")(["the dog"]).__next__().links]
     manifest = json.loads((folder / MANIFEST).read_text())

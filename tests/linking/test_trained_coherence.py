@@ -9,16 +9,20 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, candidates_of_keys, generator_for, with_candidates
 from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
-from kgkit.home import Home
 from kgkit.linking import Linker, PriorScorer
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
-from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
-from kgkit.training.linkers.coherence import CoherenceTraining, _CoherenceExamples, _Network, train_coherence
+from kgkit.training.linkers.coherence import (
+    CoherenceConfig,
+    _CoherenceExamples,
+    _Network,
+    popularity_of,
+    train_coherence,
+)
 from kgkit.training.linkers.cross_fitting import folds_of, score_documents
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
@@ -98,7 +102,7 @@ def taught(kb, data):
     return list(labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
 
 
-SMALL = CoherenceTraining(hidden=8, epochs=60, batch=16, members=3, lr=0.02)
+SMALL = CoherenceConfig(hidden=8, epochs=60, batch=16, members=3, lr=0.02)
 
 
 def priors(taught):
@@ -283,7 +287,7 @@ def test_the_slope_is_that_of_the_surprise(nil):
     rng = np.random.default_rng(0)
     sizes, traits = np.array([3, 1, 2]), rng.standard_normal((6, 4)).astype(np.float32)
     right = np.array([1, 0, 1, 0 if nil else 1, 0, 1], bool)
-    config = CoherenceTraining(hidden=5, dropout=0.0)
+    config = CoherenceConfig(hidden=5, dropout=0.0)
     network = _Network(4, config, rng)
     network.arrays[0] += rng.standard_normal(4).astype(np.float32)
 
@@ -337,7 +341,7 @@ def test_no_member_learns_from_its_own_fold(kb, taught, monkeypatch):
         learn(self, told, mentions, rng)
 
     monkeypatch.setattr(_Network, "learn", watch)
-    train_coherence(kb, taught, priors(taught), CoherenceTraining(hidden=0, epochs=1, members=3))
+    train_coherence(kb, taught, priors(taught), CoherenceConfig(hidden=0, epochs=1, members=3))
     assert learnt == [({0, 1, 2} - {member}, {0, 1, 2}) for _ in range(3) for member in range(3)]
 
 
@@ -347,7 +351,7 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
         np.zeros((5, 1), np.float32), right, np.array([2, 1, 0, 1, 1]), np.zeros(5), nil=False
     )
     for nil, expected in ((False, [0]), (True, [0, 1, 3, 4])):
-        network = _Network(1, CoherenceTraining(hidden=0, epochs=1), np.random.default_rng(0))
+        network = _Network(1, CoherenceConfig(hidden=0, epochs=1), np.random.default_rng(0))
         seen = []
         network._step = lambda traits, right, sizes, *rest, seen=seen: seen.append(sorted(sizes.tolist()))
         network.learn(told._replace(nil=nil), np.arange(5), np.random.default_rng(0))
@@ -358,7 +362,7 @@ def test_mentions_that_tell_nothing_are_not_learnt_from():
 
 
 def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
-    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
+    training = LinkerTraining(data=(data,), texts=False)
     folder = train_linker(kb, "agreed", training)
     manifest = LINKER.read(folder)
     assert (manifest.type, manifest.vectors, manifest.encoder) == ("prior", "", "")
@@ -378,8 +382,7 @@ def test_links_tell_what_names_alone_do_not(kb, data, tmp_path):
 
 
 def test_what_means_nothing_can_be_learnt(kb, data):
-    coherence = CoherenceTraining(nil=True, hidden=8, epochs=60, batch=16, members=3, lr=0.02)
-    train_linker(kb, "nil", LinkerTraining(task="el", data=(data,), type="prior", coherence=coherence))
+    train_linker(kb, "nil", LinkerTraining(data=(data,), texts=False))
     [gold] = [gold for gold in read_gold_documents(data) if gold.document.id == "4"]
     [linked] = Linker.open(kb, model="nil", nil=True, threshold=0.5)(
         [with_candidates(kb, gold.document, gold.candidates)]
@@ -392,7 +395,7 @@ def test_what_means_nothing_can_be_learnt(kb, data):
 
 def test_two_trainings_are_equal_and_another_seed_is_another(kb, taught):
     def weights(**settings):
-        config = CoherenceTraining(hidden=4, epochs=2, members=2, **settings)
+        config = CoherenceConfig(hidden=4, epochs=2, members=2, **settings)
         found = train_coherence(kb, taught, priors(taught), config)
         return [array for members in found.coherence.rounds for array in members]
 
@@ -402,7 +405,7 @@ def test_two_trainings_are_equal_and_another_seed_is_another(kb, taught):
 
 
 def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught):
-    train_linker(kb, "agreed", LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL))
+    train_linker(kb, "agreed", LinkerTraining(data=(data,), texts=False))
     linker = Linker.open(kb, model="agreed")
     documents = [one.document for one in taught[:5]]
     for document, linked in zip(documents, linker(documents), strict=True):
@@ -430,9 +433,7 @@ def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
 
 
 def test_a_damaged_or_stale_model_is_told(kb, data, tmp_path):
-    training = LinkerTraining(
-        task="el", data=(data,), type="prior", coherence=CoherenceTraining(hidden=0, epochs=1, rounds=0)
-    )
+    training = LinkerTraining(data=(data,), texts=False)
     folder = train_linker(kb, "agreed", training)
     manifest = json.loads((folder / MANIFEST).read_bytes())
     with (
@@ -451,42 +452,23 @@ def test_a_damaged_or_stale_model_is_told(kb, data, tmp_path):
 
 
 def test_settings_that_cannot_be_are_refused(kb, data, tmp_path):
-    for settings in (
-        {"members": 1},
-        {"epochs": 0},
-        {"lr": 0},
-        {"dropout": 1},
-        {"rounds": -1},
-        {"hidden": -1},
-    ):
-        with pytest.raises(UsageError, match=f"{next(iter(settings))} is .*; it is "):
-            CoherenceTraining(**settings)
     for settings in ({"probable": 1}, {"window": 0}, {"max_neighbors": 0}):
         with pytest.raises(UsageError, match=f"{next(iter(settings))} is .*; it is "):
             LinkFeaturesConfig(**settings)
-    with pytest.raises(UsageError, match=r"prior is not trained: .*--coherence"):
-        LinkerTraining(task="el", data=(data,), type="prior")
     few = tmp_path / "few.jsonl"
     few.write_text("".join(json.dumps(one) + "\n" for one in documents(2)))
-    with pytest.raises(UsageError, match="coherence needs at least 5 documents of training data, found 2"):
-        train_linker(
-            kb, "m", LinkerTraining(task="el", data=(few,), type="prior", coherence=CoherenceTraining())
-        )
+    with pytest.raises(UsageError, match="at least 5 documents of training data, found 2"):
+        train_linker(kb, "m", LinkerTraining(data=(few,), texts=False))
 
 
 # -- the command ---------------------------------------------------------------------------
 
 
-def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_path):
+def test_commands_use_coherence_by_the_name_of_its_linker(kb, data, tmp_path):
     home = kb.home.path.parents[1]
-    trained = run(
-        "train", "linker", "--task", "el", "--type", "prior", "--coherence", "--popularity", "visits",
-        "--nil", "--name", "told", "--data", data, "--home", home, "--json",
-    )  # fmt: skip
-    assert trained.code == 0, trained.err
-    manifest = json.loads(trained.out)
-    assert manifest["coherence"]["traits"] == {"popularity": ["visits"], "types": []}
-    assert manifest["coherence"]["nil"] is True
+    manifest = LINKER.read(train_linker(kb, "told", LinkerTraining(data=(data,), texts=False)))
+    assert manifest.coherence["traits"] == {"popularity": [], "types": []}
+    assert manifest.coherence["nil"] is True
     scored = run(
         "evaluate", "el", "--data", data, "--model", "told", "--mentions", "given", "--home", home, "--json"
     )
@@ -495,23 +477,24 @@ def test_the_command_trains_coherence_and_others_use_it_by_name(kb, data, tmp_pa
     text.write_text("Ann Berg saw Norway")
     linked = json.loads(run("link", text, "--model", "told", "--home", home).out)
     assert linked["model"] == "told" and len(linked["links"]) == 2
-    for wrong in (["--popularity", "visits"], ["--nil"], ["--seed", 1]):
-        done = run("train", "linker", "--task", "el", "--name", "m", "--data", data, "--home", home, *wrong)
-        assert done.code == 2 and "add --coherence" in done.err
 
 
 @pytest.mark.slow
-def test_the_command_s_seed_is_that_of_coherence_too(kb, data):
-    home = kb.home.path.parents[1]
-    common = ("train", "linker", "--task", "el", "--type", "prior", "--coherence", "--data", data)
-    written = []
-    for seed in (0, 1, 1):
-        done = run(*common, "--name", "m", "--seed", seed, "--home", home, "--json")
-        assert done.code == 0, done.err
-        written.append((find_trained(Home(home), "m") / "coherence.npz").read_bytes())
+def test_the_seed_is_that_of_coherence_too(kb, data):
+    written = [
+        (train_linker(kb, "m", LinkerTraining(data=(data,), texts=False, seed=seed)) / FILE).read_bytes()
+        for seed in (0, 1, 1)
+    ]
     assert written[0] != written[1] == written[2]
-    done = run(*common, "--name", "m", "--seed", -1, "--home", home)
-    assert done.code == 2 and "--seed" in done.err
+
+
+def test_attributes_that_tell_how_well_known_an_entity_is_are_found(tmp_path):
+    several = [
+        Entity("a", attributes={"in_count": 3, "popularity": "high"}),
+        Entity("b", attributes={"in_count": 0}),
+    ]
+    with build(tmp_path, several, name="known") as known:
+        assert popularity_of(known) == ("in_count",)
 
 
 def test_coherence_above_the_prior_needs_no_torch(kb, data):
@@ -519,13 +502,11 @@ def test_coherence_above_the_prior_needs_no_torch(kb, data):
 import sys, kgkit
 from pathlib import Path
 from kgkit.linking import Linker, PriorScorer
-from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.train import train_linker
 from kgkit.training.linkers.settings import LinkerTraining
 with kgkit.open_kb("lands", {str(kb.home.path.parents[1])!r}) as kb:
-    coherence = CoherenceTraining(hidden=0, epochs=1, members=2)
     data = (Path({str(data)!r}),)
-    train_linker(kb, "light", LinkerTraining(task="el", data=data, type="prior", coherence=coherence))
+    train_linker(kb, "light", LinkerTraining(data=data, texts=False))
     links = len(next(Linker.open(kb, model="light")(["Ann Berg saw Norway"])).links)
 print(links, [name for name in ("torch", "transformers", "faiss") if name in sys.modules])
 """
@@ -533,7 +514,7 @@ print(links, [name for name in ("torch", "transformers", "faiss") if name in sys
 
 
 def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(kb, data):
-    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
+    training = LinkerTraining(data=(data,), texts=False)
     folder = train_linker(kb, "settings", training)
     manifest = json.loads((folder / MANIFEST).read_text())
     second = manifest["coherence"]
@@ -548,7 +529,7 @@ def test_a_second_stage_whose_settings_make_no_sense_is_told_when_it_is_opened(k
 
 
 def test_a_second_stage_that_divides_by_nothing_or_has_no_network_is_told_when_it_is_opened(kb, data):
-    training = LinkerTraining(task="el", data=(data,), type="prior", coherence=SMALL)
+    training = LinkerTraining(data=(data,), texts=False)
     folder = train_linker(kb, "arrays", training)
     manifest = json.loads((folder / MANIFEST).read_text())
     whole = dict(np.load(folder / FILE))

@@ -135,7 +135,7 @@ def test_what_a_manifest_lacks_of_its_kind_is_damage(stranger, tmp_path):
     [
         ({"kind": "ridge", "command": "kgkit train linker --task wsd --rung ridge --name m"},
          "kgkit train linker --task wsd --type ridge --name m"),
-        ({"kind": "head"}, "kgkit train linker --type head --name m …"),
+        ({"kind": "head"}, "kgkit train linker --name m …"),
         ({"kind": "knowbert", "command": "kgkit train knowbert --seed 3"}, "kgkit train knowbert --seed 3"),
         ({"kind": "tagger"}, "kgkit train tagger --name m …"),
         ({"kind": "kbert", "command": "x" * 1000}, "kgkit train kbert --name m …"),

@@ -32,7 +32,7 @@ def test_a_training_and_an_evaluation_are_runs_of_the_model(kb, corpus, tmp_path
     home = kb.home.path.parents[1]
     monkeypatch.setenv("KGKIT_HOME", str(home))
     files = ["--data", corpus[0], "--gold", corpus[1]]
-    train = ["train", "linker", "--task", "wsd", "--name", "taught"]
+    train = ["train", "linker", "--name", "taught"]
     for command in (["kb", "list"], [*train, *files], [*train, *files]):
         assert run(*command).code == 0
     for model in ("taught", "prior"):

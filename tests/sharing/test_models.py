@@ -67,7 +67,7 @@ def home(tmp_path_factory, encoder):
             encoder=Encoder.load(str(encoder), device="cpu", dtype="float32"),
         )  # fmt: skip
         reader = SpanConfig(layers=(-1, 1), size=16, context=2)
-        train_linker(kb, "means", LinkerTraining(task="el", data=(data,), reader=reader), device="cpu")
+        train_linker(kb, "means", LinkerTraining(data=(data,), reader=reader), device="cpu")
     write_tagger(home, "names", encoder)
     (folder / "train.tsv").write_text("label\ttext_a\n" + "1\tthe dog eats\n0\ta tree grows\n" * 8)
     kgkit.train(

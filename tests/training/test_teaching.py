@@ -6,7 +6,6 @@ import pytest
 
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
-from kgkit.training.linkers.labelled import taught_documents
 from kgkit.training.pmi.settings import PMITraining
 from kgkit.training.tagging import read_untagged, teach
 from kgkit.types import Document, Mention
@@ -101,5 +100,3 @@ def test_files_with_labels_and_records_are_no_plain_text(content, message, text,
         list(read_untagged([text, path], Capitals("teacher")))
     with pytest.raises(UsageError, match=message):
         list(PMITraining(data=(text, path)).sentences)
-    with pytest.raises(UsageError, match=message):
-        list(taught_documents(None, None, path))

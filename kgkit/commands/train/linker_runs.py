@@ -9,7 +9,6 @@ from kgkit.commands.messages import Messages
 from kgkit.commands.options import chosen_kb
 from kgkit.commands.output import Column, check_files, typed, write_line, write_table
 from kgkit.commands.train.methods import TrainingOptions, record_training, write_figures
-from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
@@ -28,8 +27,6 @@ def record_linker(
     name: str,
     training: "LinkerTraining",
     options: TrainingOptions,
-    *,
-    seeds: Sequence[int],
 ) -> None:
     """Train a linker as a run of the catalog, and write what was measured.
 
@@ -37,7 +34,7 @@ def record_linker(
         kb: knowledge base that is linked to.
         name: name of the linker.
         training: settings.
-        options, seeds: as `record_training` takes them.
+        options: as `record_training` takes them.
     """
     from kgkit.home import Home
     from kgkit.models.kinds import LINKER
@@ -57,7 +54,7 @@ def record_linker(
         return train_linker(kb, name, training, device=options.device, progress=tell)
 
     manifest = record_training(
-        LINKER, name, asdict(training), training.files, train, note_scores, options, seeds=seeds
+        LINKER, name, asdict(training), training.files, train, note_scores, options, seeds=[training.seed]
     )
     if manifest is None:
         return
@@ -103,7 +100,6 @@ def train_news(
     options: TrainingOptions,
     *,
     mentions: str,
-    popularity: Sequence[str] | None,
     seed: int,
 ) -> None:
     """Train the tagger of the preset `news`, unless it is there already, and the linker that links its names.
@@ -114,25 +110,24 @@ def train_news(
         data: files of documents with links.
         options: options of the command.
         mentions: tagger that is there; "": one is trained.
-        popularity: as `news_linker` takes it.
         seed: seed of both.
     """
     from kgkit.home import Home
     from kgkit.kb import open_kb
+    from kgkit.models.folder import model_folder
     from kgkit.models.kinds import TAGGER
+    from kgkit.training.job import check_not_replaced
     from kgkit.training.linkers.labelled import check_gold
     from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
-    from kgkit.training.linkers.train import check_linker
     from kgkit.training.tagging import train_tagger
 
-    if not data:
-        raise UsageError("--preset news learns from documents with links: name them with --data FILE")
     check_files(data)
     with open_kb(chosen_kb(kb)) as opened:
         tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
-        linker = news_linker(opened, data, tagger, popularity=popularity, seed=seed)
+        linker = news_linker(data, tagger, seed=seed)
         # Before the tagger is trained, which takes minutes.
-        check_linker(opened, name, linker)
+        model_folder(Home.find(), name)
+        check_not_replaced(Home.find(), name, [mentions])
         check_gold(opened, data)
 
         def train(where: "Home", tell: "Progress") -> Path:
@@ -152,4 +147,4 @@ def train_news(
                 TAGGER, tagger, asdict(training), training.files, train, note_scores,
                 options._replace(as_json=False), seeds=[seed],
             )  # fmt: skip
-        record_linker(opened, name, linker, options, seeds=[seed])
+        record_linker(opened, name, linker, options)

@@ -28,7 +28,7 @@ def balanced_counts(gold_shares: NDArray[np.float64], balance: float) -> list[fl
 
     Args:
         gold_shares: (M,) share of the right meanings among those of the name, raised to `LEAST_SHARE`.
-        balance: exponent: see `RidgeConfig`.
+        balance: exponent: see `LinkerData`.
     """
     counts = np.maximum(gold_shares, LEAST_SHARE) ** -balance
     return (counts / counts.mean()).tolist() if len(counts) else []
@@ -39,7 +39,7 @@ class MentionCounts:
 
     Args:
         scale: (2, F) mean and deviation of the features.
-        balance: exponent: see `RidgeConfig`.
+        balance: exponent: see `LinkerData`.
     """
 
     def __init__(self, scale: Matrix, balance: float) -> None:

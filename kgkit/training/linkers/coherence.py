@@ -11,7 +11,7 @@ R  candidates    M  mentions    F  features    G  members, folds    H  hidden
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -24,8 +24,6 @@ from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.scoring import Scores
 from kgkit.linking.settings import LinkSettings
 from kgkit.linking.trained_coherence import Members, TrainedCoherence, probabilities
-from kgkit.ranges import check_range
-from kgkit.setting_types import convert_settings
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Candidates, Matrix, Numbers, Progress
@@ -33,6 +31,10 @@ from kgkit.types import Candidates, Matrix, Numbers, Progress
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
+POPULARITY: Final = ("in_count", "popularity")
+"""Attributes that are taken for how well known an entity is, where a knowledge base has them."""
+
+_MAX_SCANNED: Final = 10_000  # entities that are asked for these attributes
 _MOST: Final = LinkSettings.max_candidates
 _FEWEST: Final = 20  # entities of a type that is told apart
 _TYPES: Final = 8
@@ -41,25 +43,21 @@ _WARM: Final = 0.3  # of the steps, in which the rate rises
 _TINY: Final = 1e-8
 
 
-@dataclass(frozen=True, kw_only=True)
-class CoherenceTraining:
-    """Settings of the second stage.
+class CoherenceConfig(NamedTuple):
+    """Settings of the training.
 
     Attributes:
-        popularity: attributes of entities with numbers; a greater number means a better known entity.
-        nil: whether mentions without a right candidate are training examples too, labelled NIL.
+        seed: seed of weights, order and dropout.
         links: settings of the features of links.
         rounds: number of rounds with features of links, after one without.
         members: number of members of each round; at least 2.
         hidden: width H of the hidden layer; 0 for log-linear members.
         epochs, batch, lr, decay: settings of AdamW, in one cycle; a batch has so many mentions.
         dropout: dropout of the hidden layer.
-        seed: seed of weights, order and dropout.
     """
 
-    popularity: tuple[str, ...] = ()
-    nil: bool = False
-    links: LinkFeaturesConfig = field(default_factory=LinkFeaturesConfig)
+    seed: int = 0
+    links: LinkFeaturesConfig = LinkFeaturesConfig()
     rounds: int = 2
     members: int = 5
     hidden: int = 64
@@ -68,15 +66,6 @@ class CoherenceTraining:
     lr: float = 4e-3
     decay: float = 0.01
     dropout: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_range(self, "rounds", "hidden", "decay", "seed", least=0)
-        check_range(self, "epochs", "batch", least=1)
-        check_range(self, "members", least=2)
-        check_range(self, "lr", above=0)
-        check_range(self, "dropout", least=0, below=1)
-        convert_settings(self)
 
 
 class TrainedSecondStage(NamedTuple):
@@ -110,7 +99,7 @@ def train_coherence(
     kb: "KnowledgeBase",
     labelled: Sequence[LabelledDocument],
     first: Sequence[Sequence[Scores]],
-    config: CoherenceTraining,
+    config: CoherenceConfig,
     progress: Progress | None = None,
 ) -> TrainedSecondStage:
     """Train the second stage.
@@ -127,9 +116,9 @@ def train_coherence(
         UsageError: if there are fewer documents than members.
     """
     labelled, first = _cut(labelled, first)
-    nil = config.nil and any(not right.any() for document in labelled for right in document.right)
+    nil = any(not right.any() for document in labelled for right in document.right)
     features = EntityFeatures(
-        kb, EntityFeaturesConfig(popularity=config.popularity, types=_types(kb, labelled))
+        kb, EntityFeaturesConfig(popularity=popularity_of(kb), types=_types(kb, labelled))
     )
     stage = TrainedCoherence(features, LinkFeatures(kb, config.links), [], nil=nil)
     local = [stage.first(document.document, scores) for document, scores in zip(labelled, first, strict=True)]
@@ -186,6 +175,17 @@ def _cut(
     return documents, cut_scores
 
 
+def popularity_of(kb: "KnowledgeBase") -> tuple[str, ...]:
+    """Return those of `POPULARITY` that *kb* has numbers in."""
+    numbers = {
+        attribute
+        for entity in islice(kb, _MAX_SCANNED)
+        for attribute in POPULARITY
+        if isinstance(value := entity.attributes.get(attribute), int | float) and value > 0
+    }
+    return tuple(attribute for attribute in POPULARITY if attribute in numbers)
+
+
 def _types(kb: "KnowledgeBase", labelled: Sequence[LabelledDocument]) -> tuple[str, ...]:
     """Return the types that are frequent among the right candidates, the most frequent first."""
     counts: dict[str, int] = {}
@@ -204,7 +204,7 @@ def _types(kb: "KnowledgeBase", labelled: Sequence[LabelledDocument]) -> tuple[s
 
 def _round(
     examples: _CoherenceExamples,
-    config: CoherenceTraining,
+    config: CoherenceConfig,
     rng: np.random.Generator,
     progressed: tuple[int, int],
     progress: Progress | None,
@@ -234,7 +234,7 @@ class _Network:
     Written out, since it is small and its gradient short: so neither training nor linking needs torch.
     """
 
-    def __init__(self, width: int, config: CoherenceTraining, rng: np.random.Generator) -> None:
+    def __init__(self, width: int, config: CoherenceConfig, rng: np.random.Generator) -> None:
         self.config = config
         hidden = config.hidden
         weight = rng.standard_normal((width, hidden)) * np.sqrt(2 / width)  # He et al. (2015)

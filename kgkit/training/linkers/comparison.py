@@ -2,7 +2,7 @@
 
 A linker that names a tagger is compared by micro F1 of its links, with the tagger's names and with those of
 the knowledge base, each beside `prior`; others by accuracy on mentions that are given. A linker that is worse
-than no training is not published, unless it is a control.
+than no training is not published.
 """
 
 import logging
@@ -12,7 +12,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from kgkit.errors import BuildFailed
-from kgkit.training.linkers.settings import LinkerTraining
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +39,9 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-def accuracy_rows(name: str, training: LinkerTraining, results: Mapping[str, Any]) -> list[ComparisonRow]:
-    """Return the accuracies of a linker, and of what it is compared with; none if no gold was held out.
-
-    What is held out of plain text has a teacher's opinion and no gold.
-    """
-    if training.task == "text" or not results.get("held_out"):
+def accuracy_rows(name: str, results: Mapping[str, Any]) -> list[ComparisonRow]:
+    """Return the accuracies of a linker and of `prior`; none if no gold was held out."""
+    if not results.get("held_out"):
         return []
     return [
         ComparisonRow(model="prior", trained=False, score=results["prior_accuracy"]),
@@ -53,13 +49,13 @@ def accuracy_rows(name: str, training: LinkerTraining, results: Mapping[str, Any
     ]
 
 
-def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[ComparisonRow]) -> None:
+def check_not_worse(name: str, rows: Sequence[ComparisonRow]) -> None:
     """Make sure that the best of the trained rows is not worse than the best of the others.
 
     Without rows a warning says that nothing was compared.
 
     Raises:
-        BuildFailed: if it is, and the linker is no control; has the table.
+        BuildFailed: if it is; has the table.
     """
     if not rows:
         log.warning(
@@ -67,9 +63,8 @@ def check_not_worse(name: str, training: LinkerTraining, rows: Sequence[Comparis
             "take it, --model %s does", name, name,
         )  # fmt: skip
         return
-    settings = training.head
     trained, others = ([row.score for row in rows if row.trained is which] for which in (True, False))
-    if max(trained) >= max(others) or (settings is not None and settings.control):
+    if max(trained) >= max(others):
         return
     best = max(rows, key=lambda row: row.score)
     instead = f"--model {best.model}" + (f" --mentions {best.mentions}" if best.mentions != "given" else "")

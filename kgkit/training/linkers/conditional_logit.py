@@ -25,11 +25,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.linking.ridge import START, YIELDING_START
+from kgkit.linking.ridge import START
 from kgkit.types import Matrix
 
-PRECISIONS: Final = (10.0, 1.0, 1.0, 1.0, 10.0)
-"""κ of α, β, γ, δ, ε: 1 / κ is the variance that each has before any data."""
+PRECISIONS: Final = (10.0, 1.0, 1.0, 1.0)
+"""κ of α, β, γ, δ: 1 / κ is the variance that each has before any data."""
 
 _DELTA: Final = 3  # the place of δ
 _ROUNDS: Final = 100
@@ -41,19 +41,15 @@ Values = NDArray[np.float64]
 def fit_weights(
     examples: Sequence[tuple[Matrix, NDArray[np.bool_]]],
     counts: Sequence[float] | None = None,
-    *,
-    yielding: bool = False,
 ) -> Matrix:
-    """Return α, β, γ, δ, (4,) float32; with a prior that yields ε too, (5,).
+    """Return α, β, γ, δ, (4,) float32.
 
     Args:
         examples: terms (C, F) of each mention's candidates, as if its document had not been seen, and
             which of them are right.
         counts: how much each mention counts; None: 1.
-        yielding: whether there is an ε.
     """
-    start = np.array(YIELDING_START if yielding else START)
-    precisions = np.array(PRECISIONS)[: len(start)]
+    start, precisions = np.array(START), np.array(PRECISIONS)
     weighted = zip(examples, [1.0] * len(examples) if counts is None else counts, strict=True)
     choices = [
         (terms, correct, count) for (terms, correct), count in weighted if correct.any() and not correct.all()

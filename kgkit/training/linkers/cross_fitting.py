@@ -59,10 +59,10 @@ def cross_fit_ridge(
                 PriorScorer(), [document for document, _ in documents_of(part, own)], None
             )
             continue
-        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=weights)
+        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean)._replace(weights=weights)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         for document, read in documents_of(part, own):
-            if data.ridge.prior == "data":
+            if data.counted_priors:
                 document = with_counted_priors(document, sums)
             pairs = zip(queries(read, part.layers, part.mean), document.candidates, strict=True)
             scores.append(
@@ -99,11 +99,8 @@ def cross_fit_head(
     for fold, own in enumerate(folds_of(len(part.labelled), folds)):
         remaining = data._replace(parts=[drop_documents(part, own), *data.parts[1:]])
         trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
-        scorer = HeadScorer(
-            data.reader, data.vectors, trained.arrays, trained.heads, trained.scale,
-            ranks=trained.ranks, share=config.ridge, text_weight=config.text_weight or 0.0,
-        )  # fmt: skip
-        sums = remaining.sums() if "data" in (config.portable, data.ridge.prior) else None
+        scorer = HeadScorer(data.reader, data.vectors, trained.arrays, trained.head, trained.scale)
+        sums = remaining.sums() if data.counted_priors else None
         for document, read in documents_of(part, own):
             if sums is not None:
                 document = with_counted_priors(document, sums)
@@ -129,8 +126,7 @@ def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:
     """
     if count < folds:
         raise UsageError(
-            f"coherence needs at least {folds} documents of training data, found {count}: add documents, or "
-            "train without --coherence"
+            f"coherence needs at least {folds} documents of training data, found {count}: add documents"
         )
     number = np.arange(count) * folds // count
     for fold in range(folds):

@@ -193,7 +193,7 @@ def _documents(
     generator = generator_for(kb, overlaps=True)
 
     def read(data: Sequence[Path], gold: Sequence[Path]) -> list[LabelledDocument]:
-        return labelled_files(kb, generator, data, gold, progress, "lemma") if data else []
+        return labelled_files(kb, generator, data, gold, progress, lemmas=True) if data else []
 
     learn = read(training.data, training.gold)
     if training.dev:

@@ -7,45 +7,36 @@ otherwise the head would learn to trust them more than it can when it links.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import best_temperature
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs
-from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
+from kgkit.inputs.linking import LinkerSentence, sentences_of, shared_linker_inputs
 from kgkit.inputs.spans import hidden_of
-from kgkit.linking.head import MOST_HEADS, HeadScorer, texts_of
-from kgkit.linking.prior_features import FEATURES, RANKS, Ranks, candidate_features, prior_features
+from kgkit.linking.head import SHARE, HeadScorer, texts_of
+from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays, RidgeScorer
 from kgkit.linking.scoring import meanings
-from kgkit.ranges import check_range
-from kgkit.setting_types import convert_settings
 from kgkit.sorted_ids import match_sorted
-from kgkit.training.config import TrainingConfig, check_seed
+from kgkit.training.config import TrainingConfig
 from kgkit.training.linkers.balance import MentionCounts
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import LinkerData, MeaningCounts, Sums, TrainingSet
+from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet
 from kgkit.training.linkers.ridge import fit_weighted_means, held_out_metrics, prior_accuracy, training_counts
 from kgkit.training.loop import train
 from kgkit.types import NO_SENSE, Matrix, Progress
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from kgkit.vectors.layout import VectorRows
-
-SENSE_TEXT_WEIGHT: Final = 0.6
-"""The weight of the cosine with the text of a sense, chosen on semeval2007: see decision 0058."""
 
 _MOST: Final = 30  # candidates of a mention that are learnt from, as published
 _AT_ONCE: Final = 256  # sentences that are scored together
@@ -53,92 +44,41 @@ _AT_ONCE: Final = 256  # sentences that are scored together
 _Scored = tuple[Matrix, NDArray[np.bool_]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeadConfig:
+class HeadConfig(NamedTuple):
     """Settings of the training.
 
     Attributes:
-        ridge: weight w of the means' score beside the head's: see `kgkit.linking.head`.
-        text_weight: weight u of the cosine with an entity's text beside the score of a portable head: see
-            `kgkit.linking.head`. None: `SENSE_TEXT_WEIGHT` for senses, else 0. What is measured while the
-            head learns is the head alone.
-        portable: source of the prior of a head that keeps nothing of single entities, so that it serves any
-            build; its features are those of the prior: that of the `kb`, or one counted on the training
-            `data`, as WordNet's is on SemCor; a document's own counts are left out then, since they give its
-            gold away.
-        ranks: what ranks candidates that are level, see `kgkit.linking.prior_features.Ranks`; None: `shared`
-            of a portable head and where `RidgeConfig.prior` is counted on the data, else `listed`.
-        width: width E of the space in which mentions and entities are compared.
-        attention: whether the mentions of a sentence attend to each other, (2).
-        control: whether to train without the vectors of entities, all else equal.
         epochs, batch, lr, decay: settings of AdamW, in one cycle; a batch has so many mentions.
-        dropout: dropout of the mentions' vectors.
-        bf16: whether products are in bfloat16; auto: where the device is made for it.
         seed: seed of weights, order and dropout.
-        heads: number of heads, each with a seed of its own from *seed* on; their scores are averaged.
+        width: width E of the space in which mentions and entities are compared.
+        dropout: dropout of the mentions' vectors.
     """
 
-    ridge: float = 2.0
-    text_weight: float | None = None
-    portable: Literal["kb", "data"] | None = None
-    ranks: Ranks | None = None
-    width: int = 256
-    attention: bool = True
-    control: bool = False
     epochs: int = 4
+    seed: int = 0
     batch: int = 1024
     lr: float = 1e-3
     decay: float = 0.01
+    width: int = 256
     dropout: float = 0.1
-    bf16: bool | Literal["auto"] = False
-    seed: int = 0
-    heads: int = 1
-
-    def __post_init__(self) -> None:
-        check_range(self, "width", "epochs", "batch", least=1)
-        check_range(self, "heads", least=1, most=MOST_HEADS)
-        check_range(self, "ridge", "text_weight", "decay", "seed", least=0)
-        check_range(self, "lr", above=0)
-        check_range(self, "dropout", least=0, below=1)
-        check_seed(self.seed, self.heads)
-        if self.portable not in (None, "kb", "data"):
-            raise UsageError(f"portable is {self.portable!r}; it is 'kb' or 'data'")
-        if self.ranks not in (None, *RANKS):
-            raise UsageError(f"ranks is {self.ranks!r}; it is {' or '.join(map(repr, RANKS))}")
-        if self.text_weight and (self.portable is None or self.control):
-            raise UsageError("text_weight is for portable heads that are no control: leave it out")
-        convert_settings(self)
-
-    def for_task(self, task: str) -> "HeadConfig":
-        """Return the settings for data of a task, with the weight that texts have then.
-
-        A control, and a head with means, has none.
-        """
-        usual = SENSE_TEXT_WEIGHT if task == "wsd" else 0.0
-        weight = usual if self.text_weight is None else self.text_weight
-        return replace(self, text_weight=weight if self.portable and not self.control else 0.0)
 
 
 class TrainedHead(NamedTuple):
-    """Trained heads with their measurements.
+    """A trained head with its measurements.
 
     Attributes:
-        arrays: means and counts of all training documents; None for a portable head.
-        heads: KnowBert's linkers, in evaluation mode.
+        arrays: means, map and counts of all training documents.
+        head: KnowBert's linker, in evaluation mode.
         scale: (2, F) mean and deviation of the features.
-        temperature: T, chosen on held-out documents, for the scores of the head alone.
+        temperature: T, chosen on held-out documents.
         results: accuracy and calibration on these, and the sizes of the training data.
-        config: settings it was trained with.
-        ranks: what ranks candidates that are level.
     """
 
-    arrays: RidgeArrays | None
-    heads: list[EntityLinker]
+    arrays: RidgeArrays
+    head: EntityLinker
     scale: Matrix
     temperature: float
     results: dict[str, float]
-    config: "DataclassInstance"
-    ranks: Ranks = "listed"
 
 
 def train_head(
@@ -149,54 +89,34 @@ def train_head(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> TrainedHead:
-    """Train heads; documents of the first set that are held out choose the epoch and the temperature.
+    """Train a head; documents of the first set that are held out choose the epoch and the temperature.
 
     Args:
         data: sets of documents, and what reads them.
-        config: settings of the heads.
+        config: settings of the head.
         folder: folder for checkpoints: a training that was stopped goes on there.
-        device: torch device on which they are trained.
+        device: torch device on which it is trained.
         progress: callback with stage, steps done and total.
 
     Raises:
         UsageError: if no mention has a right candidate, or there is no such device.
         BuildFailed: if the loss is not finite.
     """
-    reader, vectors, parts, ridge, _ = data
-    ranks: Ranks = config.ranks or ("shared" if config.portable or ridge.prior == "data" else "listed")
-    config = replace(config, ranks=ranks)
-    arrays: RidgeArrays | None = None
-    counts = data.counts()
-    if config.portable:
-        sentences = [*prior_sentences(data, counts, config.portable, ranks)]
-    else:
-        together = data.sums()
-        arrays, _ = fit_weighted_means(data, together)
-        sentences = [*labelled_sentences(data, together, arrays, progress, ranks)]
+    together = data.sums()
+    arrays, _ = fit_weighted_means(data, together)
+    sentences = [*labelled_sentences(data, together, arrays, progress)]
     scale = scaling(sentences)
     sentences = [sentence.scaled(scale) for sentence in sentences]
-    seeds = range(config.seed, config.seed + config.heads)
-    heads = [
-        fit_head(
-            data, arrays, sentences, scale, replace(config, seed=seed), folder / f"seed-{seed}",
-            device=device, progress=progress,
-        )
-        for seed in seeds
-    ]  # fmt: skip
-    scorer = HeadScorer(reader, vectors, arrays, heads, scale, ranks=ranks, share=config.ridge)
-    last = list(Hidden(parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
-    temperature = best_temperature(last, usual_temperature(0 if config.portable else config.ridge))
+    head = fit_head(data, arrays, sentences, scale, config, folder, device=device, progress=progress)
+    scorer = HeadScorer(data.reader, data.vectors, arrays, head, scale)
+    last = list(Hidden(data.parts).summed(scorer, [sentence for sentence in sentences if sentence.held_out]))
+    temperature = best_temperature(last, 1 + SHARE)  # where too little is held out, ψ + w s becomes a mean
     results = {
-        **training_counts(data.counted_parts(), counts),
+        **training_counts(data.parts, arrays),
         **held_out_metrics(last, temperature),
         **prior_accuracy(last),
     }
-    return TrainedHead(arrays, heads, scale, temperature, results, config, ranks=ranks)
-
-
-def usual_temperature(ridge: float) -> float:
-    """Return the temperature where too little is held out: ψ + w s becomes a mean of both."""
-    return 1 + ridge
+    return TrainedHead(arrays, head, scale, temperature, results)
 
 
 def fit_head(
@@ -223,19 +143,19 @@ def fit_head(
     torch.manual_seed(config.seed)
     settings = EntityLinkerConfig(
         hidden=reader.width, width=config.width, stored=vectors.width, features=scale.shape[1],
-        attention=config.attention, control=config.control, input_dropout=config.dropout,
+        input_dropout=config.dropout,
     )  # fmt: skip
     head = EntityLinker(settings, torch.Generator().manual_seed(config.seed))
 
     def accuracy(model: EntityLinker) -> float:
-        scorer = HeadScorer(reader, vectors, arrays, [model], scale, share=config.ridge)
+        scorer = HeadScorer(reader, vectors, arrays, model, scale)
         return held_out_metrics(list(hidden.summed(scorer, held_out)), 1.0)["held_out_accuracy"]
 
     train(
         head, _Batches(sentences, hidden, vectors, config),
-        partial(_loss, mention_counts=MentionCounts(scale, data.ridge.balance)),
+        partial(_loss, mention_counts=MentionCounts(scale, data.balance)),
         [torch.optim.AdamW(head.parameters(), lr=config.lr, weight_decay=config.decay)],
-        TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=config.bf16,
+        TrainingConfig(epochs=config.epochs, schedule="one-cycle", warmup=0.3, bf16=False,
                        device=device, seed=config.seed),
         folder,
         evaluate=accuracy if held_out else None,
@@ -267,12 +187,6 @@ class LabelledSentence(NamedTuple):
         features = [(feature - scale[0]) / scale[1] for feature in self.sentence.features]
         return self._replace(sentence=self.sentence._replace(features=features))
 
-    def with_features(self, names: Sequence[str]) -> "LabelledSentence":
-        """Return the sentence with some of the features alone."""
-        columns = [FEATURES.index(name) for name in names]
-        features = [feature[:, columns] for feature in self.sentence.features]
-        return self._replace(sentence=self.sentence._replace(features=features))
-
 
 def truncate_candidates(sentence: LinkerSentence) -> LinkerSentence:
     """Return a sentence with at most `_MOST` candidates a mention."""
@@ -295,19 +209,17 @@ def labelled_sentences(
     together: Sums,
     arrays: RidgeArrays,
     progress: Progress | None,
-    ranks: Ranks = "listed",
 ) -> Iterator[LabelledSentence]:
     """Yield the sentences of all sets, rows counted through, with features that leave their document out."""
     begin = 0
     for index, part in enumerate(data.parts):
         held_out = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
-        is_counted = any(part is counted for counted in data.counted_parts())
-        own = part.own_sums() if is_counted else [{} for _ in part.labelled]
+        own = part.own_sums()
         row = begin
         for number, labelled in enumerate(part.labelled):
             candidates = labelled.candidates
             rows = np.arange(row - begin, row - begin + len(candidates))
-            features, means = _without_document(part, number, rows, own, together, arrays, ranks)
+            features, means = _without_document(part, number, rows, own, together, arrays)
             means_scores = [np.zeros(len(these), np.float32) for these in features]
             if number in held_out:
                 scorer = RidgeScorer(data.reader, data.vectors, means)
@@ -317,36 +229,6 @@ def labelled_sentences(
             if progress is not None and number % 64 == 0:
                 progress("counting what was seen", number, len(part.labelled))
         begin = row
-
-
-def prior_sentences(
-    data: LinkerData, counts: MeaningCounts, portable: Literal["kb", "data"], ranks: Ranks
-) -> Iterator[LabelledSentence]:
-    """Yield the sentences of all sets, rows counted through, with the features of a prior alone.
-
-    Args:
-        data: sets of documents.
-        counts: counts of the meanings of all sets with gold.
-        portable: source of the prior; that of what a teacher has read is always the KB's. One counted on the
-            data leaves out the document: (n + 1) / Σ (n + 1), as WordNet's.
-        ranks: what ranks candidates that are level.
-    """
-    row = 0
-    for index, part in enumerate(data.parts):
-        held_out = set(part.documents[part.held_out()].tolist()) if part is data.parts[0] else set()
-        is_counted = portable == "data" and not part.has_targets
-        own = part.own_counts() if is_counted else []
-        for number, labelled in enumerate(part.labelled):
-            candidates = labelled.candidates
-            priors = [each.priors for each in candidates]
-            if is_counted:
-                priors = [counts.of(meanings(each), own[number]) + 1 for each in candidates]
-            sizes = np.array([len(each) for each in priors], np.int64)
-            flat = np.concatenate([*priors, np.empty(0, np.float32)])
-            features = np.split(prior_features(flat, sizes, ranks), np.cumsum(sizes)[:-1])
-            zeros = [np.zeros(size, np.float32) for size in sizes.tolist()]
-            yield from _sentences(labelled, row, features, zeros, index, held_out=number in held_out)
-            row += len(candidates)
 
 
 def _sentences(
@@ -359,9 +241,8 @@ def _sentences(
     held_out: bool,
 ) -> Iterator[LabelledSentence]:
     """Yield the sentences of a document whose first mention is in row *begin*."""
-    answers = labelled.right if labelled.targets is None else labelled.targets
     for indices in sentences_of(labelled.document):
-        right = [answers[p] for p in indices]
+        right = [labelled.right[p] for p in indices]
         ids = [labelled.candidates[p].ids for p in indices]
         sentence = LinkerSentence(begin + indices, ids, [features[p] for p in indices], right)
         trainable = not held_out and any(some.any() and len(some) > 1 for some in right)
@@ -375,7 +256,6 @@ def _without_document(
     own: list[dict[int, tuple[Matrix, int]]],
     together: Sums,
     arrays: RidgeArrays,
-    ranks: Ranks,
 ) -> tuple[list[Matrix], RidgeArrays]:
     """Return features (C, F) of the mentions of a document as if it had not been seen, and means alike.
 
@@ -405,7 +285,7 @@ def _without_document(
         counts=np.append(counts[positive], np.float32(0)),
     )
     cuts = np.cumsum(sizes)[:-1]
-    return np.split(candidate_features(counts[back], likeness, sizes, ranks), cuts), means
+    return np.split(candidate_features(counts[back], likeness, sizes), cuts), means
 
 
 class Hidden:
@@ -436,18 +316,10 @@ class Hidden:
                 numbered, self(np.concatenate([sentence.sentence.rows for sentence in part]))
             )
             means_scores = [these for sentence in part for these in sentence.means_scores]
-            right = [likeliest(these) for sentence in part for these in sentence.sentence.right or ()]
+            right = [these.astype(np.bool_) for sentence in part for these in sentence.sentence.right or ()]
             for sentence, other, which in zip(scores, means_scores, right, strict=True):
                 if which.any():
-                    yield sentence + np.float32(scorer.share) * other, which
-
-
-def likeliest(answers: "NDArray[np.bool_] | Matrix") -> NDArray[np.bool_]:
-    """Return (C,) which candidates are right; of a teacher's probabilities the likeliest."""
-    if answers.dtype == np.bool_ or not len(answers):
-        return answers.astype(np.bool_)
-    best: NDArray[np.bool_] = np.arange(len(answers)) == answers.argmax()
-    return best
+                    yield sentence + np.float32(SHARE) * other, which
 
 
 class _Batches:
@@ -489,7 +361,9 @@ class _Batches:
         ]
         order = drawn.permutation(len(batches))
         for index in indices:
-            yield linker_inputs(batches[order[index]], self.hidden, lambda ids: texts_of(self.vectors, ids))
+            yield shared_linker_inputs(
+                batches[order[index]], lambda ids: texts_of(self.vectors, ids), self.hidden
+            )
 
 
 def _loss(

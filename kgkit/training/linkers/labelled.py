@@ -1,39 +1,33 @@
 """Training data: documents whose mentions have candidates, and which of them are right.
 
-wsd        the files of the unified framework; candidates by lemma and part of speech, or by surface alone
+wsd        the files of the unified framework, with candidates of the words as they are written
 examples   the usage examples that a KB has of its entities (WordNet's), as documents of one mention
-text       plain text, where a teacher says what mentions mean
 """
 
 import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice, zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.building import text_lines
-from kgkit.candidates import Generator, longest, with_candidates
+from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_formats import read_gold_data
-from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
-from kgkit.linking.scoring import Scorer, shares
 from kgkit.training.data import count_items
-from kgkit.types import NO_CANDIDATES, Candidates, Document, Matrix, Progress
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
 
 log = logging.getLogger(__name__)
 
-CandidateSource = Literal["lemma", "surface"]
-
-_AT_ONCE = 32  # documents that a teacher reads together
 _LETTERS = re.compile(r"[^a-z]+")
 _MARKERS = ("", "(a)", "(p)", "(ip)")  # of adjectives: where they may stand
 
@@ -46,15 +40,12 @@ class LabelledDocument(NamedTuple):
         right: for each mention a mask (C,) bool of the right candidates; all false if none is right.
         lost: number of mentions of the data whose gold is no candidate, or that were not found.
         unmatched: indices of the mentions whose gold entity is none of their candidates.
-        targets: for each mention the probabilities (C,) that a teacher gives its candidates; None: there is
-            gold. The likeliest is taken for right.
     """
 
     document: Document
     right: list[NDArray[np.bool_]]
     lost: int = 0
     unmatched: frozenset[int] = frozenset()
-    targets: list[Matrix] | None = None
 
     @property
     def candidates(self) -> list[Candidates]:
@@ -127,7 +118,8 @@ def labelled_files(
     data: Sequence[Path],
     gold: Sequence[Path | None],
     progress: Progress | None,
-    source: CandidateSource = "surface",
+    *,
+    lemmas: bool = False,
 ) -> list[LabelledDocument]:
     """Return the documents of data sets: of senses where a set has gold in *gold*, else of entities.
 
@@ -139,7 +131,7 @@ def labelled_files(
     sets = (
         labelled_spans(kb, generator, path, missing)
         if own_gold is None
-        else labelled_senses(kb, generator, path, own_gold, source, missing)
+        else labelled_senses(kb, generator, path, own_gold, missing, lemmas=lemmas)
         for path, own_gold in zip_longest(data, gold)
     )
     labelled = count_items(chain.from_iterable(sets), "looking up documents", progress)
@@ -151,8 +143,9 @@ def labelled_senses(
     generator: Generator,
     data: Path,
     gold: Path,
-    source: CandidateSource = "surface",
     missing: MissingGold | None = None,
+    *,
+    lemmas: bool = False,
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of senses.
 
@@ -160,9 +153,9 @@ def labelled_senses(
         kb: knowledge base whose senses the gold names.
         generator: generator of the candidates.
         data, gold: file of documents, and file of their senses.
-        source: `lemma`: candidates are those of the gold lemma and part of speech; `surface`: those of the
-            span as it is written, as KnowBert trains.
         missing: counter of senses that *kb* does not have.
+        lemmas: whether candidates are those of the gold lemma and part of speech, not of the span as it is
+            written.
 
     Raises:
         NotThere, SourceError: as `read_documents` and `read_gold` do; behind the last document, if an
@@ -173,7 +166,7 @@ def labelled_senses(
     for document in read_documents(data):
         instances.update(mention.id for mention in document.mentions or ())
         mentions = [
-            mention if source == "lemma" else structs.replace(mention, lemma="", pos="")
+            mention if lemmas else structs.replace(mention, lemma="", pos="")
             for mention in document.mentions or ()
         ]
         [read] = generator([structs.replace(document, mentions=mentions)])
@@ -309,94 +302,6 @@ def labelled_examples(
                 yield LabelledDocument(
                     structs.replace(generated, mentions=[mention]), [mention.candidates.ids == entity.id]
                 )
-
-
-def taught_documents(generator: Generator, teacher: Scorer, data: Path) -> Iterator[LabelledDocument]:
-    """Yield the documents of a file of plain text, with what a teacher says of the mentions in them.
-
-    A document ends at a blank line. Mentions are those that *generator* finds, the longest of those that
-    overlap; documents without any are left out. What a teacher leaves to NULL is shared out among the
-    candidates.
-
-    Args:
-        generator: generator of the mentions.
-        teacher: scorer of their candidates.
-        data: file of text, which may be compressed.
-
-    Raises:
-        NotThere, SourceError, UsageError: as `check_plain` and `read_plain` do.
-    """
-    for documents in _plain_documents(generator, data):
-        for document, scores in zip(documents, teacher(documents), strict=True):
-            targets = [*map(shares, scores)]
-            best = [np.arange(len(p)) == (p.argmax() if len(p) else 0) for p in targets]
-            yield LabelledDocument(document, best, targets=targets)
-
-
-def check_text(
-    kb: "KnowledgeBase", generator: Generator, files: Sequence[Path], option: str, *, choice: bool
-) -> None:
-    """Make sure that a teacher can say something of plain text, before it reads any.
-
-    Args:
-        kb: knowledge base that is linked to.
-        generator: generator of the mentions.
-        files: files of text.
-        option: option that names them, for the error.
-        choice: whether some mention has to have several candidates.
-
-    Raises:
-        NotThere, SourceError, UsageError: as `check_plain` does, and if there is no such mention.
-    """
-    for path in files:
-        check_plain(path)
-    has_mentions = False
-    for documents in chain.from_iterable(_plain_documents(generator, path) for path in files):
-        mentions = [mention for document in documents for mention in document.mentions or ()]
-        if any(len(mention.candidates or ()) > choice for mention in mentions):
-            return
-        has_mentions |= bool(mentions)
-    if has_mentions:
-        raise no_choice()
-    raise UsageError(
-        f"no training examples: no mention of {kb.name} is in {', '.join(map(str, files))}: nothing can be "
-        f"learnt from the teacher; name other files with {option}"
-        f"{', or leave out --text and --teacher' if option == '--text' else ''}"
-    )
-
-
-def has_choice(labelled: LabelledDocument) -> bool:
-    """Say whether a document has a mention with several candidates, one of which is right."""
-    return any(len(right) > 1 and right.any() for right in labelled.right)
-
-
-def no_choice() -> UsageError:
-    """Return the error for data that have no mention which teaches a choice."""
-    return UsageError(
-        "no training examples: no mention has several candidates with the right one among them, so that "
-        "there is nothing to choose between. Where each name means one thing, link with --model prior; else "
-        "name data with names that mean several"
-    )
-
-
-def _plain_documents(generator: Generator, data: Path) -> Iterator[list[Document]]:
-    """Yield the documents of a file of plain text that have mentions, some at a time."""
-    check_plain(data)
-    texts = enumerate(read_plain(data))
-    while chunk := [_plain_document(number, sentences) for number, sentences in islice(texts, _AT_ONCE)]:
-        yield [
-            structs.replace(document, mentions=longest(document.mentions))
-            for document in generator(chunk)
-            if document.mentions
-        ]
-
-
-def _plain_document(number: int, sentences: Sequence[str]) -> Document:
-    """Return sentences as a document, a space between them."""
-    ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
-    begins = [0, *ends[:-1]]
-    spans = [(begin, end - 1) for begin, end in zip(begins, ends, strict=True)]
-    return Document(str(number), " ".join(sentences), sentences=spans)
 
 
 def letters(text: str) -> str:

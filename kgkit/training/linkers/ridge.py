@@ -7,14 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.calibration import Scored, best_temperature, calibration_error
-from kgkit.linking.ridge import START, YIELDING_START, RidgeArrays, RidgeScorer
+from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer
 from kgkit.linking.scoring import meanings, shares
 from kgkit.sorted_ids import match_sorted
 from kgkit.training.linkers.balance import balanced_counts
 from kgkit.training.linkers.conditional_logit import fit_weights
 from kgkit.training.linkers.means import (
     LinkerData,
-    MeaningCounts,
     Sums,
     TrainingSet,
     fit_means,
@@ -82,10 +81,10 @@ def fit_weighted_means(data: LinkerData, together: Sums) -> tuple[RidgeArrays, l
     """Return means, map and weights of *together*, the sums of all sets; and what weights are learnt from."""
     gloss_mean = data.text_mean()
     examples = list(held_out_terms(data, together, gloss_mean))
-    arrays = fit_means(together, data.vectors, data.parts[0].mean, gloss_mean, data.ridge)
-    counts = balanced_counts(np.array([share for _, _, share in examples]), data.ridge.balance)
+    arrays = fit_means(together, data.vectors, data.parts[0].mean, gloss_mean)
+    counts = balanced_counts(np.array([share for _, _, share in examples]), data.balance)
     pairs = [(each.terms, each.correct) for each in examples]
-    return arrays._replace(weights=fit_weights(pairs, counts, yielding=data.ridge.yielding)), examples
+    return arrays._replace(weights=fit_weights(pairs, counts)), examples
 
 
 def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iterator[HeldOutTerms]:
@@ -107,13 +106,13 @@ def held_out_terms(data: LinkerData, together: Sums, gloss_mean: Matrix) -> Iter
         sums = subtract_sums(together, part.sums(which == fold))
         if not len(sums.meanings):  # all that is to be learnt stands in this tenth
             continue
-        start = np.array(YIELDING_START if data.ridge.yielding else START, np.float32)
-        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean, data.ridge)._replace(weights=start)
+        start = np.array(START, np.float32)
+        arrays = fit_means(sums, data.vectors, part.mean, gloss_mean)._replace(weights=start)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         rows = np.intersect1d(sampled, part.rows[which == fold])
         for row, query in zip(rows.tolist(), part.queries_of(rows, part.mean), strict=True):
             candidates, right = golds[row]
-            if data.ridge.prior == "data":
+            if data.counted_priors:
                 candidates = counted_priors(candidates, sums)
             share = float(shares(candidates.priors)[right].sum())
             yield HeldOutTerms(scorer.terms(query, candidates), right, share)
@@ -129,7 +128,7 @@ def counted_priors(candidates: Candidates, sums: Sums) -> Candidates:
     return Candidates(rows, candidates.null)
 
 
-def training_counts(parts: Sequence[TrainingSet], arrays: RidgeArrays | MeaningCounts) -> dict[str, float]:
+def training_counts(parts: Sequence[TrainingSet], arrays: RidgeArrays) -> dict[str, float]:
     """Return the numbers of mentions and of meanings in the training data."""
     return {
         "mentions": float(sum(len(part.meanings) for part in parts)),

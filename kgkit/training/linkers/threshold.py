@@ -181,7 +181,7 @@ def plan_threshold(
             rows = (
                 compare_finders(kb, name, scorer, tagger, tagger_name, held_out, progress) if held_out else []
             )
-            check_not_worse(name, training, rows)
+            check_not_worse(name, rows)
             # Of equal ones the tagger, which was asked for.
             best = max((row for row in rows if row.trained), key=lambda row: row.score, default=None)
             mentions = tagger_name if best is None else best.mentions

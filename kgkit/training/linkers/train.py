@@ -1,42 +1,55 @@
-"""Training a linker: from data to a model's folder."""
+"""Training a linker: from data to a model's folder.
+
+    texts of entities   means of contexts and a map to them, in seconds: `ridge`
+    many mentions       a network beside these: `head`
+    names of entities   coherence above either, or above the prior where no texts are read: `prior`
+
+Figures in decision 0061.
+"""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from msgspec import to_builtins
 
-from kgkit.candidates import generator_for
+from kgkit.candidates import Generator, generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
-from kgkit.errors import StaleModel, UsageError
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
-from kgkit.linking.entity_features import check_numbers
-from kgkit.linking.gloss import GlossScorer, gloss_config
-from kgkit.linking.head import KIND as HEAD
-from kgkit.linking.head import SCALE, head_folders
-from kgkit.linking.neighbour_texts import check_relations, with_neighbours
+from kgkit.linking.auto import has_descriptions
+from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.ridge import KIND as RIDGE
-from kgkit.linking.scoring import PriorScorer, Scorer
+from kgkit.linking.scoring import PriorScorer
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.models.folder import BUILT_IN, manifest_digest, model_folder
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
+from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
-from kgkit.training.linkers.coherence import TrainedSecondStage, train_coherence
+from kgkit.training.linkers.coherence import CoherenceConfig, TrainedSecondStage, train_coherence
 from kgkit.training.linkers.comparison import COMPARED, accuracy_rows, check_not_worse
-from kgkit.training.linkers.cross_fitting import cross_fit_head, cross_fit_ridge, score_documents
-from kgkit.training.linkers.labelled import LabelledDocument
+from kgkit.training.linkers.cross_fitting import (
+    DocumentScores,
+    cross_fit_head,
+    cross_fit_ridge,
+    score_documents,
+)
+from kgkit.training.linkers.labelled import (
+    LabelledDocument,
+    MissingGold,
+    labelled_entities,
+    labelled_examples,
+    labelled_senses,
+    letters,
+)
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
 from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, prior_accuracy, train_ridge
-from kgkit.training.linkers.settings import UNTRAINED, LinkerTraining, command_of, usual_reader
-from kgkit.training.linkers.sources import sources_of
+from kgkit.training.linkers.settings import LinkerTraining, command_of, usual_reader
 from kgkit.training.linkers.threshold import plan_threshold
 from kgkit.types import Progress
 
@@ -48,6 +61,15 @@ if TYPE_CHECKING:
     from kgkit.vectors.layout import VectorRows
 
 log = logging.getLogger(__name__)
+
+FEWEST: Final = 5_000
+"""Mentions from which a network is trained beside the means; of fewer it learns nothing of its own."""
+
+BALANCE: Final = 0.5
+"""`LinkerData.balance` for senses: without it rare senses lose six points, with 1 frequent ones lose more."""
+
+HYPERNYM: Final = "hypernym"
+"""The relation by which texts of neighbours are read, where a knowledge base of senses has it."""
 
 
 def train_linker(
@@ -69,10 +91,8 @@ def train_linker(
         Folder of the model's files, as `run_job` returns it.
 
     Raises:
-        UsageError: if *name* cannot name a model, there are no training examples, or neighbours are to be
-            read and *kb* has no facts.
-        UnknownName: if no entity has an attribute of `coherence.popularity`, or there is no such tagger or
-            relation.
+        UsageError: if *name* cannot name a model, or there are no training examples.
+        UnknownName: if there is no such tagger.
         NotThere: if the vectors, the encoder or a file do not exist.
         SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
@@ -81,120 +101,161 @@ def train_linker(
         WriteFailed: if the disk is full or fails; an older model of that name is unchanged.
     """
     home = Home(kb.home.path.parents[1])
-    check_linker(kb, name, training)
+    check_not_replaced(home, name, [training.mentions])
+    texts = _reads_texts(kb, training)
 
     def prepare(_: ExitStack) -> Plan:
-        begin = partial(_begin_of(training), kb, name, training, device, progress)
+        begin = partial(_with_texts if texts else _without_texts, kb, training, device, progress)
         if not training.mentions:
-            return _compared(begin(), name, training)
+            return _compared(begin(), name)
         return plan_threshold(begin, kb, name, training, device=device, progress=progress)
 
     return run_job(
         LINKER, home, name, training, prepare,
-        files=training.files, command=command_of(kb.name, name, training), seed=_gradient_seed(training),
+        files=training.files, command=command_of(kb.name, name, training),
+        seed=training.seed if texts else None,
     )  # fmt: skip
 
 
-def _compared(plan: Plan, name: str, training: LinkerTraining) -> Plan:
+def _compared(plan: Plan, name: str) -> Plan:
     """Return a plan that fails where the linker is worse than no training, and keeps the comparison."""
 
     def train(work: Path) -> Outcome:
         outcome = plan.train(work)
-        rows = accuracy_rows(name, training, outcome.results)
-        check_not_worse(name, training, rows)
+        rows = accuracy_rows(name, outcome.results)
+        check_not_worse(name, rows)
         return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows)})
 
     return plan._replace(train=train)
 
 
-def check_linker(kb: "KnowledgeBase", name: str, training: LinkerTraining) -> None:
-    """Compare settings of a linker with *kb* and its home; what is read later may take an hour.
+def _reads_texts(kb: "KnowledgeBase", training: LinkerTraining) -> bool:
+    """Return whether a linker reads texts of entities."""
+    if training.texts is not None:
+        return training.texts
+    named = training.encoder is not None or training.vectors is not None
+    return named or training.task == "wsd" or has_descriptions(kb)
+
+
+def sources_of(
+    kb: "KnowledgeBase", generator: Generator, training: LinkerTraining, progress: Progress | None
+) -> Iterator[Sequence[LabelledDocument]]:
+    """Yield the sets of documents: data; for senses the usage examples of *kb* that are not among these.
+
+    Gold entities that *kb* does not have are warned of.
 
     Raises:
-        UsageError, UnknownName, NotThere: as `train_linker` does.
+        NotThere: if a file is not there.
+        SourceError: if a file is not what it should be.
+        UsageError: if no mention has a right candidate.
     """
-    home = Home(kb.home.path.parents[1])
-    model_folder(home, name)  # refuses the name before coherence's numbers are looked up
-    if training.coherence is not None:
-        check_numbers(kb, training.coherence.popularity)
-    check_relations(kb, training.neighbours)
-    if training.neighbours and not any(kb.manifest.counts.relations.values()):
-        raise UsageError(f"{kb.name} has no facts, and so no neighbours: leave out --neighbours")
-    check_not_replaced(home, name, [training.teacher, training.mentions])
+    missing = MissingGold(kb)
+    if training.gold:
+        pairs = zip(training.data, training.gold, strict=True)
+        parts = [labelled_senses(kb, generator, data, gold, missing) for data, gold in pairs]
+    else:
+        parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
+    listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
+    yield missing.check(hold_out_each_tenth(listed).learn if training.mentions else listed)
+    if training.gold:
+        documents = [labelled.document for labelled in listed]
+        seen = frozenset(
+            letters(document.text[begin:end])
+            for document in documents
+            for begin, end in document.sentences or ()
+        )
+        examples = labelled_examples(kb, generator, without=seen)
+        if usage := list(count_items(examples, "looking up examples", progress)):
+            yield usage
 
 
-def _gradient_seed(training: LinkerTraining) -> int | None:
-    """Return the seed of a type that follows torch's gradient; None for the others."""
-    if training.type != HEAD:
-        return None
-    return 0 if training.head is None else training.head.seed
-
-
-def _begin_of(
-    training: LinkerTraining,
-) -> "Callable[[KnowledgeBase, str, LinkerTraining, str, Progress | None], Plan]":
-    """Return the function that reads the data of a linker, by its type."""
-    return _prepare_coherence if training.type in UNTRAINED else _prepare
-
-
-def _prepare(
-    kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
+def _with_texts(
+    kb: "KnowledgeBase", training: LinkerTraining, device: str, progress: Progress | None
 ) -> Plan:
-    """Read the data of a linker of a trained type."""
+    """Read the data of a linker that reads texts of entities."""
     home = Home(kb.home.path.parents[1])
-    teacher = _teacher(home, training)
     if training.vectors is not None and training.encoder is None:  # they must have been made
         vectors: Vectors | PartialTextVectors = kb.vectors(training.vectors)
     else:
         vectors = open_text_vectors(kb, training.vectors, encoder=training.encoder, device=device)
     encoder = encoder_for(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(training.type, encoder, training.size))
+    reader = SpanReader(encoder, training.reader or usual_reader(encoder, training.size))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    sources = [*sources_of(kb, generator, training, progress, device=device)]
-    if _teacher(home, training) != teacher:
-        raise StaleModel(f"the model {training.teacher} was trained again while it was read: train again")
-    texts = with_neighbours(kb, vectors, training.neighbours)
+    sources = [*sources_of(kb, generator, training, progress)]
+    senses = training.task == "wsd"
+    neighbours = (HYPERNYM,) if senses and HYPERNYM in kb.relations else ()
+    texts = with_neighbours(kb, vectors, neighbours)
     text_ids = _encode_texts(vectors, texts, sources, progress)
-    cache, layers = home.cache / "features", training.ridge.layers
     parts = [
-        TrainingSet(reader, source, cache, progress, layers, f"reading set {number}")
+        TrainingSet(reader, source, home.cache / "features", progress, f"reading set {number}")
         for number, source in enumerate(sources, 1)
     ]
-
-    data = LinkerData(reader, texts, parts, training.ridge, text_ids)
-    options: dict[str, Any] = {"device": device, "progress": progress}
+    balance = BALANCE if senses else 0.0
+    data = LinkerData(reader, texts, parts, text_ids, counted_priors=senses, balance=balance)
 
     def train(work: Path) -> Outcome:
         first: TrainedRidge | TrainedHead
-        if training.type == RIDGE:
+        if sum(len(part.meanings) for part in parts) < FEWEST:
             first = train_ridge(data)
         else:
             from kgkit.training.linkers.head import HeadConfig, train_head
 
-            head_config = (training.head or HeadConfig()).for_task(training.task)
-            first = train_head(data, head_config, work, **options)
-        _warn_of_none_held_out(first, parts)
+            config = HeadConfig(training.epochs, training.seed)
+            first = train_head(data, config, work, device=device, progress=progress)
+        _warn_of_none_held_out(first, len(parts[0].labelled))
         second = None
-        if training.coherence is not None:  # learns from what a first stage says that has not seen a document
-            folds = training.coherence.members
-            scores = (
-                cross_fit_ridge(data, first.temperature, folds, first.arrays.weights)
-                if isinstance(first, TrainedRidge)
-                else cross_fit_head(data, head_config, first.temperature, folds, work, **options)
-            )
-            second = train_coherence(kb, parts[0].labelled, scores, training.coherence, progress)
-        save = partial(_save, kb, training, reader, vectors, first, second)
-        return Outcome(first.results | _taught_counts(parts) | _measured(second), save)
+        settings = CoherenceConfig(training.seed)
+        if not senses and len(parts[0].labelled) >= settings.members:
+            if isinstance(first, TrainedRidge):
+                scores = cross_fit_ridge(data, first.temperature, settings.members, first.arrays.weights)
+            else:
+                scores = cross_fit_head(
+                    data, config, first.temperature, settings.members, work, device=device, progress=progress
+                )
+            second = train_coherence(kb, parts[0].labelled, scores, settings, progress)
+            second = second if _gains(parts[0].labelled, scores, second) else None
+        save = partial(_save, kb, training, reader, vectors, neighbours, first, second)
+        return Outcome(first.results | _measured(second), save)
 
     made = vectors.manifest.version or vectors.manifest.config  # of those that have no version
-    return Plan((kb.build, made, *teacher), train, exclusive=training.type != RIDGE)
+    return Plan((kb.build, made), train)
 
 
-def _warn_of_none_held_out(trained: "TrainedRidge | TrainedHead", parts: Sequence[TrainingSet]) -> None:
+def _without_texts(
+    kb: "KnowledgeBase", training: LinkerTraining, device: str, progress: Progress | None
+) -> Plan:
+    """Read the data of coherence above the prior."""
+    del device  # nothing is computed by torch
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    [labelled] = sources_of(kb, generator, training, progress)
+
+    def train(_: Path) -> Outcome:
+        scores = score_documents(PriorScorer(), labelled, progress)
+        second = train_coherence(kb, labelled, scores, CoherenceConfig(training.seed), progress)
+        mentions = sum(bool(right.any()) for document in labelled for right in document.right)
+
+        def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+            fields = _fields(kb, training, None, second, staged)
+            return {**fields, "type": PriorScorer.name, "reader": {}, "temperature": 1.0}
+
+        return Outcome({"mentions": float(mentions), **_measured(second)}, save)
+
+    return Plan(kb.build, train, exclusive=False)
+
+
+def _gains(labelled: Sequence[LabelledDocument], first: DocumentScores, second: TrainedSecondStage) -> bool:
+    """Return whether coherence finds more right candidates in documents that it was not trained on."""
+    documents = zip(labelled, first, strict=True)
+    mentions = chain.from_iterable(zip(document.right, scores, strict=True) for document, scores in documents)
+    before = sum(bool(right[score.argmax()]) for right, score in mentions if right.any())
+    behind = (right[score[: -1 if second.coherence.nil else None].argmax()] for score, right in second.scored)
+    return sum(map(bool, behind)) > before
+
+
+def _warn_of_none_held_out(trained: "TrainedRidge | TrainedHead", documents: int) -> None:
     """Log why nothing was held out, and what is taken then."""
     if trained.results.get("held_out"):
         return
-    documents = len(parts[0].labelled)
     if isinstance(trained, TrainedRidge):
         few = "a single document" if documents == 1 else "too few documents"
         log.warning(
@@ -207,21 +268,6 @@ def _warn_of_none_held_out(trained: "TrainedRidge | TrainedHead", parts: Sequenc
         else "of the documents that were held out no mention has its gold entity among its candidates"
     )
     log.warning("%s, the last epoch is taken, temperature %g", few, trained.temperature)
-
-
-def _taught_counts(parts: Sequence[TrainingSet]) -> dict[str, float]:
-    """Return the number of mentions of which a teacher says what they mean, beside those that have gold."""
-    taught = [part for part in parts if part.has_targets]
-    if not taught or len(taught) == len(parts):
-        return {}  # there are no others, and "mentions" counts them
-    return {"mentions_of_teacher": float(sum(len(part.meanings) for part in taught))}
-
-
-def _teacher(home: Home, training: LinkerTraining) -> tuple[str, ...]:
-    """Return what identifies the teacher: a training that was stopped does not go on with another one."""
-    if not training.teacher or training.teacher in BUILT_IN:
-        return ()
-    return (manifest_digest(training.teacher, home, "linker"),)
 
 
 def _encode_texts(
@@ -254,52 +300,24 @@ def _save(
     training: LinkerTraining,
     reader: SpanReader,
     vectors: "VectorRows",
+    neighbours: tuple[str, ...],
     trained: "TrainedRidge | TrainedHead",
     second: TrainedSecondStage | None,
     staged: Path,
     _: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write a trained linker, and return its fields of the manifest."""
-    own_kb = None if trained.arrays is None else kb  # a portable one serves any
-    config = asdict(training.ridge)
-    if trained.arrays is not None:
-        trained.arrays.save(staged)
-    if not isinstance(trained, TrainedRidge):
-        for head, where in zip(trained.heads, head_folders(len(trained.heads)), strict=True):
-            head.save_pretrained(staged / where, half=own_kb is None)
-        np.save(staged / SCALE, trained.scale)
-        config = {"ridge": config, "head": asdict(trained.config)}
-    fields = _fields(own_kb, training, vectors, second, staged)
+    """Write a linker that reads texts, and return its fields of the manifest."""
+    fields = _fields(kb, training, vectors, second, staged)
+    trained.arrays.save(staged)
+    if isinstance(trained, TrainedRidge):
+        fields |= {"type": RIDGE, "config": {}}
+    else:
+        from kgkit.linking.head import KIND, save_head
+
+        fields |= {"type": KIND, "config": save_head(staged, trained.head, trained.scale)}
     return fields | {
-        "reader": asdict(reader.config), "config": config, "temperature": trained.temperature
+        "reader": to_builtins(reader.config), "temperature": trained.temperature, "neighbours": neighbours
     }  # fmt: skip
-
-
-def _prepare_coherence(
-    kb: "KnowledgeBase", name: str, training: LinkerTraining, device: str, progress: Progress | None
-) -> Plan:
-    """Read the data of coherence above a type that is not trained."""
-    assert training.coherence is not None
-    settings = training.coherence
-    generator = generator_for(kb, max_candidates=None, overlaps=True)
-    labelled = [document for source in sources_of(kb, generator, training, progress) for document in source]
-    first: Scorer = PriorScorer()
-    if training.type != PriorScorer.name:
-        own = open_text_vectors(kb, training.vectors, encoder=training.encoder, device=device)
-        first = gloss = GlossScorer.of(kb, own, device=device, config=gloss_config(training.type))
-        _encode_texts(own, gloss.vectors, [labelled], progress)
-
-    def train(_: Path) -> Outcome:
-        second = train_coherence(kb, labelled, score_documents(first, labelled, progress), settings, progress)
-        mentions = sum(bool(right.any()) for document in labelled for right in document.right)
-
-        def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-            vectors = first.vectors if isinstance(first, GlossScorer) else None
-            return {**_fields(kb, training, vectors, second, staged), "reader": {}, "temperature": 1.0}
-
-        return Outcome({"mentions": float(mentions), **_measured(second)}, save)
-
-    return Plan(kb.build, train, exclusive=False)
 
 
 def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
@@ -310,30 +328,24 @@ def _measured(second: TrainedSecondStage | None) -> dict[str, float]:
 
 
 def _fields(
-    kb: "KnowledgeBase | None",
+    kb: "KnowledgeBase",
     training: LinkerTraining,
     vectors: "VectorRows | None",
     second: TrainedSecondStage | None,
     staged: Path,
 ) -> dict[str, Any]:
-    """Write the second stage, and return the fields of the manifest that all types have."""
+    """Write the second stage, and return the fields of the manifest that all linkers have."""
     fields: dict[str, Any] = dict.fromkeys(("vectors", "version", "encoder", "fingerprint"), "")
+    own: tuple[str, ...] = ()
     if vectors is not None:
         about, config = vectors.manifest, vectors.manifest.config
         texts = {"template": config["template"], "kinds": list(config.get("kinds", ()))}
         fields = {"vectors": about.name, "version": about.version, "texts": texts}
         fields |= {"encoder": config["encoder"], "fingerprint": config["fingerprint"]}
-    needs = Needs()
-    if kb is not None:
-        published = vectors is not None and vectors.manifest.version  # others are encoded as they are needed
-        own = (f"{kb.name}/{fields['vectors']}",) if published else ()
-        needs = Needs(kbs={kb.name: kb.build}, vectors=own)
-    coherence = None if second is None else second.coherence.save(staged)
+        own = (f"{kb.name}/{about.name}",) if about.version else ()  # others are encoded as they are needed
     return {
         **fields,
-        "type": training.type,
         "task": training.task,
-        "needs": needs,
-        "coherence": coherence,
-        "neighbours": training.neighbours,
+        "needs": Needs(kbs={kb.name: kb.build}, vectors=own),
+        "coherence": None if second is None else second.coherence.save(staged),
     }

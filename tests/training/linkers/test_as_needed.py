@@ -1,8 +1,6 @@
 """Linkers that are trained where no vectors of texts have been made: texts are encoded as they are needed."""
 
 import shutil
-from dataclasses import replace
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -19,13 +17,9 @@ from kgkit.embedding.partial import PartialTextVectors
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
 from kgkit.errors import NotThere, UsageError
-from kgkit.home import Home
 from kgkit.linking import Linker
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
-from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.head import HeadConfig
 from kgkit.training.linkers.means import text_mean
 from kgkit.training.linkers.train import train_linker
 from kgkit.types import Alias, Entity, Triple
@@ -49,19 +43,6 @@ NEVER = (
     Triple("dog.n.01", "lives in", "city.n.01"),
 )
 """Entities that no mention of the data has among its candidates."""
-
-SMALL = HeadConfig(width=16, epochs=2, batch=16, lr=5e-3)
-COHERENCE = CoherenceTraining(hidden=4, epochs=4, batch=8, members=2, lr=0.02)
-TYPES: dict[str, dict[str, Any]] = {
-    "ridge": {},
-    "ridge with neighbours": {"neighbours": ("any",)},
-    "head": {"type": "head", "head": SMALL},
-    "portable head": {"type": "head", "head": replace(SMALL, portable="kb")},
-    "ridge with coherence": {"coherence": COHERENCE},
-    "head with coherence": {"type": "head", "head": SMALL, "coherence": COHERENCE},
-    "gloss with coherence": {"type": "gloss", "coherence": COHERENCE},
-    "tempered-gloss with coherence": {"type": "tempered-gloss", "coherence": COHERENCE},
-}
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +123,9 @@ def test_the_texts_of_candidates_are_encoded_and_no_others(kb, corpus, folder):
     assert f"--encoder {folder}" in manifest.command
 
 
-def test_the_texts_of_neighbours_are_encoded_where_they_are_read(kb, corpus, folder):
-    train_linker(kb, "m", as_needed(corpus, folder, neighbours=("any",)), device="cpu")
+def test_the_texts_of_hypernyms_are_encoded_where_there_are_some(kb, corpus, folder, monkeypatch):
+    monkeypatch.setattr("kgkit.training.linkers.train.HYPERNYM", "lives in")
+    train_linker(kb, "m", as_needed(corpus, folder), device="cpu")
     assert encoded(kb, "tiny") == digests(kb, "dog.n.01", "dog.n.02", "tree.n.01", "city.n.01")
 
 
@@ -172,9 +154,10 @@ def test_the_mean_over_published_vectors_is_that_of_all_rows(kb, corpus, folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TYPES)
-def test_a_linker_links_the_same_once_all_texts_are_encoded(kb, corpus, folder, monkeypatch, name):
-    chosen = as_needed(corpus, folder, **TYPES[name])
+@pytest.mark.parametrize("kind", ["ridge", "head"])
+def test_a_linker_links_the_same_once_all_texts_are_encoded(kb, corpus, folder, monkeypatch, kind):
+    monkeypatch.setattr("kgkit.training.linkers.train.FEWEST", 1 if kind == "head" else 5_000)
+    chosen = as_needed(corpus, folder, epochs=2)
     where = train_linker(kb, "m", chosen, device="cpu")
     again = train_linker(kb, "again", chosen, device="cpu")
     assert files(where) == files(again)
@@ -188,8 +171,9 @@ def test_a_linker_links_the_same_once_all_texts_are_encoded(kb, corpus, folder, 
     assert [*vectors_names(kb.home)] == ["tiny"] and LINKER.read(where).version == ""
 
 
-def test_a_training_goes_on_where_it_was_stopped_unless_vectors_have_come(kb, corpus, folder):
-    chosen = as_needed(corpus, folder, **TYPES["head"])
+def test_a_training_goes_on_where_it_was_stopped_unless_vectors_have_come(kb, corpus, folder, monkeypatch):
+    monkeypatch.setattr("kgkit.training.linkers.train.FEWEST", 1)
+    chosen = as_needed(corpus, folder)
 
     def stop(stage, done, total):
         if stage.startswith("training") and done == total // 2:
@@ -208,19 +192,6 @@ def test_a_training_goes_on_where_it_was_stopped_unless_vectors_have_come(kb, co
     del steps[:]
     train_linker(kb, "m", chosen, device="cpu", progress=lambda *step: steps.append(step))
     assert min(count for stage, count, _ in steps if stage.startswith("training")) < resumed
-
-
-def test_a_portable_head_takes_what_it_was_trained_with_beside_other_vectors(kb, corpus, encoders, tmp_path):
-    folder, second = encoders
-    embed_text(kb, TextConfig(encoder=str(second), device="cpu"))
-    train_linker(kb, "light", as_needed(corpus, folder, **TYPES["portable head"]), device="cpu")
-    before = links(kb, "light")
-    update(kb, "tiny", index=None)
-    assert links(kb, "light") == before
-    model = str(find_trained(Home(home_of(kb)), "light"))
-    with build(tmp_path / "elsewhere", RECORDS, name="mine") as mine:
-        assert links(mine, model)
-        assert partial_names(mine.home) == ["text"]
 
 
 def test_a_linker_trained_so_is_packed_with_its_knowledge_base(kb, corpus, folder, tmp_path):
@@ -307,7 +278,7 @@ def test_an_encoder_called_text_leaves_that_name_to_the_vectors_of_the_usual_enc
 
 def test_the_command_trains_with_an_encoder(kb, corpus, folder):
     data, gold = corpus
-    common = ("--task", "wsd", "--name", "m", "--data", data, "--gold", gold, "--device", "cpu")
+    common = ("--name", "m", "--data", data, "--gold", gold, "--device", "cpu")
     done = run("train", "linker", *common, "--encoder", folder, "--home", home_of(kb))
     assert done.code == 0, done.err
     assert "m: ridge, wsd, for words@" in done.out
@@ -315,9 +286,3 @@ def test_the_command_trains_with_an_encoder(kb, corpus, folder):
         "evaluate", "wsd", "--data", data, "--gold", gold, "--model", "m", "--home", home_of(kb), "--quiet"
     )
     assert scored.code == 0, scored.err
-    refused = run(
-        "train", "linker", *common, "--type", "prior", "--coherence", "--encoder", folder,
-        "--home", home_of(kb),
-    )  # fmt: skip
-    assert refused.code == 2
-    assert "--encoder is for types that read texts, not for prior" in refused.err

@@ -5,10 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from kgkit.errors import UsageError  # noqa: E402
 from kgkit.heads.entity_linker import LinkerInputs  # noqa: E402
 from kgkit.linking.prior_features import FEATURES, OF_PRIORS  # noqa: E402
-from kgkit.linking.ridge import RidgeConfig  # noqa: E402
 from kgkit.training.linkers.balance import LEAST_SHARE, MentionCounts, balanced_counts  # noqa: E402
 
 
@@ -68,9 +66,3 @@ def test_a_batch_without_gold_counts_nothing():
     inputs, gold = batch(OF_PRIORS, [0.5], scale)
     counts = MentionCounts(scale, 1.0)(inputs, gold & False, torch.zeros(1, 1, dtype=torch.bool))
     assert counts.tolist() == [[0]]
-
-
-@pytest.mark.parametrize("balance", [-0.1, 1.1])
-def test_a_balance_out_of_range_is_refused(balance):
-    with pytest.raises(UsageError, match=f"balance is {balance}; it is from 0 to 1"):
-        RidgeConfig(balance=balance)

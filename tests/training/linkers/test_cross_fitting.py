@@ -1,6 +1,7 @@
 """What a first stage says of documents it has not seen, and coherence above model types that learn."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,10 +15,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
-from kgkit.linking.gloss import GlossConfig
-from kgkit.linking.ridge import RidgeConfig
 from kgkit.models.kinds import LINKER
-from kgkit.training.linkers.coherence import CoherenceTraining
 from kgkit.training.linkers.cross_fitting import (
     cross_fit_head,
     cross_fit_ridge,
@@ -26,17 +24,16 @@ from kgkit.training.linkers.cross_fitting import (
     folds_of,
 )
 from kgkit.training.linkers.head import HeadConfig
-from kgkit.training.linkers.labelled import labelled_entities
+from kgkit.training.linkers.labelled import LabelledDocument, labelled_entities
 from kgkit.training.linkers.means import LinkerData, TrainingSet
 from kgkit.training.linkers.ridge import train_ridge
 from kgkit.training.linkers.settings import LinkerTraining
-from kgkit.training.linkers.train import train_linker
-from kgkit.types import Alias, Entity, Triple
+from kgkit.training.linkers.train import _gains, train_linker
+from kgkit.types import Alias, Document, Entity, Triple
 from tests.small_kb import build
 from tests.tiny_encoder import tiny_encoder
 
 READ = SpanConfig(layers=(-1, 1), size=16, context=2)
-COHERENCE = CoherenceTraining(hidden=4, epochs=20, batch=8, members=3, lr=0.02)
 RECORDS = (
     Entity("dog", "dog", "a big red dog barks"),
     Entity("hot dog", "dog", "it eats the fruit"),
@@ -123,19 +120,19 @@ def test_a_part_without_some_documents_is_that_of_the_others(kb, encoder, data, 
 def test_what_means_say_of_a_document_does_not_depend_on_what_it_means(kb, part):
     """Other right candidates in a stretch change what is said of the others, and nothing of it."""
     reader, whole = part
-    vectors, config = kb.vectors("text"), RidgeConfig()
-    before = cross_fit_ridge(LinkerData(reader, vectors, [whole], config), 0.1, 3)
+    vectors = kb.vectors("text")
+    before = cross_fit_ridge(LinkerData(reader, vectors, [whole]), 0.1, 3)
     changed = drop_documents(whole, np.zeros(30, bool))
     first = changed.documents < 10
     dog, hot = kb.id("dog"), kb.id("hot dog")
     swapped = np.where(changed.meanings == dog, hot, np.where(changed.meanings == hot, dog, changed.meanings))
     changed.meanings = np.where(first, swapped, changed.meanings).astype(np.uint32)
     changed.entities = changed.meanings.copy()
-    after = cross_fit_ridge(LinkerData(reader, vectors, [changed], config), 0.1, 3)
+    after = cross_fit_ridge(LinkerData(reader, vectors, [changed]), 0.1, 3)
     for number, (one, other) in enumerate(zip(before, after, strict=True)):
         same = all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
         assert same == (number < 10)
-    whole_map = train_ridge(LinkerData(reader, vectors, [whole], config))
+    whole_map = train_ridge(LinkerData(reader, vectors, [whole]))
     assert len(whole_map.arrays.meanings) == 4
 
 
@@ -147,7 +144,7 @@ def test_what_heads_say_of_a_document_does_not_depend_on_what_it_means(kb, part,
     def scores(labelled, meanings, name):
         changed = drop_documents(whole, np.zeros(30, bool))
         changed.labelled, changed.meanings, changed.entities = labelled, meanings, meanings.copy()
-        data = LinkerData(reader, vectors, [changed], RidgeConfig())
+        data = LinkerData(reader, vectors, [changed])
         return cross_fit_head(data, config, 1.0, 3, tmp_path / name, device="cpu")
 
     first = whole.documents < 10
@@ -166,17 +163,12 @@ def test_what_heads_say_of_a_document_does_not_depend_on_what_it_means(kb, part,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model_type", ["gloss", "ridge", "head"])
-def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monkeypatch):
-    small = GlossConfig(size=16, context=2)  # what the tiny encoder can read
-    monkeypatch.setattr("kgkit.linking.gloss.GlossConfig", lambda: small)
-    training = LinkerTraining(
-        task="el", data=(data,), type=model_type, reader=READ, coherence=COHERENCE,
-        head=HeadConfig(width=8, epochs=2, batch=16),
-    )  # fmt: skip
+@pytest.mark.parametrize("model_type", ["ridge", "head"])
+def test_coherence_is_part_of_a_linker_of_names(kb, data, model_type, monkeypatch):
+    monkeypatch.setattr("kgkit.training.linkers.train.FEWEST", 1 if model_type == "head" else 5_000)
+    training = LinkerTraining(data=(data,), reader=READ, epochs=2)
     manifest = LINKER.read(train_linker(kb, f"{model_type}-both", training, device="cpu"))
     assert (manifest.type, manifest.vectors) == (model_type, "text") and manifest.fingerprint
-    assert manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{model_type}-both", device="cpu")
     told = [
         [link.entity for link in linked.links] for linked in linker(["the dog and a fruit", "a dog, a tree"])
@@ -184,10 +176,24 @@ def test_coherence_is_trained_above_every_model_type(kb, data, model_type, monke
     assert told == [["hot dog", "fruit"], ["dog", "tree"]]
 
 
-def test_few_documents_are_told(kb, data, tmp_path):
+@pytest.mark.parametrize(("right", "kept"), [("first", False), ("second", True)])
+def test_coherence_is_kept_where_it_finds_more_in_documents_that_it_has_not_seen(right, kept):
+    good, bad = np.array([0.9, 0.1], np.float32), np.array([0.1, 0.9], np.float32)
+    gold = np.array([True, False])
+    document = LabelledDocument(Document("", "", mentions=[]), [gold])
+    first, second = (good, bad) if right == "first" else (bad, good)
+    for nil in (True, False):
+        later = np.append(second, np.float32(2)) if nil else second
+        stage = SimpleNamespace(
+            coherence=SimpleNamespace(nil=nil), scored=[(later, np.append(gold, False) if nil else gold)]
+        )
+        assert _gains([document], [[first]], stage) == kept
+
+
+def test_of_few_documents_no_coherence_is_learnt_and_without_texts_nothing_is(kb, data, tmp_path):
     few = tmp_path / "few.jsonl"
     few.write_text("".join(data.read_text().splitlines(keepends=True)[:2]))
-    with pytest.raises(UsageError, match="coherence needs at least 3 documents of training data, found 2"):
-        train_linker(
-            kb, "m", LinkerTraining(task="el", data=(few,), reader=READ, coherence=COHERENCE), device="cpu"
-        )
+    manifest = LINKER.read(train_linker(kb, "few", LinkerTraining(data=(few,), reader=READ), device="cpu"))
+    assert manifest.coherence is None
+    with pytest.raises(UsageError, match="at least 5 documents of training data, found 2"):
+        train_linker(kb, "m", LinkerTraining(data=(few,), texts=False), device="cpu")

@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -25,10 +24,7 @@ from kgkit.linking.tagger import Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.training.linkers import ridge, threshold
-from kgkit.training.linkers.coherence import CoherenceTraining
-from kgkit.training.linkers.comparison import ComparisonRow, check_not_worse
-from kgkit.training.linkers.head import HeadConfig
-from kgkit.training.linkers.news import USUAL_POPULARITY, is_trained, news_linker, news_tagger
+from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
 from kgkit.training.linkers.settings import LinkerTraining, command_of
 from kgkit.training.linkers.threshold import choose_threshold
 from kgkit.training.linkers.train import train_linker
@@ -81,7 +77,7 @@ def home(tmp_path_factory, tagger_training):
     home = Home(tmp_path_factory.mktemp("home"))
     with build(home.path, RECORDS, name="animals") as kb:
         train_tagger(home, "names", tagger_training, device="cpu")
-        train_linker(kb, "news", news_linker(kb, tagger_training.data, "names"), device="cpu")
+        train_linker(kb, "news", news_linker(tagger_training.data, "names"), device="cpu")
     return home
 
 
@@ -170,7 +166,7 @@ def test_the_names_of_the_knowledge_base_are_linked_where_those_of_the_tagger_do
     shutil.copytree(home.path, tmp_path / "home", symlinks=True)
     monkeypatch.setattr(threshold.MentionTagger, "open", lambda *_, **__: NoNames())
     with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
-        manifest = LINKER.read(train_linker(kb, "own", news_linker(kb, (data,), "names"), device="cpu"))
+        manifest = LINKER.read(train_linker(kb, "own", news_linker((data,), "names"), device="cpu"))
         assert (manifest.mentions, manifest.needs.models) == ("", ())
         assert manifest.results["linked_f1"] > 0
         with Linker.open(kb, model="own") as linker:
@@ -226,8 +222,7 @@ def test_a_linker_that_weighs_given_mentions_is_compared_with_the_prior_on_them(
     where = tmp_path / "home"
     shutil.copytree(home.path, where, symlinks=True)
     training = LinkerTraining(
-        task="el", data=(data,), type="ridge", encoder=tagger_training.encoder,
-        reader=SpanConfig(size=16, context=2),
+        data=(data,), encoder=tagger_training.encoder, reader=SpanConfig(size=16, context=2)
     )  # fmt: skip
     with kgkit.open_kb("animals", home=where) as kb:
         manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
@@ -240,31 +235,21 @@ def test_a_linker_that_weighs_given_mentions_is_compared_with_the_prior_on_them(
         assert "prior" in str(told.value) and not (where / "models" / "worse").exists()
 
 
-def test_a_control_is_published_however_it_compares():
-    rows = [
-        ComparisonRow(model="prior", trained=False, score=0.9),
-        ComparisonRow(model="own", trained=True, score=0.8),
-    ]
-    training = LinkerTraining(task="el", data=(Path("x"),), type="head", head=HeadConfig(control=True))
-    check_not_worse("own", training, rows)
-    check_not_worse("own", training, [])
-    with pytest.raises(BuildFailed):
-        check_not_worse("own", replace(training, head=HeadConfig()), rows)
-
-
 def test_a_linker_does_not_replace_the_tagger_that_it_needs(home, kb, data):
     with pytest.raises(UsageError, match="the model names would replace the model names"):
-        train_linker(kb, "names", news_linker(kb, (data,), "names"), device="cpu")
+        train_linker(kb, "names", news_linker((data,), "names"), device="cpu")
     assert find_trained(home, "names")
 
 
 @pytest.mark.parametrize("model_type", ["ridge", "head"])
-def test_types_that_have_learnt_weights_take_a_tagger_too(home, data, tagger_training, model_type, tmp_path):
+def test_linkers_that_read_texts_take_a_tagger_too(
+    home, data, tagger_training, model_type, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("kgkit.training.linkers.train.FEWEST", 1 if model_type == "head" else 5_000)
     shutil.copytree(home.path, tmp_path / "home")
     training = LinkerTraining(
-        task="el", data=(data,), type=model_type, encoder=tagger_training.encoder, mentions="names",
+        data=(data,), encoder=tagger_training.encoder, mentions="names", epochs=1,
         reader=SpanConfig(size=16, context=2),
-        head=HeadConfig(width=16, epochs=1) if model_type == "head" else None,
     )  # fmt: skip
     with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
         manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
@@ -318,14 +303,6 @@ def test_the_commands_use_the_defaults_of_a_linker(home, data, tmp_path):
 # -- training ---------------------------------------------------------------
 
 
-def test_the_preset_takes_the_numbers_that_a_knowledge_base_has(kb, data):
-    training = news_linker(kb, [data], "names", seed=3)
-    assert training.coherence == CoherenceTraining(popularity=USUAL_POPULARITY[:1], nil=True, seed=3)
-    assert (training.task, training.type, training.mentions) == ("el", "prior", "names")
-    assert "--mentions names" in command_of("animals", "news", training)
-    assert news_linker(kb, [data], "names", popularity=()).coherence.popularity == ()
-
-
 def test_a_tagger_of_the_same_settings_and_files_is_not_trained_twice(home, data, tagger_training, tmp_path):
     assert is_trained(home, "names", tagger_training)
     assert not is_trained(home, "names", news_tagger([data]))
@@ -334,8 +311,12 @@ def test_a_tagger_of_the_same_settings_and_files_is_not_trained_twice(home, data
 
 
 def test_a_linker_of_senses_has_no_tagger(data):
-    with pytest.raises(UsageError, match="--mentions names a tagger of names, for --task el"):
-        LinkerTraining(task="wsd", data=(data,), gold=(data,), mentions="names")
+    with pytest.raises(UsageError, match="--mentions"):
+        LinkerTraining(data=(data,), gold=(data,), mentions="names")
+
+
+def test_the_command_of_the_preset_names_it(data):
+    assert "--preset news" in command_of("animals", "news", news_linker([data], "names"))
 
 
 def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, tagger_training):
@@ -348,17 +329,15 @@ def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, 
     assert "own: prior, el, for animals@" in done.out and "linked f1" in done.out
     assert LINKER.read(find_trained(home, "own")).mentions == "names"
     with kgkit.open_kb("animals", home=home.path) as kb, pytest.raises(UnknownName, match="nobody"):
-        train_linker(kb, "own", news_linker(kb, [data], "nobody"), device="cpu")
+        train_linker(kb, "own", news_linker([data], "nobody"), device="cpu")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--preset", "news"], "--preset news learns from documents with links: name them with --data"),
-        (["--preset", "news", "--type", "head"], "--preset news decides --type"),
-        (["--preset", "news", "--task", "wsd", "--heads", 2], "decides --task, --heads"),
-        (["--preset", "olds"], "--preset"),
-        ([], "name what the data are, --task wsd or --task el, or a --preset"),
+        (["--preset", "news"], "--data"),
+        (["--preset", "news", "--data", "x", "--epochs", 2, "--size", 9], "--epochs, --size"),
+        (["--preset", "olds", "--data", "x"], "--preset"),
     ],
 )
 def test_options_that_the_preset_decides_are_refused(home, options, message):

@@ -11,9 +11,8 @@ pytest.importorskip("transformers")
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text
 from kgkit.encoder import Encoder
-from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
-from kgkit.linking.ridge import START, YIELDING_START, RidgeConfig, RidgeScorer
+from kgkit.linking.ridge import START, RidgeScorer
 from kgkit.training.linkers.conditional_logit import PRECISIONS, fit_weights
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.means import (
@@ -73,14 +72,10 @@ def part_of(kb, reader, meant, tmp_path):
     return TrainingSet(reader, list(labelled_entities(kb, generator, path)), tmp_path / "features", None)
 
 
-def told_by(kb, reader, part, config=None):
+def told_by(kb, reader, part, **settings):
     vectors = kb.vectors("text")
-    together = add_sums([part.sums()])
-    return list(
-        held_out_terms(
-            LinkerData(reader, vectors, [part], config or RidgeConfig()), together, text_mean(vectors)
-        )
-    )
+    data = LinkerData(reader, vectors, [part], **settings)
+    return list(held_out_terms(data, add_sums([part.sums()]), text_mean(vectors)))
 
 
 # -- what is left out -------------------------------------------------------
@@ -98,12 +93,10 @@ def test_a_set_less_a_part_of_it_is_the_rest(kb, reader, tmp_path):
 def test_a_mention_is_told_what_the_other_documents_teach(kb, reader, tmp_path):
     """The slow twin: means and map of the other documents alone, for each document."""
     part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"], tmp_path)
-    vectors, config = kb.vectors("text"), RidgeConfig()
+    vectors = kb.vectors("text")
     for number, (terms, right, _) in enumerate(told_by(kb, reader, part)):
         others = part.sums(part.documents != number)
-        scorer = RidgeScorer(
-            reader, vectors, fit_means(others, vectors, part.mean, text_mean(vectors), config)
-        )
+        scorer = RidgeScorer(reader, vectors, fit_means(others, vectors, part.mean, text_mean(vectors)))
         one = part.labelled[number]
         query = part.queries_of(np.array([number]), part.mean)[0]
         np.testing.assert_allclose(terms, scorer.terms(query, one.document.mentions[0].candidates), atol=1e-4)
@@ -120,7 +113,7 @@ def test_many_documents_are_left_out_by_tenths(kb, reader, tmp_path, monkeypatch
 
 def test_of_one_document_nothing_is_learnt_but_means(kb, reader, tmp_path):
     part = part_of(kb, reader, ["dog"], tmp_path)
-    trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], RidgeConfig()))
+    trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part]))
     assert trained.arrays.weights.tolist() == list(START) and trained.temperature == 1.0
     assert "held_out" not in trained.results
 
@@ -200,7 +193,7 @@ def test_sentences_gathered_one_for_each_meaning_do_not_spoil_the_likeness():
     assert found[2] > 3
 
 
-# -- mentions that count more, and a prior that yields ----------------------
+# -- mentions that count more, and a prior that is counted ------------------
 
 
 def test_a_mention_that_counts_twice_is_two_of_them():
@@ -216,8 +209,7 @@ def test_a_balance_has_the_prior_say_less(kb, reader, tmp_path):
     part = part_of(kb, reader, ["dog", "dog", "dog", "hot dog", "dog", "dog", "tree", "dog"] * 4, tmp_path)
     weights = []
     for balance in (0.0, 1.0):
-        config = RidgeConfig(balance=balance)
-        trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], config))
+        trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], balance=balance))
         weights.append(trained.arrays.weights)
     assert weights[1][0] < weights[0][0]
 
@@ -227,23 +219,10 @@ def test_held_out_mentions_have_the_share_of_their_meaning_in_the_prior(kb, read
     np.testing.assert_allclose([share for _, _, share in told_by(kb, reader, part)], [3 / 6, 2 / 6, 1 / 6])
 
 
-def test_a_prior_that_yields_has_a_term_of_its_own(kb, reader, tmp_path):
-    part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"] * 3, tmp_path)
-    plain = told_by(kb, reader, part)
-    yielding = told_by(kb, reader, part, RidgeConfig(yielding=True))
-    prior = np.log([3 / 6, 2 / 6, 1 / 6])
-    for (before, _, _), (terms, _, _) in zip(plain, yielding, strict=True):
-        np.testing.assert_allclose(terms[:, :4], before, atol=1e-5)
-        likely = np.exp(START[2] * terms[:, 2])
-        likely = likely / likely.sum()
-        even = -(likely * np.log(likely)).sum() / np.log(3)
-        np.testing.assert_allclose(terms[:, 4], -(1 - even) * prior, atol=1e-4)
-
-
 def test_a_prior_counted_on_the_data_leaves_the_held_out_documents_out(kb, reader, tmp_path):
     part = part_of(kb, reader, ["dog", "hot dog", "dog", "hot dog"], tmp_path)
     plain = told_by(kb, reader, part)
-    counted = told_by(kb, reader, part, RidgeConfig(prior="data"))
+    counted = told_by(kb, reader, part, counted_priors=True)
     for number, ((before, _, _), (terms, right, share)) in enumerate(zip(plain, counted, strict=True)):
         own = [2, 1] if number % 2 else [1, 2]  # of dog and hot dog without this document
         priors = np.array([own[0] + 1, own[1] + 1, 1]) / 6
@@ -251,37 +230,3 @@ def test_a_prior_counted_on_the_data_leaves_the_held_out_documents_out(kb, reade
         np.testing.assert_allclose(terms[:, 0] - before[:, 0], gain, atol=1e-4)
         assert share == pytest.approx(float(priors[right].sum()), abs=1e-5)
         np.testing.assert_allclose(terms[:, 1:], before[:, 1:], atol=1e-6)
-
-
-def test_a_prior_of_neither_source_is_refused():
-    with pytest.raises(UsageError, match="prior is 'both'; it is 'kb' or 'data'"):
-        RidgeConfig(prior="both")
-
-
-def test_how_far_the_prior_yields_is_learnt():
-    """Of contexts that are sure the prior is wrong here: its weight yields, and stays where it is right."""
-
-    def draw(drawn):
-        prior, sure = np.log(drawn.dirichlet(np.ones(3))), drawn.random() < 0.5
-        probable = np.exp(prior * (0 if sure else 1))
-        terms = np.stack([prior, *np.zeros((3, 3)), -prior * sure], axis=1)
-        return terms, drawn.choice(3, p=probable / probable.sum())
-
-    weights = fit_weights(choices(3_000, draw), yielding=True)
-    assert weights.shape == (5,) and weights[4] == pytest.approx(1, abs=0.2)
-    assert weights[0] == pytest.approx(1, abs=0.2)
-    assert fit_weights([], yielding=True).tolist() == list(YIELDING_START)
-
-
-def test_parts_of_a_score_with_a_prior_that_yields_make_up_the_score(kb, reader, tmp_path):
-    part = part_of(kb, reader, ["dog", "hot dog", "dog", "tree", "hot dog"] * 3, tmp_path)
-    trained = train_ridge(LinkerData(reader, kb.vectors("text"), [part], RidgeConfig(yielding=True)))
-    arrays = trained.arrays._replace(weights=np.array([1, 0, 4, 0, 0.7], np.float32))
-    arrays.save(tmp_path)
-    scorer = RidgeScorer(reader, kb.vectors("text"), type(arrays).load(tmp_path))
-    documents = [each.document for each in part.labelled[:3]]
-    for scores, parts in zip(scorer(documents), scorer.explain(documents), strict=True):
-        [(expected, each)] = zip(scores, parts, strict=True)
-        np.testing.assert_allclose(each.score, expected, atol=1e-6)
-        together = np.exp(each.prior + each.context)
-        np.testing.assert_allclose(together / together.sum(), expected, atol=1e-5)
