@@ -158,7 +158,7 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
-    rounds = 1 if training.packed else ROUNDS  # docs/decisions/0056-packed-links-in-one-round.md
+    rounds = 1 if training.packed else ROUNDS  # docs/decisions/ebert-packed-links.md
     linking = EBertLinking(packed=training.packed, rounds=rounds)
     return {
         "encoder": training.encoder, "size": training.size, "linking": linking, "spaced": True,
