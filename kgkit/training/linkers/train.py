@@ -4,7 +4,7 @@
     many mentions       a network beside these: `head`
     names of entities   coherence above either, or above the prior where no texts are read: `prior`
 
-Figures in decision 0061.
+Figures: docs/decisions/one-linker-that-learns.md.
 """
 
 import logging
