@@ -25,7 +25,7 @@ import msgspec
 from kgkit.errors import NotThere, SourceError, UsageError
 
 __all__ = [
-    "COMPRESSIONS", "check_compression", "check_file", "check_folder", "check_output_path",
+    "COMPRESSIONS", "JSON_LINES", "check_compression", "check_file", "check_folder", "check_output_path",
     "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
     "decompression_errors", "json_lines", "lines", "new_folder", "not_utf8", "open_zstd", "opened",
     "plain_name", "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "written",
@@ -80,6 +80,10 @@ COMPRESSIONS: Final[dict[str, Callable[..., Any]]] = {
     ".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open, ".zst": open_zstd,
 }  # fmt: skip
 """Function that opens a compressed file, by its suffix."""
+
+
+JSON_LINES: Final = (".jsonl", ".ndjson")
+"""Suffixes of files of JSON lines."""
 
 
 def compression_of(path: PurePath) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from kgkit.commands.output import Write, write_bytes
 from kgkit.errors import SourceError, UsageError
-from kgkit.files import checked_file, compression_of, plain_name, text_lines, written
+from kgkit.files import JSON_LINES, checked_file, compression_of, plain_name, text_lines, written
 from kgkit.tables import (
     UnreadableCell,
     csv_cell,
@@ -36,7 +36,6 @@ Cells = list[list[Any]]
 WriteRows = Callable[[Any, Cells], object]
 """Writes rows with the cells that are added to them."""
 
-_JSON_LINES: Final = (".jsonl", ".ndjson")
 _PARQUET: Final = (".parquet", ".pq")
 _BATCH: Final = 1_000
 
@@ -108,7 +107,7 @@ def check_format(output: Path, table: ColumnFile) -> None:
 
 def _kind_of(path: Path) -> type[ColumnFile]:
     suffix = Path(plain_name(path.name)).suffix.lower()
-    return _JSONLines if suffix in _JSON_LINES else _Parquet if suffix in _PARQUET else _Delimited
+    return _JSONLines if suffix in JSON_LINES else _Parquet if suffix in _PARQUET else _Delimited
 
 
 class _Delimited(ColumnFile):

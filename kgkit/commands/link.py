@@ -19,12 +19,10 @@ from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_term
 from kgkit.commands.ranked import meaning_of
 from kgkit.commands.setting_options import takes_settings
 from kgkit.commands.text_streams import (
-    STDIN,
     BadOption,
     ResumeOption,
     TextsArgument,
     WorkersOption,
-    check_streams,
     report_terminal,
 )
 from kgkit.errors import UsageError
@@ -80,21 +78,21 @@ def link(
 
     A file whose name ends in .parquet becomes Parquet.
     """
-    from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
+    from kgkit.commands.corpora.job import CorpusJob, run_job
     from kgkit.commands.corpora.linkers import LinkerFactory
     from kgkit.kb import open_kb
 
     settings = LinkSettings(**values)
-    files, output, jsonl = check_streams(files, output, html, jsonl=jsonl)
     job = CorpusJob(
-        files=files, output=output, input_format=input_format, workers=workers, resume=resume, bad=bad
-    )
-    shown = output is None and (jsonl or html is None)
-    messages = Messages(bars=not shown or not (jsonl or on_terminal() or in_pipe()))
+        files=files or (), output=output, html=html, jsonl=jsonl, input_format=input_format,
+        workers=workers, resume=resume, bad=bad,
+    )  # fmt: skip
+    shown = job.output is None and (job.jsonl or html is None)
+    messages = Messages(bars=not shown or not (job.jsonl or on_terminal() or in_pipe()))
     if job.is_finished(messages):
         return
     models = _models_by_kb(kb, settings.model)
-    report_terminal(files, messages)
+    report_terminal(job.files, messages)
     with ExitStack() as stack:
         kbs = {name: stack.enter_context(open_kb(name)) for name in models}
         factory = LinkerFactory(
@@ -102,18 +100,17 @@ def link(
             settings=settings,
         )
         takes: list[Take] = []
-        write = write_bytes if shown and (jsonl or not on_terminal()) else None
-        if shown and write is None:
-            titled = files != [STDIN] or input_format not in ("auto", "text")
-            takes.append(_Tables(kbs.values(), titled=titled, explained=settings.explain))
+        if shown and job.is_drawn:
+            takes.append(_Tables(kbs.values(), titled=job.is_titled, explained=settings.explain))
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
         result = run_job(
-            job, factory, messages=messages, write=write, take=all_of(takes),
+            job, factory, messages=messages, write=write_bytes if shown and not job.is_drawn else None,
+            takes=takes,
             on_start=_model_reporter(models, kbs.values(), messages),
         )  # fmt: skip
     messages.write_omissions([result.omissions])
-    result.report(messages, "link", [output, html])
+    result.report(messages, "link", [job.output, html])
 
 
 def _model_reporter(

@@ -16,12 +16,10 @@ from kgkit.commands.options import (
 )
 from kgkit.commands.output import Column, TitledTables, in_pipe, number, on_terminal, write_bytes
 from kgkit.commands.text_streams import (
-    STDIN,
     BadOption,
     ResumeOption,
     TextsArgument,
     WorkersOption,
-    check_streams,
     report_terminal,
 )
 
@@ -68,31 +66,29 @@ def tag(
 
     Draws a table on a terminal and writes JSON lines in a pipe, one document a line; --html draws a page too.
     """
-    from kgkit.commands.corpora.job import CorpusJob, all_of, run_job
+    from kgkit.commands.corpora.job import CorpusJob, run_job
     from kgkit.commands.corpora.taggers import TaggerFactory
     from kgkit.home import Home
 
-    files, output, jsonl = check_streams(files, output, html, jsonl=jsonl)
     job = CorpusJob(
-        files=files, output=output, input_format=input_format, workers=workers, resume=resume, bad=bad
-    )
-    messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
+        files=files or (), output=output, html=html, jsonl=jsonl, input_format=input_format,
+        workers=workers, resume=resume, bad=bad,
+    )  # fmt: skip
+    messages = Messages(bars=job.output is not None or not (on_terminal() or in_pipe()))
     if job.is_finished(messages):
         return
-    report_terminal(files, messages)
+    report_terminal(job.files, messages)
     factory = TaggerFactory(model=model, home=Home.find(), device=device, threshold=threshold)
-    drawn = output is None and on_terminal() and not jsonl
     takes: list[Take] = []
-    if drawn:
-        titled = files != [STDIN] or input_format not in ("auto", "text")
-        takes.append(_Tables(titled=titled))
+    if job.is_drawn:
+        takes.append(_Tables(titled=job.is_titled))
     with ExitStack() as stack:
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, factory)))
         result = run_job(
-            job, factory, messages=messages, write=None if drawn else write_bytes, take=all_of(takes),
+            job, factory, messages=messages, write=None if job.is_drawn else write_bytes, takes=takes,
         )  # fmt: skip
-    result.report(messages, "name", [output, html])
+    result.report(messages, "name", [job.output, html])
 
 
 @contextmanager

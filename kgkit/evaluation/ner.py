@@ -33,14 +33,13 @@ import msgspec
 from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.el_files import GoldDocument
 from kgkit.evaluation.el_formats import read_gold_data
-from kgkit.files import lines, written
+from kgkit.files import JSON_LINES, lines, written
 from kgkit.types import Document
 
 _SPACE: Final = re.compile(r"[ \t]+")  # a no-break space is part of a token
 DOCSTART: Final = "-DOCSTART-"
 OUTSIDE: Final = "O"
 _UNTYPED: Final = "NAME"
-_JSON_LINES: Final = frozenset((".jsonl", ".ndjson"))
 
 
 class Name(msgspec.Struct, frozen=True, gc=False):
@@ -92,7 +91,7 @@ def read_names(data: Path) -> Iterator[NamedDocument]:
         SourceError: if a line is not a token with a tag, or there is none; if the mentions of a document in
             JSON lines overlap.
     """
-    if not _JSON_LINES.isdisjoint(path_suffix.lower() for path_suffix in data.suffixes):
+    if not {*JSON_LINES}.isdisjoint(path_suffix.lower() for path_suffix in data.suffixes):
         for gold in read_gold_data(data):
             yield _names_of_mentions(gold, data)
     else:

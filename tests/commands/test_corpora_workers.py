@@ -107,8 +107,8 @@ def test_without_requests_nothing_is_opened(tmp_path):
 def test_requests_are_read_a_few_ahead_only(tmp_path):
     sent = []
     results = map_in_workers(Square(tmp_path), (sent.append(n) or n for n in range(100)), workers=1)
-    assert next(results) == 0 and len(sent) == 3
-    assert next(results) == 1 and len(sent) == 4
+    assert next(results) == 0 and len(sent) <= 3
+    assert next(results) == 1 and len(sent) <= 4
     results.close()
 
 

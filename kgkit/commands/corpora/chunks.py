@@ -6,6 +6,7 @@ Chunks have the same bounds however many processes there are, and each is answer
 answers do not depend on where that was. The results of a few chunks for each worker wait for those before.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -79,7 +80,7 @@ class DocumentAnswer(NamedTuple):
     document: Document | LinkedDocument
 
 
-class Answerer(Protocol):
+class Answerer(ABC):
     """Answers documents, in order.
 
     Attributes:
@@ -88,13 +89,15 @@ class Answerer(Protocol):
 
     model: str
 
+    @abstractmethod
     def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield an answer for each document."""
 
     def omissions(self) -> list[str]:
         """Return surfaces that the texts had and the model left out by their spelling."""
+        return []
 
-    def report_encoding(self, report: ProgressCallback) -> None:
+    def report_encoding(self, report: ProgressCallback) -> None:  # noqa: B027
         """Set what is called while a model encodes texts of entities that it needs."""
 
 

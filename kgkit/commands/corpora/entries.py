@@ -12,7 +12,6 @@ entry too, with its error, so that what follows it can be read on.
 
 import codecs
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +32,7 @@ _FORMATS: Final[dict[str, InputFormat]] = {
     ".tsv": "csv", ".parquet": "parquet",
 }  # fmt: skip
 _SUFFIXES: Final = f"{', '.join(_FORMATS)}, and compressed {', '.join(COMPRESSIONS)}"
-_SUFFIX: Final = re.compile(r"\.[\w+~-]{1,12}")
+_MAX_SUFFIX: Final = 12  # letters that a message shows
 _ROWS: Final = 64  # of Parquet that are read together
 
 
@@ -109,14 +108,7 @@ def _texts_in(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
         elif input_format_of(path) is not None:
             yield path
         else:
-            left_out[_type_of(path)] += 1
-
-
-def _type_of(path: Path) -> str:
-    """Return the suffix of a file's name, as a message lists it; of what is hardly a suffix, a phrase."""
-    if not path.suffix:
-        return "without a suffix"
-    return path.suffix.lower() if _SUFFIX.fullmatch(path.suffix) else "with an odd suffix"
+            left_out[path.suffix.lower()[:_MAX_SUFFIX] or "without a suffix"] += 1
 
 
 def read_entries(paths: Iterable[Path], form: InputFormat) -> Iterator[SourceEntry]:

@@ -1,7 +1,8 @@
 """A run over a corpus: what is read, who answers, and where it is written."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,25 +25,28 @@ from kgkit.commands.corpora.entries import InputFormat, find_files, is_read, rea
 from kgkit.commands.corpora.parquet import answer_schema, is_parquet
 from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
-from kgkit.commands.output import Write, counted, write_bytes
+from kgkit.commands.output import Write, counted, on_terminal, plain, write_bytes
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import UsageError
-from kgkit.files import plain_name, written
+from kgkit.files import COMPRESSIONS, JSON_LINES, check_output_path, plain_name, written
 from kgkit.signals import terminations
 
 _MAX_TYPES: Final = 5  # that a message names
+_SUFFIX: Final = re.compile(r"\.(?!\d+$)\w{1,8}")  # not a date or a version, nor what `mktemp` appends
 
 Take = Callable[[DocumentAnswer], None]
 """Does something with the answer to one document."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class CorpusJob:
     """What is read and written.
 
     Attributes:
-        files: files and folders to read; `-` is standard input.
-        output: file to write; None for standard output, if anything.
+        files: files and folders to read; `-` is standard input, which is also read if there are none.
+        output: file to write; None or `-`: standard output, if anything.
+        html: file for a page.
+        jsonl: whether JSON lines on standard output are asked for.
         input_format: what a document is.
         workers: number of processes.
         resume: whether to go on from an earlier run into the same file.
@@ -50,38 +54,71 @@ class CorpusJob:
 
     Raises:
         NotThere: if a file is not there, or a folder has no text.
-        UsageError: if options exclude each other, or the output is one of the files to read.
+        UsageError: if options exclude each other, standard input is named twice, or a file that is to be
+            written cannot be, is named twice, is one of those to read, or has the suffix of a format that is
+            not written.
         MissingExtra: for Parquet, if pyarrow is not installed.
     """
 
     files: Sequence[Path]
-    output: Path | None
+    output: Path | None = None
+    html: Path | None = None
+    jsonl: bool = False
     input_format: InputFormat = "auto"
     workers: int = 1
     resume: bool = False
     bad: Literal["stop", "skip"] = "stop"
 
     def __post_init__(self) -> None:
+        self.files = self.files or [STDIN]
+        if self.files.count(STDIN) > 1:
+            raise UsageError("standard input can be read once only: name - once")
+        if self.output == STDIN:
+            self.jsonl, self.output = True, None
+        for path in (self.output, self.html):
+            if path is not None:
+                check_output_path(path, self.files)
         find_files(self.files)  # before a knowledge base is opened
         if self.resume and not self.is_kept:
             raise UsageError("--resume goes on writing a file: name it with --output FILE")
         if self.resume and STDIN in self.files:
             raise UsageError("--resume reads its input again, and standard input is read once: name files")
-        if self.output is None:
-            return
-        if is_read(self.output, self.files):
-            raise UsageError(f"{self.output} is one of the files to read; write to another file")
-        if is_parquet(plain := self.output.with_name(plain_name(self.output.name))):
+        if self.output is not None:
+            self._check_output(self.output)
+
+    def _check_output(self, output: Path) -> None:
+        if is_read(output, self.files):
+            raise UsageError(f"{output} is one of the files to read; write to another file")
+        if self.html is not None and output.resolve() == self.html.resolve():
+            raise UsageError(f"--output and --html both name {output}; give each a file of its own")
+        name = output.with_name(plain_name(output.name))
+        if is_parquet(name):
             answer_schema("links")
-            if plain != self.output:
-                raise UsageError(f"{self.output}: Parquet is compressed within; name the file {plain}")
+            if name != output:
+                raise UsageError(f"{output}: Parquet is compressed within; name the file {name}")
             if not self.is_kept:
-                raise UsageError(f"{self.output} is no file, and Parquet is written to one: name a file")
+                raise UsageError(f"{output} is no file, and Parquet is written to one: name a file")
+        elif self.is_kept and name.suffix.lower() not in JSON_LINES and _SUFFIX.fullmatch(name.suffix):
+            raise UsageError(
+                f"{output}: links and names are not written as {name.suffix}: name a file of JSON lines "
+                f"({' or '.join(JSON_LINES)}, perhaps compressed: {', '.join(COMPRESSIONS)}) or of Parquet "
+                "(.parquet)"
+            )
 
     @property
     def is_kept(self) -> bool:
         """Whether the output is a file, which a later run can go on writing; no pipe or device."""
         return self.output is not None and (self.output.is_file() or not self.output.exists())
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether tables go to standard output, if anything does."""
+        return self.output is None and on_terminal() and not self.jsonl
+
+    @property
+    def is_titled(self) -> bool:
+        """Whether tables have the names of their documents."""
+        return self.files != [STDIN] or self.input_format not in ("auto", "text")
 
     def is_finished(self, messages: Messages) -> bool:
         """Return whether `resume` has nothing to do, and say so: the output is whole."""
@@ -107,7 +144,7 @@ class JobResult(NamedTuple):
     counts: RunCounts
     omissions: Omissions
     skipped_list: Path | None
-    other_types: Mapping[str, int] = {}
+    other_types: Counter[str]
 
     def report(self, messages: Messages, noun: str, written: Sequence[Path | None]) -> None:
         """Say how much was written, how many records were skipped and files left out, and which.
@@ -124,11 +161,11 @@ class JobResult(NamedTuple):
             where = "" if self.skipped_list is None else f": {self.skipped_list}"
             messages.write(f"{counted(self.counts.skipped, 'record')} skipped{where}")
         if self.other_types:
-            types = sorted(self.other_types.items(), key=lambda item: (-item[1], item[0]))
-            listed = ", ".join(f"{suffix} {count:,}" for suffix, count in types[:_MAX_TYPES])
-            total, more = sum(self.other_types.values()), ", …" if len(types) > _MAX_TYPES else ""
+            types = self.other_types.most_common(_MAX_TYPES)
+            listed = ", ".join(f"{plain(suffix)} {count:,}" for suffix, count in types)
+            total = self.other_types.total()
             verb = "was" if total == 1 else "were"
-            messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}{more}")
+            messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}")
 
 
 def run_job(
@@ -137,7 +174,7 @@ def run_job(
     *,
     messages: Messages,
     write: Write | None = write_bytes,
-    take: Take | None = None,
+    takes: Sequence[Take] = (),
     on_start: Callable[[str], None] = lambda model: None,
 ) -> JobResult:
     """Answer all documents of a corpus, in order.
@@ -147,16 +184,16 @@ def run_job(
         factory: what opens the answerer, in this process or in workers.
         messages: where progress and skipped records are shown.
         write: function that takes the answers if *job* names no file; None: they go nowhere.
-        take: function that gets each answer; only where there are no workers.
+        takes: functions that get each answer; only where there are no workers.
         on_start: function that gets the name of the model, once it is known.
 
     Raises:
-        UsageError: if *take* is given with workers, another run is writing the file, or the earlier run had
+        UsageError: if *takes* are given with workers, another run is writing the file, or the earlier run had
             another input or another model.
         SourceError: if a record cannot be read, and is not to be skipped.
         Terminated: on SIGTERM; what is written is kept.
     """
-    if take is not None and job.workers > 1:
+    if takes and job.workers > 1:
         raise UsageError(
             "--workers is for JSON lines and Parquet; tables and pages are drawn by one process: leave it out"
         )
@@ -194,7 +231,7 @@ def run_job(
             tell(described, shown.documents - before)
 
         def count(answer: DocumentAnswer) -> None:
-            if take is not None:
+            for take in takes:
                 take(answer)
             show(shown.add(RunCounts(1, answer.items)))
 
@@ -268,13 +305,3 @@ def _worker_results(
         if not number:
             start(result.model)
         yield result
-
-
-def all_of(takes: Sequence[Take]) -> Take | None:
-    """Return what does with an answer all that *takes* do; None if they are none."""
-
-    def take_all(answer: DocumentAnswer) -> None:
-        for take in takes:
-            take(answer)
-
-    return take_all if takes else None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer, ResultColumn
-from kgkit.commands.messages import ProgressCallback
 from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
@@ -60,13 +59,6 @@ class TagAnswerer(Answerer):
             ]  # fmt: skip
             record = {"id": document.id, "text": document.text, "model": self.model, "mentions": names}
             yield DocumentAnswer(record, len(names), document)
-
-    def report_encoding(self, report: ProgressCallback) -> None:
-        """Do nothing: a tagger encodes no texts of entities."""
-
-    def omissions(self) -> list[str]:
-        """Return nothing: a tagger leaves out nothing by its spelling."""
-        return []
 
 
 def _check_untagged(document: Document) -> Document:
