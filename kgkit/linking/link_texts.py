@@ -2,11 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from typing import Unpack, overload
 
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.settings import LinkArguments
 from kgkit.types import Document, LinkedDocument
@@ -71,12 +69,6 @@ def link(
         advice = "; read it first: PATH.read_text()" if isinstance(text, os.PathLike) else ""
         raise TypeError(f"a text is a str or a kgkit.Document, not {type(text).__name__}{advice}")
     documents = [text] if isinstance(text, str | Document) else text
-    with ExitStack() as stack:
-        linker: Linker | MultiKBLinker
-        if isinstance(kb, Mapping):
-            linker = stack.enter_context(MultiKBLinker.open(kb, home=home, **settings))
-        else:
-            linker = Linker.open(kb, home=home, **settings)
-            if linker.kb is not kb:
-                stack.enter_context(linker)
+    kbs = kb if isinstance(kb, Mapping) else [kb]
+    with MultiKBLinker.open(kbs, home=home, **settings) as linker:
         return next(linker(documents)) if alone else list(linker(documents))

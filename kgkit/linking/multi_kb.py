@@ -65,7 +65,7 @@ class MultiKBLinker:
     @classmethod
     def open(
         cls,
-        kbs: Mapping[str, str] | Sequence[str | KnowledgeBase],
+        kbs: Mapping[str, str] | Sequence[str | KnowledgeBase | None],
         *,
         home: str | os.PathLike[str] | None = None,
         **settings: Unpack[LinkArguments],
@@ -119,6 +119,11 @@ class MultiKBLinker:
         Raises:
             TypeError, UsageError, DamagedModel: as a `Linker` does.
         """
+        if len(self.linkers) == 1 and self._references is None:
+            return self.linkers[0](documents)
+        return self._linked(documents)
+
+    def _linked(self, documents: Iterable[Document | str]) -> Iterator[LinkedDocument]:
         copies = tee(documents, len(self.linkers))
         streams = [linker(copy) for linker, copy in zip(self.linkers, copies, strict=True)]
         for parts in zip(*streams, strict=True):
