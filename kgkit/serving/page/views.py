@@ -10,7 +10,6 @@ from kgkit.serving.page import (
     column_views,
     entity_views,
     path_views,
-    reference_views,
     text_views,
 )
 from kgkit.serving.page.rendering import render, static_file
@@ -19,7 +18,7 @@ from kgkit.serving.service import Service
 
 __all__ = ["error_page", "router"]
 
-_MODULES: Final = (text_views, entity_views, path_views, column_views, catalog_views, reference_views)
+_MODULES: Final = (text_views, entity_views, path_views, column_views, catalog_views)
 
 
 def router(service: Service) -> APIRouter:

@@ -107,11 +107,11 @@ def test_methods_that_change_things_are_not_answered(browser, method):
     assert "allow" in answer.headers
 
 
-@pytest.mark.parametrize("path", ["/search", "/entity", "/kbs", "/docs"])
+@pytest.mark.parametrize("path", ["/search", "/entity", "/kbs"])
 def test_views_are_read_only(browser, path):
     assert browser.post(path, data={"q": HTML}).status_code == 405
 
 
 def test_equal_requests_have_equal_answers(browser):
-    for path in ("/", "/graph?kb=facts&key=dog&radius=2", "/search?q=d&kb=facts", "/scores", "/docs"):
+    for path in ("/", "/graph?kb=facts&key=dog&radius=2", "/search?q=d&kb=facts", "/scores"):
         assert browser.get(path).content == browser.get(path).content

@@ -47,7 +47,6 @@ VIEWS = {
     "runs": "/runs",
     "run": "/run?id=1",
     "scores": "/scores",
-    "reference": "/docs",
     "error: not there": f"/nothing/{quote(HTML)}",
     "error: no such entity": address("/entity", kb="facts", key=HTML),
     "error: no such kb": address("/search", kb=HTML),
