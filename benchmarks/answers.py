@@ -5,7 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -38,16 +38,28 @@ def run_once(
         arguments: arguments of the command line.
         further: more of them, which *identity* has already.
     """
-    key = hashlib.blake2b(identity + repr(tuple(arguments)).encode(), digest_size=6).hexdigest()
+    command = [*COMMAND, *arguments, *further, "--home", str(home.path), "--json", "--quiet"]
+    return compute_once(
+        home, name, identity + repr(tuple(arguments)).encode(),
+        lambda: subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout,
+    )  # fmt: skip
+
+
+def compute_once(home: Home, name: str, identity: bytes, compute: Callable[[], bytes]) -> dict[str, Any]:
+    """Return the JSON that a function computes; it is called only if the cache does not have it.
+
+    Args:
+        home: home whose folder `asked` is the cache.
+        name: what the name of the cached file begins with.
+        identity: all that the result depends on.
+        compute: the function.
+    """
+    key = hashlib.blake2b(identity, digest_size=6).hexdigest()
     path = home.path / "asked" / f"{name}-{key}.json"
     if not path.exists():
-        process = subprocess.run(
-            [*COMMAND, *arguments, *further, "--home", str(home.path), "--json", "--quiet"],
-            check=True,
-            stdout=subprocess.PIPE,
-        )
+        content = compute()
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(process.stdout)
+        path.write_bytes(content)
     result: dict[str, Any] = json.loads(path.read_bytes())
     return result
 
@@ -126,8 +138,12 @@ class Runs(Generic[ManifestType]):
 
     def evaluate(self, name: str, task: str, *arguments: str) -> dict[str, Any]:
         """Return the JSON that `kgkit evaluate` writes of a model; it is run only once."""
-        manifest = (find_trained(self.home, name) / MANIFEST).read_bytes()
-        return run_once(self.home, name, manifest, ("evaluate", task, *arguments), "--model", name)
+        identity = self.identity(name)
+        return run_once(self.home, name, identity, ("evaluate", task, *arguments), "--model", name)
+
+    def identity(self, name: str) -> bytes:
+        """Return what the scores of a model depend on: its manifest."""
+        return (find_trained(self.home, name) / MANIFEST).read_bytes()
 
     def manifest(self, name: str) -> ManifestType | None:
         """Return the manifest of a model, if it is there."""

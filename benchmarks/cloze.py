@@ -4,11 +4,13 @@ r"""LAMA by a masked language model, and by KnowBerts.
     python -m benchmarks.cloze --home HOME --facts WORK_DIR/lama/facts.jsonl --encoder base --kb lama \
                                [--knowbert NAME …] [--out OUT_DIR]
 
-The home has the masked language model, and the knowledge base with vectors (`kgkit embed`); E-BERT, which
-reads these, is asked by `benchmarks.cloze_injection`. Each row is one `kgkit evaluate cloze`, and its answer
-is kept in the home: a run that was stopped goes on, and a row whose model is the same is not asked for again.
-What names suggest is asked of the plain model, once for all rows. The tables go to the standard output, the
-pictures `filters.svg`, `filters-with-vector.svg` and `hits.svg` to OUT_DIR.
+The home has the masked language model, and the knowledge base with vectors (`kgkit embed`) and their map
+(`kgkit align KB/VECTORS --encoder ENCODER`). Each row has the scores of `kgkit evaluate cloze`, and the same
+of the subjects with a vector alone. It is kept in the home: a run that was stopped goes on, and a row whose
+model, vectors and map are the same is not asked for again. Vectors of `benchmarks.other_vectors` have rows
+where the knowledge base has them. What names suggest is asked of the plain model, once for all rows. The
+tables go to the standard output, the pictures `filters.svg`, `filters-with-vector.svg` and `hits.svg` to
+OUT_DIR.
 
 LAMA is CC BY-NC 4.0: it is read from the shared data, and not passed on.
 """
@@ -17,22 +19,50 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers import run_once
+from benchmarks.answers import compute_once, run_once
+from benchmarks.cloze_injection import injected_cloze_model
 from benchmarks.harness import REPOSITORY
+from benchmarks.other_vectors import OF_RELATION, OTHERS
 from benchmarks.report import Table
-from kgkit.evaluation.facts import GOOGLE_RE
+from kgkit.evaluation.cloze import (
+    NameGuesses,
+    filtered,
+    name_questions,
+    read_name_guesses,
+    score_subsets,
+    write_name_guesses,
+)
+from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, draw_facts, read_facts, read_templates
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
+from kgkit.inputs.ebert import Injection
+from kgkit.kb import open_kb
+from kgkit.methods.cloze import ClozeModel, cloze_guesses, name_guesses
+from kgkit.methods.cloze_opening import (
+    open_cloze_model,
+    open_masked_lm,
+    plain_cloze_model,
+    subject_entities,
+)
 from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
-from kgkit.vectors import find_vectors
+from kgkit.vectors import find_vectors, vectors_names
 
+INJECTED: Final[tuple[Injection, ...]] = get_args(Injection)
+"""Rows of the plain model that reads vectors of the subjects: how it reads them."""
+OTHER_VECTORS: Final = {
+    "concat, another's of the type": OTHERS,
+    "concat, another's of the relation": OF_RELATION,
+}
+"""Rows over vectors of `benchmarks.other_vectors`, by what the name of the vectors ends in."""
 FILTERS: Final = {
     "none": "no filter", "string": "string match", "names": "LAMA-UHN", "easy": "complement"
 }  # fmt: skip
@@ -73,7 +103,8 @@ class LamaRows:
         vectors: their vectors.
         facts: facts, with the keys of their subjects.
         templates: templates of their relations.
-        options: further options of all rows, as `--limit`.
+        limit: facts of each relation, drawn at random; None: all.
+        device: torch device that models compute on.
     """
 
     def __init__(
@@ -84,33 +115,96 @@ class LamaRows:
         vectors: str,
         facts: Path,
         templates: Path,
-        options: Sequence[str] = (),
+        limit: int | None = None,
+        device: str = "auto",
     ) -> None:
         self.home, self.encoder, self.kb, self.vectors = home, encoder, kb, vectors
-        self._questions = ["--data", str(facts), "--templates", str(templates), *options]
-        self._facts = hashlib.blake2b(facts.read_bytes() + templates.read_bytes()).digest()
-        content = self._facts + _model_identity(home, encoder) + repr([*options]).encode()
-        key = hashlib.blake2b(content, digest_size=6).hexdigest()
-        names = home.path / "asked" / f"names-{Path(encoder).name}-{key}.json"
-        names.parent.mkdir(parents=True, exist_ok=True)
-        self._names = ["--name-model", encoder, "--names", str(names)]
+        self.device = device
+        self._templates = read_templates(templates)
+        self._facts = draw_facts(list(read_facts(facts)), limit, seed=0)
+        content = facts.read_bytes() + templates.read_bytes() + repr(limit).encode()
+        self._identity = hashlib.blake2b(content).digest()
+        key = hashlib.blake2b(self._identity + _model_identity(home, encoder), digest_size=6).hexdigest()
+        self._names = home.path / "asked" / f"names-{Path(encoder).name}-{key}.json"
+        self._names.parent.mkdir(parents=True, exist_ok=True)
 
-    def row(self, name: str, *options: str, model: str = "", vectors: str = "") -> Row:
-        """Return a row: of the plain model with *options* unless *model* or *vectors* names another."""
+    def row(
+        self, name: str, injection: Injection | None = None, *, model: str = "", vectors: str = ""
+    ) -> Row:
+        """Return a row: of the plain model, with *injection* if it reads vectors, or of a trained *model*."""
         vectors = vectors or self.vectors
-        who = ("--model", model) if model else ("--encoder", self.encoder)
-        words = ["evaluate", "cloze", *self._questions, *self._names, "--kb", self.kb, "--vectors"]
-        identity = self._facts + _model_identity(self.home, who[1]) + self._vectors_identity(vectors)
+        identity = self._identity + _model_identity(self.home, model or self.encoder)
+        identity += self._vectors_identity(vectors) + repr((name, vectors, injection)).encode()
         file = "-".join(["cloze", *name.replace(",", "").split()]).replace("/", "-")
-        answer = run_once(self.home, file, identity, [*words, vectors, *who, *options])
+        answer = compute_once(self.home, file, identity, lambda: self._answer(injection, model, vectors))
         print(f"{name}: done", file=sys.stderr, flush=True)
         sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
         return Row(name, sets, answer["vocabulary"], answer["no_word"])
+
+    def _answer(self, injection: Injection | None, model: str, vectors_name: str) -> bytes:
+        """Return the scores of a row, as JSON."""
+        questions = cloze_questions(self._facts, {**GOOGLE_RE, **self._templates}).instances
+        objects = [question for question in questions if question.hidden == "object"]
+        with ExitStack() as stack:
+            kb = stack.enter_context(open_kb(self.kb, self.home.path))
+            vectors = kb.vectors(vectors_name)
+            entities = subject_entities(self._facts, kb, vectors)
+            answering: ClozeModel
+            if model:
+                answering = stack.enter_context(open_cloze_model(model, self.home, self.device))
+            else:
+                masked_lm = stack.enter_context(open_masked_lm(self.encoder, self.home, self.device))
+                answering = plain_cloze_model(masked_lm)
+                if injection is not None:
+                    answering = injected_cloze_model(masked_lm, vectors, entities, injection)
+            guesses = cloze_guesses(answering, objects)
+            words = len(answering.words)
+        by_filter = filtered(self._facts, self._name_guesses())
+        has_vector = frozenset((entities >= 0).nonzero()[0].tolist())
+        by_subjects = {
+            "all": by_filter,
+            "with_vector": {name: indices & has_vector for name, indices in by_filter.items()},
+        }
+        sets = [
+            {"filter": subset.filter, "subjects": subjects, **_plain(subset.hits)}
+            for subjects, own in by_subjects.items()
+            for subset in score_subsets(guesses.guesses, own)
+        ]
+        answer = {"vocabulary": words, "no_word": len(guesses.no_word), "sets": sets}
+        return msgspec.json.encode(answer)
+
+    def _name_guesses(self) -> NameGuesses:
+        """Return what the plain model says of names, which is asked once."""
+        if not self._names.exists():
+            with open_masked_lm(self.encoder, self.home, self.device) as masked_lm:
+                guesses = name_guesses(plain_cloze_model(masked_lm), name_questions(self._facts))
+            write_name_guesses(self._names, self.encoder, guesses)
+        return read_name_guesses(self._names)[1]
+
+    def has_vectors(self, name: str) -> bool:
+        """Return whether the knowledge base has vectors of that name."""
+        return name in vectors_names(self.home.kb(self.kb))
 
     def _vectors_identity(self, name: str) -> bytes:
         folder = find_vectors(self.home.kb(self.kb), name).resolve()
         maps = sorted(folder.glob("align-*/align.json"))
         return b"".join([folder.name.encode(), *(path.read_bytes() for path in maps)])
+
+
+def _plain(hits: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Hits@k by what is compared, as `kgkit evaluate cloze --json` has them."""
+    return {
+        name: {
+            "questions": own.questions,
+            "macro": own.macro,
+            "micro": own.micro,
+            "relations": {
+                relation: {"questions": count, "hits": curve}
+                for relation, (count, curve) in own.relations.items()
+            },
+        }
+        for name, own in hits.items()
+    }
 
 
 def _model_identity(home: Home, name: str) -> bytes:
@@ -252,6 +346,13 @@ def all_rows(lama: LamaRows, knowberts: Iterable[str] = ()) -> list[Row]:
     """Return the rows of all models: plain, and KnowBerts."""
     rows = [lama.row("plain")]
     rows += [lama.row(name, model=name) for name in knowberts]
+    rows += [lama.row(name, name) for name in INJECTED]
+    others = {name: f"{lama.vectors}{end}" for name, end in OTHER_VECTORS.items()}
+    rows += [
+        lama.row(name, "concat", vectors=vectors)
+        for name, vectors in others.items()
+        if lama.has_vectors(vectors)
+    ]
     return rows
 
 
@@ -279,13 +380,12 @@ def main() -> None:
     parser.add_argument("--knowbert", action="append", default=[], metavar="NAME")
     parser.add_argument("--kb", default="lama")
     parser.add_argument("--vectors", default="text")
-    parser.add_argument("--limit", metavar="N", help="facts of each relation; by default all")
+    parser.add_argument("--limit", type=int, metavar="N", help="facts of each relation; by default all")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, metavar="OUT_DIR", help="folder for the pictures")
     chosen = parser.parse_args()
-    options = ["--device", chosen.device, *(["--limit", chosen.limit] if chosen.limit else [])]
     common = (Home(chosen.home), chosen.encoder, chosen.kb, chosen.vectors)
-    lama = LamaRows(*common, chosen.facts, chosen.templates, options)
+    lama = LamaRows(*common, chosen.facts, chosen.templates, chosen.limit, chosen.device)
     rows = all_rows(lama, chosen.knowbert)
     print(write(rows, chosen.out))
     if chosen.squad.exists():

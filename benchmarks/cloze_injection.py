@@ -6,37 +6,26 @@
 (Poerner et al. 2020.) Nothing is trained: the masked language model is the plain one. A subject
 without a vector is read as word pieces, and so is one whose own name is hidden.
 
-    python -m benchmarks.cloze_injection --home HOME --facts FILE --templates FILE --encoder base --kb lama
-
-prints Hits@k of the plain model, and of both ways, for the questions whose subject has a vector.
+`python -m benchmarks.cloze` asks it.
 """
 
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmarks.report import Table
-from kgkit.evaluation.cloze import filtered, score_subsets
-from kgkit.evaluation.facts import ClozeQuestion, cloze_questions, read_facts, read_templates
+from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads.ebert import EBert
-from kgkit.home import Home
 from kgkit.inputs.ebert import EBertReader, Injection
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.masking import HiddenPieces, logits_of
-from kgkit.kb import open_kb
-from kgkit.methods.cloze import ClozeModel, cloze_guesses
+from kgkit.methods.cloze import ClozeModel
 from kgkit.methods.cloze_opening import (
     MaskedLanguageModel,
-    open_masked_lm,
-    plain_cloze_model,
-    subject_entities,
 )
 from kgkit.methods.ebert_encoder import begin_head
 from kgkit.types import Numbers
@@ -121,46 +110,3 @@ def injected_cloze_model(
     ebert, stored = begin_head(encoder, vectors, around=model)
     reader = EBertReader(encoder, stored, size=size, inject=inject)
     return EBertClozeModel(encoder, ebert.to(model.device).eval(), reader, entities)
-
-
-def hits_table(home: Home, facts_file: Path, templates: Path, encoder: str, kb: str, vectors: str) -> Table:
-    """Return Hits@1, @10 and @100, averaged across relations, of the plain model and of both ways."""
-    facts = list(read_facts(facts_file))
-    every = cloze_questions(facts, read_templates(templates)).instances
-    questions = [question for question in every if question.hidden == "object"]
-    rows = []
-    with open_kb(kb, home.path) as handle, open_masked_lm(encoder, home) as masked_lm:
-        stored = handle.vectors(vectors)
-        entities = subject_entities(facts, handle, stored)
-        models: dict[str, ClozeModel] = {"plain": plain_cloze_model(masked_lm)}
-        for name in get_args(Injection):
-            models[name] = injected_cloze_model(masked_lm, stored, entities, name)
-        for name, model in models.items():
-            guesses = cloze_guesses(model, questions).guesses
-            for subset in score_subsets(guesses, filtered(facts), np.flatnonzero(entities >= 0).tolist()):
-                if subset.subjects == "with_vector":
-                    macro = subset.hits["vocabulary"].macro
-                    rows.append([name, subset.filter, *(f"{100 * macro[k]:.1f}" for k in (1, 10, 100))])
-    return Table(
-        title="LAMA, subjects with a vector", notes="Mean Hits@k.",
-        columns=("", "filter", "@1", "@10", "@100"), rows=rows,
-    )  # fmt: skip
-
-
-def main() -> None:
-    """Ask for what the command line names, and write the table to the standard output."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.cloze_injection")
-    for option in ("--home", "--facts", "--templates"):
-        parser.add_argument(option, type=Path, required=True)
-    for option, usual in (("--encoder", "base"), ("--kb", "lama"), ("--vectors", "text")):
-        parser.add_argument(option, default=usual)
-    chosen = parser.parse_args()
-    print(
-        hits_table(
-            Home(chosen.home), chosen.facts, chosen.templates, chosen.encoder, chosen.kb, chosen.vectors
-        ).markdown()
-    )
-
-
-if __name__ == "__main__":
-    main()

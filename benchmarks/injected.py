@@ -27,8 +27,7 @@ from benchmarks.significance import NOTES as ABOUT_P
 from benchmarks.significance import OVER_SEEDS, chance, correct_counts, f1_of, seeds_cell, spread
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder import Encoder
-from kgkit.evaluation.examples import Example
-from kgkit.evaluation.labels import gold_labels
+from kgkit.evaluation.examples import Example, gold_labels
 from kgkit.evaluation.ner import chunks
 from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home

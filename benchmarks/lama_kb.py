@@ -1,11 +1,10 @@
-r"""A knowledge base of LAMA's subjects as JSON lines, for the builder `jsonl`.
+"""A knowledge base of LAMA's subjects as JSON lines, for the builder `jsonl`.
 
     python -m benchmarks.lama_kb OUT_DIR [--strict]
     kgkit build-kb jsonl OUT_DIR/kb --name lama
     kgkit embed lama --method text
     kgkit align lama/text --encoder base
-    kgkit evaluate cloze --data OUT_DIR/facts.jsonl --templates ../shared/data/lama/relations.jsonl \\
-                         --encoder base --kb lama
+    python -m benchmarks.cloze --home HOME --facts OUT_DIR/facts.jsonl --encoder base --kb lama
 
 It is read from the folder `lama` of the shared data. LAMA is CC BY-NC 4.0 and is not passed on: nor may what
 is written here.

@@ -7,7 +7,8 @@ Random vectors, zeros and unmapped vectors are foreign to an encoder, so that a 
 these may only read vectors of the right kind. Here each entity gets the vector of another one of its type, by
 a fixed permutation: all that differs is whose vector it is. They are called KB/NAME-others, and have the maps
 that KB/NAME has by then (`kgkit align`), as these are of the space. E-BERT and KnowBert read them like any
-others: `kgkit train ebert|knowbert --vectors KB/NAME-others`, `kgkit evaluate cloze --vectors NAME-others`.
+others: `kgkit train ebert|knowbert --vectors KB/NAME-others`, `python -m benchmarks.cloze --vectors
+NAME-others`.
 
 The type of an entity is its kind, part of speech, first type and, in WordNet, lexicographer's file. With
 `--facts` it is the first relation that the facts of LAMA have of it instead, and the vectors are called

@@ -9,7 +9,7 @@ from kb_builders.wikipedia import prose, wikitext
 from kgkit.embedding.wikipedia2vec.files import _NUMBER
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.plain_text import check_plain
-from kgkit.evaluation.wic import read_pairs
+from kgkit.evaluation.task_formats import read_wic
 from kgkit.exchange.property_graph import _TYPED
 from kgkit.linking.entity_features import _BRACKETS
 from kgkit.linking.references import _ENDS
@@ -58,7 +58,7 @@ def test_pairs_of_sentences(tmp_path):
     for text in ("Word: a" + ". Sentence 1: b" * 100_000, "Word: " + " Sentence 2: " * 100_000):
         path.write_text(json.dumps({"label": 1, "text": text}) + "\n")
         with pytest.raises(SourceError):
-            list(read_pairs(path))
+            list(read_wic(path))
 
 
 def test_numbers_names_and_headers():

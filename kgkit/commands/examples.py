@@ -81,6 +81,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
         "linking.md",
     ),
     "kgkit evaluate ppl": ("kgkit evaluate ppl --data corpus.txt --model words", "kalm.md"),
+    "kgkit evaluate task": ("kgkit evaluate task --data test.tsv --model opinions", "tasks.md"),
     "kgkit evaluate cloze": (
         "kgkit evaluate cloze --encoder base --data facts.jsonl --templates relations.jsonl",
         "cloze.md",

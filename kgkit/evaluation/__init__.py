@@ -14,10 +14,17 @@ from kgkit.evaluation.el_files import (
 )
 from kgkit.evaluation.el_formats import read_gold_data, read_predictions
 from kgkit.evaluation.nif import write_nif
-from kgkit.evaluation.significance import bootstrap_intervals, difference_interval, paired_test
+from kgkit.evaluation.significance import (
+    Comparison,
+    bootstrap_intervals,
+    compare,
+    difference_interval,
+    paired_test,
+)
 from kgkit.evaluation.wsd import Score, Scores, read_documents, read_gold, score, write_keys
 
 __all__ = [
+    "Comparison",
     "GoldDocument",
     "Labelled",
     "LinkScore",
@@ -25,6 +32,7 @@ __all__ = [
     "Score",
     "Scores",
     "bootstrap_intervals",
+    "compare",
     "difference_interval",
     "links_of",
     "paired_test",

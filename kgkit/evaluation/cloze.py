@@ -9,21 +9,25 @@ Marais* speaks *French*). What two filters leave is LAMA-UHN, questions with unh
                     "Jean is a common name in the following language: [MASK]."
 
 Hits@k is averaged within a relation, then across relations, and over all questions (`micro`).
+
+Predictions are JSON lines, a question each: `id`, `subject`, `relation`, `object`; `rank`, of the answer
+among the words of the vocabulary, from 1, and `object_rank`, among the objects of the relation; `likeliest`,
+words; `filters`, those that leave the question.
 """
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
-from kgkit.errors import SourceError, UsageError
+from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.evaluation.columns import ScoreColumns, mean_of_sums
 from kgkit.evaluation.facts import ClozeQuestion, Fact
-from kgkit.evaluation.score_columns import ScoreColumns, mean_of_sums
-from kgkit.files import opened, written
+from kgkit.files import lines, opened, written
 
 NAME_NOUNS: Final[Mapping[str, str]] = {
     "P19": "city",
@@ -54,10 +58,6 @@ MAX_BYTES: Final = 1 << 26
 Filter = Literal["none", "string", "names", "easy"]
 """Questions that are scored: all; those after the string match filter; those after the person name filter too
 (LAMA-UHN); those that the two have taken out."""
-
-
-Subjects = Literal["all", "with_vector"]
-"""Questions that are scored: about all subjects, or about those that have a vector."""
 
 
 class NameQuestion(NamedTuple):
@@ -108,13 +108,11 @@ class SubsetScore(NamedTuple):
 
     Attributes:
         filter: questions that are scored.
-        subjects: whether all of these, or those whose subject has a vector.
         hits: Hits@k of the model among the words of the vocabulary (`vocabulary`), among the objects of the
             relation (`objects`), and of the baseline that knows which object is frequent (`frequent`).
     """
 
     filter: Filter
-    subjects: Subjects
     hits: dict[str, HitsScore]
 
 
@@ -277,37 +275,18 @@ def frequency_ranks(questions: Iterable[ClozeQuestion]) -> list[tuple[str, int]]
 
 
 def score_subsets(
-    guesses: Sequence[ClozeGuess],
-    facts_by_filter: Mapping[Filter, Collection[int]],
-    has_vector: Collection[int] | None = None,
+    guesses: Sequence[ClozeGuess], facts_by_filter: Mapping[Filter, Collection[int]]
 ) -> list[SubsetScore]:
     """Return the scores of the questions that each filter leaves.
 
     Args:
         guesses: what a model made of the questions.
         facts_by_filter: indices of the facts by filter, see `filtered`.
-        has_vector: indices of the facts whose subject has a vector, which are then scored apart too; None:
-            they are not.
     """
     return [
-        SubsetScore(
-            name, subjects, _score_guesses([guess for guess in guesses if guess.question.fact in indices])
-        )
-        for name, subjects, indices in subsets(facts_by_filter, has_vector)
+        SubsetScore(name, _score_guesses([guess for guess in guesses if guess.question.fact in indices]))
+        for name, indices in facts_by_filter.items()
     ]
-
-
-def subsets(
-    facts_by_filter: Mapping[Filter, Collection[int]], has_vector: Collection[int] | None = None
-) -> Iterator[tuple[Filter, Subjects, Set[int]]]:
-    """Yield the facts that are scored together: a filter, the subjects, and indices of facts.
-
-    The arguments are those of `score_subsets`.
-    """
-    for name, indices in facts_by_filter.items():
-        yield name, "all", frozenset(indices)
-        if has_vector is not None:
-            yield name, "with_vector", frozenset(indices).intersection(has_vector)
 
 
 def paired_guesses(
@@ -349,3 +328,100 @@ def hits_columns(
         )
         for k in cutoffs
     ]
+
+
+# -- predictions ------------------------------------------------------------
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """What is read of a line."""
+
+    id: str
+    subject: str
+    relation: str
+    object: str
+    rank: int
+    object_rank: int
+
+
+def write_cloze_predictions(
+    path: Path,
+    guesses: Sequence[ClozeGuess],
+    facts: Sequence[Fact],
+    facts_by_filter: Mapping[Filter, Collection[int]],
+) -> None:
+    """Write a line for each question, with the filters that leave it.
+
+    Args:
+        path: the file.
+        guesses: predictions of a model.
+        facts: facts that the questions are made of.
+        facts_by_filter: indices of the facts by filter.
+
+    Raises:
+        NotThere: if there is no folder to put the file in.
+        OSError: if the disk refuses; an earlier file of that name is untouched.
+    """
+    with written(path) as file:
+        for guess in guesses:
+            index = guess.question.fact
+            fact = facts[index]
+            row: dict[str, Any] = {
+                "id": guess.question.id, "subject": fact.subject, "relation": fact.relation,
+                "object": fact.object, "rank": guess.rank, "object_rank": guess.object_rank,
+                "likeliest": guess.likeliest,
+                "filters": [name for name, indices in facts_by_filter.items() if index in indices],
+            }  # fmt: skip
+            file.write(msgspec.json.encode(row) + b"\n")
+
+
+def read_cloze_predictions(
+    path: Path, questions: Sequence[ClozeQuestion], facts: Sequence[Fact]
+) -> list[ClozeGuess]:
+    """Return the ranks of a file, without the likeliest words, in the order of its lines.
+
+    Args:
+        path: the file.
+        questions: questions that may be answered; not all need be.
+        facts: facts that they are made of.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read, or has no line; if a line is no prediction, or one of another
+            question, or of one that another line has.
+    """
+    by_id = {question.id: question for question in questions}
+    decoder = msgspec.json.Decoder(_Row)
+    numbers: dict[str, int] = {}
+    guesses = []
+    for number, line in lines(path):
+        try:
+            row = decoder.decode(line)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise SourceError(
+                f"no prediction of a question, as --predictions writes it: {error}",
+                path=path, line=number, text=line,
+            ) from None  # fmt: skip
+        question = by_id.get(row.id)
+        asked = None if question is None else facts[question.fact]
+        own = row.subject, row.relation, row.object
+        if asked is None or (asked.subject, asked.relation, asked.object) != own:
+            what = "no question has it" if asked is None else f"it is {asked.object!r} of {asked.subject!r}"
+            raise SourceError(
+                f"the id {abbreviate(repr(row.id))} is the object {abbreviate(repr(row.object))} of "
+                f"{abbreviate(repr(row.subject))}: {what}; give predictions for the same facts",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        assert question is not None
+        if row.id in numbers:
+            raise SourceError(
+                f"the question {row.id} has a prediction on line {numbers[row.id]} already: leave out one",
+                path=path, line=number, text=line,
+            )  # fmt: skip
+        if min(row.rank, row.object_rank) < 1:
+            raise SourceError("a rank below 1: ranks are counted from 1", path=path, line=number, text=line)
+        numbers[row.id] = number
+        guesses.append(ClozeGuess(question, row.rank, row.object_rank))
+    if not guesses:
+        raise SourceError("no prediction in it: --predictions writes such a file", path=path)
+    return guesses

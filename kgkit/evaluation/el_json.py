@@ -58,12 +58,12 @@ def read_elevant(path: Path, entities: EntityField = "id") -> Iterator[GoldDocum
 
     Args:
         path: file of JSON lines.
-        entities: field of a label that is its entity.
+        entities: field of a label that is its entity; a label without a name keeps its identifier.
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: if a line is no article with labels, its offsets do not fit its text, two articles have
-            one id, or a label has no name where names are compared.
+        SourceError: if a line is no article with labels, its offsets do not fit its text, or two articles
+            have one id.
     """
     ids = UniqueIds(path)
     skipped = 0
@@ -87,9 +87,7 @@ def _elevant_mention(label: _Label, entities: EntityField) -> GoldMention:
     start, end = label.span
     identifier = label.entity_id
     is_nil = identifier is None or identifier.startswith(("<", "Unknown"))
-    entity = None if is_nil else identifier if entities == "id" else label.name
-    if entity is None and not is_nil:
-        raise GoldError(f"the label of {start} to {end} has no name: compare identifiers (--entities id)")
+    entity = None if is_nil else (entities == "name" and label.name) or identifier
     return GoldMention(start, end, entity, type=label.type or "")
 
 

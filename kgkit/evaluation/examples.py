@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ HELD_OUT: Final = 10
 """One example in so many is held out of training, where no other file chooses the epoch."""
 
 _FEW_HELD_OUT: Final = 20  # of fewer, chance says which epoch scores best
+_LONG: Final = 30  # characters of a label that an error shows
+_SHOWN: Final = 20  # labels that one lists
 
 Order = Literal["id", "position"]
 
@@ -179,3 +182,39 @@ def hold_out(examples: Sequence[Example], by: Order = "position") -> tuple[list[
         [example for key, example in zip(keys, examples, strict=True) if key not in drawn],
         [example for key, example in zip(keys, examples, strict=True) if key in drawn],
     )
+
+
+# -- labels -----------------------------------------------------------------
+
+
+def gold_labels(example: Example) -> tuple[str, ...]:
+    """Return the labels, or tags, of an example; () if its gold is none."""
+    gold = example.gold
+    if isinstance(gold, str):
+        return (gold,)
+    return tuple(gold) if isinstance(gold, frozenset | tuple) else ()
+
+
+@cache
+def label_indices(labels: tuple[str, ...]) -> dict[str, int]:
+    """Return the index of each label."""
+    return {label: index for index, label in enumerate(labels)}
+
+
+def warn_of_labels(labels: Sequence[str], examples: int) -> None:
+    """Log a warning where hardly two examples share a label: texts may stand in its column."""
+    if 2 * len(labels) > examples:
+        _log.warning(
+            "%d labels in %d examples, as %r: is that the column of labels?",
+            len(labels), examples, short_label(labels[0]),
+        )  # fmt: skip
+
+
+def short_label(label: str) -> str:
+    """Return a label as an error shows it: its beginning."""
+    return label if len(label) <= _LONG else f"{label[:_LONG]}…"
+
+
+def list_labels(labels: Sequence[str]) -> str:
+    """Return labels as a message lists them: the first ones, each shortened."""
+    return ", ".join([*map(short_label, labels[:_SHOWN]), *(["…"] if len(labels) > _SHOWN else [])])

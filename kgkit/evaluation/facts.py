@@ -1,8 +1,8 @@
-"""What a language model recalls of facts: facts as sentences with a name hidden, and the score of guesses.
+"""Facts as sentences with a name hidden, to ask a language model for.
 
 Peters et al. (2019), "Knowledge Enhanced Contextual Word Representations", section 4.1: a fact is filled in a
-template of its relation, the word pieces of the subject or of the object are masked, and the model is scored
-by the rank that it gives to each. The facts and templates read here are those of LAMA (Petroni et al. 2019,
+template of its relation, and the word pieces of the subject or of the object are masked. The facts and
+templates read here are those of LAMA (Petroni et al. 2019,
 "Language Models as Knowledge Bases?"), or plain ones, as JSON lines:
 
     T-REx        {"sub_label": "Howard Florey", "predicate_id": "P937", "obj_label": "London", "sub_uri": …}
@@ -19,14 +19,16 @@ file of LAMA), or `SQUAD` where it has none. Other keys are ignored. A file may 
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 
 from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.files import json_lines
+from kgkit.types import Triple
 
 Hidden = Literal["subject", "object"]
 """Which name of a fact is hidden."""
@@ -115,22 +117,6 @@ class ClozeQuestions(NamedTuple):
     without_template: dict[str, int]
 
 
-class RecallScore(NamedTuple):
-    """How well facts were recalled.
-
-    Attributes:
-        mrr: mean reciprocal rank of all hidden word pieces, in [0, 1]; 0 if there are none.
-        relations: of each relation the same, and its number of instances.
-        instances: how many there are.
-        pieces: how many word pieces were hidden.
-    """
-
-    mrr: float
-    relations: dict[str, tuple[float, int]]
-    instances: int
-    pieces: int
-
-
 class _Fact(msgspec.Struct, frozen=True):
     subject: str = ""
     relation: str = ""
@@ -200,6 +186,21 @@ def _fact(record: _Fact) -> Fact | None:
     sentence = next((text for text in record.masked_sentences if MASK in text), "")
     relation = record.sub_label if record.sub_label.strip() else SQUAD
     return Fact("", relation, record.obj_label, "", sentence) if sentence else None
+
+
+FactT = TypeVar("FactT", Fact, Triple)
+
+
+def draw_facts(facts: list[FactT], limit: int | None, seed: int) -> list[FactT]:
+    """Return at most *limit* facts of each relation, drawn at random, in their order; None: all."""
+    if limit is None:
+        return facts
+    counts, chosen = Counter[str](), set[int]()
+    for index in np.random.default_rng(seed).permutation(len(facts)).tolist():
+        if counts[facts[index].relation] < limit:
+            counts[facts[index].relation] += 1
+            chosen.add(index)
+    return [fact for index, fact in enumerate(facts) if index in chosen]
 
 
 def read_templates(path: Path) -> dict[str, str]:
@@ -297,31 +298,3 @@ def _filled(parts: Iterable[str], fact: Fact) -> tuple[str, dict[Hidden, tuple[i
             spans[slot] = len(text), len(text) + len(added)
         text += added
     return text, spans
-
-
-# -- score ------------------------------------------------------------------
-
-
-def score_recall(ranks: Iterable[tuple[str, Sequence[int]]]) -> RecallScore:
-    """Score the ranks of what was hidden.
-
-    The mean is over word pieces, as published: a name of several counts as often as it has some.
-
-    Args:
-        ranks: of each instance its relation, and the ranks from 1 of its hidden word pieces.
-
-    Raises:
-        UsageError: if an instance has no rank, or one below 1.
-    """
-    totals: dict[str, tuple[float, int, int]] = {}
-    for position, (relation, own_ranks) in enumerate(ranks, start=1):
-        if not len(own_ranks) or min(own_ranks) < 1:
-            problem = f"the rank {min(own_ranks)}" if len(own_ranks) else "no ranks"
-            raise UsageError(
-                f"instance {position}, of {relation!r}, has {problem}: each hidden piece needs 1 or more"
-            )
-        total, pieces, count = totals.get(relation, (0.0, 0, 0))
-        totals[relation] = total + sum(1 / rank for rank in own_ranks), pieces + len(own_ranks), count + 1
-    total, pieces, instances = (sum(column) for column in zip((0, 0, 0), *totals.values(), strict=True))
-    relations = {name: (total / pieces, count) for name, (total, pieces, count) in sorted(totals.items())}
-    return RecallScore(total / max(1, pieces), relations, int(instances), int(pieces))

@@ -15,13 +15,15 @@ GERBIL's experiment D2KB; where they were searched for, A2KB.
 
 from array import array
 from collections.abc import Sequence
-from typing import Final, Literal, NamedTuple
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.evaluation.el import SpanRanges
 from kgkit.evaluation.el_files import Labelled, PageOf
+from kgkit.evaluation.significance import Comparison, bootstrap_intervals, compare
 
 Matching = Literal["strong", "weak"]
 Scope = Literal["inkb", "nil"]
@@ -141,3 +143,52 @@ def _precision_recall_f1(counts: NDArray[np.float64]) -> NDArray[np.float64]:
     total = counts[..., 0] * counts[..., 3] + counts[..., 2] * counts[..., 1]
     f1 = 2 * matches / np.where(total > 0, total, 1)
     return np.stack([precision, recall, f1], -1)
+
+
+# -- intervals and comparisons ----------------------------------------------
+
+
+def measures(counts: DocumentCounts) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return by every matching and scope the ratios of `RATIOS`, and their `intervals`, by name.
+
+    All measures are of the same samples of documents.
+    """
+    columns = np.concatenate([counts.columns(*measure) for measure in MEASURES], 1)
+    intervals = bootstrap_intervals(columns, _all_ratios)
+    scores: dict[str, dict[str, dict[str, Any]]] = {}
+    for number, (matching, scope) in enumerate(MEASURES):
+        values = ratios(counts.columns(matching, scope).sum(0)).tolist()
+        own = intervals[number * len(RATIOS) : (number + 1) * len(RATIOS)]
+        scores.setdefault(matching, {})[scope] = {
+            **dict(zip(RATIOS, values, strict=True)), "intervals": dict(zip(RATIOS, own, strict=True)),
+        }  # fmt: skip
+    return scores
+
+
+def _all_ratios(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    by_measure = ratios(sums.reshape(*sums.shape[:-1], len(MEASURES), -1))
+    return by_measure.reshape(*sums.shape[:-1], -1)
+
+
+def compare_counts(
+    first: DocumentCounts, second: DocumentCounts
+) -> dict[str, dict[str, dict[str, Comparison]]]:
+    """Return by every matching and scope how F1 and macro F1 of the second system differ from the first's.
+
+    Args:
+        first: counts of the system that is compared with.
+        second: counts of the other, of the same documents.
+    """
+    scores: dict[str, dict[str, dict[str, Comparison]]] = {}
+    for matching, scope in MEASURES:
+        versus, own = (counts.columns(matching, scope) for counts in (first, second))
+        scores.setdefault(matching, {})[scope] = {
+            name: compare(versus, own, partial(_ratio, index=RATIOS.index(name)))
+            for name in ("f1", "macro_f1")
+        }
+    return scores
+
+
+def _ratio(sums: NDArray[np.float64], index: int) -> NDArray[np.float64]:
+    ratio: NDArray[np.float64] = ratios(sums)[..., index]
+    return ratio

@@ -9,10 +9,12 @@ predicted. docs/tasks.md lists the names of fields for each task. In files:
 
 Fields are not quoted: a quotation mark is a character like any other, as in the files of GLUE (Wang et al.
 2019, "GLUE: A Multi-Task Benchmark and Analysis Platform for Natural Language Understanding"). A file may be
-compressed (`.xz`, `.bz2`, `.gz`, `.zst`). Fields that no task asks for are kept beside the example.
+compressed (`.xz`, `.bz2`, `.gz`, `.zst`). Fields that no task asks for are kept beside the example. What a
+task makes of a record, and what the columns of files without names of columns are, its `Layout` says.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,8 +22,12 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.errors import SourceError, abbreviate
+from kgkit.errors import SourceError, UsageError, abbreviate
 from kgkit.evaluation.examples import EntityMark, Example
+from kgkit.evaluation.ner import chunks
+from kgkit.evaluation.task_formats import TYPES
+from kgkit.evaluation.task_scores import RIGHT
+from kgkit.text import token_spans
 
 FIRST: Final = ("text", "text_a", "sentence", "sentence1")
 SECOND: Final = ("text_b", "sentence2")
@@ -43,6 +49,15 @@ LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
 
 FURTHER: Final = "…"
 """Last name of columns behind which lines may have any number of further fields, which are ignored."""
+
+CONTEXT: Final = ("context", "ctx", "premise")
+CHOICES: Final = ("choices", "endings")
+NUMBERED: Final = ("choice", "ending", "answer")
+
+_SAME: Final = {"t": "T", "true": "T", "1": "T", "f": "F", "false": "F", "0": "F"}
+_BINARY: Final = ("0", RIGHT)
+_MARKS: Final = re.compile(r"[*?#]*")  # of linguists, before a sentence that is not acceptable
+_MAX_CHOICES: Final = 1000
 
 _LARGEST: Final = 3e38  # models learn numbers of 32 bits
 
@@ -408,3 +423,230 @@ def _split(names: Sequence[str], path: Path | None, number: int, line: str) -> d
             path=path, line=number, text=line,
         )  # fmt: skip
     return dict(zip(names[:least], fields, strict=False))
+
+
+# -- examples ----------------------------------------------------------------
+
+
+def label_example(fields: Fields) -> Example:
+    """Return a text, or a pair, and its label."""
+    texts = fields.texts()
+    return Example(fields.id(), texts, gold=fields.label())
+
+
+def pair_example(fields: Fields) -> Example:
+    """Return a pair and its label."""
+    texts = fields.pair("pair")
+    return Example(fields.id(), texts, gold=fields.label())
+
+
+def ranking_example(fields: Fields) -> Example:
+    """Return a question, what may be its answer, and 1 if it is right, else 0; `qid` names the question."""
+    texts = fields.pair("ranking")
+    question, label = (fields.name("qid") or "").strip(), fields.label()
+    if label is not None and not question:
+        raise fields.record.error(
+            "there is no qid: whose answer is it? The first line names the columns qid, text_a, text_b, label"
+        )
+    if label is not None and label not in _BINARY:
+        raise fields.record.error(
+            f"the label is {abbreviate(repr(label))}; it is 1 of a right answer, else 0"
+        )
+    return Example(fields.id(), texts, group=question, gold=label)
+
+
+def number_example(fields: Fields) -> Example:
+    """Return a text, or a pair, and a number."""
+    texts = fields.texts()
+    return Example(fields.id(), texts, gold=fields.number(*SCORE))
+
+
+def wic_example(fields: Fields) -> Example:
+    """Return two sentences, and whether a word means the same in both."""
+    texts = fields.pair("wic")
+    label = fields.label()
+    if label is not None and label.lower() not in _SAME:
+        raise fields.record.error(f"the label is {abbreviate(repr(label))}; it is T or F")
+    return Example(fields.id(), texts, gold=None if label is None else _SAME[label.lower()])
+
+
+def tags_example(fields: Fields) -> Example:
+    """Return a text with its tokens, and their tags.
+
+    A field `tokens` has them as a list, `text_a` with spaces between them, as K-BERT's files; `text` is cut
+    into those of `kgkit.text`, of which a blank one has none, and has no tags.
+    """
+    record = fields.record
+    name = fields.id(record.position)
+    tokens, tags = fields.strings("tokens"), None
+    if tokens is not None:
+        tags = fields.strings("tags")
+    elif "text_a" in fields.unused:
+        tokens, label = _parts(fields.text("text_a") or ""), fields.label()
+        tags = None if label is None else _parts(label)
+    if tokens is None:
+        text = fields.text(*FIRST)
+        if text is None:
+            raise record.error("there is neither a text nor a list of tokens: name them text, or tokens")
+        spans = token_spans(text)
+    else:
+        if not tokens or not all(tokens):
+            raise record.error("there is no token, or an empty one")
+        text, spans = joined(tokens)
+    if tags is not None and len(tags) != len(spans):
+        raise record.error(f"expected a tag for each token; found {len(spans)} tokens, {len(tags)} tags")
+    try:
+        chunks(tags or ())
+    except UsageError as error:
+        raise record.error(str(error)) from None
+    return Example(name, (text,), tokens=tuple(spans), gold=None if tags is None else tuple(tags))
+
+
+def _parts(text: str) -> list[str]:
+    """Cut a text at U+0020: other white space can be a token."""
+    return [part for part in text.split(" ") if part]
+
+
+def joined(tokens: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """Put the tokens of a row together, so that surfaces of a knowledge base can be found in it.
+
+    If each is one character, the text was cut into characters, Latin ones too, and nothing is between them:
+    `C T 片` is CT片. Else they are words, and a space is between two that `kgkit.text` would read as one
+    without it: `使 用 iPhone 5 。` is 使用iPhone 5。
+
+    Args:
+        tokens: T of them, none empty.
+
+    Returns:
+        The text, and where each of the T tokens stands in it: code points, end exclusive.
+    """
+    characters = all(len(token) == 1 for token in tokens)
+    parts, spans, size = list[str](), list[tuple[int, int]](), 0
+    last = run = ""  # the last token, and the last two where nothing is between them
+    for token in tokens:
+        if not characters and _grow_together(run, token):
+            parts.append(" ")
+            size += 1
+            last = ""
+        parts.append(token)
+        spans.append((size, size + len(token)))
+        size += len(token)
+        run, last = last + token, token
+    return "".join(parts), spans
+
+
+def _grow_together(before: str, after: str) -> bool:
+    """Say whether a token of the two texts, put together, has a part of each."""
+    return any(start < len(before) < end for start, end in token_spans(before + after))
+
+
+def relation_example(fields: Fields) -> Example:
+    """Return a text with two marked names, their types where there are some, and what holds between them."""
+    [text] = fields.texts()[:1]
+    marks = fields.spans("marks", text, 2)
+    types = fields.strings("types") or []
+    if len(types) not in (0, 2):
+        raise fields.record.error(f"types are {abbreviate(', '.join(types))}: expected one for each name")
+    tail = tuple(f"[{role}={kind}]" for role, kind in zip(("SUBJECT", "OBJECT"), types, strict=False) if kind)
+    return Example(fields.id(), (text,), marks, tail=tail, gold=fields.label())
+
+
+def types_example(fields: Fields) -> Example:
+    """Return a text with a marked name, and those of the nine general types that it has."""
+    [text] = fields.texts()[:1]
+    marks = fields.spans("marks", text, 1)
+    labels = fields.strings("labels")
+    gold = None if labels is None else frozenset(labels).intersection(TYPES)
+    return Example(fields.id(), (text,), marks, gold=gold)
+
+
+def choice_example(fields: Fields) -> Example:
+    """Return a context, or a context and a question, or none; the choices; the index of the right one."""
+    choices, record = fields.strings(*CHOICES), fields.record
+    if choices is None:
+        choices = _numbered(fields)
+    if len(choices) < 2:
+        raise record.error(
+            f"there are {len(choices)} choices: expected a list of two or more, named choices, or fields "
+            "choice0, choice1, …"
+        )
+    context = fields.text(*CONTEXT, *FIRST)
+    question = fields.text("question", *SECOND)
+    texts = tuple(text for text in (context, question) if text is not None)
+    label = fields.number("label", "answer")
+    if label is not None and label not in range(len(choices)):
+        raise record.error(f"the label is {label:g}: expected the index of a choice, 0 to {len(choices) - 1}")
+    gold = None if label is None else int(label)
+    return Example(fields.id(), texts, gold=gold, choices=tuple(choices))
+
+
+def _numbered(fields: Fields) -> list[str]:
+    """Take the fields choice0, choice1, …; the numbers may begin with 1."""
+    prefix = next((name for name in NUMBERED if {f"{name}0", f"{name}1"} & fields.unused.keys()), NUMBERED[0])
+    begin = 0 if f"{prefix}0" in fields.unused else 1
+    choices = []
+    for number in range(begin, _MAX_CHOICES):
+        choice = fields.text(f"{prefix}{number}")
+        if choice is None:
+            break
+        choices.append(choice)
+    return choices
+
+
+# -- files without names of columns -----------------------------------------
+
+
+def label_columns(fields: Sequence[str]) -> Sequence[str]:
+    """Return the columns of a text, or a pair, with a label; of four those of CoLA (Warstadt et al. 2019).
+
+    A line of CoLA has the source, 1 or 0, the linguist's mark, and the sentence. Its test file names columns.
+    """
+    if len(fields) == 4 and fields[1] in _BINARY and _MARKS.fullmatch(fields[2].strip()):
+        return ("source", "label", "mark", "sentence")
+    return {2: ("text", "label"), 3: ("text_a", "text_b", "label")}.get(len(fields), ())
+
+
+def pair_columns(fields: Sequence[str]) -> Sequence[str]:
+    """Return the columns of a pair, with a label or without."""
+    return {2: ("text_a", "text_b"), 3: ("text_a", "text_b", "label")}.get(len(fields), ())
+
+
+def number_columns(fields: Sequence[str]) -> Sequence[str]:
+    """Return the columns of a text, or a pair, with a number; of seven or more those of the STS benchmark.
+
+    A line of the STS benchmark (Cer et al. 2017) has the genre, the file, the year, a number that is not
+    unique, the score, both sentences, and in some lines the sources of these.
+    """
+    if len(fields) >= 7 and _is_number(fields[4]):
+        return ("genre", "file", "year", "number", "score", "sentence1", "sentence2", FURTHER)
+    return {2: ("text", "score"), 3: ("text_a", "text_b", "score")}.get(len(fields), ())
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+# -- layouts ----------------------------------------------------------------
+
+LABEL_LAYOUT: Final = Layout(
+    label_example, label_columns, "TEXT, TEXT, LABEL or TEXT, LABEL with tabs between them"
+)
+PAIR_LAYOUT: Final = Layout(pair_example, pair_columns, "TEXT, TEXT, LABEL with tabs between them")
+NUMBER_LAYOUT: Final = Layout(
+    number_example, number_columns, "TEXT, TEXT, SCORE or TEXT, SCORE with tabs between them"
+)
+RANKING_LAYOUT: Final = Layout(
+    ranking_example, pair_columns, "a qid, two texts and a label in JSON lines", names=("qid",)
+)
+WIC_LAYOUT: Final = Layout(wic_example, pair_columns, "two sentences with a tab between them")
+TAGS_LAYOUT: Final = Layout(tags_example, expected="lists of tokens and tags in JSON lines")
+RELATION_LAYOUT: Final = Layout(relation_example, expected="a text and two marks in JSON lines")
+TYPES_LAYOUT: Final = Layout(types_example, expected="a text and a mark in JSON lines")
+CHOICE_LAYOUT: Final = Layout(
+    choice_example, expected="a list of choices in JSON lines",
+    names=(*CONTEXT, *(f"{name}{number}" for name in NUMBERED for number in (0, 1))),
+)  # fmt: skip

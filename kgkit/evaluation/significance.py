@@ -17,6 +17,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,6 +52,40 @@ class Interval(NamedTuple):
 
 UNIT: Final = Interval(0.0, 1.0)
 """The values that a score may have."""
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """How the score of a system differs from that of another.
+
+    Attributes:
+        score: score of the system.
+        versus: score of the system that it is compared with.
+        difference: the first less the second.
+        interval: interval of the difference.
+        p: how often chance alone makes a difference as large, see `paired_test`.
+    """
+
+    score: float
+    versus: float
+    difference: float
+    interval: Interval
+    p: float
+
+
+def compare(
+    first: NDArray[np.float64], second: NDArray[np.float64], statistic: Statistic, bounds: Interval = UNIT
+) -> Comparison:
+    """Return how the score of the second system differs from the first's.
+
+    Args:
+        first: (D, C) columns of each document, by the system that is compared with.
+        second: (D, C) columns of the same documents, by the system.
+        statistic: function from sums (…, C) to scores (…).
+        bounds: least and greatest value that the score may have.
+    """
+    versus, score = (float(statistic(columns.sum(0))) for columns in (first, second))
+    [interval] = difference_interval(first, second, lambda sums: statistic(sums)[..., None], bounds=bounds)
+    return Comparison(score, versus, score - versus, interval, paired_test(first, second, statistic))
 
 
 def bootstrap_intervals(

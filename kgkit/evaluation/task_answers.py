@@ -13,29 +13,16 @@ from 0; of `ranking` the probability that a text answers the question. A file ma
 import math
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.evaluation.examples import Example, Prediction
-from kgkit.evaluation.labels import gold_labels, list_labels, short_label
+from kgkit.evaluation.examples import Example, Prediction, gold_labels, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE, chunks
 from kgkit.evaluation.task_scores import RIGHT
 from kgkit.evaluation.tasks import Task
 from kgkit.files import lines, written
 
 _MAX_DIGITS: Final = 18  # of an index: Python makes no number of thousands
-
-
-class AnswerLine(NamedTuple):
-    """An answer of a file.
-
-    Attributes:
-        number: number of its line, from 1.
-        prediction: the answer; of `ranking` with the probability of `RIGHT`.
-    """
-
-    number: int
-    prediction: Prediction
 
 
 def write_answers(path: Path, task: Task, answers: Mapping[str, Sequence[Prediction]]) -> None:
@@ -95,15 +82,25 @@ def parse_answer(task: Task, example: Example, text: str) -> Prediction:
     return Prediction(example.id, text)
 
 
+def as_written(
+    task: Task, examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> list[Prediction]:
+    """Return predictions as a file keeps them: numbers have nine digits."""
+    by_id = {example.id: example for example in examples}
+    return [parse_answer(task, by_id[each.id], answer_text(task, each)) for each in predictions]
+
+
 def read_answers(
-    path: Path, task: Task, sets: Mapping[str, Sequence[Example]]
-) -> dict[str, list[AnswerLine]]:
+    path: Path, task: Task, sets: Mapping[str, Sequence[Example]], labels: Sequence[str]
+) -> dict[str, list[Prediction]]:
     """Return the answers of a file to each data set, in the order of its examples.
 
     Args:
         path: the file.
         task: of the examples.
         sets: examples by the name of their set; all need an answer.
+        labels: labels that may be answered, beside those of the examples; of tags those of names, without B-
+            and I-.
 
     Raises:
         NotThere: if there is no such file.
@@ -112,38 +109,26 @@ def read_answers(
         UsageError: if an example has no answer.
     """
     examples = {name: {example.id: example for example in rows} for name, rows in sets.items()}
-    answers: dict[str, dict[str, AnswerLine]] = {name: {} for name in sets}
+    gold = {label for rows in sets.values() for example in rows for label in gold_labels(example)}
+    kinds = _kinds(task, {*(task.fixed or labels), *gold})
+    answers: dict[str, dict[str, Prediction]] = {name: {} for name in sets}
     shape = "ID<tab>ANSWER" if len(sets) == 1 else "SET<tab>ID<tab>ANSWER, as there are several sets"
     for number, line in lines(path):
-        fields = line.split("\t")
-        if len(fields) != (2 if len(sets) == 1 else 3):
-            raise SourceError(
-                f"expected {shape}; --predictions writes such a file, for the same --data: found "
-                f"{len(fields)} fields",
-                path=path, line=number, text=line,
-            )  # fmt: skip
-        *names, key, text = fields
-        name = names[0] if names else next(iter(sets))
-        if name not in sets:
-            raise SourceError(
-                f"no set is called {_shown(name)}, they are {', '.join(sets)}: give the answers to the same "
-                "--data",
-                path=path, line=number, text=line,
-            )  # fmt: skip
-        if (example := examples[name].get(key)) is None:
-            raise SourceError(
-                f"no example of {name} has the id {_shown(key)}: give the answers to the same --data",
-                path=path, line=number, text=line,
-            )  # fmt: skip
-        if (other := answers[name].get(key)) is not None:
-            raise SourceError(
-                f"the id {_shown(key)} has an answer on line {other.number} already: leave out one of them",
-                path=path, line=number, text=line,
-            )  # fmt: skip
         try:
-            answers[name][key] = AnswerLine(number, parse_answer(task, example, text))
+            fields = line.split("\t")
+            if len(fields) != (2 if len(sets) == 1 else 3):
+                raise UsageError(f"expected {shape}, found {len(fields)} fields")
+            *names, key, text = fields
+            name = names[0] if names else next(iter(sets))
+            if name not in sets:
+                raise UsageError(f"no set is called {_shown(name)}, they are {', '.join(sets)}")
+            if (example := examples[name].get(key)) is None:
+                raise UsageError(f"no example of {name} has the id {_shown(key)}")
+            if key in answers[name]:
+                raise UsageError(f"the id {_shown(key)} has an answer on an earlier line already")
+            answers[name][key] = _parsed(task, example, text, kinds)
         except UsageError as error:
-            message = f"the answer to {_shown(key)}: {error}"
+            message = f"{error}: give the answers to the same --data"
             raise SourceError(message, path=path, line=number, text=line) from None
     if not any(answers.values()):
         raise SourceError(f"no answer in it: expected lines of {shape}", path=path)
@@ -156,33 +141,20 @@ def read_answers(
     return {name: [answers[name][example.id] for example in rows] for name, rows in sets.items()}
 
 
-def check_answer_labels(
-    path: Path, task: Task, answers: Sequence[AnswerLine], examples: Sequence[Example], labels: Sequence[str]
-) -> None:
-    """Refuse labels that the task does not have: of tags those of names, without B- and I-.
-
-    Args:
-        path: file of the answers.
-        task: of the examples.
-        answers: of the file.
-        examples: what is answered; labels of their gold may be answered.
-        labels: further labels, such as those that a model chooses from.
-
-    Raises:
-        SourceError: for the first answer with another label.
-    """
-    if task.answer in ("number", "choice") or task.name == "ranking":
-        return
-    kinds = _kinds(
-        task, {*(task.fixed or labels), *(label for each in examples for label in gold_labels(each))}
-    )
-    for number, prediction in answers:
-        if strange := sorted(_kinds(task, {*gold_labels(Example("", (), gold=prediction.answer))}) - kinds):
-            raise SourceError(
-                f"the answer to {_shown(prediction.id)} is {short_label(strange[0])!r}, which is no label of "
-                f"the task; these are {list_labels(sorted(kinds))}: give the answers to the same --data",
-                path=path, line=number,
-            )  # fmt: skip
+def _parsed(task: Task, example: Example, text: str, kinds: Set[str]) -> Prediction:
+    """Return the answer to an example, whose labels are among those of the task."""
+    try:
+        prediction = parse_answer(task, example, text)
+    except UsageError as error:
+        raise UsageError(f"the answer to {_shown(example.id)}: {error}") from None
+    if task.answer not in ("number", "choice") and task.name != "ranking":
+        answered = _kinds(task, {*gold_labels(Example("", (), gold=prediction.answer))})
+        if strange := sorted(answered - kinds):
+            raise UsageError(
+                f"the answer to {_shown(example.id)} is {short_label(strange[0])!r}, which is no label of "
+                f"the task; these are {list_labels(sorted(kinds))}"
+            )
+    return prediction
 
 
 def _kinds(task: Task, labels: Set[str]) -> set[str]:

@@ -27,59 +27,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UnknownName, UsageError, abbreviate
-from kgkit.evaluation.entity_typing import TYPES
+from kgkit.evaluation.columns import ScoreColumns, UnitKind
 from kgkit.evaluation.examples import (
     Example,
     Order,
     Prediction,
     duplicate_id,
+    gold_labels,
     hold_out,
+    label_indices,
+    list_labels,
     marker_pairs,
     merge_files,
+    short_label,
 )
-from kgkit.evaluation.fewrel import is_fewrel
 from kgkit.evaluation.files import UniqueIds, check_gold_files, missing_gold
-from kgkit.evaluation.labels import gold_labels, label_indices, list_labels, short_label
 from kgkit.evaluation.ner import OUTSIDE
-from kgkit.evaluation.records import Fields, Layout, LineFormat, ParsedRecord, Record, records_of_lines
-from kgkit.evaluation.score_columns import (
-    ScoreColumns,
-    UnitKind,
-    accuracy_columns,
-    chunk_columns,
-    correlation_columns,
-    matthews_columns,
-    reciprocal_rank_columns,
-    relation_columns,
-    type_columns,
-)
-from kgkit.evaluation.task_readers import read_relation_examples, read_typed_examples, read_wic_examples
-from kgkit.evaluation.task_records import (
+from kgkit.evaluation.records import (
     CHOICE_LAYOUT,
     LABEL_LAYOUT,
     NUMBER_LAYOUT,
     PAIR_LAYOUT,
     RANKING_LAYOUT,
     RELATION_LAYOUT,
-    SAME,
     TAGS_LAYOUT,
     TYPES_LAYOUT,
     WIC_LAYOUT,
+    Fields,
+    Layout,
+    LineFormat,
+    ParsedRecord,
+    Record,
+    records_of_lines,
 )
+from kgkit.evaluation.task_formats import SAME, TYPES, is_fewrel, read_relations, read_types, read_wic
 from kgkit.evaluation.task_scores import (
     Predictions,
-    Scores,
+    accuracy,
     score_acceptability,
     score_answers,
-    score_choices,
     score_labels,
     score_numbers,
     score_relation,
-    score_same,
     score_tags,
     score_types,
 )
 from kgkit.files import lines
+
+Scores = dict[str, float]
+"""Scores by their names, the deciding one first."""
 
 Reader = Callable[[Path, Path | None], Iterable[Example]]
 
@@ -104,9 +100,8 @@ class Task:
         name: of the task.
         answer: kind of its answers.
         layout: how examples are made of records.
-        scorer: function from examples with gold, predictions by id, and labels to scores.
-        columns: function from examples with gold, predictions by id of each system, and labels to the columns
-            that the first score is computed of; None: it cannot be compared by a paired test.
+        scorer: function from examples with gold, the predictions by id of each system, and labels to the
+            scores, the deciding one first.
         decides: names that the first score, which decides which epoch is kept, may have.
         reader: function that yields the examples of a file in a format of the task's own; its second argument
             is a file of gold. None where all files are of records.
@@ -131,8 +126,7 @@ class Task:
     name: str
     answer: AnswerKind
     layout: Layout
-    scorer: Callable[[Sequence[Example], Predictions, Sequence[str]], Scores]
-    columns: Callable[[Sequence[Example], Sequence[Predictions], Sequence[str]], ScoreColumns] | None = None
+    scorer: Callable[[Sequence[Example], Sequence[Predictions], Sequence[str]], list[ScoreColumns]]
     decides: tuple[str, ...] = ("accuracy",)
     reader: Reader | None = None
     keys: frozenset[str] = frozenset()
@@ -387,25 +381,15 @@ class Task:
         Args:
             examples: with gold.
             predictions: at most one for each example; those of other ids are not scored. An example without
-                counts as wrong, or as one where nothing was found; of `ranking` and `tagging` each needs one.
+                counts as wrong, or as one where nothing was found; of `ranking`, `tagging` and `regression`
+                each needs one.
             labels: those that the model chooses from, whether or not an example has them.
 
         Raises:
             UsageError: if an example has no gold, two examples or two predictions have one id, or an answer
                 is of another kind than the task's.
         """
-        if duplicate := duplicate_id(example.id for example in examples):
-            raise UsageError(f"two examples have the id {duplicate!r}: score those of one file")
-        for example in examples:
-            if example.gold is None:
-                raise missing_gold(f"example {example.id}")
-            self._check_kind(example.gold, f"example {example.id}")
-        by_id: dict[str, Prediction] = {}
-        for prediction in predictions:
-            self._check_kind(prediction.answer, f"the answer to {prediction.id}")
-            if by_id.setdefault(prediction.id, prediction) is not prediction:
-                raise UsageError(f"two predictions have the id {prediction.id!r}: give one for each example")
-        return self.scorer(examples, by_id, self.fixed or tuple(labels))
+        return {each.metric: each.score() for each in self._scores(examples, [predictions], labels)}
 
     def score_columns(
         self, examples: Sequence[Example], systems: Sequence[Sequence[Prediction]], labels: Sequence[str] = ()
@@ -421,65 +405,69 @@ class Task:
             Columns (S, U, C) of U units: groups of examples or, of `wic`, pairs that share sentences.
 
         Raises:
-            UsageError: as `score` does; or if the task has no columns.
+            UsageError: as `score` does.
         """
-        if self.columns is None:
-            raise UsageError(f"the task {self.name} has no columns of its score to compare: see Task.columns")
-        for predictions in systems:
-            self.score(examples, predictions, labels)  # which checks them
-        by_id = [{prediction.id: prediction for prediction in predictions} for predictions in systems]
-        return self.columns(examples, by_id, self.fixed or tuple(labels)).by_unit(examples, self.unit)
+        return self._scores(examples, systems, labels)[0].by_unit(examples, self.unit)
+
+    def _scores(
+        self, examples: Sequence[Example], systems: Sequence[Iterable[Prediction]], labels: Sequence[str]
+    ) -> list[ScoreColumns]:
+        if duplicate := duplicate_id(example.id for example in examples):
+            raise UsageError(f"two examples have the id {duplicate!r}: score those of one file")
+        for example in examples:
+            if example.gold is None:
+                raise missing_gold(f"example {example.id}")
+            self._check_kind(example.gold, f"example {example.id}")
+        by_id = [self._by_id(predictions) for predictions in systems]
+        return self.scorer(examples, by_id, self.fixed or tuple(labels))
+
+    def _by_id(self, predictions: Iterable[Prediction]) -> dict[str, Prediction]:
+        by_id: dict[str, Prediction] = {}
+        for prediction in predictions:
+            self._check_kind(prediction.answer, f"the answer to {prediction.id}")
+            if by_id.setdefault(prediction.id, prediction) is not prediction:
+                raise UsageError(f"two predictions have the id {prediction.id!r}: give one for each example")
+        return by_id
 
     def _check_kind(self, value: object, what: str) -> None:
         kind, name = _TYPES[self.answer]
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or isinstance(value, bool) or value != value:  # not a number
             raise UsageError(f"{what} is {abbreviate(repr(value))}; in the task {self.name} it is {name}")
 
 
 # -- the table --------------------------------------------------------------
 
 _ROWS: Final = (
-    Task(
-        name="classification", answer="label", layout=LABEL_LAYOUT, scorer=score_labels,
-        columns=accuracy_columns, order="id",
-    ),
+    Task(name="classification", answer="label", layout=LABEL_LAYOUT, scorer=score_labels, order="id"),
     Task(
         name="acceptability", answer="label", layout=LABEL_LAYOUT, scorer=score_acceptability,
-        columns=matthews_columns, decides=("matthews",),
+        decides=("matthews",),
     ),
+    Task(name="pair", answer="label", layout=PAIR_LAYOUT, scorer=score_labels, order="id"),
     Task(
-        name="pair", answer="label", layout=PAIR_LAYOUT, scorer=score_labels, columns=accuracy_columns,
+        name="ranking", answer="label", layout=RANKING_LAYOUT, scorer=score_answers, decides=("mrr",),
         order="id",
     ),
     Task(
-        name="ranking", answer="label", layout=RANKING_LAYOUT, scorer=score_answers,
-        columns=reciprocal_rank_columns, decides=("mrr",), order="id",
+        name="tagging", answer="tags", layout=TAGS_LAYOUT, scorer=score_tags, decides=("f1",), order="id"
     ),
     Task(
-        name="tagging", answer="tags", layout=TAGS_LAYOUT, scorer=score_tags, columns=chunk_columns,
-        decides=("f1",), order="id",
-    ),
-    Task(
-        name="wic", answer="label", layout=WIC_LAYOUT, scorer=score_same, columns=accuracy_columns,
-        reader=read_wic_examples, keys=frozenset({"text"}), fixed=tuple(sorted(SAME.values())),
-        gold_files=True, unit="text",
+        name="wic", answer="label", layout=WIC_LAYOUT, scorer=accuracy, reader=read_wic,
+        keys=frozenset({"text"}), fixed=tuple(sorted(SAME.values())), gold_files=True, unit="text",
     ),
     Task(
         name="relation", answer="label", layout=RELATION_LAYOUT, scorer=score_relation,
-        columns=relation_columns, decides=("macro_f1", "f1"), reader=read_relation_examples, names=2,
-        is_own=is_fewrel,
+        decides=("macro_f1", "f1"), reader=read_relations, names=2, is_own=is_fewrel,
     ),
     Task(
-        name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, columns=type_columns,
-        decides=("f1",), reader=read_typed_examples, keys=frozenset({"mention_span"}), fixed=TYPES, names=1,
+        name="typing", answer="labels", layout=TYPES_LAYOUT, scorer=score_types, decides=("f1",),
+        reader=read_types, keys=frozenset({"mention_span"}), fixed=TYPES, names=1,
     ),
     Task(
         name="regression", answer="number", layout=NUMBER_LAYOUT, scorer=score_numbers,
-        columns=correlation_columns, decides=("mean_correlation",),
+        decides=("mean_correlation",),
     ),
-    Task(
-        name="choice", answer="choice", layout=CHOICE_LAYOUT, scorer=score_choices, columns=accuracy_columns
-    ),
+    Task(name="choice", answer="choice", layout=CHOICE_LAYOUT, scorer=accuracy),
 )  # fmt: skip
 
 TASKS: Final[Mapping[str, Task]] = MappingProxyType({row.name: row for row in _ROWS})

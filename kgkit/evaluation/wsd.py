@@ -306,12 +306,6 @@ def instance_columns(
     return np.array(columns, np.float64).reshape(-1, 3)
 
 
-def column_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return F1 (…, 1) of sums (…, 3) of `instance_columns`."""
-    f1: NDArray[np.float64] = 2 * sums[..., :1] / np.maximum(sums[..., 1:2] + sums[..., 2:3], 1)
-    return f1
-
-
 def _points(gold: Collection[str], answers: Collection[str]) -> Fraction | None:
     """Return what one instance earns, in [0, 1]; None if it was not answered."""
     predicted = set(_plain(answers))

@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.examples import Example, Prediction, alternatives, warn_of_few_held_out
-from kgkit.evaluation.labels import gold_labels, list_labels, warn_of_labels
+from kgkit.evaluation.examples import (
+    Example,
+    Prediction,
+    alternatives,
+    gold_labels,
+    list_labels,
+    warn_of_few_held_out,
+    warn_of_labels,
+)
 from kgkit.evaluation.ner import OUTSIDE
 from kgkit.evaluation.tasks import Task, find_task
 from kgkit.heads.classifier import Classifier, ClassifierConfig

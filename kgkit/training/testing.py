@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.entity_typing import TYPES
 from kgkit.evaluation.examples import Example, Prediction
+from kgkit.evaluation.task_formats import TYPES
 from kgkit.evaluation.tasks import TASKS, find_task
 from kgkit.home import Home
 from kgkit.methods.answering import TaskData, answers_of, batch_of, loss_of

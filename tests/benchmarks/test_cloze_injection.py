@@ -7,14 +7,14 @@ pytest.importorskip("transformers")
 
 import torch
 
-from benchmarks.cloze_injection import hits_table, injected_cloze_model
+from benchmarks.cloze_injection import injected_cloze_model
 from kgkit.evaluation.facts import cloze_questions
 from kgkit.inputs.entity_sequences import build_sequence
 from kgkit.inputs.masking import logits_of
 from kgkit.kb import open_kb
 from kgkit.methods.cloze import cloze_guesses
 from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model, subject_entities
-from tests.cloze_toys import FACTS, TEMPLATES, home_of_animals, masked_lm_folder, write_files
+from tests.cloze_toys import FACTS, TEMPLATES, home_of_animals, masked_lm_folder
 from tests.tiny_encoder import PIECES
 
 
@@ -77,9 +77,3 @@ def test_a_subject_without_a_vector_is_asked_of_plainly(masked_lm, model, subjec
     every = cloze_questions(FACTS, TEMPLATES).instances
     hidden = [question for question in every if question.hidden == "subject"]
     torch.testing.assert_close(model.predict(hidden).logits, injected.predict(hidden).logits)
-
-
-def test_each_way_has_a_row_for_each_filter(home, folder, tmp_path):
-    facts, templates = write_files(tmp_path)
-    table = hits_table(home, facts, templates, str(folder), "animals", "text")
-    assert [row[0] for row in table.rows] == ["plain"] * 3 + ["concat"] * 3 + ["replace"] * 3

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgkit.commands.confidence import ConfidenceRecorder, check_reliability, report_confidence
-from kgkit.errors import NotThere, UsageError
+from kgkit.commands.evaluate.confidence import ConfidenceRecorder, record_confidence
 from kgkit.linking import Scorer
 from kgkit.types import Document, Link, LinkedDocument, Mention
 
@@ -67,25 +66,22 @@ def recorded(logits, temperature, is_right=lambda link: True, **linker):
     return recorder
 
 
-def mean_confidence(reliability):
-    filled = reliability.counts > 0
-    return float(
-        (reliability.confidence * reliability.counts)[filled].sum() / max(1, reliability.counts.sum())
-    )
+def mean_of(bins):
+    total = sum(part["links"] for part in bins)
+    return sum(part["confidence"] * part["links"] for part in bins) / max(1, total)
 
 
 @settings(deadline=None)
 @given(LOGITS, st.floats(0.3, 4))
-def test_confidence_without_the_temperature_is_that_of_softmax(logits, temperature):
+def test_confidence_and_its_error_without_the_temperature_are_those_of_softmax(logits, temperature):
     counted = [own for own in logits if len(own) % 2]
-    curves = dict(recorded(logits, temperature).curves())
-    for name, at in (("temperature 1", 1.0), (f"temperature {temperature:.3g}", temperature)):
-        if name not in curves:
-            continue  # both have one name where the temperature is 1
-        expected = [softmax(own, at).max() for own in counted]
-        assert curves[name].counts.sum() == len(counted)
-        if name == "temperature 1" or at != 1:
-            assert mean_confidence(curves[name]) == pytest.approx(np.mean(expected or [0]), abs=1e-4)
+    about = recorded(logits, temperature).as_dict()
+    expected = [softmax(own, temperature).max() for own in counted]
+    assert about["links"] == len(counted)
+    assert mean_of(about["bins"]) == pytest.approx(np.mean(expected or [0]), abs=1e-4)
+    assert about["expected_calibration_error"] == pytest.approx(1 - np.mean(expected or [1]), abs=1e-4)
+    untempered = [softmax(own).max() for own in counted]
+    assert about["without_temperature"] == pytest.approx(1 - np.mean(untempered or [1]), abs=1e-4)
 
 
 def test_links_that_mean_nothing_and_verdicts_that_are_none_are_not_counted():
@@ -99,18 +95,16 @@ def test_links_that_mean_nothing_and_verdicts_that_are_none_are_not_counted():
 
 
 @pytest.mark.parametrize("stage", ["coherence", "tagger"])
-def test_a_later_stage_leaves_one_curve_and_the_scorer_as_it_is(stage):
+def test_a_later_stage_leaves_the_scorer_as_it_is(stage):
     recorder = recorded([[0.0, 1.0, 2.0]], 2.0, **{stage: object()})
-    [(name, curve)] = recorder.curves()
-    assert (name, int(curve.counts.sum())) == ("scores", 1)
     assert isinstance(recorder.linker.scorer, Logits)
     assert recorder.as_dict()["without_temperature"] is None
 
 
-def test_a_scorer_without_a_temperature_has_one_curve():
+def test_a_scorer_without_a_temperature_has_one_error():
     own = Linker(Logits([[1.0]], 1.0))
     own.scorer.temperature = None
-    assert [name for name, _ in ConfidenceRecorder(own).curves()] == ["scores"]
+    assert ConfidenceRecorder(own).as_dict()["without_temperature"] is None
 
 
 class Run:
@@ -121,28 +115,16 @@ class Run:
         self.scores.append(values)
 
 
-def test_what_is_measured_is_noted_with_its_detail_and_drawn(tmp_path):
-    recorder, run, path = recorded([[1.0], [0.0, 1.0, 3.0]], 2.0), Run(), tmp_path / "sure.svg"
-    about = report_confidence(recorder, run, "el", "aida", path, detail=", mentions given")
+def test_what_is_measured_is_noted_with_its_detail():
+    recorder, run = recorded([[1.0], [0.0, 1.0, 3.0]], 2.0), Run()
+    about = record_confidence(recorder, run, "el", "aida", detail=", mentions given")
     assert run.scores == [
         ("el", "aida", "calibration error, mentions given", about["expected_calibration_error"], 2)
     ]
     assert about == recorder.as_dict()
-    assert "aida, logits, mentions given" in path.read_text(encoding="utf-8")
 
 
-def test_without_links_nothing_is_noted_and_without_a_file_nothing_is_drawn(tmp_path):
+def test_without_links_nothing_is_noted():
     run = Run()
-    about = report_confidence(recorded([[0.0, 1.0]], 2.0), run, "wsd", "x", None)
-    assert (about["links"], run.scores, [*tmp_path.iterdir()]) == (0, [], [])
-
-
-@pytest.mark.parametrize(
-    ("name", "error", "said"),
-    [("a.png", UsageError, "ends in"), ("no/a.svg", NotThere, "no folder"), (".", UsageError, "is a folder")],
-)
-def test_a_diagram_that_cannot_be_written_is_refused_before_all(tmp_path, name, error, said):
-    with pytest.raises(error, match=said):
-        check_reliability(tmp_path / name)
-    check_reliability(None)
-    check_reliability(tmp_path / "A.SVG")
+    about = record_confidence(recorded([[0.0, 1.0]], 2.0), run, "wsd", "x")
+    assert (about["links"], run.scores) == (0, [])

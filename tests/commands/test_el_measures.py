@@ -2,20 +2,17 @@
 
 import pytest
 
-from kgkit.commands.evaluate.el_data import GoldSets
-from kgkit.commands.evaluate.el_measures import (
+from kgkit.commands.evaluate.el import (
     ComparedSystem,
-    measures_as_dict,
-    versus_as_dict,
-    write_measures,
-    write_versus,
+    _check_outputs,
+    _gold_sets,
+    _write_measures,
+    _write_versus,
 )
-from kgkit.commands.evaluate.el_outputs import LinkOutputs
-from kgkit.commands.evaluate.versus import ColumnRatio
-from kgkit.errors import NotThere, SourceError, UnknownName, UsageError
+from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import Labelled, write_links
 from kgkit.evaluation.el_files import plain_title
-from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts, ratios
+from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts, compare_counts, measures
 
 GOLD = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
 ALL = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
@@ -31,16 +28,16 @@ def counts(*systems):
 
 
 def test_a_perfect_system_has_every_ratio_at_1_and_an_interval_up_to_it():
-    expected = [pytest.approx(0.05 ** (1 / 3)), 1]  # of three documents that are all perfect
-    for scopes in measures_as_dict(counts(ALL, ALL, ALL)).values():
+    expected = (pytest.approx(0.05 ** (1 / 3)), 1)  # of three documents that are all perfect
+    for scopes in measures(counts(ALL, ALL, ALL)).values():
         for score in scopes.values():
             assert all(score[name] == 1 and score["intervals"][name] == expected for name in RATIOS)
 
 
 def test_measures_are_those_of_the_counts():
-    measures = measures_as_dict(counts(HALF, HALF))
+    found = measures(counts(HALF, HALF))
     shares = {
-        (matching, scope): tuple(measures[matching][scope][name] for name in ("precision", "recall"))
+        (matching, scope): tuple(found[matching][scope][name] for name in ("precision", "recall"))
         for matching, scope in MEASURES
     }
     assert shares == {
@@ -52,48 +49,42 @@ def test_measures_are_those_of_the_counts():
 
 
 def test_each_interval_is_of_its_own_measure_and_ratio():
-    measures = measures_as_dict(counts(ALL, HALF, ALL, HALF, [], ALL))
+    found = measures(counts(ALL, HALF, ALL, HALF, [], ALL))
     for matching, scope in MEASURES:
-        score = measures[matching][scope]
+        score = found[matching][scope]
         for name in RATIOS:
             low, high = score["intervals"][name]
             assert low < score[name] < high or low <= score[name] == high == 1, (matching, scope, name)
-    assert measures["strong"]["inkb"]["intervals"]["f1"] != measures["weak"]["inkb"]["intervals"]["f1"]
+    assert found["strong"]["inkb"]["intervals"]["f1"] != found["weak"]["inkb"]["intervals"]["f1"]
 
 
 def test_a_comparison_has_both_scores_their_difference_and_p():
-    compared = versus_as_dict(counts(*[HALF] * 8), counts(*[ALL] * 8))
+    compared = compare_counts(counts(*[HALF] * 8), counts(*[ALL] * 8))
     for matching, scope in MEASURES:
         score = compared[matching][scope]["f1"]
-        assert score["score"] == 1 and score["versus"] < 1
-        assert score["difference"] == pytest.approx(1 - score["versus"])
+        assert score.score == 1 and score.versus < 1
+        assert score.difference == pytest.approx(1 - score.versus)
         unseen = 1 - 0.05 ** (1 / 8)  # of eight documents with one difference
-        ends = [score["difference"] + unseen * (bound - score["difference"]) for bound in (-1, 1)]
-        assert score["interval"] == pytest.approx(ends)
-        assert score["p"] == pytest.approx(2 / 2**8)
+        ends = [score.difference + unseen * (bound - score.difference) for bound in (-1, 1)]
+        assert score.interval == pytest.approx(ends)
+        assert score.p == pytest.approx(2 / 2**8)
 
 
 def test_a_comparison_in_reverse_has_the_opposite_sign():
     first, second = counts(ALL, HALF, ALL), counts(HALF, ALL, HALF)
-    forward = versus_as_dict(first, second)["strong"]["nil"]["macro_f1"]
-    opposite = versus_as_dict(second, first)["strong"]["nil"]["macro_f1"]
-    assert forward["difference"] == -opposite["difference"]
-    assert forward["interval"] == pytest.approx([-opposite["interval"][1], -opposite["interval"][0]])
-    assert forward["p"] == opposite["p"]
-
-
-def test_a_ratio_is_a_column_of_the_ratios():
-    sums = counts(HALF).columns("weak", "inkb").sum(0)
-    assert ColumnRatio(ratios, 0)(sums) == pytest.approx(2 / 3)
-    assert ColumnRatio(ratios, 1)(sums) == 1
+    forward = compare_counts(first, second)["strong"]["nil"]["macro_f1"]
+    opposite = compare_counts(second, first)["strong"]["nil"]["macro_f1"]
+    assert forward.difference == -opposite.difference
+    assert forward.interval == pytest.approx([-opposite.interval[1], -opposite.interval[0]])
+    assert forward.p == opposite.p
 
 
 def test_tables_have_a_line_for_each_measure(capsys):
-    write_measures([("set", measures_as_dict(counts(ALL, HALF)))])
+    _write_measures([("set", measures(counts(ALL, HALF)))])
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert len(lines) == 1 + len(MEASURES) and all(len(line) == 9 for line in lines)
     assert lines[1][:4] == ["set", "strong", "InKB", "60.00"]
-    write_versus([("set", versus_as_dict(counts(ALL, HALF), counts(ALL, ALL)))])
+    _write_versus([("set", compare_counts(counts(ALL, HALF), counts(ALL, ALL)))])
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert [line[1:3] for line in lines[1:]] == [
         ["strong", "InKB"], ["strong", "with NIL"], ["weak", "InKB"], ["weak", "with NIL"],
@@ -156,40 +147,32 @@ def test_a_file_of_no_predictions_is_refused(tmp_path):
 # -- data sets and files
 
 
-def test_data_sets_have_names_and_formats(tmp_path):
+def gold_sets(tmp_path, **formats):
+    """The data sets over an empty knowledge base."""
     (tmp_path / "a.tsv").write_text("-DOCSTART- (1)\nx\n")
-    (tmp_path / "b.jsonl").write_text('{"id": 2, "text": "x", "labels": []}\n')
-    paths = [tmp_path / "a.tsv", tmp_path / "b.jsonl"]
-    sets = GoldSets(paths, None, "id", "")
-    assert sets.formats == {paths[0]: "aida", paths[1]: "elevant"}
-    assert [(name, [gold.document.id for gold in documents]) for name, documents in sets] == [
-        ("a", ["1"]), ("b", ["2"]),
-    ]  # fmt: skip
-    with pytest.raises(UnknownName, match="format of data"):
-        GoldSets(paths, "csv", "id", "")
+    (tmp_path / "b.jsonl").write_text('{"id": 1, "text": "x", "labels": []}\n')
+    return _gold_sets([(tmp_path / name, kind) for name, kind in formats.items()], "", plain_title)
+
+
+def test_data_sets_have_names(tmp_path):
+    sets = gold_sets(tmp_path, **{"a.tsv": "aida"})
+    assert [(name, [gold.document.id for gold in documents]) for name, documents in sets] == [("a", ["1"])]
 
 
 def test_a_document_in_two_sets_of_unlike_formats_is_refused(tmp_path):
-    (tmp_path / "a.tsv").write_text("-DOCSTART- (1)\nx\n")
-    (tmp_path / "b.jsonl").write_text('{"id": 1, "text": "x", "labels": []}\n')
-    sets = GoldSets([tmp_path / "a.tsv", tmp_path / "b.jsonl"], None, "id", "")
-    with pytest.raises(UsageError, match="two of the data sets have the document '1'"):
+    sets = gold_sets(tmp_path, **{"a.tsv": "aida", "b.jsonl": "elevant"})
+    with pytest.raises(UsageError, match="'1'"):
         [[*documents] for _, documents in sets]
 
 
-def outputs(tmp_path, **paths):
-    none = {"predictions": None, "nif": None, "report": None}
-    return LinkOutputs(**none | {name: tmp_path / file for name, file in paths.items()}, prefix="http://a/")
-
-
 def test_outputs_go_to_files_that_can_be_written_and_are_not_read(tmp_path):
-    outputs(tmp_path).check([])
-    outputs(tmp_path, predictions="a.tsv", nif="a.ttl", report="a.HTML").check([tmp_path / "data"])
-    with pytest.raises(UsageError, match="one of the files to read"):
-        outputs(tmp_path, predictions="data").check([tmp_path / "data"])
-    with pytest.raises(UsageError, match="one of the files to read"):
-        outputs(tmp_path, nif="a.html", report="a.html").check([])
-    with pytest.raises(UsageError, match="its name ends in"):
-        outputs(tmp_path, report="a.htm").check([])
-    with pytest.raises(NotThere, match="no folder"):
-        outputs(tmp_path, nif="none/a.ttl").check([])
+    data, links, page = (tmp_path / name for name in ("data", "a.tsv", "a.HTML"))
+    _check_outputs(None, None, [])
+    _check_outputs(links, page, [data])
+    for predictions, report in ((data, None), (None, data), (page, page)):
+        with pytest.raises(UsageError):
+            _check_outputs(predictions, report, [data])
+    with pytest.raises(UsageError, match=r"a\.htm"):
+        _check_outputs(None, tmp_path / "a.htm", [])
+    with pytest.raises(NotThere):
+        _check_outputs(tmp_path / "none" / "a.ttl", None, [])

@@ -129,57 +129,49 @@ def test_subjects_are_found_by_key_by_name_and_as_candidates(home):
 # -- the command ------------------------------------------------------------
 
 
-def test_the_command_scores_each_filter_and_subjects_with_vectors(home, folder, files, tmp_path):
+def test_the_command_scores_each_filter(home, folder, files, tmp_path):
     names, predictions = tmp_path / "names.json", tmp_path / "out.jsonl"
     common = (*files, "--encoder", folder, "--names", names, "--name-model", folder)
-    done = cloze(home, *common, "--kb", "animals", "--predictions", predictions, "--json")
+    done = cloze(home, *common, "--predictions", predictions, "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert (told["vocabulary"], told["no_word"], told["too_long"]) == (27, 1, 0)
-    sets = {(one["filter"], one["subjects"]): one for one in told["sets"]}
-    assert {key: one["vocabulary"]["questions"] for key, one in sets.items() if key[0] != "names"} == {
-        ("none", "all"): 5, ("none", "with_vector"): 2, ("string", "all"): 4, ("string", "with_vector"): 2,
-        ("easy", "all"): sets["easy", "all"]["objects"]["questions"],
-        ("easy", "with_vector"): sets["easy", "with_vector"]["objects"]["questions"],
-    }  # fmt: skip
-    left, out = (sets[name, "all"]["vocabulary"]["questions"] for name in ("names", "easy"))
-    assert left + out == 5 and names.exists()
+    counts = {one["filter"]: one["vocabulary"]["questions"] for one in told["sets"]}
+    assert (counts["none"], counts["string"]) == (5, 4)
+    assert counts["names"] + counts["easy"] == 5 and names.exists()
     rows = [json.loads(line) for line in predictions.read_text().splitlines()]
-    assert [row["vector"] for row in rows] == [True, True, False, False, False]
     assert rows[2]["filters"] == ["none", "easy"] and len(rows[0]["likeliest"]) == 10
     table = cloze(home, *common)
     lines = [line.split("\t") for line in table.out.splitlines()]
-    assert lines[0][:4] == ["filter", "subjects", "questions", "Hits@1"]
+    assert lines[0][:3] == ["filter", "questions", "Hits@1"]
     assert [line[0] for line in lines[1:]] == [
         "no filter",
         "string match",
         "person name (LAMA-UHN)",
         "taken out",
     ]
-    assert "the vocabulary has 27 whole words" in table.err
-    assert "1 questions are left out: their answer is no word of the vocabulary" in table.err
+    assert "27" in table.err
 
 
 def test_the_command_compares_with_another_model(home, folder, files, tmp_path):
     plain = tmp_path / "plain.jsonl"
-    common = (*files, "--encoder", folder, "--kb", "animals")
+    common = (*files, "--encoder", folder)
     assert cloze(home, *common, "--predictions", plain).code == 0
-    vectors = (*common, "--versus", plain)
-    done = cloze(home, *vectors, "--json")
+    rows = [json.loads(line) | {"rank": 27} for line in plain.read_text().splitlines()]
+    plain.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = cloze(home, *common, "--versus", plain, "--json")
     assert done.code == 0, done.err
-    sets = json.loads(done.out)["sets"]
-    for each in sets:
+    for each in json.loads(done.out)["sets"]:
         compared = each["versus"]
         assert compared["questions"] == each["vocabulary"]["questions"]
         for k in ("1", "10", "100") if compared["questions"] else ():
             assert compared[f"hits@{k}"]["score"] == pytest.approx(each["vocabulary"]["macro"][k])
-    same = json.loads(cloze(home, *common, "--versus", plain, "--json").out)["sets"]
-    assert {each["versus"]["hits@10"]["p"] for each in same if each["versus"]["questions"]} == {1.0}
-    table = cloze(home, *vectors).out.split("\n\n")[1].splitlines()
+            assert compared[f"hits@{k}"]["versus"] == pytest.approx(float(k == "100"))
+    table = cloze(home, *common, "--versus", plain).out.split("\n\n")[1].splitlines()
     assert table[0].split("\t") == [
-        "filter", "subjects", "metric", "questions", "versus", "score", "difference", "95 %", "p",
+        "filter", "metric", "questions", "versus", "score", "difference", "95 %", "p",
     ]  # fmt: skip
-    assert table[1].startswith("no filter\tall\tHits@1\t5\t")
+    assert table[1].startswith("no filter\tHits@1\t5\t")
 
 
 def test_questions_of_one_model_alone_are_not_compared(home, folder, files, tmp_path):
@@ -219,9 +211,6 @@ def test_guesses_about_names_come_of_the_file_if_it_is_there(home, folder, files
     [
         ((), "give exactly one of --model NAME, a trained model, and --encoder NAME"),
         (("--model", "m", "--encoder", "e"), "give exactly one of --model NAME"),
-        (("--encoder", "e", "--vectors", "v"), "--vectors are those of a knowledge base: name it with --kb"),
-        (("--encoder", "e", "--hide", "both"), "leave out --hide both, or say --score mrr"),
-        (("--encoder", "e", "--score", "mrr", "--name-model", "e"), "are for --score hits"),
         (("--encoder", "e", "--names", "none.json"), "there is no file none.json, and no model"),
         (("--encoder", "e"), "there are no facts: name files with --data, or a knowledge base with --facts"),
     ],
@@ -231,17 +220,12 @@ def test_what_does_not_fit_is_refused(home, options, said):
     assert done.code == 2 and said in done.err
 
 
-def test_where_no_question_can_be_scored_no_scores_are_written(home, folder, files, tmp_path):
+@pytest.mark.parametrize(("subject", "obj"), [("dog", "big city"), ("dog " * 40, "fruit")])
+def test_where_no_question_can_be_scored_no_scores_are_written(home, folder, files, tmp_path, subject, obj):
     facts = tmp_path / "facts.jsonl"
-    facts.write_text('{"subject": "dog", "relation": "eats", "object": "big city"}\n')
-    for options in ((), ("--score", "mrr", "--hide", "object")):
-        long = json.dumps({"subject": "dog " * 40, "relation": "eats", "object": "fruit"})
-        if options:
-            facts.write_text(long + "\n")
-        done = cloze(home, "--data", facts, *files[2:], "--encoder", folder, *options)
-        assert (done.code, done.out) == (2, "")
-        expected = "1 sentences are too long" if options else "the answers of 1 are no single word of the"
-        assert "no question can be scored" in done.err and expected in done.err
+    facts.write_text(json.dumps({"subject": subject, "relation": "eats", "object": obj}) + "\n")
+    done = cloze(home, "--data", facts, *files[2:], "--encoder", folder)
+    assert (done.code, done.out) == (2, "") and "no question can be scored" in done.err
 
 
 def test_an_encoder_without_a_trained_head_is_refused(home, files, tmp_path):

@@ -57,20 +57,21 @@ def test_every_format_of_the_same_documents_has_the_same_score(evaluate, put, tm
     assert scores["kgkit"]["right"] == 3
 
 
-def test_labels_of_elevant_are_compared_by_name_with_the_option(evaluate, put):
+def test_labels_of_elevant_are_compared_by_name_where_no_identifier_is_a_key(evaluate, put):
     path = put("elevant.jsonl", elevant())
-    scored = json_of(evaluate(path, "--json", "--entities", "name", "--mentions", "given"))
+    scored = json_of(evaluate(path, "--json", "--mentions", "given"))
     assert scored["sets"][0]["format"] == "elevant"
     assert (scored["together"]["right"], scored["together"]["nil"]) == (2, 1)
     assert scored["not_in_kb"] == {"entities": 0, "mentions": 0}
-    done = evaluate(path, "--mentions", "given")
-    assert done.code == 2 and "--entities name compares the names of ELEVANT's labels" in done.err
+    labels = [{"id": 1, "span": [0, 4], "entity_id": "York", "name": "Elsewhere"}]
+    scored = json_of(evaluate(put("ids.jsonl", elevant(labels=labels)), "--json", "--mentions", "given"))
+    assert scored["together"]["right"] == 1
 
 
 def test_names_that_the_kb_lacks_are_counted(evaluate, put):
     labels = [{"id": 1, "span": [0, 4], "entity_id": "Q1", "name": "Elsewhere"},
               {"id": 2, "span": [11, 16], "entity_id": "Q312", "name": "Apple Inc."}]  # fmt: skip
-    scored = json_of(evaluate(put("a.jsonl", elevant(labels=labels)), "--json", "--entities", "name"))
+    scored = json_of(evaluate(put("a.jsonl", elevant(labels=labels)), "--json"))
     assert scored["not_in_kb"] == {"entities": 1, "mentions": 1}
 
 
@@ -78,17 +79,13 @@ def test_a_compressed_file_is_recognised_by_its_content(evaluate, put):
     path = put("elevant.txt", elevant())
     packed = path.with_name("elevant.jsonl.xz")
     packed.write_bytes(lzma.compress(path.read_bytes()))
-    [scored] = json_of(evaluate(packed, "--json", "--entities", "name"))["sets"]
+    [scored] = json_of(evaluate(packed, "--json"))["sets"]
     assert (scored["name"], scored["format"]) == ("elevant", "elevant")
 
 
-def test_the_format_can_be_named_and_unknown_formats_are_refused(evaluate, put):
-    done = evaluate(put("one.jsonl", ONE), "--format", "kilt")
-    assert done.code == 1 and "one.jsonl:1: no mention of KILT" in done.err
-    done = evaluate(put("one.jsonl", ONE), "--format", "conll")
-    assert done.code == 2 and "docbin" in done.err
+def test_what_is_no_data_set_is_refused(evaluate, put):
     done = evaluate(put("bad.txt"), "--mentions", "given")
-    assert done.code == 1 and "not recognised as a data set of entity linking" in done.err
+    assert done.code == 1 and "bad.txt" in done.err
 
 
 @pytest.mark.parametrize("header", ["id,name,aliases", "#id,name", "xid,name", "base,name", "id\tname", ""])
@@ -98,9 +95,6 @@ def test_a_table_is_no_data_set_however_it_begins(evaluate, tmp_path, header, na
     path.write_bytes(lzma.compress(content) if name.endswith(".xz") else content)
     done = evaluate(path)
     assert done.code == 1 and f"{name}:1: expected a data set of entity linking (kgkit, elevant," in done.err
-    assert "found a table: write its gold as JSON lines of tokens and mentions, or as AIDA's" in done.err
-    done = evaluate(path, "--format", "aida")
-    assert done.code == 1 and "a file of AIDA's columns begins with it" in done.err
 
 
 def test_columns_of_aida_are_read_whatever_the_name_of_their_file(evaluate, tmp_path):
@@ -242,17 +236,6 @@ def test_predictions_are_nif_where_their_name_says_so(evaluate, put, tmp_path):
     assert compared["together"]["versus"]["strong"]["nil"]["f1"]["p"] == 1.0
 
 
-def test_the_data_are_written_as_nif_with_their_gold(evaluate, put, tmp_path):
-    pytest.importorskip("pyoxigraph")
-    path = put("a.jsonl", ONE, TWO)
-    done = evaluate(path, "--nif", tmp_path / "gold.ttl")
-    assert f"2 documents with gold: {tmp_path / 'gold.ttl'}" in done.err
-    read, own = ([*read_gold_data(each)] for each in (tmp_path / "gold.ttl", path))
-    assert [(gold.document.id, gold.document.text, gold.gold) for gold in read] == [
-        (gold.document.id, gold.document.text, gold.gold) for gold in own
-    ]
-
-
 def test_a_report_has_a_section_for_each_document_and_a_row_for_each_error(evaluate, put, tmp_path):
     path = put("a.jsonl", ONE, TWO)
     done = evaluate(path, "--report", tmp_path / "report.html", "--json")
@@ -270,7 +253,7 @@ def test_a_report_has_a_section_for_each_document_and_a_row_for_each_error(evalu
 
 def test_a_report_that_fails_leaves_no_file(evaluate, put, tmp_path):
     path = put("a.jsonl", ONE, {"doc_id": 2})
-    done = evaluate(path, "--report", tmp_path / "report.html", "--nif", tmp_path / "gold.ttl")
+    done = evaluate(path, "--report", tmp_path / "report.html", "--predictions", tmp_path / "links.tsv")
     assert done.code == 1 and [*tmp_path.iterdir()] == [path]
 
 
@@ -279,9 +262,9 @@ def test_a_report_that_fails_leaves_no_file(evaluate, put, tmp_path):
     [
         (["--report", "report.txt"], "its name ends in .html"),
         (["--report", "a.jsonl"], "is one of the files to read"),
-        (["--nif", "x.ttl", "--predictions", "x.ttl"], "is one of the files to read"),
-        (["--nif", "."], "is a folder"),
-        (["--nif", "x.ttl", "--iri-prefix", "no iri"], "no beginning of an IRI"),
+        (["--report", "x.html", "--predictions", "x.html"], "is one of the files to read"),
+        (["--predictions", "."], "is a folder"),
+        (["--predictions", "x.ttl", "--iri-prefix", "no iri"], "no beginning of an IRI"),
     ],
 )
 def test_outputs_that_cannot_be_are_refused_before_anything_is_linked(

@@ -1,4 +1,4 @@
-"""`kgkit evaluate wic`, `relation`, `typing` and `classification`: of models that have hardly learnt."""
+"""`kgkit evaluate task`, under the names of tasks too: of models that have hardly learnt."""
 
 import json
 import shutil
@@ -10,9 +10,8 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from kgkit.catalog import Catalog
-from kgkit.evaluation.entity_typing import read_typed, score_typed
-from kgkit.evaluation.relations import read_relations, score_relations
-from kgkit.evaluation.tacred import read_tacred, score_tacred
+from kgkit.evaluation.task_answers import read_answers
+from kgkit.evaluation.tasks import find_task
 from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.manifest import MANIFEST
@@ -142,60 +141,34 @@ def answers_in(path):
 # -- one set ----------------------------------------------------------------
 
 
-def accuracy(gold):
-    def of(_, answers):
-        right = [answers[str(place)] == label for place, label in gold.items()]
-        return {"accuracy": sum(right) / len(right)}
-
-    return of
-
-
-def macro(path, answers):
-    told = score_relations(read_relations(path), answers)
-    return {"macro_f1": told.macro_f1, "accuracy": told.accuracy}
-
-
-def micro(path, answers):
-    told = score_tacred(read_tacred(path), answers)
-    return {"f1": told.f1, "precision": told.precision, "recall": told.recall}
-
-
-def typed(path, answers):
-    told = score_typed(
-        read_typed(path), {name: frozenset(one.split(",")) - {""} for name, one in answers.items()}
-    )
-    return {"f1": told.f1, "precision": told.precision, "recall": told.recall}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("task", "model", "data", "more", "scored"),
+    ("task", "model", "data", "gold", "metrics"),
     [
-        ("wic", "wic", "wic.txt", ("--gold", "wic.gold.txt"),
-         accuracy({n: "TF"[(n - 1) % 2] for n in range(1, COUNT + 1)})),
-        ("relation", "relation", "semeval.txt", (), macro),
-        ("relation", "tacred", "tacred.json", (), micro),
-        ("typing", "typing", "types.jsonl", (), typed),
-        ("classification", "classification", "texts.tsv", (),  # ids are the numbers of the lines
-         accuracy({n + 2: ("no", "yes")[n % 2] for n in range(COUNT)})),
+        ("wic", "wic", "wic.txt", "wic.gold.txt", ["accuracy"]),
+        ("relation", "relation", "semeval.txt", None, ["macro_f1", "accuracy"]),
+        ("relation", "tacred", "tacred.json", None, ["f1", "precision", "recall"]),
+        ("typing", "typing", "types.jsonl", None, ["f1", "precision", "recall"]),
+        ("classification", "classification", "texts.tsv", None, ["accuracy", "matthews", "auc"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_told_is_the_score_of_the_answers(
-    home, files, evaluate, tmp_path, task, model, data, more, scored
+    home, files, evaluate, tmp_path, task, model, data, gold, metrics
 ):
-    place = tmp_path / "answers.txt"
-    done = evaluate(task, "--data", data, *more, "--predictions", place, "--json", model=model)
+    place, more = tmp_path / "answers.txt", ("--gold", gold) if gold else ()
+    done = evaluate("task", "--data", data, *more, "--predictions", place, "--json", model=model)
     assert done.code == 0, done.err
-    answers = answers_in(place)
-    wanted = scored(files[data], answers)
+    row = find_task(task)
+    examples = row.read(files[data], files[gold] if gold else None)
+    labels = [*row.labels(examples), *(("T", "F") if task == "wic" else ())]
+    [answers] = read_answers(place, row, {"one": examples}, labels).values()
+    wanted = row.score(examples, answers, labels)
     name, told = data.partition(".")[0], json.loads(done.out)
     [one] = told.pop("sets")
     assert told == {"model": model, "task": task}
     assert [one.pop(key) for key in ("name", "data", "examples")] == [name, str(files[data]), COUNT]
-    of_shares = {metric: one[metric] for metric in ("matthews", "auc") if metric in one}  # of two labels
-    assert set(of_shares) == ({"matthews", "auc"} if task == "classification" else set())
-    wanted |= of_shares
-    assert one == pytest.approx(wanted) and list(one) == list(wanted)  # the official one first
+    wanted |= {metric: one[metric] for metric in ("auc",) if metric in one}  # needs probabilities
+    assert one == pytest.approx(wanted) and list(one) == metrics  # the official one first
     assert done.err == f"answers to {COUNT} examples: {place}\n"
 
     table = evaluate(task, "--data", data, *more, "--batch", 1, "--quiet", model=model)
@@ -212,6 +185,13 @@ def test_what_is_told_is_the_score_of_the_answers(
 
 
 # -- several sets, and sets without labels ----------------------------------
+
+
+def test_the_name_of_a_task_stands_for_the_command(evaluate):
+    data = ("--data", "texts.tsv")
+    named, plain = (evaluate(name, *data, model="classification") for name in ("classification", "task"))
+    assert named.code == 0 and named.out == plain.out
+    assert "task" in run("evaluate", "--help").out
 
 
 def test_answers_of_several_sets_stand_behind_the_sets_names(files, evaluate, tmp_path):
@@ -326,16 +306,13 @@ def lines_of(count=COUNT, answer="yes"):
 @pytest.mark.parametrize(
     ("lines", "code", "message"),
     [
-        ([], 1, "other.txt: no answer in it: expected lines of ID<tab>ANSWER"),
-        (lines_of(COUNT - 2), 2,
-         "other.txt has no answer to 2 of the 12 examples of texts, the first is 12: let --predictions"),
-        ([*lines_of(), "99\tyes\n"], 1,
-         "other.txt:13: no example of texts has the id '99': give the answers to the same --data"),
-        ([*lines_of(), "3\tno\n"], 1, "other.txt:13: the id '3' has an answer on line 2 already"),
-        ([*lines_of()[:-1], "13\tperhaps\n"], 1,
-         "other.txt:12: the answer to '13' is 'perhaps', which is no label of the task; these are no, yes"),
-        (["texts\t2\tyes\n"], 1, "other.txt:1: expected ID<tab>ANSWER; --predictions writes such a file"),
-        (["2 yes\n"], 1, "other.txt:1: expected ID<tab>ANSWER"),
+        ([], 1, "other.txt: no answer in it"),
+        (lines_of(COUNT - 2), 2, "2 of the 12 examples of texts, the first is 12"),
+        ([*lines_of(), "99\tyes\n"], 1, "other.txt:13: no example of texts has the id '99'"),
+        ([*lines_of(), "3\tno\n"], 1, "other.txt:13: the id '3'"),
+        ([*lines_of()[:-1], "13\tperhaps\n"], 1, "other.txt:12: the answer to '13' is 'perhaps'"),
+        (["texts\t2\tyes\n"], 1, "other.txt:1: expected ID<tab>ANSWER, found 3 fields"),
+        (["2 yes\n"], 1, "other.txt:1: expected ID<tab>ANSWER, found 1 fields"),
         (["\xff"], 1, "other.txt:1: not UTF-8"),
         (None, 3, "no file"),
     ],
@@ -355,7 +332,7 @@ def test_the_set_of_an_answer_has_a_name_of_the_data(evaluate, tmp_path):
     other.write_text("else\t2\tyes\n")
     done = evaluate("classification", "--data", "texts.tsv", "--data", "others.tsv", "--versus", other)
     assert (done.code, done.out) == (1, "")
-    assert "other.txt:1: no set is called 'else', they are texts, others: give" in done.err
+    assert "other.txt:1: no set is called 'else', they are texts, others" in done.err
 
 
 def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate, tmp_path):
@@ -377,8 +354,7 @@ def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate
     [
         ("wic", "relation", ("--data", "wic.txt"), 2,
          "model relation was trained for the task relation, not wic: `kgkit evaluate relation` scores it"),
-        ("typing", "language", ("--data", "types.jsonl"), 2,
-         "for the task mlm, not typing: `kgkit train knowbert --task typing --from language …` makes one"),
+        ("task", "language", ("--data", "types.jsonl"), 2, "language"),
         ("relation", "nope", ("--data", "semeval.txt"), 3,
          "no predictor named 'nope'; there are: classification, relation, tacred, typing, wic"),
         ("typing", "./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
@@ -397,7 +373,8 @@ def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate
         ("classification", "classification", ("--data", "texts.tsv", "--predictions", "texts.tsv"), 2,
          "is one of the files to read; write to another file"),
         ("relation", "relation", ("--data", "types.jsonl"), 1, "types.jsonl:1: there is no text"),
-        ("classification", "classification", ("--data", "texts.tsv", "--gold", "wic.gold.txt"), 2, "--gold"),
+        ("classification", "classification", ("--data", "texts.tsv", "--gold", "wic.gold.txt"), 2,
+         "wic.gold.txt"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_told_in_one_line_before_anything_is_written(

@@ -93,9 +93,7 @@ def test_a_label_reaches_no_terminal_as_it_is_and_no_line_of_tabs(home, tmp_path
     assert done.code == 0 and "\x1b" not in done.out and "labels: �[31mx y, z\n" in done.out
     arguments = ("--model", "odd", "--home", home, "--device", "cpu", "--predictions", tmp_path / "answers")
     done = run("evaluate", "classification", "--data", data, *arguments)
-    assert (
-        done.code == 2 and "error: a label is '\\x1b[31mx\\ny': the lines of --predictions have" in done.err
-    )
+    assert done.code == 2 and "'\\x1b[31mx\\ny'" in done.err
     data.write_text('{"id": "a\\tb", "text": "a", "label": "z"}\n')
     done = run("evaluate", "classification", "--data", data, *arguments)
     assert done.code == 2 and "error: an id is 'a\\tb': the lines of --predictions have" in done.err

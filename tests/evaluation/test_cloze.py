@@ -182,18 +182,16 @@ def test_the_baseline_guesses_what_the_relation_has_most_often():
     assert ranks == [("P1", 3), ("P1", 2), ("P1", 1), ("P1", 1), ("P2", 1)]
 
 
-def test_each_filter_is_scored_and_subjects_with_a_vector_apart():
+def test_each_filter_is_scored():
     guesses = [
         ClozeGuess(question("P1", "a", number), rank, 1) for number, rank in enumerate((1, 5, 1), start=1)
     ]
-    left = {"none": {0, 1, 2}, "easy": {0}}
-    scores = score_subsets(guesses, left, {1, 2})
-    assert [(one.filter, one.subjects, one.hits["vocabulary"].questions) for one in scores] == [
-        ("none", "all", 3), ("none", "with_vector", 2), ("easy", "all", 1), ("easy", "with_vector", 0),
+    scores = score_subsets(guesses, {"none": {0, 1, 2}, "easy": {0}, "string": set()})
+    assert [(one.filter, one.hits["vocabulary"].questions) for one in scores] == [
+        ("none", 3), ("easy", 1), ("string", 0),
     ]  # fmt: skip
-    assert [one.hits["vocabulary"].micro[1] for one in scores] == [pytest.approx(2 / 3), 0.5, 1, 0]
+    assert [one.hits["vocabulary"].micro[1] for one in scores] == [pytest.approx(2 / 3), 1, 0]
     assert scores[0].hits["objects"].micro[1] == scores[0].hits["frequent"].micro[1] == 1
-    assert [one.subjects for one in score_subsets(guesses, left)] == ["all", "all"]
 
 
 # -- LAMA -------------------------------------------------------------------

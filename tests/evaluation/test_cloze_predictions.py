@@ -5,8 +5,14 @@ import json
 import pytest
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.cloze import ClozeGuess, filtered, hits_columns, paired_guesses, subsets
-from kgkit.evaluation.cloze_predictions import read_cloze_predictions, write_cloze_predictions
+from kgkit.evaluation.cloze import (
+    ClozeGuess,
+    filtered,
+    hits_columns,
+    paired_guesses,
+    read_cloze_predictions,
+    write_cloze_predictions,
+)
 from kgkit.evaluation.facts import cloze_questions
 from tests.cloze_toys import FACTS, TEMPLATES
 
@@ -20,9 +26,10 @@ ROW = {
 
 def test_what_is_written_is_read_again(tmp_path):
     path = tmp_path / "predictions.jsonl"
-    write_cloze_predictions(path, GUESSES, FACTS, filtered(FACTS), {0})
+    write_cloze_predictions(path, GUESSES, FACTS, filtered(FACTS))
     assert read_cloze_predictions(path, QUESTIONS, FACTS) == GUESSES
-    assert [json.loads(line)["vector"] for line in path.read_text().splitlines()] == [True, *[False] * 5]
+    filters = [json.loads(line)["filters"] for line in path.read_text().splitlines()]
+    assert filters[0] == ["none", "string"] and filters[2] == ["none", "easy"]
 
 
 @pytest.mark.parametrize(
@@ -67,13 +74,3 @@ def test_hits_are_averaged_within_a_relation_then_across_relations():
     other = [guess._replace(rank=1 if guess.question.relation != "eats" else 11) for guess in GUESSES]
     for columns, macro in zip(hits_columns(GUESSES, other), [(0, 2 / 3), (1, 2 / 3), (1, 1)], strict=True):
         assert columns.statistic(columns.columns.sum(1)) == pytest.approx(macro)
-
-
-def test_subsets_are_those_that_each_filter_leaves():
-    left = filtered(FACTS)
-    assert [(name, subjects) for name, subjects, _ in subsets(left, {0})][:3] == [
-        ("none", "all"), ("none", "with_vector"), ("string", "all"),
-    ]  # fmt: skip
-    assert [indices for _, subjects, indices in subsets(left, {0}) if subjects == "with_vector"] == [
-        {0}, {0}, set(),
-    ]  # fmt: skip

@@ -12,11 +12,13 @@ from kgkit.evaluation.examples import (
     Prediction,
     alternatives,
     duplicate_id,
+    gold_labels,
     hold_out,
     marker_pairs,
     merge_files,
+    short_label,
+    warn_of_labels,
 )
-from kgkit.evaluation.labels import gold_labels, short_label, warn_of_labels
 
 
 def examples(count, groups=0):

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +10,10 @@ from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation.facts import (
     ClozeQuestion,
     Fact,
-    RecallScore,
     cloze_questions,
     fact_of,
     read_facts,
     read_templates,
-    score_recall,
 )
 
 TEMPLATES = {
@@ -141,25 +138,6 @@ def test_what_cannot_be_hidden_is_told():
         cloze_questions([Fact("a", "P1", "b")], {"P1": "[X] is"})
     with pytest.raises(UsageError, match=r"fact 2 has an empty name, which cannot be hidden: .*object=''"):
         cloze_questions([Fact("a", "P19", "b"), Fact("a", "P19", "")], TEMPLATES)
-
-
-def test_every_hidden_piece_counts_however_many_its_instance_has():
-    found = score_recall([("P36", [1, 2, 4]), ("P19", [1]), ("P36", np.array([2, 2]))])
-    capital = 1 + 1 / 2 + 1 / 4 + 1 / 2 + 1 / 2
-    assert found == RecallScore(
-        mrr=pytest.approx((capital + 1) / 6),
-        relations={"P19": (1.0, 1), "P36": (pytest.approx(capital / 5), 2)},
-        instances=3,
-        pieces=6,
-    )
-    assert list(found.relations) == ["P19", "P36"]
-    assert score_recall([]) == RecallScore(0, {}, 0, 0)
-
-
-@pytest.mark.parametrize(("ranks", "told"), [([], "no ranks"), ([3, 0], "the rank 0")])
-def test_ranks_that_are_none_are_told(ranks, told):
-    with pytest.raises(UsageError, match=f"instance 2, of 'P19', has {told}: each hidden piece needs 1"):
-        score_recall([("P19", [1]), ("P19", ranks)])
 
 
 def test_the_facts_of_lama_are_read_whole(shared_data):

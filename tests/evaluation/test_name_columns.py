@@ -3,8 +3,16 @@
 import pytest
 
 from kgkit.errors import NotThere, SourceError
-from kgkit.evaluation.name_columns import name_columns, read_predicted_names
-from kgkit.evaluation.ner import Name, NamedDocument, NameScores, read_names, score_names, writing_names
+from kgkit.evaluation.ner import (
+    Name,
+    NamedDocument,
+    NameScores,
+    name_columns,
+    read_names,
+    read_predicted_names,
+    score_names,
+    writing_names,
+)
 from kgkit.types import Document
 
 GOLD = """-DOCSTART- O

@@ -3,15 +3,8 @@
 import pytest
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.examples import Example, Prediction
-from kgkit.evaluation.task_answers import (
-    AnswerLine,
-    answer_text,
-    check_answer_labels,
-    parse_answer,
-    read_answers,
-    write_answers,
-)
+from kgkit.evaluation.examples import Example, Prediction, gold_labels
+from kgkit.evaluation.task_answers import answer_text, as_written, parse_answer, read_answers, write_answers
 from kgkit.evaluation.tasks import TASKS, find_task
 
 TOKENS = ((0, 1), (2, 3))
@@ -41,67 +34,51 @@ def test_an_answer_is_read_as_it_was_written(name, tmp_path):
     assert parse_answer(task, EXAMPLE, text) == prediction
     path = tmp_path / "answers.txt.xz"
     write_answers(path, task, {"one": [prediction]})
-    assert read_answers(path, task, {"one": [EXAMPLE]}) == {"one": [AnswerLine(1, prediction)]}
+    labels = gold_labels(EXAMPLE._replace(gold=prediction.answer))
+    assert read_answers(path, task, {"one": [EXAMPLE]}, labels) == {"one": [prediction]}
     write_answers(path, task, {"one": [prediction], "two": [prediction]})
     sets = {"two": [EXAMPLE], "one": [EXAMPLE]}
-    assert read_answers(path, task, sets) == {
-        "two": [AnswerLine(2, prediction)], "one": [AnswerLine(1, prediction)]
-    }  # fmt: skip
+    assert read_answers(path, task, sets, labels) == {"two": [prediction], "one": [prediction]}
+    assert as_written(task, [EXAMPLE], [prediction]) == [prediction]
 
 
 def test_no_types_and_no_tags_are_answers_too(tmp_path):
     path, bare = tmp_path / "x", Example("7", ("",))
     for name, answer in (("typing", frozenset()), ("tagging", ())):
         write_answers(path, find_task(name), {"one": [Prediction("7", answer)]})
-        [line] = read_answers(path, find_task(name), {"one": [bare]})["one"]
-        assert line.prediction.answer == answer
+        [prediction] = read_answers(path, find_task(name), {"one": [bare]}, ())["one"]
+        assert prediction.answer == answer
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "message"),
+    ("name", "text", "value"),
     [
-        ("ranking", "1.5", r"expected the probability that it is right, in \[0, 1\], found '1.5'"),
-        ("ranking", "yes", "expected a number, found 'yes'"),
-        ("regression", "nan", "expected a number, found 'nan'"),
-        ("choice", "2", "expected the index of a choice, 0 to 1, found '2'"),
-        ("choice", "-1", "expected the index of a choice"),
-        ("choice", "9" * 5000, "expected the index of a choice, 0 to 1, found '999"),
-        ("tagging", "O", "expected 2 tags, one for each token, found 1"),
-        ("tagging", "O DRUG", "a tag is 'DRUG'; it is O, B-TYPE or I-TYPE"),
+        ("ranking", "1.5", "'1.5'"),
+        ("ranking", "yes", "'yes'"),
+        ("regression", "nan", "'nan'"),
+        ("choice", "2", "0 to 1, found '2'"),
+        ("choice", "-1", "'-1'"),
+        ("choice", "9" * 5000, "found '999"),
+        ("tagging", "O", "2 tags.* found 1"),
+        ("tagging", "O DRUG", "'DRUG'"),
+        ("classification", "c", "'c'.* a, b"),
+        ("wic", "yes", "'yes'.* F, T"),
+        ("typing", "city", "'city'"),
+        ("tagging", "I-b B-c", "'c'.* a, b"),
     ],
 )
-def test_what_is_no_answer_is_refused_with_its_line(name, text, message, tmp_path):
+def test_what_is_no_answer_is_refused_with_its_line(name, text, value, tmp_path):
     path = tmp_path / "answers.txt"
     path.write_text(f"\n7\t{text}\n")
-    with pytest.raises(SourceError, match=rf"answers.txt:2: the answer to '7': {message}"):
-        read_answers(path, find_task(name), {"one": [EXAMPLE]})
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "shown"),
-    [
-        ("classification", "c", "'c', which is no label of the task; these are a, b"),
-        ("wic", "yes", "'yes', which is no label of the task; these are F, T"),
-        ("typing", frozenset({"city"}), "'city', which is no label of the task; these are entity, "),
-        ("tagging", ("I-b", "B-c"), "'c', which is no label of the task; these are a, b"),
-    ],
-)
-def test_a_label_that_the_task_does_not_have_is_refused(name, answer, shown, tmp_path):
-    gold = {"tagging": ("B-a", "O"), "typing": frozenset()}.get(name, "F" if name == "wic" else "a")
+    gold = {"tagging": ("B-a", "O"), "typing": frozenset(), "wic": "F", "classification": "a"}.get(name)
     labels = ("O", "B-a", "B-b") if name == "tagging" else ("a", "b")
-    lines = [AnswerLine(3, Prediction("7", answer))]
-    with pytest.raises(SourceError, match=f"x:3: the answer to '7' is {shown}"):
-        check_answer_labels(tmp_path / "x", find_task(name), lines, [EXAMPLE._replace(gold=gold)], labels)
-
-
-def test_labels_of_the_gold_and_of_the_model_may_be_answered(tmp_path):
-    task, lines = find_task("classification"), [AnswerLine(n, Prediction("7", n)) for n in "ab"]
-    check_answer_labels(tmp_path / "x", task, lines, [EXAMPLE._replace(gold="a")], ("b",))
+    with pytest.raises(SourceError, match=rf"answers.txt:2: the answer to '7'.*{value}"):
+        read_answers(path, find_task(name), {"one": [EXAMPLE._replace(gold=gold)]}, labels)
 
 
 def test_an_example_without_an_answer_is_an_error(tmp_path):
     path = tmp_path / "answers.txt"
     path.write_text("7\tyes\n")
     examples = [EXAMPLE, EXAMPLE._replace(id="8")]
-    with pytest.raises(UsageError, match="no answer to 1 of the 2 examples of one, the first is 8: let"):
-        read_answers(path, find_task("pair"), {"one": examples})
+    with pytest.raises(UsageError, match="1 of the 2 examples of one, the first is 8"):
+        read_answers(path, find_task("pair"), {"one": examples}, ("yes",))

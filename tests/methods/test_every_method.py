@@ -504,10 +504,3 @@ def test_the_defaults_of_a_command_are_those_of_the_settings(name):
             usual = {(): None, "auto": None}.get(field.default, field.default)
             assert options[field.name] == usual, field.name
     assert settings_class.LEAST["size"] == LEAST_SIZE
-
-
-def test_every_task_is_a_command():
-    from kgkit.commands.evaluate import tasks
-
-    assert tasks.HELP.keys() == TASKS.keys()
-    assert {name for name, task in TASKS.items() if task.gold_files} == tasks._WITH_GOLD

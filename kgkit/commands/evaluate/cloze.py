@@ -1,32 +1,47 @@
 """`kgkit evaluate cloze`: score a masked language model on facts, as sentences with a name masked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kgkit.commands.evaluate.cloze_choice import ClozeChoice, open_choice
-from kgkit.commands.evaluate.cloze_facts import draw_facts, facts_of_kb
-from kgkit.commands.evaluate.cloze_run import find_name_guesses, score_by_hits, score_by_recall
-from kgkit.commands.evaluate.sets import check_sets
-from kgkit.commands.evaluate.versus import VersusOption
+from kgkit.commands.evaluate.sets import (
+    SCORE_HEADINGS,
+    VersusOption,
+    check_sets,
+    percents,
+    versus_row,
+    write_scores,
+)
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
     DeviceOption,
     JSONOption,
     SeedOption,
-    VectorsOption,
     repeated,
 )
-from kgkit.commands.output import check_files, typed
+from kgkit.commands.output import check_files, number, typed, write_json, write_line
 from kgkit.errors import UsageError
 from kgkit.files import check_output_path
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.facts import ClozeQuestions, Fact
+    from collections.abc import Collection, Iterator
+
+    from kgkit.evaluation.cloze import ClozeGuess, Filter, HitsScore, NameGuesses, SubsetScore
+    from kgkit.evaluation.facts import ClozeQuestion, ClozeQuestions, Fact
+    from kgkit.evaluation.significance import Comparison
     from kgkit.home import Home
+    from kgkit.methods.cloze import ClozeModel
+
+_FILTERS: "Final[Mapping[str, str]]" = {
+    "none": "no filter",
+    "string": "string match",
+    "names": "person name (LAMA-UHN)",
+    "easy": "taken out",
+}
 
 
 def cloze(
@@ -64,27 +79,6 @@ def cloze(
             help="Plain masked language model: a trained one, a folder, an installed package or a hub id.",
         ),
     ] = None,
-    kb: Annotated[
-        str | None,
-        typer.Option(
-            "--kb", metavar="KB", help="Knowledge base of the subjects; scores those with a vector apart."
-        ),
-    ] = None,
-    vectors: VectorsOption = None,
-    hide: Annotated[
-        Literal["object", "both"],
-        typer.Option(
-            "--hide", help="Mask the object of each fact, or its subject and then its object (both)."
-        ),
-    ] = "object",
-    score: Annotated[
-        Literal["hits", "mrr"],
-        typer.Option(
-            "--score",
-            help="Hits@k of objects that are one word (hits), or the mean reciprocal rank of all masked word "
-            "pieces (mrr).",
-        ),
-    ] = "hits",
     name_model: Annotated[
         str | None,
         typer.Option(
@@ -128,62 +122,74 @@ def cloze(
     the objects of the relation. Questions are also scored without those whose answer the subject's name says
     or suggests. `--versus` compares Hits@k with those of another model, by a paired test over questions.
     """
+    from kgkit.catalog.runs import recorded
+    from kgkit.evaluation.cloze import (
+        filtered,
+        read_cloze_predictions,
+        score_subsets,
+        write_cloze_predictions,
+    )
     from kgkit.home import Home
-    from kgkit.training import recorded
+    from kgkit.methods.cloze import cloze_guesses
 
-    choice = ClozeChoice(model=model, encoder=encoder, kb=kb, vectors=vectors)
-    choice.check()
-    _check_scores(hide, score, predictions, versus, name_model, names)
+    if (model is None) == (encoder is None):
+        raise UsageError("give exactly one of --model NAME, a trained model, and --encoder NAME")
+    if names is not None:
+        check_output_path(names)
+        if name_model is None and not names.exists():
+            raise UsageError(f"there is no file {names}, and no model that could be asked: add --name-model")
     files = data or []
     if not files and facts_kb is None:
         raise UsageError("there are no facts: name files with --data, or a knowledge base with --facts")
     check_sets([*files, *(path for path in (templates, versus) if path)], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
     facts, questions = _read_questions(files, facts_kb, templates, limit, seed, where, messages)
-    if hide == "object":
-        questions = questions._replace(
-            instances=[each for each in questions.instances if each.hidden == hide]
-        )
     run = recorded(
         where, command=typed(), device=device,
         model=model or None,
         data=[*files, *([templates] if templates else [])], seeds=[seed],
-        config={**vars(choice), "hide": hide, "score": score, "facts": facts_kb, "limit": limit},
+        config={"model": model, "encoder": encoder, "facts": facts_kb, "limit": limit},
     )  # fmt: skip
-    with open_choice(choice, facts, where, device) as (answering, entities), run as record:
-        if score == "mrr":
-            score_by_recall(answering, questions, batch, messages, record, as_json=as_json)
-        else:
-            guesses = find_name_guesses(name_model, names, facts, where, device, batch, messages)
-            score_by_hits(
-                answering, facts, questions, entities, guesses, predictions, versus, batch, messages, record,
-                as_json=as_json,
+    with _opened(model, encoder, where, device) as answering, run as record:
+        name_guesses = _name_guesses(name_model, names, facts, where, device, batch, messages)
+        facts_by_filter = filtered(facts, name_guesses)
+        others = None if versus is None else read_cloze_predictions(versus, questions.instances, facts)
+        with messages.progress(f"asking {answering.name}") as tell:
+            guesses = cloze_guesses(
+                answering, questions.instances, size=batch,
+                progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
             )  # fmt: skip
+        _check_scored(len(guesses.guesses), len(guesses.too_long), guesses.no_word)
+        scores = score_subsets(guesses.guesses, facts_by_filter)
+        for subset in scores:
+            for answers, hits in subset.hits.items():
+                record.score("cloze", subset.filter, f"{answers}_hits@1", hits.macro[1], hits.questions)
+        if predictions is not None:
+            write_cloze_predictions(predictions, guesses.guesses, facts, facts_by_filter)
+        differences = []
+        if others is not None:
+            differences = _compare_hits(others, guesses.guesses, facts_by_filter, messages)
+    if as_json:
+        counts = {
+            "vocabulary": len(answering.words), "no_word": len(guesses.no_word),
+            "too_long": len(guesses.too_long), "without_template": questions.without_template,
+        }  # fmt: skip
+        write_json({"model": answering.name, **counts, "sets": _as_dicts(scores, differences)})
+    else:
+        _write_hits(scores)
+        if differences:
+            write_line()
+            _write_compared(scores, differences)
+    messages.write(f"the vocabulary has {len(answering.words):,} whole words")
+    if guesses.no_word:
+        count = len(guesses.no_word)
+        messages.write(f"{count:,} questions are left out: their answer is no word of the vocabulary")
+    if guesses.too_long:
+        messages.write(f"{len(guesses.too_long):,} sentences are too long for the model")
+    if name_guesses is None:
+        messages.write("--name-model NAME adds LAMA-UHN, without names that suggest the answer")
     if without := questions.without_template:
         messages.write(f"no template for {sum(without.values()):,} facts of {', '.join(without)}")
-
-
-def _check_scores(
-    hide: str,
-    score: str,
-    predictions: Path | None,
-    versus: Path | None,
-    name_model: str | None,
-    names: Path | None,
-) -> None:
-    """Refuse options of one score with the other, before anything is read."""
-    if score == "hits" and hide == "both":
-        raise UsageError(
-            "--score hits counts objects, which are single words: leave out --hide both, or say --score mrr"
-        )
-    if score == "mrr" and (predictions or versus or name_model or names):
-        raise UsageError("--predictions, --versus, --name-model and --names are for --score hits")
-    if names is not None:
-        check_output_path(names)
-        if name_model is None and not names.exists():
-            raise UsageError(
-                f"there is no file {names}, and no model that could be asked: name --name-model too"
-            )
 
 
 def _read_questions(
@@ -195,13 +201,14 @@ def _read_questions(
     home: "Home",
     messages: Messages,
 ) -> "tuple[list[Fact], ClozeQuestions]":
-    from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, read_facts, read_templates
+    """Return the facts, and the questions whose object is hidden."""
+    from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, draw_facts, read_facts, read_templates
 
     check_files(files)
     facts = draw_facts([fact for path in files for fact in read_facts(path)], limit, seed)
     own = read_templates(templates) if templates else {}
     if facts_kb is not None:
-        kb_facts, nameless = facts_of_kb(facts_kb, list(own), limit, seed)
+        kb_facts, nameless = _facts_of_kb(facts_kb, home.path, list(own), limit, seed)
         facts += kb_facts
         if nameless:
             messages.write(
@@ -210,7 +217,170 @@ def _read_questions(
             )
     questions = cloze_questions(facts, {**GOOGLE_RE, **own})
     if not questions.instances:
-        names = ", ".join(questions.without_template) or f"of {facts_kb}"
+        relations = ", ".join(questions.without_template) or f"of {facts_kb}"
         what = f"{templates} has a template for" if templates else "there is a template (--templates) for"
-        raise UsageError(f"{what} none of the relations: {names}")
-    return facts, questions
+        raise UsageError(f"{what} none of the relations: {relations}")
+    objects = [each for each in questions.instances if each.hidden == "object"]
+    return facts, questions._replace(instances=objects)
+
+
+def _facts_of_kb(
+    kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
+) -> "tuple[list[Fact], int]":
+    """Return facts of a knowledge base, entities by their labels, and how many have none that can be used."""
+    from kgkit.evaluation.facts import Fact, draw_facts
+    from kgkit.kb import open_kb
+
+    with open_kb(kb) as base:
+        every = [
+            triple
+            for relation in relations
+            if relation in base.relations
+            for triple in base.match(relation=relation)
+        ]
+        named = [
+            Fact(base[triple.subject].label.strip(), triple.relation, base[triple.object].label.strip())
+            for triple in draw_facts(every, limit, seed)
+        ]
+        facts = [fact for fact in named if fact.subject and fact.object and fact.subject != fact.object]
+        return facts, len(named) - len(facts)
+
+
+@contextmanager
+def _opened(model: str | None, encoder: str | None, home: "Home", device: str) -> "Iterator[ClozeModel]":
+    """Open the trained model, or the plain masked language model, that answers."""
+    from kgkit.methods.cloze_opening import open_cloze_model, open_masked_lm, plain_cloze_model
+
+    if model is not None:
+        with open_cloze_model(model, home, device) as trained:
+            yield trained
+    else:
+        with open_masked_lm(encoder or "", home, device) as masked_lm:
+            yield plain_cloze_model(masked_lm)
+
+
+def _name_guesses(
+    name_model: str | None,
+    path: Path | None,
+    facts: "Sequence[Fact]",
+    home: "Home",
+    device: str,
+    batch: int,
+    messages: Messages,
+) -> "NameGuesses | None":
+    """Return what the plain model says of names: as the file has it, else asked now, and kept in the file."""
+    from kgkit.evaluation.cloze import name_questions, read_name_guesses, write_name_guesses
+    from kgkit.methods.cloze import name_guesses
+    from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model
+
+    if path is not None and path.exists():
+        model, guesses = read_name_guesses(path)
+        if name_model not in (None, model):
+            raise UsageError(f"{path} has what {model} said of names, not {name_model}: name another file")
+        return guesses
+    if name_model is None:
+        return None
+    with (
+        open_masked_lm(name_model, home, device) as masked_lm,
+        messages.progress(f"asking {name_model} about names") as tell,
+    ):
+        guesses = name_guesses(
+            plain_cloze_model(masked_lm), name_questions(facts), size=batch,
+            progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
+        )  # fmt: skip
+    if path is not None:
+        write_name_guesses(path, name_model, guesses)
+    return guesses
+
+
+def _compare_hits(
+    others: "Sequence[ClozeGuess]",
+    guesses: "Sequence[ClozeGuess]",
+    facts_by_filter: "Mapping[Filter, Collection[int]]",
+    messages: Messages,
+) -> list[dict[str, Any]]:
+    """Return for the questions that each filter leaves their number, and how Hits@k differ, for JSON.
+
+    Raises:
+        UsageError: if no question is answered by both.
+    """
+    from kgkit.evaluation.cloze import hits_columns, paired_guesses
+
+    first, second = paired_guesses(others, guesses)
+    if not second:
+        raise UsageError("no question is answered by both models, so there is nothing to compare")
+    if missing := len(others) + len(guesses) - 2 * len(second):
+        messages.write(
+            f"{missing:,} predictions for questions that the other model has none for are left out of the "
+            "comparison"
+        )
+    differences = []
+    for indices in facts_by_filter.values():
+        own = [row for row, guess in enumerate(second) if guess.question.fact in indices]
+        columns = hits_columns([first[row] for row in own], [second[row] for row in own]) if own else []
+        differences.append({"questions": len(own)} | {each.metric: each.compare() for each in columns})
+    return differences
+
+
+def _check_scored(scored: int, too_long: int, no_word: "Sequence[ClozeQuestion]") -> None:
+    """Refuse to write scores of no question at all."""
+    if scored:
+        return
+    example = f", as {no_word[0].answer!r}" if no_word else ""
+    raise UsageError(
+        f"no question can be scored: the answers of {len(no_word):,} are no single word of the vocabulary"
+        f"{example}, and {too_long:,} sentences are too long for the model"
+    )
+
+
+# -- output -----------------------------------------------------------------
+
+
+def _write_hits(scores: "Sequence[SubsetScore]") -> None:
+    headings = ["questions", "Hits@1", "Hits@10", "Hits@100", "micro @1", "objects @1", "most frequent @1"]
+    rows = []
+    for subset in scores:
+        words, objects, frequent = (subset.hits[name] for name in ("vocabulary", "objects", "frequent"))
+        figures = (words.macro[1], words.macro[10], words.macro[100], words.micro[1], objects.macro[1])
+        shown = percents(*figures, frequent.macro[1])
+        cells = [number(words.questions), *(shown if words.questions else [""] * len(shown))]
+        rows.append((_FILTERS[subset.filter], [cells]))
+    write_scores([], headings, rows, "filter")
+
+
+def _write_compared(scores: "Sequence[SubsetScore]", differences: Sequence[Mapping[str, Any]]) -> None:
+    """Write a table of how Hits@k differ from those of another model, for each of the scores."""
+    rows = []
+    for subset, compared in zip(scores, differences, strict=True):
+        metrics: dict[str, Comparison] = {
+            name: each for name, each in compared.items() if name != "questions"
+        }
+        questions = number(compared["questions"])
+        lines = [(metric.capitalize(), questions, *versus_row(own)) for metric, own in metrics.items()]
+        rows.append((_FILTERS[subset.filter], lines))
+    write_scores(["metric"], ["questions", *SCORE_HEADINGS], rows, "filter")
+
+
+def _as_dicts(
+    scores: "Sequence[SubsetScore]", differences: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the scores for JSON, with Hits@k of each k, and differences from another model."""
+    sets: list[dict[str, Any]] = [
+        {"filter": subset.filter} | {name: _plain(hits) for name, hits in subset.hits.items()}
+        for subset in scores
+    ]
+    for own, compared in zip(sets, differences, strict=False):
+        own["versus"] = compared
+    return sets
+
+
+def _plain(hits: "HitsScore") -> dict[str, Any]:
+    return {
+        "questions": hits.questions,
+        "macro": {str(k): value for k, value in hits.macro.items()},
+        "micro": {str(k): value for k, value in hits.micro.items()},
+        "relations": {
+            name: {"questions": count, "hits": {str(k): value for k, value in curve.items()}}
+            for name, (count, curve) in hits.relations.items()
+        },
+    }

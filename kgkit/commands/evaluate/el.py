@@ -1,42 +1,26 @@
 """`kgkit evaluate el`: score a linker on entity linking."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
-from kgkit.commands.confidence import (
-    ConfidenceRecorder,
-    ReliabilityOption,
-    check_reliability,
-    report_confidence,
+import typer
+
+from kgkit.commands.evaluate.confidence import ConfidenceRecorder, record_confidence
+from kgkit.commands.evaluate.sets import (
+    TOGETHER,
+    VERSUS_HEADINGS,
+    VersusOption,
+    check_sets,
+    percents,
+    set_names,
+    versus_row,
+    write_scores,
 )
-from kgkit.commands.evaluate.el_data import (
-    DataFormatOption,
-    GoldSets,
-    LabelFieldOption,
-    LinkVerdict,
-    MentionsOption,
-    RedirectsOption,
-    link_documents,
-)
-from kgkit.commands.evaluate.el_measures import (
-    ComparedSystem,
-    measures_as_dict,
-    versus_as_dict,
-    write_measures,
-    write_versus,
-)
-from kgkit.commands.evaluate.el_outputs import (
-    LinkOutputs,
-    NifOption,
-    PrefixOption,
-    ReportOption,
-    WriteOutcomes,
-)
-from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, write_scores
-from kgkit.commands.evaluate.versus import VersusOption
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import (
     DataOption,
@@ -48,12 +32,68 @@ from kgkit.commands.options import (
 from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
+from kgkit.files import check_output_path, written
 from kgkit.linking.settings import KB_MENTIONS, LinkSettings
 
 if TYPE_CHECKING:
-    from kgkit.evaluation import LinkScore
+    from kgkit.evaluation import GoldDocument, Labelled, LinkScore
+    from kgkit.evaluation.el import LinkOutcome
+    from kgkit.evaluation.el_causes import EntityFacts
+    from kgkit.evaluation.el_formats import GoldFormat
     from kgkit.evaluation.matching import DocumentCounts
+    from kgkit.kb import KnowledgeBase
+    from kgkit.linking import Linker
     from kgkit.linking.page_titles import PageTitles
+    from kgkit.types import Document, Link, LinkedDocument
+
+DATA_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif", ".spacy")
+"""How the names of data sets end, without what says how they are compressed."""
+
+NIF_SUFFIXES: Final = (".ttl", ".nif")
+"""How the name of a file of predictions ends that are written as NIF."""
+
+_MATCHING: Final = {"strong": "strong", "weak": "weak"}
+_SCOPE: Final = {"inkb": "InKB", "nil": "with NIL"}
+_SAMPLED: Final = 100  # documents that tell whether identifiers or names are keys of the knowledge base
+
+MentionsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mentions",
+        metavar="WHOSE",
+        help="Mentions to link: given (those of the data), found (surfaces of the KB), or those of a "
+        "tagger, by its name. By default those of the model's own tagger, else found.",
+    ),
+]
+RedirectsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--redirects",
+        metavar="FILE",
+        help="JSON object from title to title of the same page; both count as equal.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Write a page with every document and its errors, by class and type, as .html.",
+    ),
+]
+PrefixOption = Annotated[
+    str,
+    typer.Option(
+        "--iri-prefix",
+        metavar="IRI",
+        help="What the IRIs of entities begin with in NIF that is written, and in other NIF that is read.",
+    ),
+]
+
+WriteOutcomes = Callable[
+    ["GoldDocument", "LinkedDocument", Sequence["Labelled"], Sequence["LinkOutcome"]], None
+]
+"""Takes a document with gold, its links, these as they are scored, and the outcomes."""
 
 NamedScores = list[tuple[str, "LinkScore"]]
 """Names of data sets, with their scores."""
@@ -62,28 +102,25 @@ NamedScores = list[tuple[str, "LinkScore"]]
 @takes_settings(LinkSettings, "model", "vectors", "device", "coherence", "overlaps", "threshold")
 def el(
     data: DataOption,
-    data_format: DataFormatOption = None,
-    entities: LabelFieldOption = "id",
     kb: KBOption = None,
     mentions: MentionsOption = None,
     redirects: RedirectsOption = None,
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
     report: ReportOption = None,
-    nif: NifOption = None,
     iri_prefix: PrefixOption = "http://en.wikipedia.org/wiki/",
-    reliability: ReliabilityOption = None,
     as_json: JSONOption = False,
     **values: Any,
 ) -> None:
     """Score a model on entity linking, with intervals, and count its kinds of errors.
 
     Reads JSON lines (doc_id, tokens, sentences, and mentions with their tokens and
-    entity, null for NIL), ELEVANT, KILT, AIDA's columns, NIF and DocBin. Entities are
-    titles of pages, as are the keys of the KB.
+    entity, null for NIL), texts with links, ELEVANT, KILT, AIDA's columns, NIF and DocBin.
+    Entities are keys of the KB, such as titles of pages.
     """
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation import Redirects, read_redirects
+    from kgkit.evaluation.el_formats import gold_format
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.linking.page_titles import PageTitles
@@ -95,16 +132,14 @@ def el(
     )
     files = [*data, *(path for path in (redirects, versus) if path is not None)]
     check_sets(files, None)
-    outputs = LinkOutputs(predictions=predictions, nif=nif, report=report, prefix=iri_prefix)
-    outputs.check(files)
-    check_reliability(reliability)
+    _check_outputs(predictions, report, files)
     messages = Messages(bars=not as_json)
     if mentions == "given" and settings.overlaps != "longest":
         raise UsageError(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
             f"--overlaps {settings.overlaps}"
         )
-    sets = GoldSets(data, data_format, entities, iri_prefix)
+    formats = [(path, gold_format(path)) for path in data]
     compared = None if versus is None else ComparedSystem(versus, iri_prefix)
     linker = Linker.open(chosen_kb(kb), **vars(settings))
     if mentions is None:
@@ -119,21 +154,21 @@ def el(
                 "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
-        recorder, writers = ConfidenceRecorder(linker), outputs.open(stack, linker, page)
+        recorder = ConfidenceRecorder(linker)
+        writers = _open_outputs(predictions, report, iri_prefix, stack, linker, page)
+        sets = _gold_sets(formats, iri_prefix, page)
         scored = _score_sets(
             sets, recorder, page, compared, writers, given_mentions=mentions == "given", tell=tell
         )
         for set_name, score in scored.shown:
             record.score("el", set_name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", set_name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        calibration = report_confidence(
-            recorder, record, "el", scored.shown[-1][0], reliability, detail=f", mentions {mentions}"
+        calibration = record_confidence(
+            recorder, record, "el", scored.shown[-1][0], detail=f", mentions {mentions}"
         )
         if page.mentions == scored.together.mentions > 0:
-            names = "elevant" in sets.formats.values() and entities == "id"
-            hint = "; --entities name compares the names of ELEVANT's labels" if names else ""
             raise UsageError(
-                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?{hint}"
+                f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
             )
         unscored = None if compared is None else compared.check(scored.together.documents)
     if as_json:
@@ -144,7 +179,7 @@ def el(
                 "mentions": mentions,
                 "experiment": _experiment(mentions),
                 "overlaps": settings.overlaps,
-                **scored.as_dict(data, sets.formats),
+                **scored.as_dict(formats),
                 "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
@@ -157,9 +192,147 @@ def el(
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.write(f"{lost}, are not in the knowledge base")
     messages.write_omissions([linker.generator.omissions])
-    if reliability is not None:
-        messages.write(f"how sure the links are: {reliability}")
-    outputs.report_written(messages, scored.together)
+    if predictions is not None:
+        together = scored.together
+        messages.write(f"{together.links:,} links in {together.documents:,} documents: {predictions}")
+    if report is not None:
+        messages.write(f"report: {report}")
+
+
+# -- data -------------------------------------------------------------------
+
+
+def _gold_sets(
+    formats: "Sequence[tuple[Path, GoldFormat]]", prefix: str, page: "PageTitles"
+) -> "Iterator[tuple[str, Iterator[GoldDocument]]]":
+    """Yield the data sets, by name, as streams of documents.
+
+    Of ELEVANT's labels the name is compared where no identifier is a key of the knowledge base.
+
+    Raises (while they are read):
+        UsageError: if two have a document in common, which would count twice.
+    """
+    from kgkit.evaluation import read_gold_data
+
+    known: set[str] = set()
+
+    def documents(path: Path, data_format: "GoldFormat") -> "Iterator[GoldDocument]":
+        """Yield the documents of a file."""
+        sample = islice(read_gold_data(path, "elevant"), _SAMPLED) if data_format == "elevant" else ()
+        entities = [entity for gold in sample for entity in gold.entities if entity is not None]
+        by_name = bool(entities) and not any(page(entity) in page.kb for entity in entities)
+        field: Final = "name" if by_name else "id"
+        for gold in read_gold_data(path, data_format, entities=field, prefix=prefix):
+            if gold.document.id in known:
+                raise UsageError(
+                    f"two of the data sets have the document {gold.document.id!r}: score them one at a time"
+                )
+            known.add(gold.document.id)
+            yield gold
+
+    names = set_names([path for path, _ in formats], *DATA_SUFFIXES)
+    for name, (path, data_format) in zip(names, formats, strict=True):
+        yield name, documents(path, data_format)
+
+
+def _link_documents(
+    linker: ConfidenceRecorder, documents: Iterable["GoldDocument"], kb: "KnowledgeBase | None"
+) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
+    """Yield each document with its links, as the linker gets to them.
+
+    With a *kb*, spans are those of the data, and candidates too where the data have some.
+    """
+    from msgspec import structs
+
+    from kgkit.candidates import with_candidates
+    from kgkit.evaluation import links_of
+
+    waiting: deque[GoldDocument] = deque()
+
+    def inputs() -> Iterator["Document"]:
+        """Yield documents without their gold mentions, or with these and their candidates in *kb*."""
+        for gold in documents:
+            waiting.append(gold)
+            if kb is None:
+                yield structs.replace(gold.document, mentions=None)
+            else:
+                yield with_candidates(kb, gold.document, gold.candidates)
+
+    for linked in linker(inputs()):
+        yield waiting.popleft(), links_of(linked)
+
+
+def _verdict(gold: "GoldDocument", page: "PageTitles") -> "Callable[[Link], bool]":
+    """Return a function that tells whether a link of a document is right."""
+    by_span = {(label.start, label.end): label.entity for label in gold.gold}
+
+    def is_right(link: "Link") -> bool:
+        """Return whether span and entity are those of a gold mention."""
+        entity = by_span.get((link.start, link.end))
+        return entity is not None and link.entity is not None and page(entity) == page(link.entity)
+
+    return is_right
+
+
+class ComparedSystem:
+    """Predictions of another system, scored beside the linker's.
+
+    Args:
+        path: file of them.
+        prefix: beginning of the IRIs of entities, in NIF.
+
+    Raises:
+        SourceError: if it is no file of predictions.
+    """
+
+    def __init__(self, path: Path, prefix: str) -> None:
+        from kgkit.evaluation.el_formats import read_predictions
+        from kgkit.evaluation.matching import DocumentCounts
+
+        self.path = path
+        self._links = read_predictions(path, prefix)
+        self._unscored = set(self._links)
+        self.sets: list[DocumentCounts] = []
+
+    def begin_set(self) -> None:
+        """Score the documents that follow as a data set of its own."""
+        from kgkit.evaluation.matching import DocumentCounts
+
+        self.sets.append(DocumentCounts())
+
+    def add(self, document: str, gold: "Sequence[Labelled]", page: "PageTitles", text: str) -> None:
+        """Score the predictions for a document; without any, it has no links.
+
+        Raises:
+            UsageError: if a span lies outside of the text: they are of other data.
+        """
+        links = self._links.get(document, [])
+        self._unscored.discard(document)
+        outside = next((link for link in links if link.end > len(text)), None)
+        if outside is not None:
+            raise UsageError(
+                f"{self.path} has a link of {outside.start} to {outside.end} in the document {document!r}, "
+                f"which ends at {len(text)}: are they predictions for these data?"
+            )
+        self.sets[-1].add(gold, links, page)
+
+    def check(self, documents: int) -> str | None:
+        """Return a message about documents that are not in the data, if there are any.
+
+        Raises:
+            UsageError: if no document with predictions is in the data.
+        """
+        if self._links and len(self._unscored) == len(self._links):
+            raise UsageError(
+                f"none of the {len(self._links):,} documents of {self.path} is among the {documents:,} of "
+                "the data: their ids have to be the same"
+            )
+        if not self._unscored:
+            return None
+        return f"{len(self._unscored):,} documents of {self.path} are not in the data, and are not scored"
+
+
+# -- scores -----------------------------------------------------------------
 
 
 class _ScoredSets(NamedTuple):
@@ -173,7 +346,7 @@ class _ScoredSets(NamedTuple):
 
     scores: NamedScores
     counts: "list[DocumentCounts]"
-    compared: ComparedSystem | None
+    compared: "ComparedSystem | None"
 
     @property
     def together(self) -> "LinkScore":
@@ -189,29 +362,32 @@ class _ScoredSets(NamedTuple):
     @property
     def measures(self) -> list[tuple[str, dict[str, Any]]]:
         """Measures of each that is shown, by name."""
-        return _with_names(self.shown, [measures_as_dict(each) for each in _with_sum(self.counts)])
+        from kgkit.evaluation.matching import measures
+
+        return _with_names(self.shown, [measures(each) for each in _with_sum(self.counts)])
 
     @property
     def versus(self) -> list[tuple[str, dict[str, Any]]]:
         """The same beside another system; empty if there is none."""
+        from kgkit.evaluation.matching import compare_counts
+
         if self.compared is None:
             return []
         pairs = zip(_with_sum(self.compared.sets), _with_sum(self.counts), strict=True)
-        return _with_names(self.shown, [versus_as_dict(*pair) for pair in pairs])
+        return _with_names(self.shown, [compare_counts(*pair) for pair in pairs])
 
-    def as_dict(self, data: Sequence[Path], formats: Mapping[Path, str]) -> dict[str, Any]:
+    def as_dict(self, formats: "Sequence[tuple[Path, GoldFormat]]") -> dict[str, Any]:
         """Return `sets` and `together`, as JSON has them.
 
         Args:
-            data: files of the sets.
-            formats: format of each.
+            formats: file of each set, and its format.
         """
         measures, versus = self.measures, self.versus
         sets = [
-            {"name": name, "data": str(path), "format": formats[path], **score.as_dict(), "measures": own,
+            {"name": name, "data": str(path), "format": data_format, **score.as_dict(), "measures": own,
              **_versus_field(versus, index)}
-            for index, ((name, score), path, (_, own)) in enumerate(
-                zip(self.scores, data, measures, strict=False)
+            for index, ((name, score), (path, data_format), (_, own)) in enumerate(
+                zip(self.scores, formats, measures, strict=False)
             )
         ]  # fmt: skip
         together = {**self.together.as_dict(), "measures": measures[-1][1], **_versus_field(versus, -1)}
@@ -219,10 +395,10 @@ class _ScoredSets(NamedTuple):
 
 
 def _score_sets(
-    sets: GoldSets,
+    sets: "Iterable[tuple[str, Iterator[GoldDocument]]]",
     recorder: ConfidenceRecorder,
     page: "PageTitles",
-    compared: ComparedSystem | None,
+    compared: "ComparedSystem | None",
     writers: Sequence[WriteOutcomes],
     *,
     given_mentions: bool,
@@ -231,7 +407,7 @@ def _score_sets(
     """Link the documents of each set, and score their links.
 
     Args:
-        sets: data sets.
+        sets: data sets, by name, as streams of documents.
         recorder: linker, and what it records of its confidence.
         page: entities of titles.
         compared: predictions of another system; None: there is none.
@@ -249,14 +425,14 @@ def _score_sets(
         total, counts = LinkScore(), DocumentCounts()
         if compared is not None:
             compared.begin_set()
-        for gold, answers in link_documents(recorder, documents, kb):
+        for gold, answers in _link_documents(recorder, documents, kb):
             page.look_for(gold)
             outcomes = [*document_outcomes(gold.gold, answers, page)]
             total += score_outcomes(outcomes)
             counts.add(gold.gold, answers, page)
             if compared is not None:
                 compared.add(gold.document.id, gold.gold, page, gold.document.text)
-            recorder.observe(LinkVerdict(gold, page))
+            recorder.observe(_verdict(gold, page))
             for write in writers:
                 write(gold, recorder.linked, answers, outcomes)
             tell(f"{name}, {total.documents:,} documents", total.documents)
@@ -290,6 +466,87 @@ def _versus_field(measures: list[tuple[str, dict[str, Any]]], index: int) -> dic
     return {"versus": measures[index][1]} if measures else {}
 
 
+# -- outputs ----------------------------------------------------------------
+
+
+def _check_outputs(predictions: Path | None, report: Path | None, read: Sequence[Path]) -> None:
+    """Refuse files that cannot be written, before anything is computed."""
+    paths = [path for path in (predictions, report) if path is not None]
+    for index, path in enumerate(paths):
+        check_output_path(path, [*read, *paths[:index]])
+    if report is not None and report.suffix.lower() != ".html":
+        raise UsageError(f"{report} is to be a page: its name ends in .html")
+
+
+def _open_outputs(
+    predictions: Path | None,
+    report: Path | None,
+    prefix: str,
+    stack: ExitStack,
+    linker: "Linker",
+    page: "PageTitles",
+) -> list[WriteOutcomes]:
+    """Return what writes each document to the files, which appear when *stack* is closed."""
+    writers: list[WriteOutcomes] = []
+    if predictions is not None:
+        writers.append(_open_predictions(predictions, prefix, stack))
+    if report is not None:
+        writers.append(_open_report(report, stack, linker, page))
+    return writers
+
+
+def _open_predictions(path: Path, prefix: str, stack: ExitStack) -> WriteOutcomes:
+    from kgkit.evaluation import writing_links
+    from kgkit.evaluation.nif import writing_nif
+
+    if not {suffix.lower() for suffix in path.suffixes[-2:]} & {*NIF_SUFFIXES}:
+        write_links = stack.enter_context(writing_links(path))
+        return lambda gold, linked, links, outcomes: write_links(gold.document.id, links)
+    write_nif = stack.enter_context(writing_nif(path, prefix))
+    return lambda gold, linked, links, outcomes: write_nif(
+        gold.document, links, [link.score for link in linked.links]
+    )
+
+
+def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitles") -> WriteOutcomes:
+    from kgkit.linking.report import REPORT_FOOT, report_head, report_section
+
+    write = stack.enter_context(written(path)).write
+    write(report_head(f"{linker.model} over {linker.kb.name}").encode())
+    stack.push(lambda kind, error, trace: None if kind else write(REPORT_FOOT.encode()))
+    facts = _entity_facts(linker, page)
+
+    def write_section(
+        gold: "GoldDocument",
+        linked: "LinkedDocument",
+        links: "Sequence[Labelled]",
+        outcomes: "Sequence[LinkOutcome]",
+    ) -> None:
+        for part in report_section(gold, linked, outcomes, facts, linker.describe):
+            write(part.encode("utf-8", "replace"))
+
+    return write_section
+
+
+def _entity_facts(linker: "Linker", page: "PageTitles") -> "EntityFacts":
+    from kgkit.evaluation.el_causes import EntityFacts
+
+    kb = linker.kb
+
+    def name_of(title: str) -> str:
+        key = page(title)
+        return (kb[key].label or title) if key in kb else title
+
+    def type_of(title: str) -> str:
+        key = page(title)
+        return next(iter(kb[key].types), "") if key in kb else ""
+
+    return EntityFacts(name_of, type_of, page)
+
+
+# -- tables -----------------------------------------------------------------
+
+
 def _write(scored: _ScoredSets, model: str, mentions: str) -> None:
     """Write the tables: ratios, outcomes, measures, and the comparison."""
     scores = scored.shown
@@ -310,10 +567,10 @@ def _write(scored: _ScoredSets, model: str, mentions: str) -> None:
     rows = ((name, outcomes(score)) for name, score in scores)
     write_scores(["of", "what became of them"], ["count", "%"], rows)
     write_line()
-    write_measures(scored.measures)
+    _write_measures(scored.measures)
     if scored.compared is not None:
         write_line()
-        write_versus(scored.versus)
+        _write_versus(scored.versus)
 
 
 def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
@@ -333,3 +590,37 @@ def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
         ("links", "other boundaries", score.link_misplaced, links),
         ("links", "no mention there", score.link_nowhere, links),
     ]
+
+
+def _write_measures(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Write a table of the scores of each data set, by every matching and scope."""
+
+    def rows(measures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+        for matching, scopes in measures.items():
+            for scope, score in scopes.items():
+                names = _MATCHING[matching], _SCOPE[scope]
+                yield (
+                    *names,
+                    *percents(score["precision"], score["recall"]),
+                    *_with_interval(score, "f1"),
+                    *(_with_interval(score, "macro_f1")),
+                )
+
+    headings = "P", "R", "F1", "95 %", "macro F1", "95 %"
+    write_scores(["matching", "entities"], headings, ((name, rows(measures)) for name, measures in scores))
+
+
+def _write_versus(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    """Write a table of how the linker's F1 compares with another system's."""
+
+    def rows(measures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+        for matching, scopes in measures.items():
+            for scope, compared in scopes.items():
+                yield _MATCHING[matching], _SCOPE[scope], *versus_row(compared["f1"])
+
+    rows_of_sets = ((name, rows(measures)) for name, measures in scores)
+    write_scores(["matching", "entities"], VERSUS_HEADINGS, rows_of_sets)
+
+
+def _with_interval(score: dict[str, Any], name: str) -> tuple[str, str]:
+    return percents(score[name])[0], " to ".join(percents(*score["intervals"][name]))

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgkit.commands.evaluate.sets import check_sets, set_names, write_scores
-from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
+from kgkit.commands.evaluate.sets import VersusOption, check_sets, set_names, write_compared, write_scores
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from kgkit.evaluation import Comparison
     from kgkit.evaluation.passage_scores import ScoredPassages
     from kgkit.home import Home
     from kgkit.methods.knowbert_model import TrainedKnowBert
@@ -206,7 +206,7 @@ def _score_pieces(
             record.score("ppl", name, "accuracy", result.accuracy, result.pieces)
     if predictions is not None:
         write_passage_scores(predictions, scored.items())
-    differences: dict[str, dict[str, Any]] = {}
+    differences: dict[str, dict[str, Comparison]] = {}
     for name, first in compared.items():
         assert versus is not None
         check_same_pieces(versus, name, first, scored[name].masks)
@@ -229,18 +229,16 @@ def _score_pieces(
         write_compared(differences, plain=("perplexity",))
 
 
-def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]") -> dict[str, Any]:
-    """Return how a model's scores (P, 3) differ from those of another, by name, for JSON."""
-    import numpy as np
-
+def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]") -> "dict[str, Comparison]":
+    """Return how a model's scores (P, 3) differ from those of another, by name."""
+    from kgkit.evaluation import compare
     from kgkit.evaluation.passage_scores import accuracy_of_sums, perplexity_of_sums
-    from kgkit.evaluation.score_columns import ScoreColumns
     from kgkit.evaluation.significance import Interval
 
-    both = np.stack([versus, own])
-    return compare_columns(
-        ScoreColumns("perplexity", both, perplexity_of_sums, Interval(1, inf))
-    ) | compare_columns(ScoreColumns("accuracy", both, accuracy_of_sums))
+    return {
+        "perplexity": compare(versus, own, perplexity_of_sums, Interval(1, inf)),
+        "accuracy": compare(versus, own, accuracy_of_sums),
+    }
 
 
 def _open_language_model(model: str, home: "Home", device: str) -> "WordModel | TrainedKnowBert":

@@ -5,8 +5,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
-from kgkit.commands.evaluate.versus import VersusOption, compare_columns, write_compared
+from kgkit.commands.evaluate.sets import (
+    TOGETHER,
+    VersusOption,
+    check_sets,
+    percents,
+    set_names,
+    write_compared,
+    write_scores,
+)
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DataOption,
@@ -20,6 +27,7 @@ from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
     from kgkit.evaluation.ner import Name, NamedDocument, NameScores, WriteNames
+    from kgkit.evaluation.significance import Comparison
 
 
 def ner(
@@ -112,8 +120,7 @@ class _Compared:
     """
 
     def __init__(self, path: Path, names: Sequence[str], data: Sequence[Path]) -> None:
-        from kgkit.evaluation.name_columns import read_predicted_names
-        from kgkit.evaluation.ner import read_names
+        from kgkit.evaluation.ner import read_names, read_predicted_names
 
         if len({*names}) < len(data):
             raise UsageError("a file is named twice with --data: once will do")
@@ -131,11 +138,11 @@ class _Compared:
 
         return keep
 
-    def compare(self) -> dict[str, dict[str, Any]]:
+    def compare(self) -> "dict[str, dict[str, Comparison]]":
         """Return how F1 of each set, and of all together, differs from the other tagger's, for JSON."""
         import numpy as np
 
-        from kgkit.evaluation.name_columns import name_columns
+        from kgkit.evaluation.ner import name_columns
 
         columns = {
             name: name_columns(documents, [self._other[name], self._own[name]])
@@ -143,10 +150,10 @@ class _Compared:
         }
         first = next(iter(columns.values()))
         every = first._replace(columns=np.concatenate([each.columns for each in columns.values()], 1))
-        return {name: compare_columns(each) for name, each in (columns | {TOGETHER: every}).items()}
+        return {name: {each.metric: each.compare()} for name, each in (columns | {TOGETHER: every}).items()}
 
 
-def _versus_field(differences: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any]:
+def _versus_field(differences: "Mapping[str, dict[str, Comparison]]", name: str) -> dict[str, Any]:
     return {"versus": differences[name]} if differences else {}
 
 

@@ -1,15 +1,32 @@
-"""What the verbs of `kgkit evaluate` have in common: data sets with names, and tables of their scores."""
+"""Data sets of `kgkit evaluate`, tables of their scores, and of how these differ from another system's."""
 
-import logging
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
 
 from kgkit.commands.output import Column, check_files, on_terminal, write_table
-from kgkit.errors import UsageError
 from kgkit.files import COMPRESSIONS, check_output_path
 
-_log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from kgkit.evaluation.significance import Comparison
+
+VersusOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--versus",
+        metavar="FILE",
+        help="Predictions of another system for the same data, compared by a paired test.",
+    ),
+]
+
+VERSUS_HEADINGS: Final = "F1 versus", "F1", "difference", "95 %", "p"
+"""Headings of the columns of `versus_row`."""
+
+
+SCORE_HEADINGS: Final = "versus", "score", *VERSUS_HEADINGS[2:]
+"""The same for scores of several names, which stand in a column of their own."""
 
 TOGETHER: Final = "together"
 """What all data sets are called."""
@@ -25,23 +42,6 @@ def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
     check_files(read)
     if predictions is not None:
         check_output_path(predictions, read)
-
-
-def check_gold_labels(model: str, path: Path, gold: Set[str], labels: Sequence[str]) -> None:
-    """Refuse gold that a model cannot give, whatever it reads; say so of a part of it.
-
-    Raises:
-        UsageError: if it tells none of the labels.
-    """
-    from kgkit.evaluation.labels import list_labels
-
-    if gold and gold.isdisjoint(labels):
-        raise UsageError(
-            f"none of the labels of {path} ({list_labels(sorted(gold))}) is one that the model {model} tells "
-            f"({list_labels(labels)})"
-        )
-    if unknown := sorted(gold - {*labels}):
-        _log.warning("%s has labels that the model %s does not tell: %s", path, model, list_labels(unknown))
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
@@ -82,3 +82,33 @@ def write_scores(
         for index, row in enumerate(set_rows)
     )
     write_table(columns, lines)
+
+
+def versus_row(compared: "Comparison", *, plain: bool = False) -> list[str]:
+    """Return a row of the table: both scores in hundredths, their difference, its interval, and p.
+
+    *plain* scores, such as a perplexity, are not shares: they stand as they are.
+    """
+    shown = (lambda *scores: [f"{score:.3f}" for score in scores]) if plain else percents
+    scores = shown(compared.versus, compared.score, compared.difference)
+    return [*scores, " to ".join(shown(*compared.interval)), f"{compared.p:.4f}"]
+
+
+def write_compared(sets: "Mapping[str, Mapping[str, Comparison]]", plain: Collection[str] = ()) -> None:
+    """Write a table of how the scores of data sets differ from another system's.
+
+    Args:
+        sets: differences by set, then by the name of the score.
+        plain: names of the scores that are no shares.
+    """
+    rows = (
+        (
+            name,
+            [
+                (metric.replace("_", " "), *versus_row(own, plain=metric in plain))
+                for metric, own in compared.items()
+            ],
+        )
+        for name, compared in sets.items()
+    )
+    write_scores(["metric"], SCORE_HEADINGS, rows)

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.confidence import (
-    ConfidenceRecorder,
-    ReliabilityOption,
-    check_reliability,
-    report_confidence,
+from kgkit.commands.evaluate.confidence import ConfidenceRecorder, record_confidence
+from kgkit.commands.evaluate.sets import (
+    TOGETHER,
+    VERSUS_HEADINGS,
+    VersusOption,
+    check_sets,
+    percents,
+    set_names,
+    versus_row,
+    write_scores,
 )
-from kgkit.commands.evaluate.sets import TOGETHER, check_sets, percents, set_names, write_scores
-from kgkit.commands.evaluate.versus import VERSUS_HEADINGS, VersusOption, compare_systems, versus_row
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     DataOption,
@@ -30,7 +33,7 @@ from kgkit.errors import UsageError
 from kgkit.linking.settings import LinkSettings
 
 if TYPE_CHECKING:
-    from kgkit.evaluation import Scores
+    from kgkit.evaluation import Comparison, Scores
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Mention
 
@@ -54,7 +57,6 @@ def wsd(
     kb: KBOption = None,
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
-    reliability: ReliabilityOption = None,
     as_json: JSONOption = False,
     **values: Any,
 ) -> None:
@@ -74,7 +76,6 @@ def wsd(
     settings = LinkSettings(**values, max_candidates=None, top_k=0)
     check_gold_files(data, gold)
     check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
-    check_reliability(reliability)
     messages = Messages(bars=not as_json)
     compared = None if versus is None else read_gold(versus)
     names = set_names(data, ".xml", ".data")
@@ -106,7 +107,7 @@ def wsd(
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
         differences = [] if compared is None else [each.compared(compared) for each in shown]
-        calibration = report_confidence(recorder, record, "wsd", shown[-1].name, reliability)
+        calibration = record_confidence(recorder, record, "wsd", shown[-1].name)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(
             1 for senses in together.keys.values() if not any(sense in linker.kb for sense in senses)
@@ -140,8 +141,6 @@ def wsd(
     without_gold = len(together.pos.keys() - together.keys.keys())
     if without_gold:
         messages.write(f"{without_gold:,} instances have no gold and are not scored")
-    if reliability is not None:
-        messages.write(f"how sure the links are: {reliability}")
     if predictions is not None:
         messages.write(f"answers to {len(together.predictions()):,} instances: {predictions}")
 
@@ -181,12 +180,14 @@ class _Set:
 
         return score(self.keys, {key: answers[key] for key in self.keys if key in answers}, pos=self.pos)
 
-    def compared(self, other: Answers) -> dict[str, Any]:
-        """Return how F1 compares with that of another system's answers, for JSON."""
-        from kgkit.evaluation.wsd import column_f1, instance_columns
+    def compared(self, other: Answers) -> "Comparison":
+        """Return how F1 compares with that of another system's answers."""
+        from kgkit.evaluation import compare
+        from kgkit.evaluation.columns import f1_of_sums
+        from kgkit.evaluation.wsd import instance_columns
 
         versus, own = (instance_columns(self.keys, answers) for answers in (other, self.answers))
-        return compare_systems(versus, own, column_f1, {"f1": 0})["f1"]
+        return compare(versus, own, f1_of_sums)
 
     def predictions(self) -> Answers:
         """Return the answers in the order of the data."""
@@ -275,7 +276,7 @@ def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
     return {**parts(score), "first_sense": parts(first)}
 
 
-def _versus_field(differences: list[dict[str, Any]], index: int) -> dict[str, Any]:
+def _versus_field(differences: "list[Comparison]", index: int) -> dict[str, Any]:
     return {"versus": {"f1": differences[index]}} if differences else {}
 
 

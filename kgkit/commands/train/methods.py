@@ -232,7 +232,7 @@ def write_results(results: dict[str, Any]) -> None:
     ]
     write_figures(rows)
     if labels := results.get("labels"):
-        from kgkit.evaluation.labels import list_labels
+        from kgkit.evaluation.examples import list_labels
 
         write_line(plain(f"labels: {list_labels(labels)}"))
     for kb, scores in results.get("linkers", {}).items():

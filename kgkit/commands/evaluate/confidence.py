@@ -1,32 +1,16 @@
-"""What `kgkit evaluate` reports on the scores of links: whether they are probabilities."""
+"""Calibration of links that are evaluated: whether their scores are probabilities."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from kgkit.errors import UsageError
-from kgkit.files import check_output_path, written
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
-    from kgkit.evaluation.calibration import Reliability
     from kgkit.linking import Linker
     from kgkit.linking.scoring import Scorer, Scores
     from kgkit.types import Document, Link, LinkedDocument
 
 MentionSpan = tuple[str, int, int]
 """A document, and the span of a mention in it."""
-
-ReliabilityOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--reliability",
-        metavar="FILE",
-        help="Draw a reliability diagram, confidence against accuracy: .svg or .html.",
-    ),
-]
 
 
 class ConfidenceRecorder:
@@ -69,26 +53,19 @@ class ConfidenceRecorder:
                 self._untempered.append(confidence)
                 self._correct.append(correct)
 
-    def curves(self) -> "list[tuple[str, Reliability]]":
-        """Return the named curves to draw, that of the scores as they are last."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the calibration error of the links, and their accuracy by confidence, for JSON."""
         from kgkit.evaluation.calibration import binned
 
         tempered = binned(self._confidences, self._correct)
-        if self._temperature is None:
-            return [("scores", tempered)]
-        untempered = binned(self._untempered, self._correct)
-        return [("temperature 1", untempered), (f"temperature {self._temperature:.3g}", tempered)]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same for JSON."""
-        *untempered, (_, tempered) = self.curves()
+        untempered = None if self._temperature is None else binned(self._untempered, self._correct).error
         bins = zip(
             tempered.confidence.tolist(), tempered.accuracy.tolist(), tempered.counts.tolist(), strict=True
         )
         return {
             "links": len(self._correct),
             "expected_calibration_error": tempered.error,
-            "without_temperature": untempered[0][1].error if untempered else None,
+            "without_temperature": untempered,
             "bins": [
                 {"confidence": confidence, "accuracy": accuracy, "links": count}
                 for confidence, accuracy, count in bins
@@ -123,46 +100,20 @@ class _UntemperedScorer:
         return results
 
 
-def check_reliability(path: Path | None) -> None:
-    """Refuse a picture that could not be written, before anything is computed."""
-    from kgkit.pages import SUFFIXES
-
-    if path is not None:
-        check_output_path(path)
-        if path.suffix.lower() not in SUFFIXES:
-            raise UsageError(f"{path} is to be a picture: its name ends in {' or '.join(SUFFIXES)}")
-
-
-def report_confidence(
-    recorder: ConfidenceRecorder,
-    run: "RunRecord",
-    task: str,
-    data_set: str,
-    reliability: Path | None,
-    *,
-    detail: str = "",
+def record_confidence(
+    recorder: ConfidenceRecorder, run: "RunRecord", task: str, data_set: str, *, detail: str = ""
 ) -> dict[str, Any]:
-    """Note the calibration error in the catalog, and draw the reliability diagram.
+    """Note the calibration error of links in the catalog, and return what was measured, for JSON.
 
     Args:
         recorder: recorder of the links.
         run: run that has linked.
         task: task of the data.
         data_set: name of the data set, or of all together.
-        reliability: file of the picture, which appears whole or not at all; None: none is drawn.
-        detail: words that the metric and the title of the picture end in.
-
-    Returns:
-        What `recorder` has measured, for JSON.
+        detail: words that the metric ends in.
     """
     calibration = recorder.as_dict()
     if links := calibration["links"]:
         error = calibration["expected_calibration_error"]
         run.score(task, data_set, f"calibration error{detail}", error, links)
-    if reliability is not None:
-        from kgkit.evaluation.reliability import picture
-
-        title = f"{data_set}, {recorder.linker.model}{detail}"
-        with written(reliability) as stream:
-            stream.write(picture(recorder.curves(), suffix=reliability.suffix, title=title))
     return calibration
