@@ -238,7 +238,6 @@ class Scores(msgspec.Struct, frozen=True):
 
     overall: Score
     by_pos: dict[str, Score]  # in the order n, v, a, r
-    by_group: dict[str, Score]  # in the order of the names
     skipped: tuple[str, ...]  # answered instances that have no gold, in the order of the answers
 
 
@@ -263,7 +262,6 @@ def score(
     answers: Mapping[str, Collection[str]],
     *,
     pos: Mapping[str, str] | None = None,
-    groups: Mapping[str, str] | None = None,
 ) -> Scores:
     """Score *answers* as `Scorer.java` of the framework does, itself a form of SemEval-2015 task 13's.
 
@@ -278,7 +276,6 @@ def score(
         gold: the keys that count as right, by instance id.
         answers: a system's keys by instance id; empty or absent where it has none.
         pos: the part of speech of every instance of the data (`Mention.id` to `Mention.pos`).
-        groups: a group's name by instance id, such as "gold is not the first sense", for as many as have one.
 
     Raises:
         SourceError: if *pos* is given and lacks an instance of *gold*.
@@ -289,7 +286,7 @@ def score(
     if skipped:
         log.warning("%d answers have no gold and are not scored, the first is %r", len(skipped), skipped[0])
     points = {instance: _points(keys, answers.get(instance, ())) for instance, keys in gold.items()}
-    return Scores(_total(points.values()), _parts(points, pos or {}), _parts(points, groups or {}), skipped)
+    return Scores(_total(points.values()), _parts(points, pos or {}), skipped)
 
 
 def instance_columns(
@@ -312,11 +309,11 @@ def _points(gold: Collection[str], answers: Collection[str]) -> Fraction | None:
     return Fraction(len(predicted & set(_plain(gold))), len(predicted)) if predicted else None
 
 
-def _parts(points: Mapping[str, Fraction | None], part: Mapping[str, str]) -> dict[str, Score]:
+def _parts(points: Mapping[str, Fraction | None], pos: Mapping[str, str]) -> dict[str, Score]:
     parts: dict[str, list[Fraction | None]] = {}
-    for instance in points.keys() & part.keys():
-        parts.setdefault(part[instance], []).append(points[instance])
-    return {name: _total(parts[name]) for name in sorted(parts, key=lambda name: ("nvar".find(name), name))}
+    for instance in points.keys() & pos.keys():
+        parts.setdefault(pos[instance], []).append(points[instance])
+    return {name: _total(parts[name]) for name in sorted(parts, key="nvar".find)}
 
 
 def _total(points: Collection[Fraction | None]) -> Score:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from kgkit.commands.evaluate.confidence import ConfidenceRecorder, record_confidence
+from kgkit.commands.evaluate.confidence import LinkConfidence
 from kgkit.commands.evaluate.sets import (
     TOGETHER,
     VERSUS_HEADINGS,
@@ -154,18 +154,16 @@ def el(
                 "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
-        recorder = ConfidenceRecorder(linker)
+        confidence = LinkConfidence()
         writers = _open_outputs(predictions, report, iri_prefix, stack, linker, page)
         sets = _gold_sets(formats, iri_prefix, page)
         scored = _score_sets(
-            sets, recorder, page, compared, writers, given_mentions=mentions == "given", tell=tell
+            sets, linker, confidence, page, compared, writers, given_mentions=mentions == "given", tell=tell
         )
         for set_name, score in scored.shown:
             record.score("el", set_name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", set_name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        calibration = record_confidence(
-            recorder, record, "el", scored.shown[-1][0], detail=f", mentions {mentions}"
-        )
+        calibration = confidence.record(record, "el", scored.shown[-1][0], detail=f", mentions {mentions}")
         if page.mentions == scored.together.mentions > 0:
             raise UsageError(
                 f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
@@ -236,16 +234,15 @@ def _gold_sets(
 
 
 def _link_documents(
-    linker: ConfidenceRecorder, documents: Iterable["GoldDocument"], kb: "KnowledgeBase | None"
-) -> Iterator[tuple["GoldDocument", list["Labelled"]]]:
-    """Yield each document with its links, as the linker gets to them.
+    linker: "Linker", documents: Iterable["GoldDocument"], kb: "KnowledgeBase | None"
+) -> Iterator[tuple["GoldDocument", "LinkedDocument"]]:
+    """Yield each document with gold and with links, as the linker gets to them.
 
     With a *kb*, spans are those of the data, and candidates too where the data have some.
     """
     from msgspec import structs
 
     from kgkit.candidates import with_candidates
-    from kgkit.evaluation import links_of
 
     waiting: deque[GoldDocument] = deque()
 
@@ -259,7 +256,7 @@ def _link_documents(
                 yield with_candidates(kb, gold.document, gold.candidates)
 
     for linked in linker(inputs()):
-        yield waiting.popleft(), links_of(linked)
+        yield waiting.popleft(), linked
 
 
 def _verdict(gold: "GoldDocument", page: "PageTitles") -> "Callable[[Link], bool]":
@@ -396,7 +393,8 @@ class _ScoredSets(NamedTuple):
 
 def _score_sets(
     sets: "Iterable[tuple[str, Iterator[GoldDocument]]]",
-    recorder: ConfidenceRecorder,
+    linker: "Linker",
+    confidence: LinkConfidence,
     page: "PageTitles",
     compared: "ComparedSystem | None",
     writers: Sequence[WriteOutcomes],
@@ -408,33 +406,35 @@ def _score_sets(
 
     Args:
         sets: data sets, by name, as streams of documents.
-        recorder: linker, and what it records of its confidence.
+        linker: the linker.
+        confidence: what its links are noted in.
         page: entities of titles.
         compared: predictions of another system; None: there is none.
         writers: what gets each document with its links.
         given_mentions: whether the mentions of the data are linked.
         tell: what shows progress.
     """
-    from kgkit.evaluation import LinkScore
+    from kgkit.evaluation import LinkScore, links_of
     from kgkit.evaluation.el import document_outcomes, score_outcomes
     from kgkit.evaluation.matching import DocumentCounts
 
     scored = _ScoredSets([], [], compared)
-    kb = recorder.linker.kb if given_mentions else None
+    kb = linker.kb if given_mentions else None
     for name, documents in sets:
         total, counts = LinkScore(), DocumentCounts()
         if compared is not None:
             compared.begin_set()
-        for gold, answers in _link_documents(recorder, documents, kb):
+        for gold, linked in _link_documents(linker, documents, kb):
+            answers = links_of(linked)
             page.look_for(gold)
             outcomes = [*document_outcomes(gold.gold, answers, page)]
             total += score_outcomes(outcomes)
             counts.add(gold.gold, answers, page)
             if compared is not None:
                 compared.add(gold.document.id, gold.gold, page, gold.document.text)
-            recorder.observe(_verdict(gold, page))
+            confidence.observe(linked, _verdict(gold, page))
             for write in writers:
-                write(gold, recorder.linked, answers, outcomes)
+                write(gold, linked, answers, outcomes)
             tell(f"{name}, {total.documents:,} documents", total.documents)
         scored.scores.append((name, total))
         scored.counts.append(counts)
@@ -513,7 +513,12 @@ def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitl
 
     write = stack.enter_context(written(path)).write
     write(report_head(f"{linker.model} over {linker.kb.name}").encode())
-    stack.push(lambda kind, error, trace: None if kind else write(REPORT_FOOT.encode()))
+
+    def end(kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            write(REPORT_FOOT.encode())
+
+    stack.push(end)
     facts = _entity_facts(linker, page)
 
     def write_section(

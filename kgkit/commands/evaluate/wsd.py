@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kgkit.commands.evaluate.confidence import ConfidenceRecorder, record_confidence
+from kgkit.commands.evaluate.confidence import LinkConfidence
 from kgkit.commands.evaluate.sets import (
     TOGETHER,
     VERSUS_HEADINGS,
@@ -35,6 +35,7 @@ from kgkit.linking.settings import LinkSettings
 if TYPE_CHECKING:
     from kgkit.evaluation import Comparison, Scores
     from kgkit.kb import KnowledgeBase
+    from kgkit.linking import Linker
     from kgkit.types import Mention
 
 Answers = dict[str, tuple[str, ...]]
@@ -84,7 +85,7 @@ def wsd(
         keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
         notes = _check_compared(versus, compared, keys)
     linker = Linker.open(chosen_kb(kb), **vars(settings))
-    recorder = ConfidenceRecorder(linker)
+    confidence = LinkConfidence()
     sets: list[_Set] = []
     where = Home.find()
     name = linker.model.removesuffix("+graph") if settings.model == "auto" else settings.model
@@ -98,7 +99,7 @@ def wsd(
         for name, of_data, of_gold in zip(names, data, gold, strict=True):
             tell(name)
             sets.append(_Set(name, of_data, of_gold))
-            sets[-1].answer(recorder)
+            sets[-1].answer(linker, confidence)
         together = _together(sets)
         if predictions is not None:
             write_keys(predictions, together.predictions())
@@ -107,7 +108,7 @@ def wsd(
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
         differences = [] if compared is None else [each.compared(compared) for each in shown]
-        calibration = record_confidence(recorder, record, "wsd", shown[-1].name)
+        calibration = confidence.record(record, "wsd", shown[-1].name)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(
             1 for senses in together.keys.values() if not any(sense in linker.kb for sense in senses)
@@ -157,22 +158,24 @@ class _Set:
     answers: Answers = field(default_factory=dict)
     first: Answers = field(default_factory=dict)
 
-    def answer(self, recorder: ConfidenceRecorder) -> None:
+    def answer(self, linker: "Linker", confidence: LinkConfidence) -> None:
         """Read the files and answer every instance, by the linker and by the first sense."""
         from kgkit.evaluation import read_documents, read_gold
 
         assert self.data is not None and self.gold is not None
         self.keys = read_gold(self.gold)
-        ranks = _Ranks(recorder.linker.kb)
+        ranks = _Ranks(linker.kb)
         documents = list(read_documents(self.data))
         for document in documents:
             for mention in document.mentions or ():
                 self.pos[mention.id] = mention.pos
                 if (sense := ranks.first(mention)) is not None:
                     self.first[mention.id] = (sense,)
-        for linked in recorder(documents):
+        for linked in linker(documents):
             self.answers |= {link.id: (link.sense,) for link in linked.links if link.sense is not None}
-            recorder.observe(lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None)
+            confidence.observe(
+                linked, lambda link: link.sense in self.keys[link.id] if link.id in self.keys else None
+            )
 
     def scores(self, answers: Answers) -> "Scores":
         """Score answers to the instances that have gold."""
