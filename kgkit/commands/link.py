@@ -104,13 +104,11 @@ def link(
             takes.append(_Tables(kbs.values(), titled=job.is_titled, explained=settings.explain))
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, kbs.values())))
-        result = run_job(
+        run_job(
             job, factory, messages=messages, write=write_bytes if shown and not job.is_drawn else None,
             takes=takes,
             on_start=_model_reporter(models, kbs.values(), messages),
         )  # fmt: skip
-    messages.write_omissions([result.omissions])
-    result.report(messages, "link", [job.output, html])
 
 
 def _model_reporter(

@@ -85,10 +85,9 @@ def tag(
     with ExitStack() as stack:
         if html is not None:
             takes.append(stack.enter_context(_drawing(html, factory)))
-        result = run_job(
+        run_job(
             job, factory, messages=messages, write=None if job.is_drawn else write_bytes, takes=takes,
         )  # fmt: skip
-    result.report(messages, "name", [job.output, html])
 
 
 @contextmanager

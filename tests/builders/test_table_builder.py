@@ -198,7 +198,7 @@ def test_a_parquet_file_keeps_numbers_and_lists(tmp_path):
         ("id,name\na,Ann\nb,Bob\na,Cy\n", 4, "the key 'a' is that of line 2 too: keys are unique"),
         ("name\nAnn\nAnn\n", 3, "name a column of keys with --key"),
         ("id,name\na,Ann,1\n", 2, "expected 2 fields, as the header has them, found 3"),
-        ('id,name\na,"Ann\nb,Bob\n', 3, "a quote in the row that begins in line 2 is not closed"),
+        ('id,name\na,"Ann\nb,Bob\n', 2, "a quote in the row that begins in line 2 is not closed"),
         ("x,y\n1,2\n", 1, "none of the columns 'x', 'y' looks like keys or names"),
         (",".join(f"c{n}" for n in range(50)), 1, "'c0', .*'c19' and 30 more looks like keys or names"),
         (",,\n1,2,3\n", 1, "the first row names the columns, and this one is empty"),

@@ -61,7 +61,35 @@ class AnswerFile:
         self._skipped.writelines(msgspec.json.encode(record) + b"\n" for record in skipped)
         self._file.flush()
 
-    def resume(self, chunks: Chunks, mention_fields: Sequence[str], *, skip_bad: bool) -> Chunks:
+    def begin(
+        self,
+        chunks: Chunks,
+        mention_fields: Sequence[str],
+        *,
+        resume: bool,
+        skip_bad: bool,
+        messages: Messages,
+    ) -> Chunks:
+        """Return the chunks that are to be answered; say from where a run goes on, or what it drops.
+
+        Raises:
+            UsageError: if the answers are those of other documents.
+            SourceError: if a record cannot be read, and is not to be skipped.
+        """
+        if resume:
+            chunks = self._resume(chunks, mention_fields, skip_bad=skip_bad)
+            if documents := self.counts.documents:
+                messages.write(f"going on behind {counted(documents, 'document')}")
+            else:
+                messages.write(f"{self.output} has no unfinished run: beginning with the first document")
+        elif self._file.read(1):
+            self._file.seek(0)
+            self._file.truncate()
+            dropped = f"the unfinished run of {self.output} is dropped"
+            messages.write(f"beginning again: {dropped}; --resume would go on from it")
+        return chunks
+
+    def _resume(self, chunks: Chunks, mention_fields: Sequence[str], *, skip_bad: bool) -> Chunks:
         """Return the chunks that are not answered yet, and cut off what follows the answers of the others.
 
         Raises:
@@ -91,13 +119,6 @@ class AnswerFile:
         self._file.seek(end)
         self._file.truncate()
         return chunks
-
-    def restart(self) -> bool:
-        """Drop the answers of an earlier run; return whether there were any."""
-        dropped = self._file.seek(0, os.SEEK_END) > 0
-        self._file.seek(0)
-        self._file.truncate()
-        return dropped
 
     def publish(self, path: Path) -> None:
         """Put the answers, which are in *path*, and the list of what was skipped, where they belong."""

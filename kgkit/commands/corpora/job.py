@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from kgkit.candidates.memory import Omissions
 from kgkit.commands.corpora.answers import AnswerFile, open_answers, partial_path
@@ -131,43 +131,6 @@ class CorpusJob:
         return True
 
 
-class JobResult(NamedTuple):
-    """What a run has done.
-
-    Attributes:
-        counts: numbers of all documents, those of an earlier run among them.
-        omissions: surfaces that were left out by their spelling.
-        skipped_list: file that lists the skipped records; None if there is none.
-        other_types: number of files in folders that are no texts, by their suffix.
-    """
-
-    counts: RunCounts
-    omissions: Omissions
-    skipped_list: Path | None
-    other_types: Counter[str]
-
-    def report(self, messages: Messages, noun: str, written: Sequence[Path | None]) -> None:
-        """Say how much was written, how many records were skipped and files left out, and which.
-
-        Args:
-            messages: where it is said.
-            noun: name of an item: `link`.
-            written: files that were written; None where an option named none.
-        """
-        if names := ", ".join(str(path) for path in written if path is not None):
-            items, documents = counted(self.counts.items, noun), counted(self.counts.documents, "document")
-            messages.write(f"{items} in {documents}: {names}")
-        if self.counts.skipped:
-            where = "" if self.skipped_list is None else f": {self.skipped_list}"
-            messages.write(f"{counted(self.counts.skipped, 'record')} skipped{where}")
-        if self.other_types:
-            types = self.other_types.most_common(_MAX_TYPES)
-            listed = ", ".join(f"{plain(suffix)} {count:,}" for suffix, count in types)
-            total = self.other_types.total()
-            verb = "was" if total == 1 else "were"
-            messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}")
-
-
 def run_job(
     job: CorpusJob,
     factory: AnswererFactory,
@@ -176,13 +139,13 @@ def run_job(
     write: Write | None = write_bytes,
     takes: Sequence[Take] = (),
     on_start: Callable[[str], None] = lambda model: None,
-) -> JobResult:
-    """Answer all documents of a corpus, in order.
+) -> None:
+    """Answer all documents of a corpus, in order, and say how many there were.
 
     Args:
         job: what is read and written.
         factory: what opens the answerer, in this process or in workers.
-        messages: where progress and skipped records are shown.
+        messages: where progress, counts and skipped records are shown.
         write: function that takes the answers if *job* names no file; None: they go nowhere.
         takes: functions that get each answer; only where there are no workers.
         on_start: function that gets the name of the model, once it is known.
@@ -208,7 +171,9 @@ def run_job(
         answers: AnswerFile | _Stream
         if job.output is not None and job.is_kept:
             answers = stack.enter_context(open_answers(job.output, factory.column, messages))
-            chunks = _begin(answers, chunks, job, factory, messages)
+            chunks = answers.begin(
+                chunks, factory.mention_fields, resume=job.resume, skip_bad=skip_bad, messages=messages
+            )
         elif job.output is not None:
             answers = _Stream(stack.enter_context(written(job.output)).write, messages)
         else:
@@ -246,25 +211,18 @@ def run_job(
             show(answers.counts)
             for surface in result.omissions:
                 omissions.add(surface)
-    list_path = answers.list_path if answers.counts.skipped else None
-    return JobResult(answers.counts, omissions, list_path, other_types)
-
-
-def _begin(
-    answers: AnswerFile, chunks: Chunks, job: CorpusJob, factory: AnswererFactory, messages: Messages
-) -> Chunks:
-    """Return the chunks that are to be answered; say from where a run goes on, or what it drops."""
-    if not job.resume:
-        if answers.restart():
-            dropped = f"the unfinished run of {job.output} is dropped"
-            messages.write(f"beginning again: {dropped}; --resume would go on from it")
-        return chunks
-    chunks = answers.resume(chunks, factory.mention_fields, skip_bad=job.bad == "skip")
-    if documents := answers.counts.documents:
-        messages.write(f"going on behind {counted(documents, 'document')}")
-    else:
-        messages.write(f"{job.output} has no unfinished run: beginning with the first document")
-    return chunks
+    messages.write_omissions([omissions])
+    if names := ", ".join(str(path) for path in (job.output, job.html) if path is not None):
+        items = counted(answers.counts.items, noun)
+        messages.write(f"{items} in {counted(answers.counts.documents, 'document')}: {names}")
+    if skipped := answers.counts.skipped:
+        where = "" if answers.list_path is None else f": {answers.list_path}"
+        messages.write(f"{counted(skipped, 'record')} skipped{where}")
+    if total := other_types.total():
+        types = other_types.most_common(_MAX_TYPES)
+        listed = ", ".join(f"{plain(suffix)} {count:,}" for suffix, count in types)
+        verb = "was" if total == 1 else "were"
+        messages.write(f"{counted(total, 'file')} of other types {verb} left out: {listed}")
 
 
 class _Stream:
