@@ -2,10 +2,12 @@
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from kgkit.linking.settings import LinkSettings
 from tests.cli_helpers import build_mini, on_terminal, process, run
 
 GREEN = "\x1b[32m"
@@ -363,3 +365,10 @@ def test_a_page_on_standard_output_is_refused_and_no_file_is_called_dash(command
     assert (done.code, done.out) == (2, "")
     assert "- is standard output, and this goes to a file: name one" in done.err
     assert not (text.parent / "-").exists()
+
+
+def test_every_setting_of_linking_is_an_option():
+    shown = run("link", "--help").out
+    for field in fields(LinkSettings):
+        is_option = field.metadata.get("option", "") is not None
+        assert (f"--{field.name.replace('_', '-')} " in shown) == is_option, field.name
