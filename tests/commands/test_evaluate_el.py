@@ -60,7 +60,7 @@ def test_the_model_is_auto_unless_one_is_named(evaluate, put, monkeypatch):
 
 
 def test_the_help_names_the_default_model():
-    shown = " ".join(run("evaluate", "el", "--help").out.split())
+    shown = " ".join(run("evaluate", "el", "--help").out.replace("│", " ").split())
     assert "auto ($KGKIT_MODEL," in shown
 
 
