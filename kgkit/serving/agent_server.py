@@ -1,18 +1,67 @@
-"""A server of the Model Context Protocol with `agent_tools`, and one over standard input and output.
+"""The Model Context Protocol with `agent_tools`, over standard input and output and over HTTP (`/mcp`).
 
 The knowledge bases are listed as the resource `kgkit://kbs`.
 """
 
+import asyncio
 import logging
 from typing import Any, Final
 
 import msgspec
+from fastapi import APIRouter
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from kgkit import __version__
 from kgkit.lazy import import_extra
 from kgkit.serving.agent_tools import TOOLS, bounded_json, kb_records
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import Service
+
+
+def router(service: Service) -> APIRouter:
+    """Return the router of `/mcp`."""
+    return APIRouter(
+        routes=[Route(MCPEndpoint.path, MCPEndpoint(service), methods=["POST"], include_in_schema=False)]
+    )
+
+
+class MCPEndpoint:
+    """ASGI application of `/mcp`; the SDK is imported when the first request comes.
+
+    Args:
+        service: service that answers.
+
+    Attributes:
+        path: address, by which requests are counted and logged.
+    """
+
+    path = "/mcp"
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._server: Any = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            MissingExtra: if the SDK is not installed.
+        """
+        scope["route"] = self
+        if self._server is None:
+            self._server = await asyncio.to_thread(make_mcp_server, self._service)
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        manager = StreamableHTTPSessionManager(
+            self._server,
+            json_response=True,
+            stateless=True,
+            max_request_body_size=self._service.limits.body_bytes,
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
 
 log = logging.getLogger(__name__)
 

@@ -1,20 +1,26 @@
-"""The application: routers, middleware before them, and errors as problem+json."""
+"""The application: routers, middleware before them, and errors as problem+json.
+
+/health/live    the process answers
+/health/ready   it serves; which builds, which published ones it has not taken, and why; 503 if one is damaged
+/metrics        Prometheus
+"""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import PlainTextResponse, Response
 
 from kgkit import __version__
-from kgkit.serving import mcp_http, nif, operations, page, reconciliation, rest, spotlight
-from kgkit.serving.answers import add_error_handlers
+from kgkit.serving import agent_server, nif, page, reconciliation, rest, spotlight
+from kgkit.serving.answers import add_error_handlers, json_response
 from kgkit.serving.guard import Guard
-from kgkit.serving.metrics import ServiceMetrics
+from kgkit.serving.metrics import CONTENT_TYPE, ServiceMetrics
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
@@ -24,13 +30,62 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     spotlight.router,
     nif.router,
     reconciliation.router,
-    mcp_http.router,
+    agent_server.router,
     page.router,
 )
 """Functions that make the routers of the service, each in a module of its own."""
 
 REFRESH_SECONDS: Final = 1.0
 """Time between two checks for newly published builds."""
+
+
+def operations_router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
+    """Return the function that makes the router of `/health` and `/metrics`.
+
+    Args:
+        metrics: metrics of this process.
+    """
+
+    def make_router(service: Service) -> APIRouter:
+        """Return the router."""
+        routes = APIRouter(tags=["operations"])
+
+        @routes.get("/health/live")
+        async def live() -> Response:
+            """Say that the process answers."""
+            return json_response({"status": "live"})
+
+        @routes.get("/health/ready")
+        async def ready() -> Response:
+            """Say what is served, and which published builds are not, and why."""
+            record = readiness(service)
+            return json_response(record, 200 if record["status"] == "ready" else 503)
+
+        @routes.get("/metrics", response_class=PlainTextResponse)
+        async def show_metrics() -> Response:
+            """Show the metrics of all workers, in Prometheus's text format."""
+            observe(service, metrics)
+            return Response(await service.call(metrics.exposition), media_type=CONTENT_TYPE)
+
+        return routes
+
+    return make_router
+
+
+def readiness(service: Service) -> dict[str, Any]:
+    """Return the builds that are served, and the reasons why published ones are not, or not whole."""
+    resources = service.resources
+    return {
+        "status": "damaged" if resources.damages else "ready",
+        "kbs": {name: resources.served(name).kb.build for name in resources.names()},
+        "problems": service.problems(),
+    }
+
+
+def observe(service: Service, metrics: ServiceMetrics) -> None:
+    """Bring the gauges of this process up to date."""
+    queue = service.queue
+    metrics.observe_process(len(queue), queue.batches, queue.documents, len(service.resources.problems))
 
 
 def make_app(service: Service) -> FastAPI:
@@ -57,7 +112,7 @@ def make_app(service: Service) -> FastAPI:
         title="kgkit", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
         openapi_url="/v1/openapi.json", redirect_slashes=False,
     )  # fmt: skip
-    for make_router in (*ROUTERS, operations.router(metrics)):
+    for make_router in (*ROUTERS, operations_router(metrics)):
         app.include_router(make_router(service))
     add_error_handlers(app, service, page.error_page)
     app.add_middleware(Guard, service=service, metrics=metrics, error_page=page.error_page)
@@ -74,7 +129,7 @@ def make_app(service: Service) -> FastAPI:
 async def _refresh(service: Service, metrics: ServiceMetrics) -> None:
     """Take newly published builds, and bring the gauges up to date, until the task is cancelled."""
     while True:
-        operations.observe(service, metrics)
+        observe(service, metrics)
         await asyncio.sleep(REFRESH_SECONDS)
         try:
             await asyncio.to_thread(service.resources.refresh)

@@ -4,7 +4,7 @@ import pytest
 
 from kgkit.building import find_builder
 from kgkit.errors import SourceError
-from kgkit.evaluation import el_files, entity_typing, facts, tacred, wic
+from kgkit.evaluation import el_files, facts, task_formats
 from kgkit.evaluation.tasks import find_task
 from tests.cli_helpers import read_documents
 
@@ -22,10 +22,10 @@ READERS = [  # a reader, a sound line
     (facts.read_facts, '{"subject": "a", "relation": "b", "object": "c"}'),
     (facts.read_templates, '{"relation": "b", "template": "[X] is [Y]"}'),
     (
-        entity_typing.read_typed,
+        task_formats.read_types,
         '{"annot_id": "1", "mention_span": "a", "left_context_token": [], "right_context_token": []}',
     ),
-    (wic.read_pairs, '{"text": "Word: a. Sentence 1: a b Sentence 2: a c", "label": 1}'),
+    (task_formats.read_wic, '{"text": "Word: a. Sentence 1: a b Sentence 2: a c", "label": 1}'),
     (find_task("classification").read, '{"text": "a", "label": "b"}'),
 ]
 
@@ -44,7 +44,7 @@ def test_a_list_that_is_nested_too_deeply_is_told_with_its_file(tmp_path):
     path = tmp_path / "data.json"
     path.write_text(f'[{{"ignored": {DEEP}}}]')
     with pytest.raises(SourceError) as caught:
-        [*tacred.read_tacred(path)]
+        [*task_formats.read_relations(path)]
     assert caught.value.path == path
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kgkit.errors import KgkitError, MissingExtra
-from kgkit.serving import agent_tools, mcp_http
+from kgkit.serving import agent_server, agent_tools
 from kgkit.serving.agent_server import KBS_URI, call_agent_tool
 from kgkit.serving.agent_tools import MAX_CHARACTERS, TOOLS, bounded_json, kb_records
 from kgkit.serving.problems import Problem
@@ -314,7 +314,7 @@ def test_without_the_package_the_address_says_how_to_install_it(monkeypatch):
     def fail(_):
         raise MissingExtra("mcp", "mcp")
 
-    monkeypatch.setattr(mcp_http, "make_mcp_server", fail)
-    endpoint = mcp_http.MCPEndpoint(None)
+    monkeypatch.setattr(agent_server, "make_mcp_server", fail)
+    endpoint = agent_server.MCPEndpoint(None)
     with pytest.raises(MissingExtra, match=r"kgkit\[mcp\]"):
         asyncio.run(endpoint({"type": "http"}, None, None))

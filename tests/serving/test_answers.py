@@ -11,7 +11,7 @@ from kgkit.errors import DamagedKB, UnknownEntity, UsageError
 from kgkit.home import Home
 from kgkit.serving.answers import add_error_handlers, json_response, validation_problem
 from kgkit.serving.problems import Busy, Problem
-from kgkit.serving.rest_requests import (
+from kgkit.serving.rest import (
     DocumentRequest,
     LinkRequest,
     MentionRequest,

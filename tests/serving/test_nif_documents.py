@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 
 from kgkit.evaluation.nif import NifLimits, read_contexts, read_nif
-from kgkit.serving.nif_documents import NifDocument, phrase_iri, read_documents, write_documents
+from kgkit.serving.nif import NifDocument, phrase_iri, read_documents, write_documents
 from kgkit.serving.problems import Problem
 from kgkit.turtle import MAX_NESTED
 from kgkit.types import Document, Link, LinkedDocument, Mention

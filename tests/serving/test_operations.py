@@ -8,9 +8,9 @@ import sys
 import pytest
 from prometheus_client import CollectorRegistry
 
+from kgkit.serving.app import readiness
 from kgkit.serving.logs import JSONFormatter, RequestLog, configure_logging
 from kgkit.serving.metrics import ServiceMetrics, resident_bytes
-from kgkit.serving.operations import readiness
 from tests.toys import run_python
 
 # A process counts and ends; another one counts too, and shows the sum.

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from kgkit.building import Entity
 from kgkit.home import Home
-from kgkit.serving import reconciliation_pages
+from kgkit.serving import reconciliation
 from kgkit.serving.app import make_app
 from kgkit.serving.kb_schema import FIELDS, read_schema
 from kgkit.serving.service import Service
@@ -291,9 +291,9 @@ def test_pages_of_reconciliation_have_no_characters_that_xml_cannot_hold(tmp_pat
     entity = Entity(f"k{odd}", f"l{odd}", f"d{odd}", "thing", types=(f"t{odd}",), attributes={"n": [odd]})
     with build(tmp_path, [entity], name="odd") as kb:
         schema = read_schema(kb)
-        pages = [reconciliation_pages.preview(kb, entity.key)]
+        pages = [reconciliation.preview(kb, entity.key)]
         for suggested, identifier in (("entity", entity.key), ("type", f"t{odd}"), ("property", "n")):
-            pages.append(reconciliation_pages.flyout(kb, schema, suggested, identifier)["html"])
+            pages.append(reconciliation.flyout(kb, schema, suggested, identifier)["html"])
     for page in pages:
         assert drawn_text(page) == page
     assert "a\ufffdb" in pages[0]

@@ -4,8 +4,14 @@ import pytest
 
 from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.serving.kb_schema import read_schema
-from kgkit.serving.reconciliation_candidates import answer_queries, describe, value_record
-from kgkit.serving.reconciliation_queries import EntityValue, PropertyFilter, ReconciliationQuery
+from kgkit.serving.reconciliation_candidates import (
+    EntityValue,
+    PropertyFilter,
+    ReconciliationQuery,
+    answer_queries,
+    describe,
+    value_record,
+)
 from kgkit.types import Entity
 from tests.city_toys import HTML_KEY
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kgkit.serving.problems import Problem
-from kgkit.serving.reconciliation_queries import (
+from kgkit.serving.reconciliation_candidates import (
     MAX_PROPERTIES,
     MAX_VALUES,
     EntityValue,

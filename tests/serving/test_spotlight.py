@@ -6,8 +6,7 @@ import pytest
 
 from kgkit.serving import spotlight
 from kgkit.serving.problems import Problem
-from kgkit.serving.spotlight import read_settings, read_text, requested_types
-from kgkit.serving.spotlight_format import SpotlightSettings
+from kgkit.serving.spotlight import SpotlightSettings, read_settings, read_text, requested_types
 from tests.city_toys import HTML_KEY, TEXT, TEXT_SPANS
 
 JSON = {"Accept": "application/json"}
@@ -166,7 +165,7 @@ def test_all_three_formats_are_written(cities, process):
         answer = annotate(cities, process, text=TEXT, headers={"Accept": accept})
         assert answer.headers["content-type"].partition(";")[0] == accept
         assert "Berlin" in answer.text
-        assert answer.headers["vary"] == "Accept"
+        assert "Accept" in answer.headers["vary"]
 
 
 def test_xml_has_the_same_annotations_as_json(cities):

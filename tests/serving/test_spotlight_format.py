@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kgkit.serving.spotlight_format import (
+from kgkit.serving.spotlight import (
     HTML,
     JSON,
     XML,

@@ -8,7 +8,7 @@ from fastapi.responses import Response
 
 from kgkit.errors import KgkitError
 from kgkit.kb import KnowledgeBase
-from kgkit.serving.page.inputs import kb_name
+from kgkit.serving.page.addresses import kb_name
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import LONG, Service

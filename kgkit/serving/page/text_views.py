@@ -1,21 +1,190 @@
-"""The first view: a text with its links."""
+"""The first view: a text with its links, their colors, and what their scores are made of."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Final
 
+import numpy as np
 from fastapi import APIRouter, Depends, Form
 from fastapi.responses import RedirectResponse, Response
 
 from kgkit.errors import KgkitError
+from kgkit.linking.html import hue_of_entity, type_hues
+from kgkit.linking.linker import type_of_entity
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_number
-from kgkit.serving.page.addresses import address, fits_address
-from kgkit.serving.page.inputs import kb_name
-from kgkit.serving.page.linked_text import TextView, text_view
+from kgkit.serving.page.addresses import address, fits_address, kb_name
+from kgkit.serving.page.colors import hue_class, shade_class
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import Service
-from kgkit.types import Document
+from kgkit.types import Document, Entity, Link, LinkCandidate, LinkedDocument
+
+PARTS: Final = ("prior", "context", "coherence")
+"""Parts of a score, see `kgkit.linking.scoring.ScoreParts`."""
+
+MAX_LISTED: Final = 1_000
+"""Links that are listed with their candidates, of which each takes three kilobytes of a page."""
+
+FindEntity = Callable[[str], Entity | None]
+"""Returns the entity of a key; None if there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateView:
+    """A candidate of a link.
+
+    Attributes:
+        key: key of the entity.
+        label: label of the entity.
+        meaning: description of the entity.
+        score: probability.
+        prior: p(entity given the surface) in the KB.
+        shares: for each part of the scores what it alone would give to this candidate, in [0, 1]; None where
+            the model has no such part.
+    """
+
+    key: str
+    label: str
+    meaning: str
+    score: float
+    prior: float
+    shares: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkView:
+    """A link as the view lists it.
+
+    Attributes:
+        number: number of the link, from 1.
+        link: link itself.
+        type: type of its entity.
+        color: classes of its mark.
+        candidates: candidates, best first; none of a link that is not listed.
+        parts: names of the parts that its scores have.
+    """
+
+    number: int
+    link: Link
+    type: str
+    color: str
+    candidates: list[CandidateView]
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the entity: its label, or its key."""
+        return self.link.label or self.link.entity or ""
+
+    @property
+    def target(self) -> str:
+        """Address to which its mark leads: its candidates, or its entity where these are not listed."""
+        if self.number <= MAX_LISTED:
+            return f"#candidates-{self.number}"
+        return address("/entity", kb=self.link.kb, key=self.link.entity) if self.link.entity else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of the text; with its link, if it is a mention."""
+
+    text: str
+    link: LinkView | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextView:
+    """A text with its links.
+
+    Attributes:
+        model: name of the model that scored them.
+        pieces: text, cut at its mentions.
+        links: links in the order of the text; of those that overlap all.
+        legend: class of the color of each type; empty where colors stand for entities.
+    """
+
+    model: str
+    pieces: list[Piece]
+    links: list[LinkView]
+    legend: dict[str, str]
+
+    @property
+    def listed(self) -> list[LinkView]:
+        """Links that are listed with their candidates: the first `MAX_LISTED`."""
+        return self.links[:MAX_LISTED]
+
+
+def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
+    """Return the view of a linked text; of links that overlap the first is marked in the text.
+
+    Args:
+        document: text with its links, whose candidates have the parts of their scores.
+        find_entity: function that returns the entity of a key.
+    """
+    types: dict[str, str] = {}
+    for link in document.links:
+        if link.entity is not None and (entity := find_entity(link.entity)) is not None:
+            types[link.entity] = type_of_entity(entity)
+    hues = type_hues(types.values())
+    links = [
+        _link_view(number, link, types.get(link.entity or "", ""), hues, find_entity)
+        for number, link in enumerate(document.links, start=1)
+    ]
+    legend = {name: hue_class(hue) for name, hue in hues.items()}
+    return TextView(model=document.model, pieces=_pieces(document.text, links), links=links, legend=legend)
+
+
+def _link_view(
+    number: int, link: Link, type_name: str, hues: dict[str, int], find_entity: FindEntity
+) -> LinkView:
+    hue = hues.get(type_name, hue_of_entity(link.entity or ""))
+    color = "nil" if link.nil else f"{hue_class(hue)} {shade_class(link.score)}"
+    rows = link.candidates if number <= MAX_LISTED else []
+    shares = [part_shares(rows, part) for part in PARTS]
+    candidates = []
+    for index, row in enumerate(rows):
+        entity = find_entity(row.entity)
+        candidates.append(
+            CandidateView(
+                key=row.entity,
+                label=row.label,
+                meaning="" if entity is None else entity.description,
+                score=row.score,
+                prior=row.prior,
+                shares=tuple(None if column is None else column[index] for column in shares),
+            )
+        )
+    parts = tuple(part for part, column in zip(PARTS, shares, strict=True) if column is not None)
+    return LinkView(number=number, link=link, type=type_name, color=color, candidates=candidates, parts=parts)
+
+
+def part_shares(candidates: Sequence[LinkCandidate], part: str) -> list[float] | None:
+    """Return what one part of the scores alone would give to each candidate; None if there is no such part.
+
+    Parts are logarithms up to a constant of the mention, so that the shares are those of their exponentials.
+    """
+    values = [row.parts[part] for row in candidates if row.parts is not None and part in row.parts]
+    if not values or len(values) < len(candidates):
+        return None
+    logarithms = np.array(values, np.float64)
+    weights = np.exp(logarithms - logarithms.max())
+    shares: list[float] = (weights / weights.sum()).tolist()
+    return shares
+
+
+def _pieces(text: str, links: Iterable[LinkView]) -> list[Piece]:
+    pieces, end = [], 0
+    for view in links:
+        if view.link.start >= end:
+            if view.link.start > end:
+                pieces.append(Piece(text=text[end : view.link.start]))
+            pieces.append(Piece(text=view.link.text, link=view))
+            end = view.link.end
+    if end < len(text):
+        pieces.append(Piece(text=text[end:]))
+    return pieces
+
 
 EXAMPLES: Final = (
     "The bank raised its rates while the river rose over its bank.",

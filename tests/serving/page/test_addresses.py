@@ -5,9 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from kgkit.serving.forms import parse_integer, parse_number
-from kgkit.serving.page.addresses import MAX_ADDRESS, address, fits_address
+from kgkit.serving.page.addresses import MAX_ADDRESS, address, fits_address, paging_of
 from kgkit.serving.page.colors import HUES, hue_class, hue_classes, shade_class
-from kgkit.serving.page.inputs import paging_of
 from kgkit.serving.problems import Problem
 from tests.serving.page.conftest import STRANGE_KEYS
 

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from kgkit.home import Home
 from kgkit.serving.app import make_app
-from kgkit.serving.page.catalog_queries import run_page, run_view, score_page
+from kgkit.serving.page.catalog_views import run_page, run_view, score_page
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
 from tests.serving.conftest import BASE_URL

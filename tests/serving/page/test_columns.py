@@ -7,7 +7,7 @@ import pytest
 
 from kgkit.linking.reconciler import EntityScore, NameMatch
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.column_tables import read_table, table_csv
+from kgkit.serving.page.column_views import read_table, table_csv
 from kgkit.serving.problems import Problem
 from tests.serving.page.conftest import HTML
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.cards import MAX_CHARACTERS, MAX_VALUES, attribute_views, entity_card
+from kgkit.serving.page.entity_views import MAX_CHARACTERS, MAX_VALUES, attribute_views, entity_card
 from kgkit.serving.page.rendering import NAVIGATION
 from tests.serving.page.conftest import HTML, STRANGE_KEYS
 from tests.small_kb import facts_kb, surfaces_kb

@@ -9,8 +9,7 @@ from kgkit.building import Entity, Triple
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.serving.page.addresses import address
 from kgkit.serving.page.facts import facts_by_relation, facts_of_relation
-from kgkit.serving.page.graph_layout import draw_neighborhood, relation_name
-from kgkit.serving.page.neighborhood import neighborhood
+from kgkit.serving.page.graph import draw_neighborhood, neighborhood, relation_name
 from kgkit.serving.page.widths import shorten, text_width
 from tests.serving.page.html_reader import Page
 from tests.small_kb import FACTS, INVERSES, build, facts_kb, said

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.linked_text import MAX_LISTED, part_shares, text_view
+from kgkit.serving.page.text_views import MAX_LISTED, part_shares, text_view
 from kgkit.types import Entity, Link, LinkCandidate, LinkedDocument
 from tests.serving.page.html_reader import Page
 

@@ -10,7 +10,7 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.home import Home
 from kgkit.serving.app import make_app
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.catalog_queries import kb_facts, model_rows
+from kgkit.serving.page.catalog_views import kb_facts, model_rows
 from kgkit.serving.problems import Busy
 from kgkit.serving.service import Service
 from kgkit.serving.settings import Limits, ServiceSettings
