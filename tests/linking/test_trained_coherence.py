@@ -9,7 +9,7 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, candidates_of_keys, generator_for, with_candidates
 from kgkit.errors import DamagedModel, StaleModel, UsageError
 from kgkit.evaluation.el_files import read_gold_documents
-from kgkit.linking import Linker, PriorScorer
+from kgkit.linking import Linker
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
 from kgkit.linking.trained_coherence import FILE, Members, probabilities
@@ -23,7 +23,7 @@ from kgkit.training.linkers.coherence import (
     popularity_of,
     train_coherence,
 )
-from kgkit.training.linkers.cross_fitting import folds_of, score_documents
+from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import labelled_entities
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.training.linkers.train import train_linker
@@ -420,13 +420,6 @@ def test_other_documents_change_nothing_and_null_keeps_its_part(kb, data, taught
         for candidate in other.candidates:  # nothing but NULL's part is less
             assert scores[candidate.entity] == pytest.approx(0.75 * candidate.score, abs=1e-5)
     assert all(linked.links == [] for linked in linker(["", "nothing is known here"]))
-
-
-def test_a_first_stage_that_learns_nothing_is_asked_as_it_is(kb, taught):
-    told = []
-    found = score_documents(PriorScorer(), taught, lambda *done: told.append(done))
-    assert all(np.array_equal(a, b) for a, b in zip(found[3], priors(taught)[3], strict=True))
-    assert told[-1] == ("reading", 60, 60)
 
 
 # -- what goes wrong ----------------------------------------------------------------------

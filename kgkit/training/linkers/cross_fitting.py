@@ -1,27 +1,25 @@
 """Cross-fitting: scores of a first stage for documents it was not trained on, to train a second stage.
 
-`prior` and `gloss` are not trained. The others are trained once more for each fold of the documents,
-without that fold.
+The prior is not trained. Means and networks are trained once more for each fold of the documents, without
+that fold. The documents are of entities, one set of them, and priors are the knowledge base's.
 
 N  documents    M  mentions    C  candidates of one    W  numbers of a mention
 """
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import structs
 from numpy.typing import NDArray
 
 from kgkit.errors import UsageError
 from kgkit.linking.ridge import RidgeScorer, queries
-from kgkit.linking.scoring import PriorScorer, Scorer, Scores, probabilities
+from kgkit.linking.scoring import PriorScorer, Scores, probabilities
 from kgkit.training.linkers.labelled import LabelledDocument
-from kgkit.training.linkers.means import LinkerData, Sums, TrainingSet, add_sums, fit_means
-from kgkit.training.linkers.ridge import counted_priors
-from kgkit.types import NO_CANDIDATES, Matrix, Progress
+from kgkit.training.linkers.means import LinkerData, TrainingSet, fit_means
+from kgkit.types import Matrix, Progress
 
 if TYPE_CHECKING:
     from kgkit.training.linkers.head import HeadConfig
@@ -30,40 +28,23 @@ DocumentScores = list[list[Scores]]
 """For each document and mention, the scores (C,) of its candidates."""
 
 
-def score_documents(
-    scorer: Scorer, labelled: Sequence[LabelledDocument], progress: Progress | None
-) -> DocumentScores:
-    """Return the scores by a scorer that was trained on none of the documents."""
-    scores: DocumentScores = []
-    for begin in range(0, len(labelled), scorer.batch_size):
-        scores += scorer([document.document for document in labelled[begin : begin + scorer.batch_size]])
-        if progress is not None:
-            progress("reading", len(scores), len(labelled))
-    return scores
-
-
 def cross_fit_ridge(
     data: LinkerData, temperature: float, folds: int, weights: Matrix | None = None
 ) -> DocumentScores:
-    """Return the scores by means and map of the documents of the first part, each without its fold.
+    """Return the scores by means and map of the documents, each without its fold.
 
     *weights* (4,) of the terms are those fitted on all documents.
     """
     part, gloss_mean = data.parts[0], data.text_mean()
-    further = [other.sums() for other in data.parts[1:]]
     scores: DocumentScores = []
     for own in folds_of(len(part.labelled), folds):
-        sums = add_sums([part.sums(~own[part.documents]), *further])
+        sums = part.sums(~own[part.documents])
         if not len(sums.meanings):  # all that is to be learnt stands in this stretch
-            scores += score_documents(
-                PriorScorer(), [document for document, _ in documents_of(part, own)], None
-            )
+            scores += PriorScorer()([document.document for document, _ in documents_of(part, own)])
             continue
         arrays = fit_means(sums, data.vectors, part.mean, gloss_mean)._replace(weights=weights)
         scorer = RidgeScorer(data.reader, data.vectors, arrays)
         for document, read in documents_of(part, own):
-            if data.counted_priors:
-                document = with_counted_priors(document, sums)
             pairs = zip(queries(read, part.layers, part.mean), document.candidates, strict=True)
             scores.append(
                 [probabilities(scorer.scores(query, each), each, temperature) for query, each in pairs]
@@ -81,7 +62,7 @@ def cross_fit_head(
     device: str = "auto",
     progress: Progress | None = None,
 ) -> DocumentScores:
-    """Return the scores by heads of the documents of the first part, each without its fold.
+    """Return the scores by heads of the documents, each without its fold.
 
     Args:
         data, config: as `train_head` takes them.
@@ -97,25 +78,13 @@ def cross_fit_head(
     part = data.parts[0]
     scores: DocumentScores = []
     for fold, own in enumerate(folds_of(len(part.labelled), folds)):
-        remaining = data._replace(parts=[drop_documents(part, own), *data.parts[1:]])
+        remaining = data._replace(parts=[drop_documents(part, own)])
         trained = train_head(remaining, config, folder / f"{fold}", device=device, progress=progress)
         scorer = HeadScorer(data.reader, data.vectors, trained.arrays, trained.head, trained.scale)
-        sums = remaining.sums() if data.counted_priors else None
         for document, read in documents_of(part, own):
-            if sums is not None:
-                document = with_counted_priors(document, sums)
             pairs = zip(scorer.scores(document.document, read), document.candidates, strict=True)
             scores.append([probabilities(score, each, temperature) for score, each in pairs])
     return scores
-
-
-def with_counted_priors(document: LabelledDocument, sums: Sums) -> LabelledDocument:
-    """Return a document with priors that *sums* count; those of a KB may have counted its gold."""
-    mentions = [
-        structs.replace(mention, candidates=counted_priors(mention.candidates or NO_CANDIDATES, sums))
-        for mention in document.document.mentions or ()
-    ]
-    return document._replace(document=structs.replace(document.document, mentions=mentions))
 
 
 def folds_of(count: int, folds: int) -> Iterator[NDArray[np.bool_]]:

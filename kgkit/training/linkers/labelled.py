@@ -1,6 +1,6 @@
 """Training data: documents whose mentions have candidates, and which of them are right.
 
-wsd        the files of the unified framework, with candidates of the words as they are written
+wsd        the files of the unified framework; candidates by lemma and part of speech, or by surface alone
 examples   the usage examples that a KB has of its entities (WordNet's), as documents of one mention
 """
 

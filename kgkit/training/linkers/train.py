@@ -37,7 +37,6 @@ from kgkit.training.linkers.cross_fitting import (
     DocumentScores,
     cross_fit_head,
     cross_fit_ridge,
-    score_documents,
 )
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
@@ -152,7 +151,7 @@ def sources_of(
     missing = MissingGold(kb)
     if training.gold:
         pairs = zip(training.data, training.gold, strict=True)
-        parts = [labelled_senses(kb, generator, data, gold, missing) for data, gold in pairs]
+        parts = [labelled_senses(kb, generator, data, gold, missing, lemmas=True) for data, gold in pairs]
     else:
         parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
     listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
@@ -230,7 +229,7 @@ def _without_texts(
     [labelled] = sources_of(kb, generator, training, progress)
 
     def train(_: Path) -> Outcome:
-        scores = score_documents(PriorScorer(), labelled, progress)
+        scores = PriorScorer()([document.document for document in labelled])
         second = train_coherence(kb, labelled, scores, CoherenceConfig(training.seed), progress)
         mentions = sum(bool(right.any()) for document in labelled for right in document.right)
 

@@ -166,14 +166,14 @@ def test_what_heads_say_of_a_document_does_not_depend_on_what_it_means(kb, part,
 @pytest.mark.parametrize("model_type", ["ridge", "head"])
 def test_coherence_is_part_of_a_linker_of_names(kb, data, model_type, monkeypatch):
     monkeypatch.setattr("kgkit.training.linkers.train.FEWEST", 1 if model_type == "head" else 5_000)
+    monkeypatch.setattr("kgkit.training.linkers.train._gains", lambda *_: True)
     training = LinkerTraining(data=(data,), reader=READ, epochs=2)
     manifest = LINKER.read(train_linker(kb, f"{model_type}-both", training, device="cpu"))
     assert (manifest.type, manifest.vectors) == (model_type, "text") and manifest.fingerprint
+    assert manifest.coherence is not None and manifest.results["held_out"] == 60
     linker = Linker.open(kb, model=f"{model_type}-both", device="cpu")
-    told = [
-        [link.entity for link in linked.links] for linked in linker(["the dog and a fruit", "a dog, a tree"])
-    ]
-    assert told == [["hot dog", "fruit"], ["dog", "tree"]]
+    [linked] = linker(["the dog and a fruit"])
+    assert [link.entity for link in linked.links] == ["hot dog", "fruit"]
 
 
 @pytest.mark.parametrize(("right", "kept"), [("first", False), ("second", True)])
