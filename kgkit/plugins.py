@@ -8,7 +8,7 @@ from kgkit.errors import KgkitError, MissingExtra, UsageError
 
 OWN_PACKAGE: Final = "kgkit"
 
-_EXTRAS: Final = frozenset(["accelerate", "safetensors", "torch", "transformers"])
+_EXTRAS: Final = frozenset(["safetensors", "torch", "transformers"])
 """Packages that the extra `models` brings."""
 
 

@@ -34,22 +34,17 @@ class TrainingConfig:
     steps: int | None = None  # instead of epochs
     schedule: Literal["linear", "cosine", "one-cycle", "constant"] = "linear"  # see `rate`
     warmup: float = 0.1  # of the steps, in [0, 1): while the rate grows
-    accumulate: int = 1  # batches of a process in a step
     clip: float | None = 1.0  # longest gradient, of all parameters together; None: any
     bf16: bool | Literal["auto"] = "auto"  # products in bfloat16; auto: where the device is made for it
-    device: str = "auto"  # several processes have those that `accelerate launch` gives them
+    device: str = "auto"
     seed: int = 0  # of dropout and the like
-    evaluate_every: int | None = None  # steps; None: after each epoch; and at the end in any case
     patience: int = 0  # stop after so many evaluations in a row without a gain; 0: never
-    min_gain: float = 0.0  # a smaller one is kept as the best, but buys no more time
     average_after: int = 0  # see `averaging`: n of the validations without a gain that begin it; 0: never
-    keep_best: bool = True  # end with the weights of the best evaluation, not the last
     checkpoint_seconds: float = 600.0
     curve_every: int = 10  # steps
-    tensorboard: bool = False  # curves for it too
 
     def __post_init__(self) -> None:
-        check_range(self, "epochs", "steps", "accumulate", "evaluate_every", "curve_every", least=1)
+        check_range(self, "epochs", "steps", "curve_every", least=1)
         check_range(self, "average_after", least=0)
         check_seed(self.seed)
         if not 0 <= self.warmup < 1:

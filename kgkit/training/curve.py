@@ -3,24 +3,19 @@
     curve.jsonl     a line for every `curve_every` steps: step, epoch, loss (the mean since the line before),
                     norm (of the gradients, before clipping), lr (of each group of parameters), seconds;
                     and one for each evaluation: step, epoch, what `evaluate` returned
-    tensorboard/    the same, if it was asked for
 
 A line is written as soon as its numbers exist, so that the curve of a running training can be looked at.
 """
 
 import json
-import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from kgkit.errors import MissingExtra
 from kgkit.files import replacing
 from kgkit.versions import write_failures
 
 CURVE: Final = "curve.jsonl"
-TENSORBOARD: Final = "tensorboard"
 
 
 @dataclass
@@ -53,16 +48,12 @@ class Curve:
     Args:
         folder: there already.
         keep: number of lines of an existing curve that stay: those that the checkpoint counts.
-        step: after which a training goes on; TensorBoard forgets what came later.
-        tensorboard: write for it too.
 
     Raises:
-        MissingExtra: if it is not installed.
         WriteFailed: if the disk refuses; so does `add`.
     """
 
-    def __init__(self, folder: Path, keep: int = 0, step: int = 0, *, tensorboard: bool = False) -> None:
-        self._board = _board(folder / TENSORBOARD, step) if tensorboard else None
+    def __init__(self, folder: Path, keep: int = 0) -> None:
         path = folder / CURVE
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.exists() else []
         with write_failures(folder), replacing(path) as new:
@@ -76,39 +67,8 @@ class Curve:
             self._file.write(json.dumps({"step": step, **values}) + "\n")
             self._file.flush()
         self.lines += 1
-        if self._board is not None:
-            for name, value in _flat(values).items():
-                self._board.add_scalar(name, value, step)
 
     def close(self) -> None:
         """Close the files."""
         with write_failures(self.folder):  # what could not be written is tried again
             self._file.close()
-        if self._board is not None:
-            self._board.close()
-
-
-def remove_curves(folder: Path, *names: str) -> None:
-    """Remove the curves in *folder*, and files of these names."""
-    for name in (CURVE, *names):
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / TENSORBOARD, ignore_errors=True)
-
-
-def _board(folder: Path, step: int) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtra("tensorboard", "train", "or train without it") from error
-    return SummaryWriter(folder, purge_step=step + 1 if step else None)
-
-
-def _flat(values: Mapping[str, Any]) -> dict[str, float]:
-    """Give each number a name of its own: `lr` of two groups becomes `lr/0` and `lr/1`."""
-    flat: dict[str, float] = {}
-    for name, value in values.items():
-        if isinstance(value, list):
-            flat |= {f"{name}/{index}": number for index, number in enumerate(value)}
-        elif isinstance(value, int | float):
-            flat[name] = value
-    return flat

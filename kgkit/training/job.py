@@ -107,7 +107,7 @@ def run_job(
         files: files that are read, data and those that choose the epoch.
         command: command that trains the like.
         seed: seed of Python, NumPy and torch while the model is begun; None: nothing is trained by torch's
-            gradient, and neither transformers nor accelerate is needed for it.
+            gradient, and transformers is not needed for it.
 
     Returns:
         Folder of the model's files, a version of `models/NAME`; it goes when the name is trained again.
@@ -115,7 +115,7 @@ def run_job(
     Raises:
         UsageError: if *name* cannot name a model, or is that of one which the model needs, *seed* is out of
             range, or a file is a pipe.
-        MissingExtra: if torch, transformers or accelerate is needed and not installed.
+        MissingExtra: if torch or transformers is needed and not installed.
         NotThere: if a file is not there.
         DamagedModel: if the fields of the manifest are not those that the kind's has; what was trained is
             kept, and published by the same call once that is mended.
@@ -314,8 +314,6 @@ def check_gradient() -> None:
         MissingExtra: if what it takes is not installed.
     """
     try:
-        import transformers  # noqa: F401
-
-        import kgkit.training.loop  # noqa: F401  # needs torch and accelerate
+        import kgkit.training.loop  # noqa: F401  # needs torch and transformers
     except ImportError as error:
-        raise MissingExtra(error.name or "accelerate", "models") from error
+        raise MissingExtra(error.name or "transformers", "models") from error

@@ -1,13 +1,11 @@
-"""One training loop for every head: plain torch, on one device or, by `accelerate launch`, on several.
+"""One training loop for every head: plain torch, on one device.
 
     folder/
       checkpoint.pt             what a training that was stopped needs to go on as if nothing had happened
       best-STEP.safetensors     the weights that `evaluate` liked best
       curve.jsonl               see `curve`
 
-A *step* moves the optimizers once. It takes the next `accumulate` × processes batches of the epoch's order,
-process r of P every P-th of them, and follows the gradient of the mean over all their items: so two processes
-with batches of half the size do what one does. The last step of an epoch takes what is left.
+A *step* moves the optimizers once, by the gradient of the next batch of the epoch's order.
 
 Files are replaced as a whole. What a step does follows from the weights, the optimizers' states, the random
 states and the number of steps done; all that is in the checkpoint, which is written between two steps.
@@ -24,11 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from accelerate import Accelerator, DistributedDataParallelKwargs
-from accelerate.utils import broadcast_object_list, gather_object, send_to_device, set_seed
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from transformers import set_seed
 
 from kgkit.encoder.device import computes_bf16, pick_device
 from kgkit.errors import BuildFailed, StoppedTraining, UsageError
@@ -37,7 +34,7 @@ from kgkit.training import resuming
 from kgkit.training.averaging import WeightAverages, is_stalled
 from kgkit.training.batches import Batches, Carried
 from kgkit.training.config import TrainingConfig
-from kgkit.training.curve import Curve, TrainingState, remove_curves
+from kgkit.training.curve import CURVE, Curve, TrainingState
 from kgkit.training.resuming import put_weights, weights_of
 from kgkit.types import Progress
 from kgkit.versions import write_failures
@@ -50,9 +47,9 @@ CHECKPOINT: Final = "checkpoint.pt"
 _END: Final = object()
 
 Loss = Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]
-"""From the model and a batch to the mean loss of its items and their number; without it batches count alike.
+"""From the model and a batch to the mean loss of its items, and their number or nothing.
 
-With several processes the model is wrapped: call it, and not its methods.
+A batch of no items moves nothing.
 """
 
 Evaluate = Callable[[Any], float | Mapping[str, float]]
@@ -85,19 +82,17 @@ def train(
         loss: see `Loss`; computed under autocast where the settings say bf16.
         optimizers: dense and sparse ones; together they have what is to be trained.
         config: settings.
-        folder: for the files; all processes see it.
-        evaluate: see `Evaluate`; called without gradients in evaluation mode, in every process (the first
-            one's answer counts). It may draw random numbers: training does not notice.
+        folder: for the files.
+        evaluate: see `Evaluate`; called after each epoch and at the end, without gradients in evaluation
+            mode. It may draw random numbers: training does not notice.
         carried: what the loss carries from batch to batch; None: nothing.
-        progress: callback after each step, in the first process only.
+        progress: callback after each step.
         resume: go on from the checkpoint in *folder*, if there is one; else begin, and forget what is there.
 
     Raises:
         StoppedTraining: on Ctrl-C or SIGTERM, once the checkpoint is there.
         BuildFailed: if the loss, the gradient, or the weights that are evaluated or returned are not finite.
-        UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings; if
-            something is carried, and there are several processes.
-        MissingExtra: if TensorBoard is asked for and not installed.
+        UsageError: if there are no batches, or fewer than promised; for a checkpoint of other settings.
         WriteFailed: if the disk refuses; what was written before stays, and the training can go on from it.
     """
     return _Training(model, batches, loss, optimizers, config, folder, evaluate, carried, progress).run(
@@ -122,47 +117,30 @@ class _Training:
     def __post_init__(self) -> None:
         if not len(self.batches):
             raise UsageError("there is nothing to train on: no batches")
-        # Device and precision are settled here: accelerate's are those of the whole process, for ever, and a
-        # second training may want others.
-        unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-        self.accelerator = Accelerator(mixed_precision="no", device_placement=False, kwargs_handlers=[unused])
-        self.processes, self.rank = self.accelerator.num_processes, self.accelerator.process_index
-        if self.carried is not None and self.processes > 1:
-            raise UsageError(
-                f"there are {self.processes} processes, and states are carried from batch to batch: "
-                "train in one"
-            )
-        self.device = self.accelerator.device if self.processes > 1 else pick_device(self.config.device)
+        self.device = pick_device(self.config.device)
         bf16 = computes_bf16(self.config.bf16, self.device)
         self.autocast = partial(torch.autocast, self.device.type, torch.bfloat16, bf16)
         self.model.to(self.device)
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         self.rates = [group.setdefault("initial_lr", group["lr"]) for group in self.groups]
-        self.at_once = self.config.accumulate * self.processes  # batches of a step
-        self.steps_of_epoch = math.ceil(len(self.batches) / self.at_once)
-        self.total = self.config.steps or self.config.epochs * self.steps_of_epoch
+        self.total = self.config.steps or self.config.epochs * len(self.batches)
         self.state = TrainingState()
         self.averages: WeightAverages | None = None
-        self.curve: Curve | None = None  # of the first process
-        # Several processes stop together, after a step at whose end they have told each other.
-        self.ctrl_c = resuming.Interrupts(always=self.processes > 1)
+        self.ctrl_c = resuming.Interrupts()
         self.checkpointed: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
 
     def run(self, resume: bool) -> TrainingState:
         """Do all that is left to do."""
-        set_seed(self.config.seed, device_specific=True)
+        set_seed(self.config.seed)
         self.folder.mkdir(parents=True, exist_ok=True)
         if resume and (self.folder / CHECKPOINT).exists():
             self._resume()
-        elif self.rank == 0:
-            remove_curves(self.folder, CHECKPOINT)
+        else:
+            for name in (CURVE, CHECKPOINT):
+                (self.folder / name).unlink(missing_ok=True)
             self._drop_weights(keep=set())
-        self.accelerator.wait_for_everyone()
-        self.wrapped = self.accelerator.prepare_model(self.model) if self.processes > 1 else self.model
-        if self.rank == 0:
-            keep, after = self.state.lines, self.state.steps
-            self.curve = Curve(self.folder, keep, after, tensorboard=self.config.tensorboard)
+        self.curve = Curve(self.folder, self.state.lines)
         self.model.train()
         try:
             with self.ctrl_c.waiting():
@@ -173,22 +151,18 @@ class _Training:
             self._save()
             raise self._stopped(error) from error
         finally:
-            if self.curve is not None:
-                self.curve.close()
+            self.curve.close()
             self.model.eval()
         if self.ctrl_c.waits:  # it came when no step was left to wait for
             raise self._stopped(self.ctrl_c.error())
-        if self.state.best is not None and self.config.keep_best:
+        if self.state.best is not None:
             put_weights(self.model, load_file(_best(self.folder, self.state.best["step"])))
-        elif self.averages is not None:
-            self.averages.put(self.averages.means)
         return self.state
 
     def _stopped(self, cause: KeyboardInterrupt) -> StoppedTraining:
         """Return the error of a training that has kept a checkpoint, and say so."""
         stopped = StoppedTraining(self.state.steps, self.total, cause)
-        if self.rank == 0:
-            _log.warning("%s, with a checkpoint", stopped)
+        _log.warning("%s, with a checkpoint", stopped)
         return stopped
 
     def _steps(self) -> None:
@@ -203,46 +177,31 @@ class _Training:
                 break
             if due:
                 self._save()
-            if batches is None or state.steps % self.steps_of_epoch == 0:
-                batches = self._remaining_batches()
+            epoch, step = divmod(state.steps, len(self.batches))
+            if batches is None or not step:
+                batches = iter(self.batches.epoch(epoch, range(step, len(self.batches))))
             due = self._step(batches)
         self._save()
 
     # -- a step -----------------------------------------------------------------
-
-    def _remaining_batches(self) -> Iterator[Any]:
-        """Give this process's batches of the epoch, from this step on."""
-        epoch, step = divmod(self.state.steps, self.steps_of_epoch)
-        first, count = step * self.at_once, len(self.batches)
-        end = first + math.ceil((count - first) / self.processes) * self.processes
-        # Where the last round does not go round, the last batch is taken again, and weighs nothing.
-        indices = range(first + self.rank, end, self.processes)
-        return iter(self.batches.epoch(epoch, [min(index, count - 1) for index in indices]))
 
     def _step(self, batches: Iterator[Any]) -> bool:
         """Move the optimizers once; say whether it is time for a checkpoint."""
         state, self.ctrl_c.busy = self.state, True
         for group, rate in zip(self.groups, self.rates, strict=True):
             group["lr"] = rate * self.config.rate(state.steps, self.total)
-        first = state.steps % self.steps_of_epoch * self.at_once
-        rounds = math.ceil(min(self.at_once, len(self.batches) - first) / self.processes)
-        sums, weights = torch.zeros((), device=self.device), 0.0
-        for number in range(rounds):
-            again = first + number * self.processes + self.rank >= len(self.batches)
-            with nullcontext() if number == rounds - 1 else self.accelerator.no_sync(self.wrapped):
-                mean, weight = self._loss_of(batches)
-                weight *= not again
-                self.accelerator.backward(mean * weight)
-            sums, weights = sums + mean.detach() * weight, weights + weight
+        mean, items = self._loss_of(batches)
+        sums = mean * items
+        torch.autograd.backward(sums)
         due = time.monotonic() - self.saved >= self.config.checkpoint_seconds
-        totals = torch.stack([sums, *torch.tensor([weights, self.ctrl_c.waits, due], device=self.device)])
-        loss, weights, interrupted, due_anywhere = self.accelerator.reduce(totals, "sum").tolist()
-        # A step without items has no gradient; several processes have divided theirs by their number.
-        loss, share = (loss / weights, self.processes / weights) if weights else (0.0, 0.0)
+        numbers = torch.stack([sums.detach(), torch.tensor(items, device=self.device)])
+        loss, items = numbers.tolist()
+        # A step without items has no gradient.
+        loss, share = (loss / items, 1 / items) if items else (0.0, 0.0)
         self._demand_finite("loss", loss)
-        norm = self._move(share) if weights else self._skip_step()
+        norm = self._move(share) if items else self._skip_step()
         state.steps += 1
-        if weights:
+        if items:
             state.losses.append(loss)
         if state.steps % self.config.curve_every == 0 or state.steps == self.total:
             lately = sum(state.losses) / max(1, len(state.losses))
@@ -250,18 +209,18 @@ class _Training:
             self._write(loss=lately, norm=norm, lr=rates, seconds=round(self._spent(), 1))
             state.losses = []
         self.ctrl_c.busy = False
-        if self.progress is not None and self.rank == 0:
+        if self.progress is not None:
             self.progress(f"training, loss {loss:.3f}, step", state.steps, self.total)
-        if interrupted:
+        if self.ctrl_c.waits:
             raise self.ctrl_c.error()
-        return bool(due_anywhere)
+        return due
 
     def _loss_of(self, batches: Iterator[Any]) -> tuple[Tensor, float]:
         batch = next(batches, _END)
         if batch is _END:
             raise UsageError(f"the batches of an epoch ended early: there were to be {len(self.batches)}")
         with self.autocast():
-            loss = self.loss(self.wrapped, send_to_device(batch, self.device, non_blocking=True))
+            loss = self.loss(self.model, _to_device(batch, self.device))
         mean, weight = loss if isinstance(loss, tuple) else (loss, 1.0)
         return mean.float(), float(weight)
 
@@ -316,14 +275,13 @@ class _Training:
             )
 
     def _write(self, **values: Any) -> None:
-        if self.curve is not None:
-            self.curve.add(self.state.steps, epoch=self.state.steps / self.steps_of_epoch, **values)
+        self.curve.add(self.state.steps, epoch=self.state.steps / len(self.batches), **values)
 
     # -- evaluation -------------------------------------------------------------
 
     def _evaluation_is_due(self) -> bool:
-        step, every = self.state.steps, self.config.evaluate_every or self.steps_of_epoch
-        if self.evaluate is None or not step or (step % every and step != self.total):
+        step = self.state.steps
+        if self.evaluate is None or not step or (step % len(self.batches) and step != self.total):
             return False
         return all(evaluation["step"] != step for evaluation in self.state.evaluations[-1:])
 
@@ -344,20 +302,19 @@ class _Training:
             self.model.train()
         self.ctrl_c.busy = True
         named = metrics if isinstance(metrics, Mapping) else {"metric": metrics}
-        [values] = broadcast_object_list([{name: float(value) for name, value in named.items()}])
+        values = {name: float(value) for name, value in named.items()}
         [(name, value), *_] = values.items()
         self._write(**values)
-        state.evaluations.append({"step": state.steps, "epoch": state.steps / self.steps_of_epoch, **values})
+        state.evaluations.append({"step": state.steps, "epoch": state.steps / len(self.batches), **values})
         mark = -math.inf if state.best is None else state.best[name]
         gained = value > mark  # never, if it is not a number
-        state.waited = 0 if gained and value >= mark + self.config.min_gain else state.waited + 1
+        state.waited = 0 if gained else state.waited + 1
         state.stopped = bool(self.config.patience) and state.waited >= self.config.patience
         if gained:
             state.best = state.evaluations[-1]
-            if self.config.keep_best and self.rank == 0:
-                weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
-                self._replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
-                self._drop_weights(keep={state.steps, self.checkpointed})
+            weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
+            self._replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
+            self._drop_weights(keep={state.steps, self.checkpointed})
         after = self.config.average_after
         if after and self.averages is None and is_stalled([row[name] for row in state.evaluations], after):
             state.averaged_from, self.averages = state.steps, WeightAverages(self.model)
@@ -366,22 +323,21 @@ class _Training:
     # -- files ------------------------------------------------------------------
 
     def _save(self) -> None:
-        """Write the checkpoint; every process comes here after the same step."""
-        state, every = self.state, gather_object([resuming.random_states(self.device)])
-        state.seconds, state.lines = self._spent(), self.curve.lines if self.curve is not None else 0
-        if self.rank == 0:
-            saved = {
-                "settings": self._settings(),
-                "state": asdict(state),
-                "random": every,
-                "weights": weights_of(self.model),
-                "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
-                "carried": None if self.carried is None else self.carried.state_dict(),
-                "averages": None if self.averages is None else (self.averages.count, self.averages.means),
-            }
-            self._replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
-            self.checkpointed = state.best["step"] if state.best is not None else None
-            self._drop_weights(keep={self.checkpointed})
+        """Write the checkpoint."""
+        state = self.state
+        state.seconds, state.lines = self._spent(), self.curve.lines
+        saved = {
+            "settings": self._settings(),
+            "state": asdict(state),
+            "random": [resuming.random_states(self.device)],
+            "weights": weights_of(self.model),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+            "carried": None if self.carried is None else self.carried.state_dict(),
+            "averages": None if self.averages is None else (self.averages.count, self.averages.means),
+        }
+        self._replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
+        self.checkpointed = state.best["step"] if state.best is not None else None
+        self._drop_weights(keep={self.checkpointed})
         self.saved = time.monotonic()
 
     def _replace(self, path: Path, write: Callable[[Path], object]) -> None:
@@ -411,14 +367,14 @@ class _Training:
             self.averages.means = {name: mean.to(self.device) for name, mean in means.items()}
         self.state = TrainingState(**saved["state"])
         self.checkpointed = self.state.best["step"] if self.state.best is not None else None
-        resuming.set_random_states(saved["random"][self.rank], self.device)
-        if self.rank == 0 and 0 < self.state.steps < self.total:
+        resuming.set_random_states(saved["random"][0], self.device)
+        if 0 < self.state.steps < self.total:
             _log.warning("goes on after %s of %s steps", f"{self.state.steps:,}", f"{self.total:,}")
 
     def _settings(self) -> dict[str, Any]:
         """Return what a training must have in common with the one it goes on with."""
-        decides = asdict(self.config) | {"batches": len(self.batches), "processes": self.processes}
-        for free in ("device", "checkpoint_seconds", "tensorboard"):
+        decides = asdict(self.config) | {"batches": len(self.batches)}
+        for free in ("device", "checkpoint_seconds"):
             del decides[free]
         return decides | {"learning rates": self.rates}
 
@@ -435,3 +391,15 @@ class _Training:
 
 def _best(folder: Path, step: float) -> Path:
     return folder / f"best-{step:.0f}.safetensors"
+
+
+def _to_device(batch: Any, device: torch.device) -> Any:
+    """Return a batch on a device: what has a method `to`, and lists, tuples and dictionaries of it."""
+    if hasattr(batch, "to"):
+        return batch.to(device)
+    if isinstance(batch, Mapping):
+        return {name: _to_device(part, device) for name, part in batch.items()}
+    if isinstance(batch, list | tuple):
+        parts = [_to_device(part, device) for part in batch]
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch

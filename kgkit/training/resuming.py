@@ -26,16 +26,13 @@ logger = logging.getLogger(__name__)
 class Interrupts:
     """Lets Ctrl-C and SIGTERM wait while `busy`, where they would end the work at once; a second does not.
 
-    Args:
-        always: let them wait in any case.
-
     Attributes:
         busy: set by whoever does what must not be cut in two.
         waits: whether there was one that is still to be obeyed.
     """
 
-    def __init__(self, *, always: bool = False) -> None:
-        self.always, self.busy, self.waits = always, False, False
+    def __init__(self) -> None:
+        self.busy, self.waits = False, False
         self._terminated = False
 
     @contextmanager
@@ -66,7 +63,7 @@ class Interrupts:
 
     def _came(self, number: int, _: Any) -> None:
         self._terminated = number == signal.SIGTERM
-        if self.waits or not (self.busy or self.always):
+        if self.waits or not self.busy:
             raise self.error()
         self.waits = True
         how = "SIGTERM" if self._terminated else "Ctrl-C"

@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from benchmarks import answers, kalm, kalm_kb, open_names_rule
 from kgkit.evaluation.ner import read_names

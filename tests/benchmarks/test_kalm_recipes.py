@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from benchmarks import answers, kalm_recipes
 from benchmarks.kalm_recipes import food_spans, food_texts, recipe_lines

@@ -8,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from benchmarks import kalm_speed  # noqa: E402
 from kgkit.home import Home  # noqa: E402

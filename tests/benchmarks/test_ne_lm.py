@@ -10,7 +10,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from benchmarks import ne_lm  # noqa: E402
 from benchmarks.kalm import Bench  # noqa: E402

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from benchmarks.other_vectors import others_within, relations_by_key, write_other_vectors
 from kgkit.embedding.align import Alignment

@@ -8,7 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa  # noqa: E402

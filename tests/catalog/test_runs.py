@@ -210,7 +210,7 @@ from kgkit.home import Home
 from kgkit.training import TrainingConfig, recorded
 with recorded(Home.find(), command="kgkit evaluate wsd", config=TrainingConfig()):
     pass
-print({"torch", "accelerate", "transformers"} & set(sys.modules))
+print({"torch", "transformers"} & set(sys.modules))
 """
     done = run_python(code, KGKIT_HOME=str(tmp_path))
     assert (done.stdout, done.stderr) == ("set()\n", "")

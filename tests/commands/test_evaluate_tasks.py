@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from kgkit.catalog import Catalog
 from kgkit.evaluation.task_answers import read_answers

@@ -8,7 +8,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.errors import SourceError, UsageError

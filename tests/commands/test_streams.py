@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.commands.messages import Messages

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from kgkit.training import job
 from tests.cli_helpers import build_mini, run

@@ -86,7 +86,6 @@ def test_the_notebook_of_a_knowledge_base_builds_extends_and_packs_one(folder, c
 @pytest.mark.slow
 def test_the_notebook_of_a_head_trains_one_that_knows_names_it_never_read(folder, capsys):
     pytest.importorskip("torch")
-    pytest.importorskip("accelerate")
     if find_in_package(MINILM) is None:
         pytest.skip(f"{MINILM} is not installed")
     run_cells("train_a_head.ipynb")

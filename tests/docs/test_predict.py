@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import kgkit
 from tests.cli_helpers import run

@@ -113,7 +113,6 @@ def test_a_name_that_cannot_be_one_is_refused_before_data_are_read(home):
 
 def test_a_seed_decides_what_is_drawn_while_a_model_is_begun(home):
     torch = pytest.importorskip("torch")
-    pytest.importorskip("accelerate")
     drawn = []
 
     def prepare(_):

@@ -12,7 +12,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""The training loop: stopped and gone on with, in pieces and at once, to the best, in several processes."""
+"""The training loop: stopped and gone on with, in pieces and at once, to the best."""
 
 import errno
 import json
@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("accelerate")
+pytest.importorskip("transformers")
 
 from safetensors.torch import load_file  # noqa: E402
 from torch import nn  # noqa: E402
 
 from kgkit.encoder.device import computes_bf16  # noqa: E402
-from kgkit.errors import BuildFailed, MissingExtra, UsageError, WriteFailed  # noqa: E402
+from kgkit.errors import BuildFailed, UsageError, WriteFailed  # noqa: E402
 from kgkit.training import Shuffled, TrainingConfig, train  # noqa: E402
-from kgkit.training.curve import Curve  # noqa: E402
 from kgkit.training.loop import CHECKPOINT  # noqa: E402
 from tests.toys import child_env  # noqa: E402
 
@@ -208,26 +207,6 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_weights(
     assert (trained.evaluations, trained.best) == (plain.evaluations, plain.best)
 
 
-def test_a_training_goes_on_amid_accumulation_with_the_batches_that_are_left(tmp_path):
-    config = constant(epochs=2, accumulate=2, checkpoint_seconds=0.0)
-    given = [torch.full((1, 1), float(x)) for x in range(5)]
-
-    def stop(stage, done, of):
-        assert of == 6
-        if done == 5:
-            raise Stopped
-
-    whole, model, again = Line(), Line(), Line()
-    train(whole, Given(*given), line_loss, sgd(whole, 0.01), config, tmp_path / "whole")
-    with pytest.raises(Stopped):
-        train(model, Given(*given), line_loss, sgd(model, 0.01), config, tmp_path / "it", progress=stop)
-    left = Given(*given)
-    train(again, left, line_loss, sgd(again, 0.01), config, tmp_path / "it", resume=True)
-    # The checkpoint of step 4 is written when step 5 begins; what came before is not even made.
-    assert left.asked == [(1, 2), (1, 3), (1, 4)]
-    assert torch.equal(again.weight, whole.weight)
-
-
 def test_a_training_that_is_done_is_not_done_again(tmp_path, undisturbed):
     model = Toy()
     train(model, batches(), loss_of, adams(model), PLAIN, tmp_path, evaluate=accuracy)
@@ -252,19 +231,9 @@ def test_another_seed_gives_other_weights(tmp_path, undisturbed):
     assert not same(state(model), undisturbed[0])
 
 
-def test_evaluating_more_often_changes_nothing_but_what_is_the_best(tmp_path):
-    weights = []
-    for every in (None, 2):
-        model, config = Toy(), replace(PLAIN, evaluate_every=every, keep_best=False)
-        train(model, batches(), loss_of, adams(model), config, tmp_path, evaluate=accuracy)
-        weights.append(state(model))
-    assert same(*weights)
-
-
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        ({"accumulate": 2}, "had accumulate 1, this one has 2"),
         ({"epochs": 4}, "had epochs 3, this one has 4"),
         ({"schedule": "cosine"}, "had schedule linear, this one has cosine"),
     ],
@@ -396,42 +365,6 @@ def test_an_error_that_is_none_of_the_disk_is_left_as_it_is(tmp_path, monkeypatc
 
 
 # -- what a step does -----------------------------------------------------------------
-
-
-def test_accumulated_batches_do_what_a_large_one_does(tmp_path):
-    weights = []
-    for size, accumulate in [(12, 1), (6, 2), (3, 4)]:
-        model = Toy(dropout=0.0).double()
-        model.norm = nn.Identity()
-        optimizers = [
-            torch.optim.AdamW(model.out.parameters()),
-            torch.optim.SparseAdam(model.table.parameters()),
-        ]
-        config = replace(PLAIN, accumulate=accumulate)
-
-        def loss(model, batch):
-            return nn.functional.cross_entropy(model(batch["ids"]), batch["gold"]), len(batch["gold"])
-
-        trained = train(model, batches(size), loss, optimizers, config, tmp_path)
-        assert trained.steps == 9
-        weights.append(state(model))
-    for other in weights[1:]:
-        for name, tensor in weights[0].items():
-            torch.testing.assert_close(other[name], tensor, rtol=1e-6, atol=1e-8)
-
-
-def test_batches_weigh_what_their_items_are(tmp_path):
-    given = Given(torch.full((1, 1), 1.0), torch.full((3, 1), 5.0))
-
-    def counted(model, batch):
-        return model(batch).mean(), len(batch)
-
-    moved = []
-    for loss in (counted, line_loss):
-        model = Line()
-        train(model, given, loss, sgd(model), constant(accumulate=2), tmp_path)
-        moved.append(1 - model.weight.item())
-    assert moved == [pytest.approx((1 + 3 * 5) / 4), pytest.approx((1 + 5) / 2)]
 
 
 def test_a_step_without_items_moves_nothing(tmp_path):
@@ -630,7 +563,6 @@ def test_batches_that_are_none_or_too_few_are_refused(tmp_path):
     ("says", "said"),
     [
         ({"epochs": 0}, "epochs is 0; it is 1 or more"),
-        ({"accumulate": 0}, "accumulate is 0"),
         ({"warmup": 1.0}, "warmup is 1.0"),
         ({"clip": 0.0}, "clip is 0.0"),
         ({"schedule": "cosin"}, "schedule is 'cosin'; it is one of linear, cosine, one-cycle, constant"),
@@ -673,16 +605,6 @@ def test_training_stops_when_nothing_is_gained_and_ends_with_the_best(tmp_path):
     assert (trained.stopped, again.weight.item()) == (True, -1)
 
 
-def test_a_small_gain_is_the_best_and_buys_no_time(tmp_path):
-    model = Line()
-    config = constant(epochs=9, patience=2, min_gain=0.1)
-    evaluate = judge([0.5, 0.55, 0.6, 0.9])
-    trained = train(
-        model, Given(torch.ones(1, 1)), line_loss, sgd(model), config, tmp_path, evaluate=evaluate
-    )
-    assert (trained.steps, trained.best["metric"]) == (3, 0.6)
-
-
 def test_what_is_not_a_number_is_never_the_best(tmp_path):
     model = Line()
     evaluate = judge([float("nan"), 0.2, float("nan")])
@@ -696,7 +618,7 @@ def test_what_is_not_a_number_is_never_the_best(tmp_path):
 def test_the_first_of_several_metrics_decides_and_all_are_in_the_curve(tmp_path):
     model = Line()
     evaluate = judge([{"f1": 0.5, "nil": 0.9}, {"f1": 0.4, "nil": 1.0}])
-    config = constant(epochs=2, keep_best=False)
+    config = constant(epochs=2)
     trained = train(
         model, Given(torch.ones(1, 1)), line_loss, sgd(model), config, tmp_path, evaluate=evaluate
     )
@@ -706,55 +628,9 @@ def test_the_first_of_several_metrics_decides_and_all_are_in_the_curve(tmp_path)
         {"step": 1, "epoch": 1, "f1": 0.5, "nil": 0.9},
         {"step": 2, "epoch": 2, "f1": 0.4, "nil": 1.0},
     ]
-    assert model.weight.item() == -1  # the last, as was asked for
-    assert list(tmp_path.glob("best-*")) == []
 
 
-# -- TensorBoard ----------------------------------------------------------------------
-
-
-def test_tensorboard_that_is_not_installed_is_told_at_once(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    model = Line()
-    with pytest.raises(MissingExtra, match=r"kgkit\[train\]"):
-        train(model, Given(torch.ones(1, 1)), line_loss, sgd(model), constant(tensorboard=True), tmp_path)
-
-
-def test_tensorboard_gets_the_same_curve(tmp_path, monkeypatch):
-    told = []
-
-    class Writer:
-        def __init__(self, folder, purge_step):
-            told.append((Path(folder).name, purge_step))
-
-        def add_scalar(self, name, value, step):
-            told.append((name, value, step))
-
-        def close(self):
-            told.append("closed")
-
-    module = type(sys)("torch.utils.tensorboard")
-    module.SummaryWriter = Writer
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    written = Curve(tmp_path, keep=0, step=4, tensorboard=True)
-    written.add(5, loss=0.5, lr=[0.1, 0.2])
-    written.close()
-    assert told == [("tensorboard", 5), ("loss", 0.5, 5), ("lr/0", 0.1, 5), ("lr/1", 0.2, 5), "closed"]
-
-
-def test_tensorboard_itself_can_read_it(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    model = Line()
-    config = constant(tensorboard=True, curve_every=1)
-    train(model, Given(torch.ones(1, 1), torch.ones(1, 1)), line_loss, sgd(model), config, tmp_path)
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    assert [(one.step, one.value) for one in events.Scalars("loss")] == [(1, 1.0), (2, 0.0)]
-
-
-# -- processes ------------------------------------------------------------------------
+# -- killed ---------------------------------------------------------------------------
 
 ALONE = """
 import sys
@@ -767,41 +643,6 @@ def progress(stage, done, of):
     print(done, flush=True)
 train(model, batches(), loss_of, adams(model), PLAIN, Path(sys.argv[1]), evaluate=accuracy, progress=progress)
 """
-
-TOGETHER = """
-import os, sys
-from pathlib import Path
-import torch
-torch.set_num_threads(1)
-from tests.training.test_loop import Stopped, torch, nn, batches, collate, sized_loss, together, Toy
-from kgkit.training import train
-folder, size, stop = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "stop"
-model, optimizers, config = together()
-def progress(stage, done, of):
-    if stop and done == 5:
-        print("stopped", flush=True)
-        os._exit(3)
-trained = train(model, batches(size), sized_loss, optimizers, config, folder,
-                evaluate=lambda m: -sized_loss(m, collate([(n, n % 3 == 0) for n in range(30)]))[0].item(),
-                progress=progress, resume=True)
-if os.environ.get("RANK", "0") == "0":
-    torch.save({"weights": model.state_dict(), "steps": trained.steps}, folder / "end.pt")
-"""
-
-
-def sized_loss(model, batch):
-    return nn.functional.cross_entropy(model(batch["ids"]), batch["gold"]), len(batch["gold"])
-
-
-def together():
-    """A model without chance or statistics of batches, so that processes can be compared."""
-    model = Toy(dropout=0.0)
-    model.norm = nn.Identity()
-    optimizers = [
-        torch.optim.AdamW(model.out.parameters(), lr=0.01),
-        torch.optim.SparseAdam(model.table.parameters(), lr=0.01),
-    ]
-    return model, optimizers, replace(PLAIN, clip=0.2)
 
 
 @pytest.mark.slow
@@ -821,38 +662,6 @@ def test_a_training_that_was_killed_goes_on_to_the_same_weights(kill_after, undi
     train(model, batches(), loss_of, adams(model), PLAIN, tmp_path, evaluate=accuracy, resume=True)
     assert same(state(model), undisturbed[0])
     assert curve(tmp_path) == undisturbed[1]
-
-
-@pytest.mark.slow
-def test_two_processes_with_half_the_batch_each_do_what_one_does(tmp_path):
-    code = tmp_path / "together.py"
-    code.write_text(TOGETHER, encoding="utf-8")
-
-    def launch(folder, processes, size, stop="go"):
-        folder.mkdir(exist_ok=True)
-        launcher = [sys.executable]
-        if processes > 1:  # what `accelerate launch` runs for GPUs; on CPUs it starts one process only
-            launcher += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-        env = child_env(OMP_NUM_THREADS="1", ACCELERATE_USE_CPU="true")
-        return subprocess.run(
-            [*launcher, str(code), str(folder), str(size), stop],
-            env=env, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-
-    alone, both = tmp_path / "alone", tmp_path / "both"
-    # 30 items in batches of 8 and 4: the last step has 6, and in it one process has 2, the other 4.
-    done = launch(alone, 1, 8)
-    assert done.returncode == 0, done.stderr
-    stopped = launch(both, 2, 4, "stop")
-    assert stopped.returncode != 0
-    assert "stopped" in stopped.stdout, stopped.stderr
-    done = launch(both, 2, 4)
-    assert done.returncode == 0, done.stderr
-    one, two = (torch.load(folder / "end.pt", weights_only=True) for folder in (alone, both))
-    assert one["steps"] == two["steps"] == 12
-    assert len(curve(both)) == len(curve(alone))
-    for name, tensor in one["weights"].items():
-        torch.testing.assert_close(two["weights"][name], tensor, rtol=1e-4, atol=1e-6)
 
 
 def test_checkpoints_are_made_by_the_clock(tmp_path, monkeypatch):

@@ -43,11 +43,10 @@ def test_ctrl_c_waits_while_something_must_not_be_cut_in_two(caplog):
     assert "stopping after this step" in caplog.text
 
 
-@pytest.mark.parametrize("always", [True, False])
-def test_a_second_ctrl_c_does_not_wait(always):
-    interrupts = Interrupts(always=always)
+def test_a_second_ctrl_c_does_not_wait():
+    interrupts = Interrupts()
     with pytest.raises(KeyboardInterrupt), interrupts.waiting():
-        interrupts.busy = not always
+        interrupts.busy = True
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
     assert interrupts.waits
@@ -78,7 +77,7 @@ def test_whoever_handles_sigterm_already_keeps_it():
     came = []
     before = signal.signal(signal.SIGTERM, lambda *_: came.append(1))
     try:
-        with terminations(), Interrupts(always=True).waiting():
+        with terminations(), Interrupts().waiting():
             signal.raise_signal(signal.SIGTERM)
         assert came == [1]
     finally:
@@ -99,7 +98,7 @@ def test_whoever_handles_ctrl_c_already_keeps_it():
     came = []
     before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
     try:
-        interrupts = Interrupts(always=True)
+        interrupts = Interrupts()
         with interrupts.waiting():
             signal.raise_signal(signal.SIGINT)
         assert came == [1] and not interrupts.waits
@@ -111,7 +110,7 @@ def test_another_thread_leaves_ctrl_c_to_the_main_one():
     seen = []
 
     def work():
-        with Interrupts(always=True).waiting():
+        with Interrupts().waiting():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

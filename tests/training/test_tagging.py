@@ -9,7 +9,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 from kgkit.catalog import Catalog
 from kgkit.errors import DamagedModel, NotThere, UnknownName, UsageError

@@ -9,7 +9,6 @@ from msgspec import structs
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import kgkit
 from kgkit.errors import BuildFailed, KgkitError, UnknownName, UsageError
