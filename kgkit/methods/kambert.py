@@ -329,10 +329,10 @@ def _check_without_kb(training: KamBertTraining) -> None:
     """
     if training.tagger == LINKS:
         raise UsageError("the tagger links takes the links of a linker: name a knowledge base with --kb")
-    if training.linker != DEFAULT_LINKER or training.coherence:
-        what = training.linker if training.linker != DEFAULT_LINKER else f"coherence {training.coherence}"
+    if training.linker != DEFAULT_LINKER:
         raise UsageError(
-            f"the linker ({what}) has nothing to link to: name a knowledge base with --kb, or leave it out"
+            f"the linker ({training.linker}) has nothing to link to: name a knowledge base with --kb, or "
+            "leave it out"
         )
 
 
@@ -396,7 +396,7 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
             linker="" if linker in BUILT_IN else linker,
             models=tuple({name: None for source in identities if (name := name_in_home(home, source))}),
         ),
-        "linker": linker, "linker_sha256": linker_sha256, "coherence": training.coherence,
+        "linker": linker, "linker_sha256": linker_sha256,
         "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
         "sources": identities, "spaced": True, "specials": specials,
     }  # fmt: skip

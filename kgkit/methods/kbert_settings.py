@@ -23,30 +23,26 @@ class KBertTraining(TaskTraining):
         query: words of a text that are looked up: `longest` surfaces, `jieba`'s words, or what a linker links
             (`link`).
         linker: linker that the query `link` asks: `prior`, `gloss`, or a trained one.
-        coherence: rescoring of its links within a text: `graph`, by neighbours in the knowledge base.
         max_facts: number of facts of a mention, in the order of the data.
-        relations: whether the names of relations are injected too; default: on, off for tagging.
         attributes: whether what a knowledge base says in words and numbers is injected too, behind its facts.
     """
 
     TASKS = tuple(TASKS)
     REFUSED = _MARKED
-    KNOWLEDGE = ("query", "linker", "coherence", "max_facts", "relations", "attributes")
+    KNOWLEDGE = ("query", "linker", "max_facts", "attributes")
     LEAST: ClassVar = {**TaskTraining.LEAST, "max_facts": 1}
 
     encoder: str = "bert-base-chinese"
     epochs: int = 5
     query: Literal["longest", "jieba", "link"] = field(default="longest", metadata={"metavar": "BY"})
     linker: str = field(default="", metadata={"metavar": "MODEL"})
-    coherence: Literal["graph"] | None = field(default=None, metadata={"metavar": "KIND"})
     max_facts: int = 2
-    relations: bool | None = None
     attributes: bool = False
 
     @property
-    def injects_relations(self) -> bool:
-        """Whether the name of a relation is injected."""
-        return self.task != "tagging" if self.relations is None else self.relations
+    def relations(self) -> bool:
+        """Whether the name of a relation is injected before the object."""
+        return self.task != "tagging"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,8 +57,6 @@ class KBertTraining(TaskTraining):
             raise UsageError(
                 f"the query {self.query} asks no linker: leave {self.linker} out, or ask by link"
             )
-        if self.coherence and self.query != "link":
-            raise UsageError("coherence lets links agree, and only the query link makes some")
 
 
 class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):

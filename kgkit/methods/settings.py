@@ -48,7 +48,7 @@ class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
         size: word pieces of a text, what is injected and special ones included.
         linker: model whose links are read; "": only links that are given.
         linker_sha256: of the manifest of that linker; empty where it is none that is trained.
-        coherence: of the links; None: none.
+        coherence: rescoring of its links, of some models of version 0.2.0; None: none.
     """
 
     size: int
@@ -100,6 +100,8 @@ class TaskTraining:
     """Whether the default or only knowledge base is taken where none is named; else there is none."""
     REFUSED: ClassVar[tuple[str, ...]] = ()
     """Tasks among `TASKS` that the settings refuse, with an error that says what to train for them."""
+    coherence: ClassVar[None] = None
+    """Links are read as a linker makes them; models of version 0.2.0 may have let them agree."""
     KNOWLEDGE: ClassVar[tuple[str, ...]] = ()
     """Settings of what a control leaves out: they have no effect on it."""
     LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}

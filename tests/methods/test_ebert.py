@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import torch
 from safetensors.torch import save_file
@@ -359,8 +358,6 @@ def test_arguments_that_make_no_sense_are_refused(home, encoder, tmp_path):
     def of(**others):
         return EBertTraining(**{"task": "pair", "data": (tmp_path,), **others})
 
-    with pytest.raises(UsageError, match="there is no linker to make some"):
-        of(linker="none", coherence="graph")
     with pytest.raises(UsageError, match="asks a linker which entities a text mentions"):
         of(linker="")
     with pytest.raises(UnknownName, match="'nobody'"):

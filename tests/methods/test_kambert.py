@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-pytest.importorskip("accelerate")
 
 import torch
 from safetensors.torch import load_file
@@ -206,9 +205,8 @@ def test_settings_that_do_not_fit_are_refused(home, settings, sources):
         kgkit.train("kambert", name="x", home=home, **settings(tagger="nobody"))
     with pytest.raises(NotThere, match="nobody"):
         kgkit.train("kambert", name="x", home=home, **settings(chunker="spacy:nobody"))
-    for useless in ({"linker": "gloss"}, {"coherence": "graph"}):
-        with pytest.raises(UsageError, match="has nothing to link to: name a knowledge base with --kb"):
-            kgkit.train("kambert", name="x", home=home, **settings(**useless))
+    with pytest.raises(UsageError, match="has nothing to link to: name a knowledge base with --kb"):
+        kgkit.train("kambert", name="x", home=home, **settings(linker="gloss"))
     with pytest.raises(UsageError, match="finds no mentions in plain text"):
         kgkit.train("kambert", name="x", home=home, **settings(tagger=sources["pmi"]))
     with pytest.raises(UsageError, match="knows is a KAM-BERT, and no encoder: begin as"):
@@ -371,15 +369,6 @@ def test_markers_between_words_move_their_cells(encoder):
     [reading] = method.read(toy_examples("typing")[:1])  # [CLS] the [E] dog [/E] eats
     cells = method.collate([reading.content]).cells[:, 2:].tolist()
     assert cells == [[3, 3], [5, 5]] and reading.positions.tolist() == [[2]]
-
-
-def test_maps_lack_nothing_that_they_are_made_from():
-    with pytest.raises(UsageError, match="correlations and auxiliary words come from a PMI table"):
-        MapBuilder(("correlation",))
-    with pytest.raises(UsageError, match="correlations and auxiliary words come from a PMI table"):
-        MapBuilder((), auxiliary=3)
-    with pytest.raises(UsageError, match="the map of a knowledge base needs one"):
-        MapBuilder(("knowledge",))
 
 
 def test_facts_that_are_added_are_cells_of_the_map_without_training(home, tmp_path):

@@ -66,7 +66,7 @@ def test_the_least_values_are_accepted(make, name, value):
 def test_settings_of_knowledge_have_no_effect_on_a_control(method):
     settings_class = settings_of(find_method(method))
     assert {*settings_class.KNOWLEDGE} <= {field.name for field in fields(settings_class)}
-    values = {"linker": "prior", "query": "link", "coherence": "graph", "alpha": 0.5, "back": "nothing"}
+    values = {"linker": "gloss", "query": "link", "alpha": 0.5, "back": "nothing"}
     changed = {name: value for name, value in values.items() if name in settings_class.KNOWLEDGE}
     task = "mlm" if method == "knowbert" else "classification"
     control, method_itself = (
@@ -124,7 +124,6 @@ def test_a_k_bert_refuses_tasks_with_marked_names(task):
         ({"max_facts": 0}, "max_facts is 0; it is 1 or more"),
         ({"query": "link"}, "the query link asks a linker: name one"),
         ({"linker": "prior"}, "the query longest asks no linker: leave prior out"),
-        ({"coherence": "graph"}, "coherence lets links agree, and only the query link makes some"),
     ],
 )
 def test_settings_of_a_k_bert_that_do_not_fit_are_refused(settings, message):
@@ -137,17 +136,9 @@ def test_an_unknown_query_is_refused_with_those_there_are():
         kbert(query="shortest")
 
 
-@pytest.mark.parametrize(
-    ("task", "relations", "injected"),
-    [
-        ("classification", None, True),
-        ("tagging", None, False),
-        ("tagging", True, True),
-        ("pair", False, False),
-    ],
-)
-def test_relations_are_injected_unless_tokens_are_tagged(task, relations, injected):
-    assert kbert(task, relations=relations).injects_relations is injected
+@pytest.mark.parametrize(("task", "injected"), [("classification", True), ("tagging", False), ("pair", True)])
+def test_relations_are_injected_unless_tokens_are_tagged(task, injected):
+    assert kbert(task).relations is injected
 
 
 @pytest.mark.parametrize(
