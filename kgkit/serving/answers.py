@@ -16,7 +16,7 @@ from kgkit.serving.service import Service
 ErrorPage = Callable[[Request, Problem], Response | None]
 """Returns a problem as a page; None where the request does not ask for one."""
 
-_STATUSES: Final = 401, 403, 404, 408, 413, 421, 422, 429, 503
+_STATUSES: Final = 401, 404, 408, 413, 422, 503
 PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     status: {
         "description": TITLES[status].capitalize(),

@@ -30,18 +30,14 @@ MEDIA_TYPE: Final = "application/problem+json"
 TITLES: Final[Mapping[int, str]] = {
     400: "the request cannot be read",
     401: "a token is needed",
-    403: "the request is not allowed",
     404: "not there",
     405: "the method does not fit the address",
     408: "the request did not arrive in time",
     413: "the request is too large",
     415: "the media type is not supported",
-    421: "the host is not served here",
     422: "the request cannot be answered as it is",
-    429: "too many requests",
     500: "the service failed",
     503: "the service is busy",
-    504: "the answer took too long",
 }
 """Titles of problems that have none of their own, by status."""
 
