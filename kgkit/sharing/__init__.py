@@ -1,7 +1,7 @@
 """Packs: knowledge bases, vectors and trained models as one file, for other machines.
 
 `layout` is the form of the file; `packing` writes it, `reading` reads it, `unpacking` publishes what is in
-it, once `conflicts` has found no other thing of the names, and `contents` no damage.
+it, once `checks` has found neither another thing of its name nor damage.
 """
 
 from typing import TYPE_CHECKING

@@ -28,8 +28,7 @@ from kgkit.models.needs import check_needs
 from kgkit.models.publishing import stage_model
 from kgkit.models.registering import catalogue
 from kgkit.models.storage import UNPACKING, sweep_unpacking
-from kgkit.sharing.conflicts import Action, check_builds, plan_actions, renamed_item
-from kgkit.sharing.contents import check_content
+from kgkit.sharing.checks import Action, check_builds, check_content, plan_actions, renamed_item
 from kgkit.sharing.layout import CHUNK, LARGEST_PACK, PackItem, PackManifest
 from kgkit.sharing.reading import PackReader, open_pack
 from kgkit.store import Staging
