@@ -293,7 +293,7 @@ def test_the_command_trains_and_evaluates(copied, encoder, files):
         copied.path,
     )  # fmt: skip
     assert done.code == 0 and "accuracy" in done.out, done.err
-    shown = run("train", "ebert", "--help").out
+    shown = run("train", "ebert", "--help").out.replace("│", " ")
     own = {field.name for field in fields(EBertTraining)} - {field.name for field in fields(TaskTraining)}
     assert own and all(f"--{name.replace('_', '-')}" in shown for name in own)
     kb = " ".join(shown[shown.index("--kb ") : shown.index("--encoder ")].split())
