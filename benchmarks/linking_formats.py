@@ -18,7 +18,7 @@ from typing import Any, Final
 from benchmarks.entities import DATA
 from benchmarks.report import Table
 from kgkit.evaluation.el_files import GoldDocument, read_gold_documents
-from kgkit.evaluation.el_json import KILT_MARKS
+from kgkit.evaluation.el_formats import KILT_MARKS
 from kgkit.evaluation.nif import write_nif
 from kgkit.files import written
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.el_files import GoldDocument
-from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
+from kgkit.evaluation.el_files import GoldDocument, GoldError, GoldMention, make_gold_document
 from kgkit.files import opened
 from kgkit.lazy import import_extra
 

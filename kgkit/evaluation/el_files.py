@@ -15,13 +15,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.files import json_lines, lines, read_content, written
+from kgkit.evaluation.files import UniqueIds
+from kgkit.files import lines, read_content, written
+from kgkit.text import mention_problem
 from kgkit.types import Document, LinkedDocument, Mention
+
+T = TypeVar("T")
 
 PageOf = Callable[[str], str]
 """Gives all titles of one page the same name."""
@@ -71,7 +75,119 @@ class GoldDocument(msgspec.Struct, frozen=True):
         return [Labelled(mention.start, mention.end, entity) for mention, entity in pairs]
 
 
-class _Mention(msgspec.Struct, frozen=True, omit_defaults=True):
+class GoldMention(NamedTuple):
+    """A mention as a data set has it.
+
+    Attributes:
+        start, end: code points of the text, end exclusive.
+        entity: its title or identifier; None for NIL.
+        surface: text that the data set says is there; None: it does not say.
+        type: type of the name; "" where the data set has none.
+        candidates: entities that it may mean; None where the data set has none.
+    """
+
+    start: int
+    end: int
+    entity: str | None
+    surface: str | None = None
+    type: str = ""
+    candidates: tuple[str, ...] | None = None
+
+
+class GoldError(Exception):
+    """A document that contradicts itself; its reader adds the file and the line."""
+
+
+def make_gold_document(
+    name: str,
+    text: str,
+    mentions: Iterable[GoldMention],
+    *,
+    sentences: list[tuple[int, int]] | None = None,
+    tokens: list[tuple[int, int]] | None = None,
+) -> GoldDocument:
+    """Return a document of a data set. Mention N, from 0, has the id `NAME.mN`.
+
+    Args:
+        name: id of the document.
+        text: its text.
+        mentions: its mentions, in the order of the data.
+        sentences, tokens: ranges of the text, if the data set has them.
+
+    Raises:
+        GoldError: if the id is empty, a span lies outside of the text, has another text than its surface,
+            nothing but white space, or is that of another mention; or an entity is empty.
+    """
+    if not name:
+        raise GoldError("the document has an empty id")
+    rows = list(mentions)
+    spans = [
+        Mention(
+            row.start,
+            row.end,
+            text[row.start : row.end] if row.surface is None else row.surface,
+            id=f"{name}.m{index}",
+        )
+        for index, row in enumerate(rows)
+    ]
+    problem = mention_problem(text, spans)
+    if problem is None:
+        problem = _row_problem(rows, text)
+    if problem is not None:
+        raise GoldError(f"document {name!r}: {problem}")
+    return GoldDocument(
+        Document(name, text, sentences, tokens, spans),
+        [row.entity for row in rows],
+        [row.candidates for row in rows],
+        [row.type for row in rows],
+    )
+
+
+def _row_problem(rows: list[GoldMention], text: str) -> str | None:
+    """Return what is wrong with the first mention that no scorer can use, whose span is one of the text."""
+    numbers: dict[tuple[int, int], int] = {}
+    for number, row in enumerate(rows, start=1):
+        earlier = numbers.setdefault((row.start, row.end), number)
+        if earlier != number:
+            return f"mentions {earlier} and {number} have one span, {row.start} to {row.end}"
+        if not text[row.start : row.end].strip():
+            return f"mention {number} is nothing but white space"
+        if row.entity is not None and not row.entity.strip():
+            return f"mention {number} has an empty entity"
+    return None
+
+
+def gold_documents(
+    data: Path, kind: type[T], make: Callable[[T, int], GoldDocument], what: str
+) -> Iterator[GoldDocument]:
+    """Yield the documents of JSON lines, one in memory at a time.
+
+    Args:
+        data: the file.
+        kind: type of a line.
+        make: function from a line and its number to a document; it may raise `GoldError`.
+        what: description of a line, for errors.
+
+    Raises (when the first document is asked for, or later):
+        NotThere: if there is no such file.
+        SourceError: if a line is not of the type, or contradicts itself, or two documents have one id, or
+            there is no document.
+    """
+    ids, decode, number = UniqueIds(data), msgspec.json.Decoder(kind).decode, 0
+    for number, line in lines(data):
+        try:
+            document = make(decode(line), number)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise SourceError(f"no {what}: {error}", path=data, line=number, text=line) from None
+        except GoldError as error:
+            raise SourceError(str(error), path=data, line=number, text=line) from None
+        ids.check(document.document.id, number, line)
+        yield document
+    if not number:
+        raise SourceError("no document in it", path=data)
+
+
+class _Mention(msgspec.Struct, frozen=True):
     start: int
     end: int
     entity: str | None
@@ -99,38 +215,18 @@ def read_gold_documents(data: Path) -> Iterator[GoldDocument]:
         SourceError: if a line is not such a record, ranges lie outside of the tokens,
             sentences overlap, two mentions have one span, or two documents one id.
     """
-    names: set[str] = set()
-    for number, line, record in json_lines(data, _Record, "not a document"):
-        name = str(record.doc_id)
-        if not name or name in names:
-            problem = f"a second document {name!r}" if name else "an empty doc_id"
-            raise SourceError(problem, path=data, line=number, text=line)
-        names.add(name)
-        try:
-            document = _gold_document(name, record)
-        except _Unexpected as error:
-            problem = f"document {name!r}: {error}"
-            raise SourceError(problem, path=data, line=number, text=error.text) from None
-        yield document
-    if not names:
-        raise SourceError("no document in it", path=data)
+    return gold_documents(data, _Record, _document_of_tokens, "document")
 
 
-class _Unexpected(Exception):
-    """What is wrong with a record, and the part of it that is."""
-
-    def __init__(self, message: str, part: object) -> None:
-        super().__init__(message)
-        self.text = msgspec.json.encode(part).decode()
-
-
-def _gold_document(name: str, record: _Record) -> GoldDocument:
-    count, bounds = len(record.tokens), set[int]()
+def _document_of_tokens(record: _Record, _: int) -> GoldDocument:
+    name, count, bounds = str(record.doc_id), len(record.tokens), set[int]()
     reached = 0
     for first, last in record.sentences or ():
         if not reached <= first <= last <= count:
-            expected = f"a sentence of tokens {reached} to {count} at most"
-            raise _Unexpected(f"expected {expected}, in order", (first, last))
+            raise GoldError(
+                f"document {name!r}: a sentence of tokens {first} to {last}, expected some of {reached} to "
+                f"{count}, in order"
+            )
         reached = last
         if first < last:
             bounds |= {first, last}
@@ -140,29 +236,20 @@ def _gold_document(name: str, record: _Record) -> GoldDocument:
         start, size = size + len(gap), size + len(gap) + len(token)
         pieces += (gap, token)
         tokens.append((start, size))
-    text = "".join(pieces)
     sentences = None
     if record.sentences is not None:
         sentences = [
             (tokens[first][0], tokens[last - 1][1]) for first, last in record.sentences if first < last
         ]
-    mentions: dict[tuple[int, int], Mention] = {}
-    for index, row in enumerate(record.mentions):
+    mentions = []
+    for row in record.mentions:
         if not 0 <= row.start < row.end <= count:
-            raise _Unexpected(f"expected a mention of tokens 0 to {count}", row)
-        span = start, end = tokens[row.start][0], tokens[row.end - 1][1]
-        if span in mentions or row.entity == "" or not text[start:end].strip():
-            problem = (
-                "a second mention of the same tokens" if span in mentions
-                else "an empty entity; NIL is null" if row.entity == ""
-                else "a mention of nothing but white space"
-            )  # fmt: skip
-            raise _Unexpected(problem, row)
-        mentions[span] = Mention(start, end, text[start:end], id=f"{name}.m{index}")
-    document = Document(name, text, sentences, tokens, list(mentions.values()))
-    entities = [row.entity for row in record.mentions]
-    candidates = [row.candidates for row in record.mentions]
-    return GoldDocument(document, entities, candidates, [row.type for row in record.mentions])
+            raise GoldError(
+                f"document {name!r}: a mention of tokens {row.start} to {row.end}, expected 0 to {count}"
+            )
+        start, end = tokens[row.start][0], tokens[row.end - 1][1]
+        mentions.append(GoldMention(start, end, row.entity, None, row.type, row.candidates))
+    return make_gold_document(name, "".join(pieces), mentions, sentences=sentences, tokens=tokens)
 
 
 # -- redirects --------------------------------------------------------------

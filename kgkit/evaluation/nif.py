@@ -18,9 +18,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.el_files import GoldDocument, Labelled
+from kgkit.evaluation.el_files import GoldDocument, GoldError, GoldMention, Labelled, make_gold_document
 from kgkit.evaluation.entity_iris import NOT_IN_KB, WIKIPEDIA, entity_of_iri, iri_of_entity
-from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
 from kgkit.files import opened, written
 from kgkit.lazy import import_extra
 from kgkit.turtle import parse_graph

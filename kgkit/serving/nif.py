@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kgkit.errors import SourceError
-from kgkit.evaluation.gold import GoldError
+from kgkit.evaluation.el_files import GoldError
 from kgkit.evaluation.nif import (
     NIF_HEAD,
     NifContext,

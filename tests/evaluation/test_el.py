@@ -118,37 +118,36 @@ def mentions(*spans, entity: object = "A"):
 
 
 @pytest.mark.parametrize(
-    ("line", "message", "text"),
+    ("line", "value"),
     [
-        (b'{"doc_id": 9, "tokens"', "not a document: .*truncated", '{"doc_id": 9, "tokens"'),
-        (b"[]", "not a document: Expected `object`", "[]"),
-        (b'{"doc_id": 9, "tokens": []}', "missing required field `mentions`", None),
-        (b'{"x":' * 5000, "not a document", None),
-        (b'{"doc_id": "\xff"}', "not UTF-8", None),
-        (river(doc_id=True), "`doc_id`|doc_id", None),
-        (river(doc_id=""), "empty doc_id", None),
-        (river(doc_id=7), "a second document '7'", None),
-        (river(doc_id="7"), "a second document '7'", None),
-        (river(sentences=[[0, 5], [4, 9]]), "a sentence of tokens 5 to 9", "[4,9]"),
-        (river(sentences=[[0, 10]]), "a sentence of tokens 0 to 9", "[0,10]"),
-        (river(sentences=[[3, 2]]), "a sentence of tokens 0 to 9", "[3,2]"),
-        (mentions((8, 10)), "a mention of tokens 0 to 9", '{"start":8,"end":10,"entity":"A"}'),
-        (mentions((-1, 1)), "a mention of tokens 0 to 9", None),
-        (mentions((2, 2)), "a mention of tokens 0 to 9", None),
-        (mentions((2, 3), (2, 3)), "document '9': a second mention of the same tokens", None),
-        (mentions((2, 3), entity=""), "an empty entity; NIL is null", None),
-        (mentions((2, 3), entity=5), "entity", None),
-        (river(tokens=[" "] * 9), "nothing but white space", None),
+        (b'{"doc_id": 9, "tokens"', "truncated"),
+        (b"[]", "Expected `object`"),
+        (b'{"doc_id": 9, "tokens": []}', "`mentions`"),
+        (b'{"x":' * 5000, "document"),
+        (b'{"doc_id": "\xff"}', "not UTF-8"),
+        (river(doc_id=True), "doc_id"),
+        (river(doc_id=""), "empty id"),
+        (river(doc_id=7), "'7', those of line 1 and 2"),
+        (river(doc_id="7"), "'7', those of line 1 and 2"),
+        (river(sentences=[[0, 5], [4, 9]]), "4 to 9, .* 5 to 9"),
+        (river(sentences=[[0, 10]]), "0 to 10, .* 0 to 9"),
+        (river(sentences=[[3, 2]]), "3 to 2, .* 0 to 9"),
+        (mentions((8, 10)), "8 to 10, .* 0 to 9"),
+        (mentions((-1, 1)), "-1 to 1, .* 0 to 9"),
+        (mentions((2, 2)), "2 to 2, .* 0 to 9"),
+        (mentions((2, 3), (2, 3)), "document '9': mentions 1 and 2"),
+        (mentions((2, 3), entity=""), "empty entity"),
+        (mentions((2, 3), entity=5), "entity"),
+        (river(tokens=[" "] * 9), "white space"),
     ],
 )
-def test_a_bad_line_is_reported_with_its_number_after_the_documents_before_it(put, line, message, text):
+def test_a_bad_line_is_reported_with_its_number_after_the_documents_before_it(put, line, value):
     path = put(json.dumps(RIVER).encode() + b"\n" + line + b"\n")
     documents = read_gold_documents(path)
     assert next(documents).document.id == "7"
-    with pytest.raises(SourceError, match=message) as caught:
+    with pytest.raises(SourceError, match=value) as caught:
         next(documents)
-    assert (caught.value.path, caught.value.line) == (path, 2)
-    assert caught.value.text if text is None else caught.value.text == text
+    assert (caught.value.path, caught.value.line) == (path, 2) and caught.value.text
 
 
 def test_a_file_without_documents_is_refused_and_a_missing_one_is_not_there(put, tmp_path):

@@ -3,13 +3,13 @@
 import pytest
 
 from kgkit.evaluation import Labelled
-from kgkit.evaluation.demonyms import is_demonym
 from kgkit.evaluation.el import LinkOutcome, document_outcomes, score_document, score_outcomes
 from kgkit.evaluation.el_causes import (
     CORRECT_KINDS,
     ERROR_CAUSES,
     EntityFacts,
     error_cause,
+    is_demonym,
     is_location,
     is_part_of_name,
 )

@@ -8,9 +8,9 @@ import pytest
 
 from benchmarks.linking_formats import write_kilt
 from kgkit.evaluation import Labelled
+from kgkit.evaluation.el_files import GoldMention, make_gold_document
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.entity_iris import WIKIPEDIA
-from kgkit.evaluation.gold import GoldMention, make_gold_document
 from kgkit.evaluation.matching import DocumentCounts
 from kgkit.evaluation.nif import NifWriter
 

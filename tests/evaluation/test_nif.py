@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import Labelled, nif
+from kgkit.evaluation.el_files import GoldError, GoldMention, make_gold_document
 from kgkit.evaluation.entity_iris import WIKIPEDIA, entity_of_iri, iri_of_entity
-from kgkit.evaluation.gold import GoldError, GoldMention, make_gold_document
 from kgkit.evaluation.nif import (
     NIF_HEAD,
     NifLimits,

@@ -10,8 +10,7 @@ import pytest
 from kgkit.evaluation import Labelled
 from kgkit.evaluation.el import document_outcomes
 from kgkit.evaluation.el_causes import EntityFacts
-from kgkit.evaluation.el_files import plain_title
-from kgkit.evaluation.gold import GoldMention, make_gold_document
+from kgkit.evaluation.el_files import GoldMention, make_gold_document, plain_title
 from kgkit.linking.html import candidate_table, page_head
 from kgkit.linking.report import KINDS, MAX_CANDIDATES, NO_TYPE, REPORT_FOOT, report_head, report_section
 from kgkit.types import Link, LinkCandidate, LinkedDocument
