@@ -229,7 +229,9 @@ def open_sources(
     elif "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
     if kbs:
-        linker = MultiKBLinker.open(kbs, model=settings.linker, coherence=settings.coherence, device=device)
+        linker = MultiKBLinker.open(
+            kbs, model=settings.linker, coherence=settings.coherence, device=device, references=True
+        )
         links = link_once(linker, device)
     if "correlation" in maps or terms:
         table = open_model(settings.pmi, "association_table", home=home, device=device)
