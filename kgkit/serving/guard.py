@@ -164,7 +164,7 @@ class Guard:
 
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         leave = asyncio.create_task(left())
-        work = asyncio.create_task(_run(self.app, scope, replay, answer.send))
+        work = asyncio.ensure_future(self.app(scope, replay, answer.send))
         try:
             await asyncio.wait((work, leave), return_when=asyncio.FIRST_COMPLETED)
             if not work.done() and not answer.status:
@@ -186,10 +186,6 @@ class Guard:
         start = {"type": "http.response.start", "status": problem.status, "headers": response.raw_headers}
         await answer.send(start)
         await answer.send({"type": "http.response.body", "body": response.body})
-
-
-async def _run(app: ASGIApp, scope: Any, receive: Receive, send: Send) -> None:
-    await app(scope, receive, send)
 
 
 class _Answer:

@@ -59,7 +59,6 @@ class ServiceMetrics:
         self._refused = self._gauge(
             "kgkit_refused_builds", "Published builds that are not served.", "livemax"
         )
-        self._children: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self._counted = 0, 0
 
     def _gauge(self, name: str, help: str, mode: Any) -> Gauge:
@@ -75,12 +74,8 @@ class ServiceMetrics:
             seconds: time that it took.
         """
         method = method if method in _METHODS else "other"
-        children = self._children.get((method, route, status))
-        if children is None:
-            children = self._requests.labels(method, route, str(status)), self._seconds.labels(route)
-            self._children[method, route, status] = children
-        children[0].inc()
-        children[1].observe(seconds)
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
     def observe_process(self, waiting: int, batches: int, documents: int, refused: int) -> None:
         """Bring the gauges of this process up to date.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
 from kgkit.candidates.input_mentions import check_mentions
-from kgkit.errors import UnknownEntity, UsageError
+from kgkit.errors import UnknownEntity
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
@@ -423,12 +423,7 @@ def facts_of(
         relation: name of the only relation; None for any.
         direction: `out`, `in` or `both`.
         most: largest number of facts.
-
-    Raises:
-        UsageError: if there is no such direction.
     """
-    if direction not in ("out", "in", "both"):
-        raise UsageError(f"direction is {direction!r}; it is 'out', 'in' or 'both'")
     facts: list[Triple] = []
     if direction != "in":
         facts.extend(islice(kb.match(subject=entity, relation=relation), most))

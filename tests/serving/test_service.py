@@ -263,12 +263,6 @@ def test_facts_are_those_from_the_entity_then_those_to_it(small):
     assert len(outward) == 1
 
 
-def test_a_direction_is_one_of_three(small):
-    kb = small.kb("facts")
-    with pytest.raises(UsageError, match="direction is 'up'"):
-        facts_of(kb, kb["dog"], None, "up", 5)
-
-
 @pytest.mark.parametrize("most", [1, 2, 5, 100])
 def test_no_more_facts_come_than_are_asked_for(small, most):
     kb = small.kb("facts")

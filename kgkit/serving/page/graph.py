@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import UnknownName, UsageError
+from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
 from kgkit.serving.page.colors import hue_classes
@@ -23,7 +23,6 @@ from kgkit.serving.page.widths import shorten, text_width
 from kgkit.types import Entity, Ids
 
 MAX_NODES: Final = 200
-MAX_RADIUS: Final = 2
 _FURTHER_FACTS: Final = 100  # beside those with the centre: more lines cannot be told apart
 _MAX_TURNS: Final = 100_000  # neighbours of an entity that are looked at
 
@@ -90,19 +89,14 @@ def neighborhood(
     Args:
         kb: open knowledge base.
         key: key of the entity.
-        max_nodes: largest number of entities around it, at most `MAX_NODES`.
+        max_nodes: largest number of entities around it, 1 to `MAX_NODES`.
         radius: largest number of facts between it and them, 1 or 2.
         relation: name of the only relation; None for any.
 
     Raises:
         UnknownEntity: if the KB has no such entity.
         UnknownName: if the entity is in no fact of that relation.
-        UsageError: if a number is out of range.
     """
-    if not 1 <= max_nodes <= MAX_NODES or not 1 <= radius <= MAX_RADIUS:
-        raise UsageError(
-            f"max_nodes is {max_nodes} and radius {radius}: they are 1 to {MAX_NODES}, and 1 to {MAX_RADIUS}"
-        )
     facts, centre = Facts(kb.store, kb.name), kb.id(key)
     groups = [*groups_of_ids(facts, centre)]
     relations = sorted({name for name, _, _ in groups})
