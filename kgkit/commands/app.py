@@ -106,7 +106,8 @@ class Commands(TyperGroup):
             # Without arguments the help has been shown: that says it all.
             if type(error).__name__ != "NoArgsIsHelpError":
                 context = getattr(error, "ctx", None)
-                report_usage(error.format_message(), context.command_path if context else "kgkit")
+                message = error.format_message().replace(": Value error, ", ": ")
+                report_usage(message, context.command_path if context else "kgkit")
         except typer.Abort as error:
             if not isinstance(error.__cause__, KeyboardInterrupt):
                 raise  # an end of file that nobody expected
