@@ -13,6 +13,7 @@ from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import Labelled, write_links
 from kgkit.evaluation.el_files import plain_title
 from kgkit.evaluation.matching import MEASURES, RATIOS, DocumentCounts, compare_counts, measures
+from kgkit.types import Document
 
 GOLD = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
 ALL = [Labelled(0, 2, "A"), Labelled(3, 5, "B"), Labelled(6, 8, None)]
@@ -99,39 +100,25 @@ def test_tables_have_a_line_for_each_measure(capsys):
 def system(tmp_path):
     def read(*documents):
         write_links(tmp_path / "links.tsv", documents)
-        compared = ComparedSystem(tmp_path / "links.tsv", "")
-        compared.begin_set()
-        return compared
+        return ComparedSystem(tmp_path / "links.tsv", "")
 
     return read
 
 
-def test_a_second_system_is_scored_by_the_ids_of_documents(system):
+def test_a_second_system_has_links_by_the_ids_of_documents(system):
     compared = system(("1", HALF), ("2", ALL))
-    for name in ("2", "1", "3"):
-        compared.add(name, GOLD, plain_title, "12345678")
-    assert compared.check(3) is None
-    expected = counts(ALL, HALF, [])
-    assert compared.sets[0].columns().tolist() == expected.columns().tolist()
-
-
-def test_each_data_set_has_its_own_counts(system):
-    compared = system(("1", ALL), ("2", HALF))
-    compared.add("1", GOLD, plain_title, "12345678")
-    compared.begin_set()
-    compared.add("2", GOLD, plain_title, "12345678")
-    assert [each.documents for each in compared.sets] == [1, 1]
-    assert compared.sets[1].columns().tolist() == counts(HALF).columns().tolist()
+    links = [[*compared.links(Document(name, "12345678"))] for name in ("2", "1", "3")]
+    assert links == [ALL, HALF, []] and compared.check(3) is None
 
 
 def test_links_outside_of_a_text_and_unknown_documents_are_refused(system):
     compared = system(("1", ALL))
-    with pytest.raises(UsageError, match="a link of 6 to 8 in the document '1', which ends at 7"):
-        compared.add("1", GOLD, plain_title, "1234567")
+    with pytest.raises(UsageError, match="6 to 8 in the document '1', which ends at 7"):
+        compared.links(Document("1", "1234567"))
     compared = system(("1", ALL), ("2", ALL))
     with pytest.raises(UsageError, match="none of the 2 documents"):
         compared.check(5)
-    compared.add("1", GOLD, plain_title, "12345678")
+    compared.links(Document("1", "12345678"))
     assert compared.check(5).startswith("1 documents of ")
     assert system().check(5) is None
 

@@ -95,9 +95,6 @@ WriteOutcomes = Callable[
 ]
 """Takes a document with gold, its links, these as they are scored, and the outcomes."""
 
-NamedScores = list[tuple[str, "LinkScore"]]
-"""Names of data sets, with their scores."""
-
 
 @takes_settings(LinkSettings, "model", "vectors", "device", "coherence", "overlaps", "threshold")
 def el(
@@ -160,16 +157,19 @@ def el(
         scored = _score_sets(
             sets, linker, confidence, page, compared, writers, given_mentions=mentions == "given", tell=tell
         )
-        for set_name, score in scored.shown:
+        shown = scored if len(scored) == 1 else [*scored, _together(scored)]
+        for set_name, score, *_ in shown:
             record.score("el", set_name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
             record.score("el", set_name, f"accuracy, mentions {mentions}", score.accuracy, score.mentions)
-        calibration = confidence.record(record, "el", scored.shown[-1][0], detail=f", mentions {mentions}")
-        if page.mentions == scored.together.mentions > 0:
+        calibration = confidence.record(record, "el", shown[-1].name, detail=f", mentions {mentions}")
+        together = shown[-1].score
+        if page.mentions == together.mentions > 0:
             raise UsageError(
                 f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
             )
-        unscored = None if compared is None else compared.check(scored.together.documents)
+        unscored = None if compared is None else compared.check(together.documents)
     if as_json:
+        parts = [each.as_dict() for each in shown]
         write_json(
             {
                 "kb": kb_name,
@@ -177,13 +177,17 @@ def el(
                 "mentions": mentions,
                 "experiment": _experiment(mentions),
                 "overlaps": settings.overlaps,
-                **scored.as_dict(formats),
+                "sets": [
+                    {"name": each.name, "data": str(path), "format": data_format, **own}
+                    for each, (path, data_format), own in zip(scored, formats, parts, strict=False)
+                ],
+                "together": parts[-1],
                 "calibration": calibration,
                 "not_in_kb": {"entities": len(page.missing), "mentions": page.mentions},
             }
         )
     else:
-        _write(scored, linker.model, mentions)
+        _write(shown, linker.model, mentions)
     if unscored is not None:
         messages.write(unscored)
     if page.missing:
@@ -191,7 +195,6 @@ def el(
         messages.write(f"{lost}, are not in the knowledge base")
     messages.write_omissions([linker.generator.omissions])
     if predictions is not None:
-        together = scored.together
         messages.write(f"{together.links:,} links in {together.documents:,} documents: {predictions}")
     if report is not None:
         messages.write(f"report: {report}")
@@ -272,7 +275,7 @@ def _verdict(gold: "GoldDocument", page: "PageTitles") -> "Callable[[Link], bool
 
 
 class ComparedSystem:
-    """Predictions of another system, scored beside the linker's.
+    """Predictions of another system for the same documents.
 
     Args:
         path: file of them.
@@ -283,35 +286,26 @@ class ComparedSystem:
     """
 
     def __init__(self, path: Path, prefix: str) -> None:
-        from kgkit.evaluation.el_formats import read_predictions
-        from kgkit.evaluation.matching import DocumentCounts
+        from kgkit.evaluation import read_predictions
 
         self.path = path
         self._links = read_predictions(path, prefix)
         self._unscored = set(self._links)
-        self.sets: list[DocumentCounts] = []
 
-    def begin_set(self) -> None:
-        """Score the documents that follow as a data set of its own."""
-        from kgkit.evaluation.matching import DocumentCounts
-
-        self.sets.append(DocumentCounts())
-
-    def add(self, document: str, gold: "Sequence[Labelled]", page: "PageTitles", text: str) -> None:
-        """Score the predictions for a document; without any, it has no links.
+    def links(self, document: "Document") -> "Sequence[Labelled]":
+        """Return the predictions for a document; without any, it has no links.
 
         Raises:
             UsageError: if a span lies outside of the text: they are of other data.
         """
-        links = self._links.get(document, [])
-        self._unscored.discard(document)
-        outside = next((link for link in links if link.end > len(text)), None)
-        if outside is not None:
+        links, size = self._links.get(document.id, []), len(document.text)
+        self._unscored.discard(document.id)
+        if outside := next((link for link in links if link.end > size), None):
             raise UsageError(
-                f"{self.path} has a link of {outside.start} to {outside.end} in the document {document!r}, "
-                f"which ends at {len(text)}: are they predictions for these data?"
+                f"{self.path} has a link of {outside.start} to {outside.end} in the document "
+                f"{document.id!r}, which ends at {size}: are they predictions for these data?"
             )
-        self.sets[-1].add(gold, links, page)
+        return links
 
     def check(self, documents: int) -> str | None:
         """Return a message about documents that are not in the data, if there are any.
@@ -332,63 +326,48 @@ class ComparedSystem:
 # -- scores -----------------------------------------------------------------
 
 
-class _ScoredSets(NamedTuple):
-    """The data sets with their scores.
+class _Scored(NamedTuple):
+    """A data set with its scores.
 
     Attributes:
-        scores: score of each set.
-        counts: what the measures are computed of, by set.
-        compared: links of another system, by set; None: there is none.
+        name: name of the set.
+        score: its score.
+        counts: counts that the measures are computed of.
+        versus: the same of another system; None: there is none.
     """
 
-    scores: NamedScores
-    counts: "list[DocumentCounts]"
-    compared: "ComparedSystem | None"
+    name: str
+    score: "LinkScore"
+    counts: "DocumentCounts"
+    versus: "DocumentCounts | None"
 
-    @property
-    def together(self) -> "LinkScore":
-        """Score of all sets."""
-        first, *others = [score for _, score in self.scores]
-        return sum(others, first)
-
-    @property
-    def shown(self) -> NamedScores:
-        """Scores of each set and, where there are several, of all."""
-        return self.scores if len(self.scores) == 1 else [*self.scores, (TOGETHER, self.together)]
-
-    @property
-    def measures(self) -> list[tuple[str, dict[str, Any]]]:
-        """Measures of each that is shown, by name."""
-        from kgkit.evaluation.matching import measures
-
-        return _with_names(self.shown, [measures(each) for each in _with_sum(self.counts)])
-
-    @property
-    def versus(self) -> list[tuple[str, dict[str, Any]]]:
-        """The same beside another system; empty if there is none."""
+    def compared(self) -> dict[str, Any]:
+        """Return how F1 differs from the other system's, by matching and scope."""
         from kgkit.evaluation.matching import compare_counts
 
-        if self.compared is None:
-            return []
-        pairs = zip(_with_sum(self.compared.sets), _with_sum(self.counts), strict=True)
-        return _with_names(self.shown, [compare_counts(*pair) for pair in pairs])
+        return {} if self.versus is None else compare_counts(self.versus, self.counts)
 
-    def as_dict(self, formats: "Sequence[tuple[Path, GoldFormat]]") -> dict[str, Any]:
-        """Return `sets` and `together`, as JSON has them.
+    def as_dict(self) -> dict[str, Any]:
+        """Return the scores for JSON."""
+        from kgkit.evaluation.matching import measures
 
-        Args:
-            formats: file of each set, and its format.
-        """
-        measures, versus = self.measures, self.versus
-        sets = [
-            {"name": name, "data": str(path), "format": data_format, **score.as_dict(), "measures": own,
-             **_versus_field(versus, index)}
-            for index, ((name, score), (path, data_format), (_, own)) in enumerate(
-                zip(self.scores, formats, measures, strict=False)
-            )
-        ]  # fmt: skip
-        together = {**self.together.as_dict(), "measures": measures[-1][1], **_versus_field(versus, -1)}
-        return {"sets": sets, "together": together}
+        versus = {} if self.versus is None else {"versus": self.compared()}
+        return {**self.score.as_dict(), "measures": measures(self.counts), **versus}
+
+
+def _together(sets: Sequence[_Scored]) -> _Scored:
+    """Return all data sets as one."""
+    from kgkit.evaluation import LinkScore
+    from kgkit.evaluation.matching import DocumentCounts
+
+    total = _Scored(TOGETHER, sum((each.score for each in sets), LinkScore()), DocumentCounts(), None)
+    if sets[0].versus is not None:
+        total = total._replace(versus=DocumentCounts())
+    for each in sets:
+        total.counts.extend(each.counts)
+        if total.versus is not None and each.versus is not None:
+            total.versus.extend(each.versus)
+    return total
 
 
 def _score_sets(
@@ -401,7 +380,7 @@ def _score_sets(
     *,
     given_mentions: bool,
     tell: ProgressCallback,
-) -> _ScoredSets:
+) -> list[_Scored]:
     """Link the documents of each set, and score their links.
 
     Args:
@@ -418,52 +397,30 @@ def _score_sets(
     from kgkit.evaluation.el import document_outcomes, score_outcomes
     from kgkit.evaluation.matching import DocumentCounts
 
-    scored = _ScoredSets([], [], compared)
+    scored = []
     kb = linker.kb if given_mentions else None
     for name, documents in sets:
         total, counts = LinkScore(), DocumentCounts()
-        if compared is not None:
-            compared.begin_set()
+        versus = None if compared is None else DocumentCounts()
         for gold, linked in _link_documents(linker, documents, kb):
             answers = links_of(linked)
             page.look_for(gold)
             outcomes = [*document_outcomes(gold.gold, answers, page)]
             total += score_outcomes(outcomes)
             counts.add(gold.gold, answers, page)
-            if compared is not None:
-                compared.add(gold.document.id, gold.gold, page, gold.document.text)
+            if compared is not None and versus is not None:
+                versus.add(gold.gold, compared.links(gold.document), page)
             confidence.observe(linked, _verdict(gold, page))
             for write in writers:
                 write(gold, linked, answers, outcomes)
             tell(f"{name}, {total.documents:,} documents", total.documents)
-        scored.scores.append((name, total))
-        scored.counts.append(counts)
+        scored.append(_Scored(name, total, counts, versus))
     return scored
 
 
 def _experiment(mentions: str) -> str:
     """Return what GERBIL calls a run: D2KB where mentions are given, else A2KB."""
     return "D2KB" if mentions == "given" else "A2KB"
-
-
-def _with_sum(counts: "list[DocumentCounts]") -> "list[DocumentCounts]":
-    """Return the counts of each set and, where there are several, of all."""
-    from kgkit.evaluation.matching import DocumentCounts
-
-    if len(counts) == 1:
-        return counts
-    total = DocumentCounts()
-    for each in counts:
-        total.extend(each)
-    return [*counts, total]
-
-
-def _with_names(scores: NamedScores, measures: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    return [(name, own) for (name, _), own in zip(scores, measures, strict=True)]
-
-
-def _versus_field(measures: list[tuple[str, dict[str, Any]]], index: int) -> dict[str, Any]:
-    return {"versus": measures[index][1]} if measures else {}
 
 
 # -- outputs ----------------------------------------------------------------
@@ -552,9 +509,9 @@ def _entity_facts(linker: "Linker", page: "PageTitles") -> "EntityFacts":
 # -- tables -----------------------------------------------------------------
 
 
-def _write(scored: _ScoredSets, model: str, mentions: str) -> None:
+def _write(scored: Sequence[_Scored], model: str, mentions: str) -> None:
     """Write the tables: ratios, outcomes, measures, and the comparison."""
-    scores = scored.shown
+    from kgkit.evaluation.matching import measures as measures_of
 
     def ratios(score: "LinkScore") -> list[str]:
         measures = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
@@ -567,15 +524,15 @@ def _write(scored: _ScoredSets, model: str, mentions: str) -> None:
 
     write_line(f"model {model}, mentions {mentions} ({_experiment(mentions)})")
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
-    write_scores([], headings, ((name, [ratios(score)]) for name, score in scores))
+    write_scores([], headings, ((each.name, [ratios(each.score)]) for each in scored))
     write_line()
-    rows = ((name, outcomes(score)) for name, score in scores)
+    rows = ((each.name, outcomes(each.score)) for each in scored)
     write_scores(["of", "what became of them"], ["count", "%"], rows)
     write_line()
-    _write_measures(scored.measures)
-    if scored.compared is not None:
+    _write_measures([(each.name, measures_of(each.counts)) for each in scored])
+    if scored[0].versus is not None:
         write_line()
-        _write_versus(scored.versus)
+        _write_versus([(each.name, each.compared()) for each in scored])
 
 
 def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:

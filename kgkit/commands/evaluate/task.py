@@ -197,7 +197,7 @@ def _check_writable(sets: Sequence[_Set], labels: Sequence[str]) -> None:
     """Refuse ids and labels that a line with tabs cannot have, before anything is computed."""
     from kgkit.errors import abbreviate
 
-    values = [*labels, *(example.id for _, _, examples in sets for example in examples)]
+    values = [*(example.id for _, _, examples in sets for example in examples), *labels]
     if strange := next((text for text in values if not {*text}.isdisjoint("\t\n\r")), None):
         raise UsageError(
             f"an id or a label is {abbreviate(repr(strange))}: the lines of --predictions have tabs between "
