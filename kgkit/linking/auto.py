@@ -55,14 +55,13 @@ def named_model() -> str | None:
     return None if named in ("", AUTO) else named
 
 
-def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = True) -> Iterator[str]:
+def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[str]:
     """Yield the names of models for *kb*, in the order in which they are tried; `prior` is the last.
 
     Args:
         kb: knowledge base that is linked to.
         vectors: name of the entities' vectors, where the caller has named some; trained models, which have
             their own, are left out then.
-        warn: whether a warning says what to install for a better model.
     """
     if (named := named_model()) is not None:
         yield named
@@ -74,7 +73,7 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None, warn: bool = T
     elif reads_descriptions(kb):
         if encoder_is_installed():
             yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
-        elif warn:
+        else:
             model = WORDNET_MODEL if _is_wordnet(kb) else "gloss"
             log.warning("linking with prior: for %s the encoder is not installed: `%s`", model, INSTALL)
     yield "prior"
