@@ -91,12 +91,6 @@ def find_content(folder: Path, file: str) -> Path | None:
             return None
 
 
-def lasting_path(version: Path) -> Path:
-    """Return a path to a version that leads to the next one when that is current; others are as they are."""
-    link = version.parent / CURRENT
-    return link if link.is_symlink() and current_version(version.parent) == version else version
-
-
 def read_current(find: Callable[[], Path], read: Callable[[Path], Content]) -> Content:
     """Return what *read* makes of the folder that *find* returns, again if it is replaced meanwhile.
 

@@ -19,7 +19,6 @@ from kgkit.versions import (
     file_sha256,
     find_content,
     free_space,
-    lasting_path,
     link_current,
     link_file,
     lock_folder,
@@ -105,12 +104,6 @@ def test_content_is_that_of_the_version_else_of_the_folder_itself(folder):
     assert find_content(folder, "absent") is None
     (folder / "1" / "file").unlink()
     assert find_content(folder, "file") is None
-
-
-def test_the_path_that_lasts_is_the_link_for_the_current_version_alone(folder, tmp_path):
-    first, second = publish(folder, "1"), publish(folder, "2")
-    assert lasting_path(second) == folder / CURRENT
-    assert lasting_path(first) == first and lasting_path(tmp_path) == tmp_path
 
 
 # -- reading while another process writes -----------------------------------

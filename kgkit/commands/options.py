@@ -70,17 +70,6 @@ NameOption = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Name of the model; --model NAME then uses it.")
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Random seed.")]
-TaughtExamplesOption = Annotated[
-    bool, flag("--examples", help="wsd: learn from the knowledge base's usage examples too.")
-]
-WithoutOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--without",
-        metavar="FILE",
-        help="Examples that must not be learnt from, one a line; only letters are compared.",
-    ),
-]
 TaggerOption = Annotated[
     str,
     typer.Option(

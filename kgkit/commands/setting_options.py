@@ -24,10 +24,12 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import typer
 
+from kgkit.commands.completion import complete_linker
 from kgkit.errors import UsageError
 from kgkit.setting_types import attribute_helps
 
 _METAVARS: Final[Mapping[object, str]] = {int: "N", float: "X", str: "TEXT", Path: "FILE"}
+_COMPLETIONS: Final = {"MODEL": complete_linker}
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -124,6 +126,7 @@ def option_of(field: "Field[Any]", hint: Any, least: float | None) -> Any:
     info = typer.Option(
         option,
         metavar=field.metadata.get("metavar", _METAVARS.get(item)),
+        autocompletion=_COMPLETIONS.get(field.metadata.get("metavar")),
         min=least if item in (int, float) else None,
         max=field.metadata.get("most"),
         parser=parse,

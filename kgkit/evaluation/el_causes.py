@@ -20,11 +20,6 @@ from kgkit.text import fold, tokens
 
 ErrorCause = Literal["lower case", "overlap", "demonym", "metonym", "part of a name", "rare sense", "other"]
 
-ERROR_CAUSES: Final[tuple[ErrorCause, ...]] = (
-    "lower case", "overlap", "demonym", "metonym", "part of a name", "rare sense", "other",
-)  # fmt: skip
-"""All of them, in the order in which they are tried."""
-
 CORRECT_KINDS: Final = frozenset({"right", "nil"})
 """Outcomes that are no errors."""
 

@@ -4,7 +4,6 @@ A mask is True where there is something. No head itself.
 """
 
 import math
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import torch
@@ -23,22 +22,6 @@ def to_device(inputs: Inputs, device: torch.device) -> Inputs:
     """Return a named tuple of tensors, and of None, on *device*."""
     moved = {name: tensor.to(device) for name, tensor in inputs._asdict().items() if tensor is not None}
     return inputs._replace(**moved)
-
-
-def check_dimensions(inputs: NamedTuple, expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Make sure that tensors have the shapes they should have; one that is None has any.
-
-    Args:
-        inputs: named tuple of tensors, and of None.
-        expected: shapes, by the names of the fields.
-
-    Raises:
-        UsageError: if a tensor has another shape.
-    """
-    for name, shape in expected.items():
-        tensor = getattr(inputs, name)
-        if tensor is not None and tuple(tensor.shape) != shape:
-            raise UsageError(f"{name} has the shape {tuple(tensor.shape)}, expected {shape}")
 
 
 def masked_softmax(scores: Tensor, real: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ In this order, and the first that can be opened is taken:
     gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
     prior
 
-Nothing is downloaded. A linker that has no build of its own (`--portable`) serves any knowledge base, and is
+Nothing is downloaded. A linker that has no build of its own serves any knowledge base, and is
 taken only where it is named: nothing says which one suits it.
 """
 

@@ -15,7 +15,6 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from kgkit.building import text_lines
 from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
 from kgkit.evaluation.el_formats import read_gold_data
@@ -307,15 +306,6 @@ def labelled_examples(
 def letters(text: str) -> str:
     """Return the letters a to z of *text*, lowercased: sentences that differ otherwise are one."""
     return _LETTERS.sub("", text.lower())
-
-
-def read_letters(files: Iterable[Path]) -> frozenset[str]:
-    """Return the `letters` of the lines of files, as `labelled_examples` takes them.
-
-    Raises:
-        NotThere, SourceError: as `text_lines` does.
-    """
-    return frozenset(letters(line) for path in files for _, line in text_lines(path))
 
 
 class _Entities:
