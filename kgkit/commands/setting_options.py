@@ -126,7 +126,7 @@ def option_of(field: "Field[Any]", hint: Any, least: float | None) -> Any:
     info = typer.Option(
         option,
         metavar=field.metadata.get("metavar", _METAVARS.get(item)),
-        autocompletion=_COMPLETIONS.get(field.metadata.get("metavar")),
+        autocompletion=_COMPLETIONS.get(field.metadata.get("metavar", "")),
         min=least if item in (int, float) else None,
         max=field.metadata.get("most"),
         parser=parse,
