@@ -577,6 +577,15 @@ def test_a_head_whose_features_are_not_those_that_it_is_told_of_is_damage(kb, co
         Linker.open(kb, model="m", device="cpu")
 
 
+@pytest.mark.parametrize("older", [{"ranks": "listed"}, {"ranks": None}, {"heads": 3}, {"ridge": 1.0}])
+def test_a_head_of_an_older_version_is_refused_with_what_to_do(kb, corpus, network, older):
+    path = train_linker(kb, "m", head_training(corpus, epochs=1), device="cpu") / MANIFEST
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"config": {"head": manifest["config"]["head"] | older}}))
+    with pytest.raises(StaleModel, match="train it again"):
+        Linker.open(kb, model="m", device="cpu")
+
+
 @pytest.mark.parametrize("file", [MANIFEST, "weight.npy", "centroids.npy"])
 def test_a_damaged_model_is_told(kb, corpus, file):
     folder = train_linker(kb, "m", training(corpus), device="cpu")
