@@ -258,4 +258,3 @@ def test_the_help_of_a_k_bert_lists_the_tasks_that_it_takes_and_its_defaults():
         with pytest.raises(UsageError, match="train a KnowBert for it"):
             KBertTraining(task=task, data=(Path("train.txt"),))
     assert "By default $KGKIT_KB, what `kgkit kb default` set, or the only one; none: --control." in shown
-    assert "default: on, off for tagging" in shown
