@@ -20,8 +20,6 @@ from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
-import msgspec
-
 from kgkit.errors import NotThere, SourceError, UsageError
 
 __all__ = [
@@ -291,6 +289,8 @@ def json_lines(path: Path, record_type: type[RecordT], expected: str) -> Iterato
         NotThere: if there is no such file.
         SourceError: as `lines`, and for a line that is no such record.
     """
+    import msgspec  # here: a help does without it
+
     decode = msgspec.json.Decoder(record_type).decode
     for number, line in lines(path):
         try:
