@@ -20,7 +20,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from kgkit.errors import NotThere, UsageError
 from kgkit.versions import current_version
@@ -67,6 +67,9 @@ class Home:
     """The folder that holds everything kgkit has on disk."""
 
     path: Path
+
+    named: ClassVar[bool] = False
+    """Whether `--home` names the home of this process; the commands that errors propose then name it too."""
 
     @classmethod
     def find(cls, path: str | os.PathLike[str] | None = None) -> "Home":

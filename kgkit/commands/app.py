@@ -49,7 +49,7 @@ from kgkit.commands.messages import Messages, report, report_usage, write_line
 from kgkit.commands.options import flag
 from kgkit.commands.output import discard
 from kgkit.errors import KgkitError
-from kgkit.home import HOME
+from kgkit.home import HOME, Home
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
@@ -175,11 +175,11 @@ def _options_of_all(home: Path | None, quiet: bool) -> Iterator[None]:
     before = os.environ.get(HOME)
     if home is not None:
         os.environ[HOME] = str(home)
-    Messages.quiet = quiet
+    Messages.quiet, Home.named = quiet, home is not None
     try:
         yield
     finally:
-        Messages.quiet = False
+        Messages.quiet = Home.named = False
         if home is not None:
             os.environ.pop(HOME)
             os.environ.update({} if before is None else {HOME: before})

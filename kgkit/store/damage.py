@@ -56,5 +56,5 @@ def what_to_do(folder: Path) -> str:
     if (home := home_of(folder)) is None:
         return again
     words = ["kgkit", "kb", "verify", full_name(folder)]
-    words += ["--home", str(home)] if home != Home.find().path else []
+    words += ["--home", str(home)] if Home.named or home != Home.find().path else []
     return f"`{shlex.join(words)}` tells more; {again}"

@@ -123,7 +123,7 @@ def rebuild_command(folder: Path, manifest: FormatOnly | Manifest) -> str:
         words += ["--name", name] if name != manifest.builder else []
         words += _sources(manifest.source.path)
         words += _option_words(manifest.options) if isinstance(manifest, Manifest) else []
-        words += ["--home", str(home)] if home != Home.find().path else []
+        words += ["--home", str(home)] if Home.named or home != Home.find().path else []
     return shlex.join(words)
 
 

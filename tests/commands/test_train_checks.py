@@ -54,7 +54,6 @@ WRONG = {
             "encoder": ["--encoder", "./nope"],
         }.items()
     },
-    "kbert, relation": ["train", "kbert", *TASK, "--relations", "nope"],
     "knowbert, vectors": ["train", "knowbert", *TASK, "--vectors", "mini/nope"],
     "ebert, vectors": ["train", "ebert", *TASK, "--vectors", "mini/nope"],
     "kalm, dev": [*KALM, "--dev", "nope.txt", "--name", "new"],

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -247,8 +248,12 @@ def test_a_command_shows_the_texts_that_it_encodes(kb, config, encoder):
         model = "gloss"
 
     lines = []
-    LinkAnswerer(Linker(), [Linker()]).report_encoding(lambda *line: lines.append(line))
+    LinkAnswerer(SimpleNamespace(model="gloss", linkers=[Linker()])).report_encoding(
+        lambda *line: lines.append(line)
+    )
     Scorer.vectors.gather([0, 1])
     assert lines[0][0].startswith("encoding texts, 0 of ") and lines[-1][1] == lines[-1][2] > 0
     Linker.scorer = object()
-    LinkAnswerer(Linker(), [Linker()]).report_encoding(lambda *line: lines.append(line))
+    LinkAnswerer(SimpleNamespace(model="gloss", linkers=[Linker()])).report_encoding(
+        lambda *line: lines.append(line)
+    )

@@ -147,7 +147,7 @@ def test_a_bad_line_is_reported_with_its_number_after_the_documents_before_it(pu
     assert next(documents).document.id == "7"
     with pytest.raises(SourceError, match=value) as caught:
         next(documents)
-    assert (caught.value.path, caught.value.line) == (path, 2) and caught.value.text
+    assert (caught.value.path, caught.value.line) == (path, 2)
 
 
 def test_a_file_without_documents_is_refused_and_a_missing_one_is_not_there(put, tmp_path):

@@ -51,7 +51,7 @@ def test_a_compressed_file_is_read(tmp_path, suffix, pack):
     path.write_bytes(pack.compress("苹果。\n\nA dog".encode()))
     assert list(read_plain(path)) == [["苹果。"], ["A dog"]]
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(SourceError, match=rf"x.txt.{suffix}: cannot be read"):
+    with pytest.raises(SourceError, match=rf"x.txt.{suffix}"):
         list(read_plain(path))
 
 
