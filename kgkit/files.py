@@ -318,7 +318,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_content(path: Path) -> bytes:
-    """Return what is in a file, decompressed, without a byte order mark.
+    """Return the content of a file, decompressed, without a byte order mark.
 
     Raises:
         NotThere: if there is no such file.

@@ -169,7 +169,7 @@ def _csv_lines(file: BinaryIO, path: Path | None, damage: list[SourceError]) -> 
 
 
 def _reason(error: csv.Error, begin: int) -> str:
-    """Return what is wrong with the row that begins in the line *begin*."""
+    """Return the problem of the row that begins in the line *begin*."""
     if str(error) == "unexpected end of data":
         return f"unexpected end of data: a quote in the row that begins in line {begin} is not closed"
     if "expected after" in str(error):

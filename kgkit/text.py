@@ -134,7 +134,7 @@ def escape_xml(text: str) -> str:
 
 
 def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return what is wrong with the first mention whose span is not one of *text*, or has another text there.
+    """Return the problem of the first mention whose span is not one of *text*, or has another text there.
 
     Args:
         text: text of the document.

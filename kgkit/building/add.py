@@ -79,7 +79,7 @@ class Addition:
 
     @property
     def dropped(self) -> dict[str, int]:
-        """What could not be kept, by reason; complete once all is written."""
+        """Numbers of records that could not be kept, by reason; complete once all is written."""
         return dict(sorted(self._dropped.items()))
 
     def take(self, records: Iterable[Single]) -> None:

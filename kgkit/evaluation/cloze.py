@@ -334,7 +334,7 @@ def hits_columns(
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """What is read of a line."""
+    """The fields of a line."""
 
     id: str
     subject: str

@@ -144,7 +144,7 @@ def make_gold_document(
 
 
 def _row_problem(rows: list[GoldMention], text: str) -> str | None:
-    """Return what is wrong with the first mention that no scorer can use, whose span is one of the text."""
+    """Return the problem of the first mention that no scorer can use, whose span is one of the text."""
     numbers: dict[tuple[int, int], int] = {}
     for number, row in enumerate(rows, start=1):
         earlier = numbers.setdefault((row.start, row.end), number)

@@ -91,7 +91,7 @@ DOCUMENT_START: Final = "-DOCSTART-"
 """What the line before a document begins with."""
 
 NO_ENTITY: Final = "--NME--"
-"""What stands for NIL."""
+"""Text that stands for NIL."""
 
 _COLUMNS: Final = (1, 4, 5, 6, 7)
 _ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")

@@ -1,4 +1,4 @@
-"""What an E-BERT is trained on, and how, what a trained one says of itself, and its kind."""
+"""Settings of a training, manifest and kind of E-BERT."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
@@ -96,7 +96,7 @@ class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
-    """What a trained E-BERT says of itself; the map W lies in the folder as it is now.
+    """Manifest of a trained E-BERT; the map W lies in the folder as it is now.
 
     Attributes:
         inject: whether an entity stands before its mention, or in its place, as in some models of version

@@ -1,4 +1,4 @@
-"""What a KALM is trained on, and how, what a trained one says of itself, and its kind.
+"""Settings of a training, manifest and kind of KALM.
 
 Two presets say how large the model is, and how it learns:
 
@@ -123,7 +123,7 @@ class KALMTraining:
 
 
 class KALMManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained KALM says of itself; it has no encoder, and needs no knowledge base any more.
+    """Manifest of a trained KALM; it has no encoder, and needs no knowledge base any more.
 
     Attributes:
         types: of words, as its knowledge base has them; none in a control.

@@ -1,4 +1,4 @@
-"""What a KAM-BERT is trained on, and how, what a trained one says of itself, and its kind."""
+"""Settings of a training, manifest and kind of KAM-BERT."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +81,7 @@ class KamBertTraining(TaskTraining):
 
 
 class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
-    """What a trained KAM-BERT says of itself.
+    """Manifest of a trained KAM-BERT.
 
     Attributes:
         maps: names of its maps; none in a control.

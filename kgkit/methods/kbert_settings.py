@@ -1,4 +1,4 @@
-"""What a K-BERT is trained on, and how, what a trained one says of itself, and its kind."""
+"""Settings of a training, manifest and kind of K-BERT."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
@@ -60,7 +60,7 @@ class KBertTraining(TaskTraining):
 
 
 class KBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
-    """What a trained K-BERT says of itself.
+    """Manifest of a trained K-BERT.
 
     Attributes:
         query: which words of a text the knowledge bases are asked for: with `link`, those of the links.

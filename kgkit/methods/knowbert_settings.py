@@ -1,4 +1,4 @@
-"""What a KnowBert is trained on, and how, what a trained one says of itself, and its kind."""
+"""Settings of a training, manifest and kind of KnowBert."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -135,7 +135,7 @@ class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnowBertManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained KnowBert says of itself; the encoder lies in the folder as it is now.
+    """Manifest of a trained KnowBert; the encoder lies in the folder as it is now.
 
     Attributes:
         task: what it was trained on last.

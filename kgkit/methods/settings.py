@@ -42,7 +42,7 @@ USE: Final = "`kgkit predict --model {name}` answers its task, `kgkit evaluate` 
 
 
 class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained model that reads links says of itself; its encoder lies in the folder as it is now.
+    """Manifest of a trained model that reads links; its encoder lies in the folder as it is now.
 
     Attributes:
         size: word pieces of a text, what is injected and special ones included.

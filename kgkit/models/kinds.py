@@ -232,7 +232,7 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
 
 
 class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained linker says of itself; its `type` is what learns: `ridge`, `head`, ….
+    """Manifest of a trained linker; its `type` is what learns: `ridge`, `head`, ….
 
     Attributes:
         vectors, version: vectors of the entities, empty if none; no version: encoded as they were needed.
@@ -269,7 +269,7 @@ class LinkerManifest(ModelManifest, frozen=True, kw_only=True):
 
 
 class TaggerManifest(ModelManifest, frozen=True, kw_only=True):
-    """What a trained tagger says of itself; the encoder lies in the folder as it is now.
+    """Manifest of a trained tagger; the encoder lies in the folder as it is now.
 
     Attributes:
         types: of names, as its data have them.

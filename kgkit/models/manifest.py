@@ -1,4 +1,4 @@
-"""What a trained model says of itself: the `model.json` of its folder.
+"""Manifest of a trained model: the `model.json` of its folder.
 
 Every kind of model has the fields of `ModelManifest`; `kgkit.models.kinds` has what single kinds have beside.
 """
@@ -44,7 +44,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trained model says of itself, whatever its kind.
+    """Manifest of a trained model, whatever its kind.
 
     Attributes:
         format: of this file and of the folder.

@@ -14,7 +14,7 @@ from kgkit.versions import file_sha256
 
 
 def verify_model(folder: Path) -> list[str]:
-    """Return what is wrong with the model in *folder*, a sentence each.
+    """Return the problems of the model in *folder*, a sentence each.
 
     Sizes and checksums of all files are compared with the manifest, and headers are read: those of arrays and
     of weights, and JSON. A model without checksums (none that `kgkit train` makes) has its headers read.

@@ -57,7 +57,7 @@ def operations_router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]
 
         @routes.get("/health/ready")
         async def ready() -> Response:
-            """Say what is served, and which published builds are not, and why."""
+            """List the knowledge bases that are served, and which published builds are not, and why."""
             record = readiness(service)
             return json_response(record, 200 if record["status"] == "ready" else 503)
 

@@ -287,7 +287,7 @@ def _decode(item: PackItem, folder: Path) -> Described:
 
 
 def _problem(item: PackItem, manifest: Described) -> str | None:
-    """Return what is wrong with the names that something gives itself, as the end of a sentence."""
+    """Return the problem of the names that something gives itself, as the end of a sentence."""
     if isinstance(manifest, Manifest):
         if DATA not in manifest.files or not set(manifest.files) <= {DATA, SURFACES, TRIGRAMS}:
             return f"has other files than {DATA}, {SURFACES} and {TRIGRAMS}"

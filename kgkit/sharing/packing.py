@@ -209,7 +209,7 @@ def parse_name(text: str, home: Home) -> tuple[ItemKind, str]:
 
 
 class _Plan:
-    """What is to be packed, by kind and name; knowledge bases come last, once all their users are there."""
+    """The contents of a pack, by kind and name; knowledge bases come last, once all their users are there."""
 
     def __init__(self, home: Home, *, alone: bool) -> None:
         self.home, self.alone = home, alone

@@ -94,7 +94,7 @@ def check_tables(folder: Path, manifest: Manifest) -> list[str]:
 
 
 def damages(folder: Path) -> list[str]:
-    """Return what is wrong with a build, its tables unread; none if it is as it was written."""
+    """Return the problems of a build, its tables unread; none if it is as it was written."""
     try:
         return verify(folder, quick=True)
     except (KgkitError, OSError) as error:

@@ -77,7 +77,7 @@ def open_vectors(
 
 
 def damages(folder: Path) -> list[str]:
-    """Return what is wrong with a version of vectors, one sentence each; none if it is sound."""
+    """Return the problems of a version of vectors, one sentence each; none if it is sound."""
     try:
         manifest = read_manifest(folder)
     except KgkitError as error:

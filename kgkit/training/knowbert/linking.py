@@ -1,4 +1,4 @@
-"""What KnowBert's linkers learn from: documents with links, and how they are read."""
+"""Training data of KnowBert's linkers: documents with links, and how they are read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
