@@ -242,7 +242,7 @@ def test_redirects_are_read_from_a_json_object(put):
 
 
 spans = st.tuples(st.integers(0, 9), st.integers(1, 9)).map(lambda pair: (pair[0], pair[0] + pair[1]))
-names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\ufeff"), min_size=1)
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\t\n\r\ufeff"), min_size=1)
 labelled = st.builds(lambda span, entity: Labelled(span[0], span[1], entity), spans, st.none() | names)
 of_a_document = st.lists(labelled, max_size=3, unique_by=lambda each: (each.start, each.end))
 

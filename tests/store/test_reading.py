@@ -286,8 +286,9 @@ def test_a_kb_opened_twice_and_closed_once_still_reads(toy_home, no_handle_left)
     assert no_handle_left()
 
 
-def test_a_closed_handle_says_so_whatever_it_is_asked(toy_home):
-    kb = kgkit.open_kb("toy", home=toy_home)
+def test_a_closed_handle_says_so_whatever_it_is_asked(tmp_path):
+    build_toy(tmp_path)  # its own: other handles keep files open
+    kb = kgkit.open_kb("toy", home=tmp_path / "home")
     running = iter(kb)
     next(running)
     kb.close()
@@ -323,12 +324,12 @@ def test_a_handle_that_nobody_holds_closes_by_itself(toy_home, no_handle_left):
     assert no_handle_left()
 
 
-def test_a_handle_dropped_in_the_middle_of_opening_another_is_closed_all_the_same(
-    tmp_path, toy_home, monkeypatch
-):
+def test_a_handle_dropped_in_the_middle_of_opening_another_is_closed_all_the_same(tmp_path, monkeypatch):
     # The garbage collector runs anywhere: here, while `acquire` holds its lock.
     build_toy(tmp_path, all=entities(3))
-    dropped = [kgkit.open_kb("toy", home=toy_home)]
+    (tmp_path / "other").mkdir()
+    build_toy(tmp_path / "other")
+    dropped = [kgkit.open_kb("toy", home=tmp_path / "other" / "home")]
     toy_environment = dropped[0].store._environment
     real = environments.Environment
 
