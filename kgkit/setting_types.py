@@ -66,7 +66,7 @@ def convert_settings(settings: "DataclassInstance") -> None:
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
-    """Return what the section "Attributes" of a docstring says of each attribute, as helps of options.
+    """Return the descriptions of attributes in the section "Attributes" of a docstring, as helps of options.
 
     A help begins with a capital, unless its first word is a value of the option, or is marked as code.
     """

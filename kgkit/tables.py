@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 DELIMITERS: Final = (",", ";", "\t", "|")
-"""What may separate the fields of a table whose format is not known."""
+"""Separators of the fields of a table whose format is not known."""
 
 _TO_QUOTE: Final = re.compile(r'["\r\n]')
 _DELIMITER_LINE: Final = "sep="

@@ -238,7 +238,7 @@ class Addition:
         return {**stored, **directed.stored}
 
     def _new_rows(self, triples: Iterable[tuple[int, int, int]]) -> tuple[_Row, _Row, dict[str, int]]:
-        """Return what triples of the base's relations add to `facts`, to `incoming`, and to its counts."""
+        """Return the additions of the base's triples to `facts`, to `incoming`, and to its counts."""
         outward: _Row = defaultdict(list)
         incoming: _Row = defaultdict(list)
         stored: Counter[str] = Counter()
@@ -272,7 +272,7 @@ class Addition:
 
     @lru_cache(maxsize=256)  # noqa: B019 - lives as long as the addition; a hub is asked for again and again
     def _sorted_facts(self, subject: int) -> NDArray[np.uint64]:
-        """Return what the base says of an entity: (F,) code and other end in one number each, ascending."""
+        """Return the base's facts of an entity: (F,) code and other end in one number each, ascending."""
         ends, codes = self._store.facts(subject) or (np.empty(0, U32), np.empty(0, U32))
         return np.sort(codes.astype(np.uint64) << np.uint64(32) | ends.astype(np.uint64))
 

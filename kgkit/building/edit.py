@@ -198,7 +198,7 @@ class Revision:
         return names, rows
 
     def _edited_pairs(self, folded: str, old: Sequence[row_changes.AliasPair]) -> list[row_changes.AliasPair]:
-        """Return what a surface can mean after the edits, each with its exact surface."""
+        """Return the meanings of a surface after the edits, each with its exact surface."""
         withdrawn, edited = self._withdrawn.get(folded, set()), self._set.get(folded, {})
         senses = {
             entity: NO_SENSE if alias.sense in self._retired_senses else self.base.id(alias.sense)

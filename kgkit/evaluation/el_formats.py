@@ -81,14 +81,14 @@ _KEYS: Final[tuple[tuple[frozenset[str], GoldFormat], ...]] = (
 )
 
 EntityField = Literal["id", "name"]
-"""What of an ELEVANT label is compared with the keys of a knowledge base: its identifier, or its name."""
+"""Field of an ELEVANT label that is compared with keys of a knowledge base: identifier or name."""
 
 KILT_MARKS: Final = ("[START_ENT] ", " [END_ENT]")
-"""What stands before and after the mention of a line of KILT."""
+"""Marks before and after the mention of a line of KILT."""
 
 
 DOCUMENT_START: Final = "-DOCSTART-"
-"""What the line before a document begins with."""
+"""Beginning of the line before a document."""
 
 NO_ENTITY: Final = "--NME--"
 """Text that stands for NIL."""

@@ -44,7 +44,7 @@ CORRELATION: Final = Interval(-1.0, 1.0)
 """The values that a correlation may have."""
 
 PADDING: Final = "[PAD]"
-"""What the released code of K-BERT calls the tag of no token; its models can answer with it."""
+"""Name of the tag of no token in the released code of K-BERT; its models can answer with it."""
 
 _BINARY: Final = {"0", RIGHT}
 _DIRECTIONS: Final = ("(e1,e2)", "(e2,e1)")

@@ -117,7 +117,7 @@ class KamBertInputs(NamedTuple):
 
 
 class AttentionMixing(nn.Module):
-    """What KAM-BERT learns beside its encoder: a kernel for each layer, and the weights of skip connections.
+    """Weights of KAM-BERT beside its encoder: a kernel for each layer, and the weights of skip connections.
 
     The kernels begin as the identity, and γ as 0: attention is that of the checkpoint.
 
@@ -167,7 +167,7 @@ class AttentionMixing(nn.Module):
 
 
 class MixingCall:
-    """What the layers of an encoder read of a batch, and what each leaves for the next.
+    """State of a batch that the layers of an encoder read, and leave for the next.
 
     Attributes:
         mixing: what is learnt, of the head that was called.

@@ -216,7 +216,7 @@ class RidgeScorer(Scorer):
         return scores
 
     def terms(self, query: Matrix, candidates: Candidates) -> Matrix:
-        """Return what the weights weigh, (C, 4), of the candidates of one mention.
+        """Return the terms that are weighed, (C, 4), of the candidates of one mention.
 
         Args:
             query: q, (K · D,).

@@ -62,7 +62,7 @@ _log = logging.getLogger(__name__)
 
 _MAX_BLOCKS: Final = 5_000_000  # of the maps that are kept, 36 bytes each
 _TREES: Final = "trees"
-"""What identifies a file of trees: others may be put behind those that were there."""
+"""Identity of a file of trees: others may be put behind those that were there."""
 
 
 class KamBertMethod(EncoderMethod):
@@ -284,7 +284,7 @@ def _spacy_chunker(name: str) -> Callable[[Iterable[Document]], Iterator[Documen
 def source_identities(
     settings: KamBertTraining | KamBertManifest, maps: Sequence[MapName], terms: int, home: Home
 ) -> dict[str, str]:
-    """Return what identifies the taggers, chunkers and tables that maps are made from, by their names."""
+    """Return the identities of the taggers, chunkers and tables that maps are made from, by their names."""
     used = (
         (settings.tagger, "entity" in maps and settings.tagger != LINKS),
         (settings.chunker, "phrase" in maps),

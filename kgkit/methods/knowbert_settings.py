@@ -119,7 +119,7 @@ def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":
 
 
 class KnownKB(msgspec.Struct, frozen=True, kw_only=True):
-    """What a KnowBert knows of one of its knowledge bases.
+    """Knowledge of a KnowBert from one of its knowledge bases.
 
     Attributes:
         task: what its linker was trained on: `wsd`, `el`, or "" if it was not by itself.

@@ -38,7 +38,7 @@ def check_knowledge(*alternatives: object) -> None:
 
 
 USE: Final = "`kgkit predict --model {name}` answers its task, `kgkit evaluate` scores it"
-"""What one does with a model that answers a task."""
+"""Commands for a model that answers a task."""
 
 
 class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):

@@ -118,7 +118,7 @@ def find_model_folder(
 def read_model(
     model: str | os.PathLike[str], home: Home, purpose: Kind[Any] | Role | None, read: Callable[[Path], Read]
 ) -> Read:
-    """Return what a function reads in the folder of a model; again, if a training has replaced it meanwhile.
+    """Return the result of a function that reads a model's folder; again, if a training replaced it.
 
     Args:
         model, home, purpose: as `find_model_folder` takes them.

@@ -75,7 +75,7 @@ class PropertyFilter(msgspec.Struct, frozen=True):
 
 
 class ReconciliationQuery(msgspec.Struct, frozen=True):
-    """What an entity is searched by.
+    """Query for an entity.
 
     Attributes:
         query: name, or identifier.

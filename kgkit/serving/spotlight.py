@@ -81,7 +81,7 @@ class SpotlightSurface(NamedTuple):
 
 
 class SpotlightSettings(NamedTuple):
-    """What a request asks for, as the answer repeats it.
+    """Request, as the answer repeats it.
 
     Attributes:
         confidence: least score.

@@ -216,7 +216,7 @@ def _check_kb(item: PackItem, home: Home) -> None:
 
 
 Described = Manifest | VectorsManifest | ModelManifest
-"""What something says of itself."""
+"""Manifest of a build, of vectors or of a model."""
 
 
 def check_content(item: PackItem, folder: Path) -> Described:

@@ -268,7 +268,7 @@ def _name_guesses(
     batch: int,
     messages: Messages,
 ) -> "NameGuesses | None":
-    """Return what the plain model says of names: as the file has it, else asked now, and kept in the file."""
+    """Return the plain model's guesses of names: from the file, else asked now and kept in the file."""
     from kgkit.evaluation.cloze import name_questions, read_name_guesses, write_name_guesses
     from kgkit.methods.cloze import name_guesses
     from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model

@@ -443,7 +443,7 @@ def _open_outputs(
     linker: "Linker",
     page: "PageTitles",
 ) -> list[WriteOutcomes]:
-    """Return what writes each document to the files, which appear when *stack* is closed."""
+    """Return the functions that write each document to the files, which appear when *stack* is closed."""
     writers: list[WriteOutcomes] = []
     if predictions is not None:
         writers.append(_open_predictions(predictions, prefix, stack))

@@ -50,7 +50,7 @@ class RunView:
 
 
 def kb_rows(service: Service) -> list[dict[str, Any]]:
-    """Return what the list of knowledge bases shows, the default one first."""
+    """Return the rows of the list of knowledge bases, the default one first."""
     rows = []
     for name in service.kb_names():
         kb = service.kb(name)
@@ -71,7 +71,7 @@ def kb_rows(service: Service) -> list[dict[str, Any]]:
 
 
 def kb_facts(service: Service, name: str) -> dict[str, Any]:
-    """Return what the view of a knowledge base shows.
+    """Return the content of the view of a knowledge base.
 
     Raises:
         UnknownName: if it is not served.
@@ -92,7 +92,7 @@ def kb_facts(service: Service, name: str) -> dict[str, Any]:
 
 
 def _vectors_row(service: Service, kb: KnowledgeBase, name: str) -> dict[str, Any]:
-    """Return what the view of a knowledge base shows of its vectors."""
+    """Return the vectors that the view of a knowledge base shows."""
     try:
         manifest = kb.vectors(name).manifest
     except KgkitError as error:
@@ -122,7 +122,7 @@ def model_rows(service: Service) -> list[ModelSummary]:
 
 
 def model_facts(service: Service, name: str) -> dict[str, Any]:
-    """Return what the view of a model shows.
+    """Return the content of the view of a model.
 
     Raises:
         UnknownName, NotThere: if there is no such model.

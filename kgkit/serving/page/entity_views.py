@@ -52,7 +52,7 @@ class AttributeView:
 
 @dataclass(frozen=True, kw_only=True)
 class EntityCard:
-    """What the card of an entity shows.
+    """Content of the card of an entity.
 
     Attributes:
         kb: name of the KB.

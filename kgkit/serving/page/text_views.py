@@ -160,7 +160,7 @@ def _link_view(
 
 
 def part_shares(candidates: Sequence[LinkCandidate], part: str) -> list[float] | None:
-    """Return what one part of the scores alone would give to each candidate; None if there is no such part.
+    """Return the probabilities of candidates by one part of the scores alone; None without such a part.
 
     Parts are logarithms up to a constant of the mention, so that the shares are those of their exponentials.
     """
