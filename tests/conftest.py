@@ -1,7 +1,9 @@
 """What every test may ask for. No test sees a knowledge base of the person who runs it."""
 
+import json
 import os
 import secrets
+import shutil
 import signal
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from kb_builders.wordnet import WordNetBuilder
 from kb_builders.wordnet_source import obtain
 from kgkit.errors import NotThere
 from kgkit.home import Home
-from tests import postgres
+from tests import postgres, small_kb
+from tests.tiny_encoder import tiny_encoder
 from tests.toys import build_toy
 
 ROOT = Path(__file__).parent.parent
@@ -58,6 +61,59 @@ def toy(toy_home):
     """The toy, open."""
     with kgkit.open_kb("toy", home=toy_home) as kb:
         yield kb
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(tmp_path_factory):
+    """The folder of the tiny encoder: not to be changed."""
+    pytest.importorskip("transformers")
+    return tiny_encoder(tmp_path_factory.mktemp("encoder") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def encoder(encoder_folder):
+    """The tiny encoder, loaded: not to be changed."""
+    from kgkit.encoder import Encoder
+
+    return Encoder.load(str(encoder_folder), device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="session")
+def words_home(tmp_path_factory, encoder):
+    """A home with the knowledge base `words` and its vectors `text`: not to be changed."""
+    from kgkit.embedding.text import TextConfig, embed_text
+
+    home = tmp_path_factory.mktemp("words")
+    with small_kb.build(home, small_kb.WORDS, name="words") as kb:
+        settings = TextConfig(
+            encoder=encoder.name, device="cpu", dtype="float32", template="{label}: {description}"
+        )
+        embed_text(kb, settings, encoder=encoder)
+    return home
+
+
+@pytest.fixture
+def words(words_home):
+    """The knowledge base `words`, open."""
+    with kgkit.open_kb("words", home=words_home) as kb:
+        yield kb
+
+
+@pytest.fixture(scope="session")
+def trained_home(tmp_path_factory, words_home):
+    """A home with the KB `words`, its vectors and the trained linker `means`: not to be changed."""
+    from kgkit.inputs import SpanConfig
+    from kgkit.training.linkers.settings import LinkerTraining
+    from kgkit.training.linkers.train import train_linker
+
+    folder = tmp_path_factory.mktemp("trained")
+    home, data = folder / "home", folder / "train.jsonl"
+    shutil.copytree(words_home, home, symlinks=True)
+    data.write_text("".join(json.dumps(document) + "\n" for document in small_kb.words_documents()))
+    reader = SpanConfig(layers=(-1, 1), size=16, context=2)
+    with kgkit.open_kb("words", home=home) as kb:
+        train_linker(kb, "means", LinkerTraining(data=(data,), reader=reader), device="cpu")
+    return home
 
 
 @pytest.fixture(scope="session")

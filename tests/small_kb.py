@@ -3,6 +3,7 @@
     SURFACES   aliases in many scripts: case variants, several words, Chinese without spaces, very long ones
     LEXICON    an English lexicon: inflected words, several words, irregular forms, a word of 45 meanings
     FACTS      a graph with cycles, inverses, a symmetric relation, loops and one-way relations
+    WORDS      four entities in the words of the tiny encoder, for linkers that read texts
 
 `build` makes a knowledge base of any records; the slow twins in the tests read the records themselves.
 """
@@ -51,6 +52,31 @@ def build(
     """Build a KB of *records* with *folder* as its home, and open it."""
     kgkit.build_kb(Given(records, inverses or {}, smoothing, generator), folder, name=name, home=folder)
     return kgkit.open_kb(name, home=folder)
+
+
+# -- the words of the tiny encoder ------------------------------------------
+
+WORDS: Final[Sequence[Record]] = (
+    Entity("dog", "dog", "a big red dog barks"),
+    Entity("hot dog", "hot dog", "it eats the fruit"),
+    Entity("tree", "tree", "a small tree grows"),
+    Entity("fruit", "fruit", "a fruit"),
+    Alias("dog", "dog", 3),
+    Alias("dog", "hot dog", 2),
+    Alias("tree", "tree", 2),
+    Alias("tree", "fruit", 1),
+    Triple("dog", "eats", "hot dog"),
+    Triple("tree", "has", "fruit"),
+)
+
+
+def words_documents() -> list[dict[str, object]]:
+    """Return 24 documents with gold links into `WORDS`, as lines of JSON have them."""
+    examples = [("the dog barks", "dog"), ("the dog eats", "hot dog"), ("a tree grows", "tree")] * 8
+    return [
+        {"doc_id": number, "tokens": text.split(), "mentions": [{"start": 1, "end": 2, "entity": entity}]}
+        for number, (text, entity) in enumerate(examples)
+    ]
 
 
 # -- surfaces ---------------------------------------------------------------

@@ -10,80 +10,48 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
-from kgkit.building import Alias, Entity, Triple
-from kgkit.embedding.text import TextConfig, embed_text
+from kgkit.embedding.text import TextConfig
 from kgkit.encoder import Encoder
 from kgkit.encoder.finding import find_in_package
 from kgkit.errors import DamagedModel, DamagedPack, NameConflict, NotThere, UsageError
 from kgkit.home import Home
-from kgkit.inputs import SpanConfig
 from kgkit.inputs.tagging import TaggingConfig
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.listing import describe_model
 from kgkit.models.manifest import FORMAT, MANIFEST, Needs
 from kgkit.models.publishing import stage_model, write_manifest
-from kgkit.training.linkers.settings import LinkerTraining
-from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import build_mini, run
 from tests.pack_toys import Archive, contents_of
-from tests.small_kb import build
-from tests.tiny_encoder import MINILM, tiny_encoder
+from tests.tiny_encoder import MINILM
 
-RECORDS = [
-    Entity("dog", "dog", "a big red dog barks"), Entity("hot dog", "hot dog", "it eats the fruit"),
-    Entity("tree", "tree", "a small tree grows"), Entity("fruit", "fruit", "a fruit"),
-    Alias("dog", "dog", 3), Alias("dog", "hot dog", 2), Alias("tree", "tree", 2), Alias("tree", "fruit", 1),
-    Triple("dog", "eats", "hot dog"), Triple("tree", "has", "fruit"),
-]  # fmt: skip
 TEXTS = ["the big dog eats a dog", "a tree grows", "the dog barks and the tree"]
 
 
-def lines():
-    """Return the lines of training documents, with gold links."""
-    examples = [("the dog barks", "dog"), ("the dog eats", "hot dog"), ("a tree grows", "tree")] * 8
-    documents = [
-        {"doc_id": number, "tokens": text.split(), "mentions": [{"start": 1, "end": 2, "entity": entity}]}
-        for number, (text, entity) in enumerate(examples)
-    ]
-    return "".join(json.dumps(document) + "\n" for document in documents)
-
-
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return tiny_encoder(tmp_path_factory.mktemp("tiny"), mask=True)
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory, encoder):
+def home(tmp_path_factory, trained_home, encoder_folder):
     """A home with a knowledge base, vectors, a linker, a tagger and a K-BERT: not to be changed."""
     folder = tmp_path_factory.mktemp("home")
-    home, data = Home(folder / "home"), folder / "train.jsonl"
-    data.write_text(lines())
-    with build(home.path, RECORDS, name="words") as kb:
-        embed_text(
-            kb, TextConfig(encoder=str(encoder), device="cpu", dtype="float32", template="{description}"),
-            encoder=Encoder.load(str(encoder), device="cpu", dtype="float32"),
-        )  # fmt: skip
-        reader = SpanConfig(layers=(-1, 1), size=16, context=2)
-        train_linker(kb, "means", LinkerTraining(data=(data,), reader=reader), device="cpu")
-    write_tagger(home, "names", encoder)
+    shutil.copytree(trained_home, folder / "home", symlinks=True)
+    home = Home(folder / "home")
+    write_tagger(home, "names", encoder_folder)
     (folder / "train.tsv").write_text("label\ttext_a\n" + "1\tthe dog eats\n0\ta tree grows\n" * 8)
     kgkit.train(
         "kbert", name="opinions", home=home.path, task="classification", data=folder / "train.tsv",
-        encoder=encoder, kbs="words", epochs=1, size=24, batch=8, device="cpu", linker="means", query="link",
+        encoder=encoder_folder, kbs="words", epochs=1, size=24, batch=8, device="cpu", linker="means",
+        query="link",
     )  # fmt: skip
     return home
 
 
-def write_tagger(home, name, encoder, **fields):
+def write_tagger(home, name, folder, **fields):
     """Publish a tagger that nobody has trained."""
     from dataclasses import asdict
 
     from kgkit.heads import WordTagger, WordTaggerConfig
 
     with stage_model(home.models / name) as (staged, _):
-        loaded = Encoder.load(str(encoder), device="cpu")
+        loaded = Encoder.load(str(folder), device="cpu")
         WordTagger(loaded, WordTaggerConfig(types=("PER", "ORG"))).save_pretrained(staged / "head")
         manifest = TaggerManifest(
             format=FORMAT, kind="tagger", name=name, types=("PER", "ORG"), encoder="tiny", fingerprint="",
@@ -113,10 +81,10 @@ def test_the_links_of_prior_are_the_same(home, tmp_path):
     assert links(target, "words", "prior") == links(home, "words", "prior")
 
 
-def test_the_links_of_a_ridge_are_the_same_with_all_that_it_needs(home, tmp_path, encoder):
+def test_the_links_of_a_ridge_are_the_same_with_all_that_it_needs(home, tmp_path, encoder_folder):
     unpacked, target = sent(home, tmp_path, "means")
     assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:means"]
-    assert unpacked.encoders == (str(encoder),) and unpacked.missing == ()
+    assert unpacked.encoders == (str(encoder_folder),) and unpacked.missing == ()
     assert links(target, "words", "means") == links(home, "words", "means")
     assert describe_model("means", target)["needs"] == describe_model("means", home)["needs"]
 
@@ -159,7 +127,7 @@ def test_vectors_of_a_knowledge_base_with_a_retired_entity_are_unpacked(home, tm
     unpacked, target = sent(copied, tmp_path, "vectors:words/text")
     assert titles(unpacked) == ["kb:words", "vectors:words/text"]
     with kgkit.open_kb("words", home=target.path) as kb:
-        assert len(kb.vectors("text")) == len(RECORDS[:4]) > len(kb)
+        assert len(kb.vectors("text")) == 4 > len(kb)
 
 
 def test_a_model_is_packed_with_a_build_that_is_made_of_its_own(home, tmp_path):
@@ -232,10 +200,10 @@ def test_a_model_gets_another_name(home, tmp_path):
             kgkit.unpack(path, home=target.path, name=name)
 
 
-def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder):
+def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder_folder):
     path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
     target = Home(tmp_path / "other")
-    write_tagger(target, "names", encoder, task="other")
+    write_tagger(target, "names", encoder_folder, task="other")
     with pytest.raises(NameConflict, match="model:names is here already"):
         kgkit.unpack(path, home=target.path)
     kgkit.unpack(path, home=target.path, replace=True)
@@ -253,21 +221,21 @@ def test_a_knowledge_base_that_a_model_needs_keeps_its_name(home, tmp_path):
     )
 
 
-def test_a_model_needs_what_is_there(home, tmp_path, encoder):
+def test_a_model_needs_what_is_there(home, tmp_path, encoder_folder):
     copied = Home(tmp_path / "copied")
-    write_tagger(copied, "reader", encoder, needs=Needs(models=("gone",)))
+    write_tagger(copied, "reader", encoder_folder, needs=Needs(models=("gone",)))
     with pytest.raises(NotThere, match="gone"):
         try:
             kgkit.pack("reader", tmp_path / "a.tar", home=copied.path)
         except UsageError as error:
             raise NotThere(str(error)) from error
-    write_tagger(copied, "old", encoder, needs=Needs(vectors=("words/text",)))
+    write_tagger(copied, "old", encoder_folder, needs=Needs(vectors=("words/text",)))
     assert not (tmp_path / "a.tar").exists()
 
 
-def test_a_model_with_a_pickle_is_not_packed(home, tmp_path, encoder):
+def test_a_model_with_a_pickle_is_not_packed(home, tmp_path, encoder_folder):
     copied = Home(tmp_path / "copied")
-    write_tagger(copied, "names", encoder)
+    write_tagger(copied, "names", encoder_folder)
     folder = find_trained(copied, "names")
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
     fields = json.loads((folder / MANIFEST).read_bytes())
@@ -277,9 +245,9 @@ def test_a_model_with_a_pickle_is_not_packed(home, tmp_path, encoder):
         kgkit.pack("names", tmp_path / "a.tar", home=copied.path)
 
 
-def test_a_model_without_checksums_is_not_packed(tmp_path, encoder):
+def test_a_model_without_checksums_is_not_packed(tmp_path, encoder_folder):
     home = Home(tmp_path / "home")
-    write_tagger(home, "names", encoder)
+    write_tagger(home, "names", encoder_folder)
     path = find_trained(home, "names") / MANIFEST
     path.write_text(json.dumps({**json.loads(path.read_text()), "sha256": {}}))
     with pytest.raises(DamagedModel, match="no checksums"):
