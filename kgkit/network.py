@@ -4,6 +4,7 @@
 transformers forbid theirs, see `kgkit.encoder.finding`.
 """
 
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,7 +37,7 @@ def check_online(target: str, hint: str = "") -> None:
         raise NetworkForbidden(target, hint)
 
 
-class Download:
+class Download(io.RawIOBase):
     """A file on the web that is being read.
 
     Args:
@@ -48,8 +49,11 @@ class Download:
     def __init__(self, response: IO[bytes], url: str, length: int | None = None) -> None:
         self._response, self._url, self._missing = response, url, length
 
-    def read(self, size: int) -> bytes:
-        """Return up to *size* bytes; none at the end.
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer.
 
         Raises:
             NotThere: if the connection is lost.
@@ -57,14 +61,15 @@ class Download:
         from http.client import HTTPException
 
         try:
-            content = self._response.read(size)
+            content = self._response.read(len(buffer))
         except (HTTPException, OSError, ValueError) as error:
             raise NotThere(f"{self._url} cannot be read to its end: {error}") from error
         if self._missing is not None:
             self._missing -= len(content)
-            if size and not content and self._missing > 0:  # which http.client takes for the end
+            if len(buffer) and not content and self._missing > 0:  # which http.client takes for the end
                 raise NotThere(f"{self._url} cannot be read to its end: {self._missing:,} bytes are missing")
-        return content
+        buffer[: len(content)] = content
+        return len(content)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import JSONOption, flag
+from kgkit.commands.options import JSONOption
 from kgkit.commands.output import size, write_json, write_line
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ PackOption = Annotated[
         "--output", "-o", metavar="FILE", help="File to write; .gz or .tgz at its end compresses it."
     ),
 ]
-AloneOption = Annotated[bool, flag("--alone", help="Leave out what they need.")]
 LicenceOption = Annotated[
     str, typer.Option("--licence", metavar="TEXT", help="Licence of the models, for the card.")
 ]
@@ -33,7 +32,6 @@ def pack(
         ),
     ],
     output: PackOption,
-    alone: AloneOption = False,
     licence: LicenceOption = "",
     as_json: JSONOption = False,
 ) -> None:
@@ -46,7 +44,7 @@ def pack(
     messages = Messages(bars=not as_json)
     with messages.progress(f"packing {output.name}") as tell:
         packed = write_pack(
-            names, output, alone=alone, licence=licence,
+            names, output, licence=licence,
             progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),
         )  # fmt: skip
     for name in packed.encoders:

@@ -11,7 +11,6 @@ from kgkit.commands.output import size, write_json, write_line
 from kgkit.commands.pack import describe_item
 
 _RESULTS: Final = {"add": "added", "replace": "replaced", "keep": "is here already"}
-_PLANNED: Final = {"add": "would be added", "replace": "would be replaced", "keep": "is here already"}
 
 
 def unpack(
@@ -19,15 +18,8 @@ def unpack(
         str,
         typer.Argument(metavar="FILE", help="A pack: a file, an address (https://…) or hf:ORG/NAME@REV."),
     ],
-    name: Annotated[
-        str | None,
-        typer.Option("--as", metavar="NAME", help="Name for what the pack was made for."),
-    ] = None,
     replace: Annotated[
         bool, flag("--replace", help="Replace what is here under a name of the pack, and is another.")
-    ] = False,
-    dry_run: Annotated[
-        bool, flag("--dry-run", help="Compare the files of the pack with their digests, and write nothing.")
     ] = False,
     max_size: Annotated[
         str, typer.Option("--max-size", metavar="SIZE", help="Largest size of all that is in it, as 4GB.")
@@ -50,7 +42,7 @@ def unpack(
         messages.progress(f"unpacking {source}") as tell,
     ):
         unpacked = read_pack(
-            source, name=name, replace=replace, dry_run=dry_run, max_bytes=bytes_of(max_size),
+            source, replace=replace, max_bytes=bytes_of(max_size),
             progress=lambda _, count, total: tell(f"{count / 1e6:,.0f} MB", count, total),
         )  # fmt: skip
     for encoder in unpacked.encoders:
@@ -67,6 +59,5 @@ def unpack(
             }
         )
         return
-    words = _PLANNED if dry_run else _RESULTS
     for item, action in unpacked.items:
-        write_line(f"{item.title}\t{words[action]}\t{size(item.size)}")
+        write_line(f"{item.title}\t{_RESULTS[action]}\t{size(item.size)}")

@@ -17,12 +17,10 @@ from kgkit.errors import (
     KgkitError,
     MissingExtra,
     NameConflict,
-    NotThere,
     StaleVectors,
     StoreError,
-    UsageError,
 )
-from kgkit.home import Home, KBHome, is_name
+from kgkit.home import Home, KBHome
 from kgkit.kb import open_kb
 from kgkit.kb.lineage import ancestry
 from kgkit.models.card import CARD
@@ -53,77 +51,31 @@ from kgkit.versions import current_version, file_sha256, find_content
 Action = Literal["add", "replace", "keep"]
 """What is done with an item: it is new, it takes the place of something, or the same is there."""
 
-RENAME: Final = "`--as NAME` gives it another name"
-OPTIONS: Final = f"{RENAME}, `--replace` puts it in the place of that"
+REPLACE: Final = "`--replace` puts it in the place of that, `--home FOLDER` unpacks it into another home"
 
 
-def plan_actions(manifest: PackManifest, home: Home, *, name: str | None, replace: bool) -> list[Action]:
+def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> list[Action]:
     """Return what is to be done with each item of a pack.
 
     Args:
         manifest: manifest of the pack.
         home: home that it is unpacked in.
-        name: name of the item that was requested, in the place of its own; None: its own.
         replace: whether what has its name and is something else is replaced.
 
     Raises:
         NameConflict: if something else has a name, and it is not to be replaced.
-        UsageError: if *name* cannot be, or is that of several items.
-        NotThere: if vectors come without their knowledge base, and it is not here.
     """
-    if name is not None:
-        _check_rename(manifest, name)
-    actions: list[Action] = []
-    for item in manifest.items:
-        target = renamed_item(manifest, item, name)
-        action = _action(target, home, keeps_version=target.name == item.name)
+    actions = [_action(item, home) for item in manifest.items]
+    for item, action in zip(manifest.items, actions, strict=True):
         if action == "replace" and not replace:
             raise NameConflict(
-                f"{target.title} is here already, and is another one than that of the pack: {OPTIONS}"
+                f"{item.title} is here already, and is another one than that of the pack: {REPLACE}"
             )
-        actions.append(action)
-    titles = {item.title for item in manifest.items}
-    for item, action in zip(manifest.items, actions, strict=True):
-        if item.kind == "vectors" and f"kb:{item.kb}" not in titles and action != "keep":
-            _check_kb(item, home)
     return actions
 
 
-def renamed_item(manifest: PackManifest, item: PackItem, name: str | None) -> PackItem:
-    """Return an item under the name that it gets; with a knowledge base its vectors get another one too."""
-    if name is None:
-        return item
-    [requested] = (each for each in manifest.items if each.requested)
-    if item is requested:
-        full = f"{item.kb}/{name}" if item.kind == "vectors" else name
-        return msgspec.structs.replace(item, name=full)
-    if requested.kind == "kb" and item.kb == requested.name:
-        return msgspec.structs.replace(item, name=f"{name}/{item.name.partition('/')[2]}")
-    return item
-
-
-def _check_rename(manifest: PackManifest, name: str) -> None:
-    requested = [item.title for item in manifest.items if item.requested]
-    if len(requested) > 1:
-        raise UsageError(
-            f"the pack was made for {', '.join(requested)}: one name cannot be that of all; "
-            "unpack it without --as, or in another home"
-        )
-    if not is_name(name):
-        raise UsageError(
-            f"{name!r} cannot be a name: use letters, digits, '.', '_' and '-', 64 at most, "
-            "starting with a letter or digit"
-        )
-    [title] = requested
-    models = [item.title for item in manifest.items if item.kind == "model" and item.title != title]
-    if models and not title.startswith("model:"):
-        raise UsageError(
-            f"{', '.join(models)} need {title} by its name: unpack it without --as, or in another home"
-        )
-
-
-def _action(item: PackItem, home: Home, *, keeps_version: bool) -> Action:
-    """Return what is to be done with an item, under the name that it gets."""
+def _action(item: PackItem, home: Home) -> Action:
+    """Return what is to be done with an item."""
     if item.kind == "kb":
         return _action_of_kb(item, home.kb(item.name))
     if item.kind == "vectors":
@@ -131,24 +83,17 @@ def _action(item: PackItem, home: Home, *, keeps_version: bool) -> Action:
         version = current_version(home.kb(kb).vectors / short)
         if version is None or not (version / VECTORS_MANIFEST).is_file():
             return "add"
-        same = keeps_version and version.name == item.version and not vector_damages(version)
-        return "keep" if same else "replace"
+        return "keep" if version.name == item.version and not vector_damages(version) else "replace"
     if item.name in (AUTO, *BUILT_IN):
-        raise NameConflict(f"{item.name} is the name of a model that needs no training: {RENAME}")
+        raise NameConflict(f"{item.name} is the name of a model that needs no training")
     for folder in (home.models, SHIPPED):
         content = find_content(folder / item.name, MODEL_MANIFEST)
         if content is None:
             continue
-        if (
-            keeps_version
-            and file_sha256(content / MODEL_MANIFEST) == item.version
-            and not verify_model(content)
-        ):
+        if file_sha256(content / MODEL_MANIFEST) == item.version and not verify_model(content):
             return "keep"
         if folder == SHIPPED:
-            raise NameConflict(
-                f"{item.title} comes with kgkit, and is another one than that of the pack: {RENAME}"
-            )
+            raise NameConflict(f"{item.title} comes with kgkit, and is another one than that of the pack")
         return "replace"
     return "add"
 
@@ -159,16 +104,11 @@ def _action_of_kb(item: PackItem, kb: KBHome) -> Action:
         return "add"
     if item.version == current or (item.version in kb.build_names() and not item.requested):
         return "keep" if not damages(kb.builds / item.version) else "replace"
-    if not item.exact and item.version in _builds_served(kb):
-        return "keep"
+    if not item.exact:
+        with suppress(KgkitError), open_kb(kb.name, kb.path.parents[1]) as handle:
+            if item.version in ancestry(handle):
+                return "keep"
     return "replace"
-
-
-def _builds_served(kb: KBHome) -> list[str]:
-    """Return the published build and those that it only adds to."""
-    with suppress(KgkitError), open_kb(kb.name, kb.path.parents[1]) as handle:
-        return ancestry(handle)
-    return []
 
 
 def check_builds(manifest: PackManifest, described: Sequence[object], home: Home) -> None:
@@ -181,6 +121,7 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
 
     Raises:
         StaleVectors: if vectors are of another build.
+        NotThere: if their knowledge base is neither in the pack nor here.
     """
     new_builds = {each.build: each for each in described if isinstance(each, Manifest)}
     builds = {item.name: new_builds[item.version] for item in manifest.items if item.version in new_builds}
@@ -200,19 +141,6 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
             )
         if vectors.rows > ids:
             raise StaleVectors(f"{item.title} has {vectors.rows:,} rows, {item.kb!r} has {ids:,} entities")
-
-
-def _check_kb(item: PackItem, home: Home) -> None:
-    """Make sure that vectors have a knowledge base.
-
-    Raises:
-        NotThere: if there is none of the name.
-    """
-    if home.kb(item.kb).published() is None:
-        raise NotThere(
-            f"{item.title} is unpacked beside the knowledge base {item.kb}, which is neither in "
-            f"the pack nor in {home.path}: unpack that first"
-        )
 
 
 Described = Manifest | VectorsManifest | ModelManifest

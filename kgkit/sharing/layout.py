@@ -11,7 +11,6 @@ The files follow each other as the manifest lists them, the manifest of each ite
 
 import hashlib
 import re
-from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated, Final, Literal, Protocol
 
@@ -78,16 +77,13 @@ class CheckedStream:
         stream: stream of the content.
         file: size and digest of the content.
         title: name of the file, for errors.
-        tell: function that is called with the number of bytes of each part that is read.
 
     Raises:
         DamagedPack: at the end of the content, if it is not that of *file*.
     """
 
-    def __init__(
-        self, stream: ByteStream, file: PackedFile, title: str, tell: Callable[[int], None] | None = None
-    ) -> None:
-        self._stream, self._file, self._title, self._tell = stream, file, title, tell
+    def __init__(self, stream: ByteStream, file: PackedFile, title: str) -> None:
+        self._stream, self._file, self._title = stream, file, title
         self._digest, self._remaining = hashlib.sha256(), file.size
 
     def read(self, size: int = CHUNK) -> bytes:
@@ -95,8 +91,6 @@ class CheckedStream:
         chunk = self._stream.read(min(size, self._remaining))
         self._digest.update(chunk)
         self._remaining -= len(chunk)
-        if self._tell is not None:
-            self._tell(len(chunk))
         if not chunk and self._remaining:
             raise DamagedPack(f"{self._title} ends {self._remaining:,} bytes too early")
         if not self._remaining and self._digest.hexdigest() != self._file.sha256:

@@ -82,7 +82,6 @@ def pack(
     output: str | os.PathLike[str],
     *,
     home: str | os.PathLike[str] | None = None,
-    alone: bool = False,
     licence: str = "",
     progress: Progress | None = None,
 ) -> Packed:
@@ -95,9 +94,8 @@ def pack(
             one thing only has it.
         output: file to write; it is compressed if its name ends in `.gz` or `.tgz`.
         home: folder of the data; `KGKIT_HOME` or the platform's place unless given.
-        alone: whether what they need is left out: whoever unpacks it has to have that.
         licence: licence of the models, for the card; those of knowledge bases are on it anyway.
-        progress: callback that is told how many bytes have been written.
+        progress: callback that is told after each file how many bytes have been written.
 
     Raises:
         UsageError: if a name is ambiguous, two builds of one knowledge base would be packed, or the name of
@@ -119,7 +117,7 @@ def pack(
         raise UsageError(
             f"{target}: a pack is a tar archive, as it is or compressed by gzip: name it .tar.gz"
         )
-    plan = _Plan(Home.find(home), alone=alone)
+    plan = _Plan(Home.find(home))
     for name in [names] if isinstance(names, str) else names:
         plan.add(*parse_name(name, plan.home), requested=True)
     contents = plan.contents()
@@ -162,18 +160,14 @@ def _write_archive(
     for name, text in texts.items():
         add(name, len(text), io.BytesIO(text))
     written, total = 0, sum(content.item.size for content in contents)
-
-    def tell(count: int) -> None:
-        nonlocal written
-        written += count
-        if progress is not None:
-            progress("packing", written, total)
-
     for item, folder, _ in contents:
         for path, file in item.files.items():
             with (folder / path).open("rb") as stream:
-                checked = CheckedStream(stream, file, f"{path} of {item.title}", tell)
+                checked = CheckedStream(stream, file, f"{path} of {item.title}")
                 add(f"{item.kind}/{item.name}/{path}", file.size, checked)
+            written += file.size
+            if progress is not None:
+                progress("packing", written, total)
 
 
 # -- what is packed ---------------------------------------------------------
@@ -211,8 +205,8 @@ def parse_name(text: str, home: Home) -> tuple[ItemKind, str]:
 class _Plan:
     """The contents of a pack, by kind and name; knowledge bases come last, once all their users are there."""
 
-    def __init__(self, home: Home, *, alone: bool) -> None:
-        self.home, self.alone = home, alone
+    def __init__(self, home: Home) -> None:
+        self.home = home
         self.builds: dict[str, str] = {}  # those that are requested, by knowledge base
         self.users: dict[str, dict[str, bool]] = {}  # by knowledge base: builds needed, and whether exactly
         self.vectors: dict[str, _Content] = {}
@@ -271,12 +265,11 @@ class _Plan:
             kind="model", name=name, version=files[MODEL_MANIFEST].sha256, files=files, requested=requested
         )
         needs = header.needs
-        if not self.alone:
-            for needed in (needs.linker, *needs.models):
-                if needed and needed not in BUILT_IN:
-                    self.add("model", needed, requested=False)
-            for vectors in needs.vectors:
-                self._add_needed_vectors(vectors, header)
+        for needed in (needs.linker, *needs.models):
+            if needed and needed not in BUILT_IN:
+                self.add("model", needed, requested=False)
+        for vectors in needs.vectors:
+            self._add_needed_vectors(vectors, header)
         for kb, build in needs.kbs.items():
             builds = self.users.setdefault(kb, {})
             builds[build] = builds.get(build, False) or needs.exact
@@ -300,12 +293,12 @@ class _Plan:
         """Note the name of an encoder; one of a trained model in the home comes with it."""
         if not has_model(self.home, name):
             self.encoders[name] = None
-        elif not self.alone and name not in self.models:
+        elif name not in self.models:
             self.add("model", name, requested=False)
 
     def contents(self) -> list[_Content]:
         """Return all that was added, with the builds that serve it, in the order of publication."""
-        names = dict.fromkeys([*self.builds, *(() if self.alone else self.users)])
+        names = dict.fromkeys([*self.builds, *self.users])
         return [*map(self._build, names), *self.vectors.values(), *self.models.values()]
 
     def _build(self, name: str) -> _Content:
@@ -313,7 +306,7 @@ class _Plan:
 
         It is unpacked without the builds that it was made from, and serves what was made for these.
         """
-        kb, users = self.home.kb(name), {} if self.alone else self.users.get(name, {})
+        kb, users = self.home.kb(name), self.users.get(name, {})
         requested, present = self.builds.get(name), kb.build_names()
         serving = (build for user in users for build in serving_builds(kb, user))
         for build in [requested] if requested else dict.fromkeys([kb.published(), *users, *serving]):

@@ -9,7 +9,7 @@ import io
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -21,7 +21,6 @@ from kgkit.sharing.layout import (
     CHUNK,
     LONGEST_MANIFEST,
     MANIFEST,
-    ByteStream,
     CheckedStream,
     PackedFile,
     PackManifest,
@@ -57,7 +56,7 @@ class PackReader:
     manifest: PackManifest
     card: str
 
-    def __init__(self, stream: ByteStream, max_bytes: int) -> None:
+    def __init__(self, stream: io.BufferedReader, max_bytes: int) -> None:
         self._archive = _open_archive(stream)
         first = self._archive.next()
         if first is None or first.name != MANIFEST:
@@ -73,13 +72,12 @@ class PackReader:
             )
         self.card = self.file(CARD, self.manifest.card).read(LONGEST_MANIFEST).decode("utf-8", "replace")
 
-    def file(self, name: str, file: PackedFile, tell: Callable[[int], None] | None = None) -> CheckedStream:
+    def file(self, name: str, file: PackedFile) -> CheckedStream:
         """Return the next file of the pack, which has to be this one, for reading.
 
         Args:
             name: name in the archive.
             file: size and digest of it.
-            tell: function that is called with the number of bytes of each part that is read.
 
         Raises:
             DamagedPack: if another file stands there.
@@ -88,7 +86,7 @@ class PackReader:
         content = None if member is None else self._archive.extractfile(member)
         if member is None or content is None or (member.name, member.size) != (name, file.size):
             raise DamagedPack(f"{name} of {file.size:,} bytes is declared, and is not there")
-        return CheckedStream(content, file, name, tell)
+        return CheckedStream(content, file, name)
 
     def check_end(self) -> None:
         """Refuse a pack that has further files.
@@ -113,31 +111,9 @@ class _RegularFile(tarfile.TarInfo):
         return super()._proc_member(archive)  # type: ignore[misc, no-any-return]
 
 
-class _Rejoined(io.RawIOBase):
-    """A stream whose first bytes have been read already."""
-
-    def __init__(self, head: bytes, stream: ByteStream) -> None:
-        self._head, self._stream = head, stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer."""
-        chunk = self._head or self._stream.read(len(buffer))
-        self._head = chunk[len(buffer) :]
-        chunk = chunk[: len(buffer)]
-        buffer[: len(chunk)] = chunk
-        return len(chunk)
-
-
-def _open_archive(stream: ByteStream) -> tarfile.TarFile:
+def _open_archive(stream: io.BufferedReader) -> tarfile.TarFile:
     """Return the archive in a stream, inflated as it is read if it is compressed by gzip."""
-    head = b""
-    while len(head) < len(_GZIP) and (more := stream.read(len(_GZIP) - len(head))):
-        head += more
-    content = io.BufferedReader(_Rejoined(head, stream), CHUNK)
-    opened = gzip.GzipFile(fileobj=content) if head == _GZIP else content
+    opened = gzip.GzipFile(fileobj=stream) if stream.peek(2).startswith(_GZIP) else stream
     try:
         return tarfile.open(fileobj=opened, mode="r|", bufsize=CHUNK, tarinfo=_RegularFile)
     except tarfile.ReadError as error:
@@ -165,10 +141,10 @@ def open_pack(source: str, max_bytes: int) -> Iterator[PackReader]:
 
 
 @contextmanager
-def _open_source(source: str, max_bytes: int) -> Iterator[ByteStream]:
+def _open_source(source: str, max_bytes: int) -> Iterator[io.BufferedReader]:
     if source.lower().startswith(("http://", "https://")):
         with open_url(source, max_bytes) as download:
-            yield download
+            yield io.BufferedReader(download, CHUNK)
         return
     path = _from_hub(source, max_bytes) if source.startswith(HUB) else Path(source)
     if path.is_dir():

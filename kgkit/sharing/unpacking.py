@@ -14,28 +14,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from kgkit.building.registering import register, register_vectors
 from kgkit.errors import KgkitError, WriteFailed
 from kgkit.home import Home
 from kgkit.models.folder import find_model_folder
-from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import read_header
 from kgkit.models.needs import check_needs
 from kgkit.models.publishing import stage_model
 from kgkit.models.registering import catalogue
 from kgkit.models.storage import UNPACKING, sweep_unpacking
-from kgkit.sharing.checks import Action, check_builds, check_content, plan_actions, renamed_item
+from kgkit.sharing.checks import Action, check_builds, check_content, plan_actions
 from kgkit.sharing.layout import CHUNK, LARGEST_PACK, PackItem, PackManifest
 from kgkit.sharing.reading import PackReader, open_pack
 from kgkit.store import Staging
 from kgkit.store.manifest import read_manifest as read_build
 from kgkit.types import Progress
-from kgkit.vectors.layout import MANIFEST as VECTORS_MANIFEST
-from kgkit.vectors.layout import version_name
 from kgkit.vectors.matrix import read_manifest as read_vectors
 from kgkit.vectors.work import making
 from kgkit.versions import NEW, free_space, lock_folder, publish_version, read_current, sweep, sync_tree
@@ -73,9 +68,7 @@ def unpack(
     source: str | os.PathLike[str],
     *,
     home: str | os.PathLike[str] | None = None,
-    name: str | None = None,
     replace: bool = False,
-    dry_run: bool = False,
     max_bytes: int = LARGEST_PACK,
     progress: Progress | None = None,
 ) -> Unpacked:
@@ -88,22 +81,18 @@ def unpack(
     Args:
         source: path of the pack, its address (http, https), or `hf:ORG/NAME[/FILE][@REV]`.
         home: folder of the data; `KGKIT_HOME` or the platform's place unless given.
-        name: name of the thing that the pack was made for, in the place of its own; of vectors without that
-            of the knowledge base.
         replace: whether what has its name and is something else is replaced; of a knowledge base the older
             build stays until `kgkit kb prune`.
-        dry_run: whether to read the whole pack and write nothing; the tables of knowledge bases stay
-            unchecked.
         max_bytes: largest number of bytes of all files in it.
-        progress: callback that is told how many bytes have been read.
+        progress: callback that is told after each file how many bytes have been read.
 
     Raises:
         NotThere: if there is no such pack, or the knowledge base of vectors is neither in it nor here.
         NetworkForbidden: if it would have to be fetched, and `KGKIT_OFFLINE` is set.
-        NameConflict: if something else has a name that it brings, unless *replace* or *name* is given.
+        NameConflict: if something else has a name that it brings, unless *replace* is given.
         DamagedPack, FormatMismatch, DamagedModel: if it is not what it declares, or cannot be read here.
         StaleVectors: if its vectors are of another build than the one here.
-        UsageError: if it is larger than allowed, or *name* cannot be.
+        UsageError: if it is larger than allowed.
         KBBusy: if a knowledge base or vectors of its are being made.
         WriteFailed: if the disk refuses.
 
@@ -114,16 +103,12 @@ def unpack(
     where = Home.find(home)
     with open_pack(os.fspath(source), max_bytes) as reader:
         manifest = reader.manifest
-        actions = plan_actions(manifest, where, name=name, replace=replace)
-        items = [renamed_item(manifest, item, name) for item in manifest.items]
-        with _staging(where, manifest, actions, write=not dry_run) as staged:
+        actions = plan_actions(manifest, where, replace=replace)
+        with _staging(where, manifest, actions) as staged:
             _extract(reader, staged, actions, progress)
-            if staged is not None:
-                _publish(where, manifest, actions, items, staged)
-    unpacked = tuple(UnpackedItem(item, action) for item, action in zip(items, actions, strict=True))
-    models = [
-        item.name for item, action in unpacked if item.kind == "model" and (action == "keep" or not dry_run)
-    ]
+            _publish(where, manifest, actions, staged)
+    unpacked = tuple(UnpackedItem(item, action) for item, action in zip(manifest.items, actions, strict=True))
+    models = [item.name for item in manifest.items if item.kind == "model"]
     needs = [read_current(partial(find_model_folder, name, where), read_header).needs for name in models]
     missing = dict.fromkeys(
         need.name for each in needs for need in check_needs(each, where) if not need.available
@@ -131,9 +116,7 @@ def unpack(
     return Unpacked(unpacked, manifest.encoders, tuple(missing), reader.card)
 
 
-def _extract(
-    reader: PackReader, staged: Path | None, actions: Sequence[Action], progress: Progress | None
-) -> None:
+def _extract(reader: PackReader, staged: Path, actions: Sequence[Action], progress: Progress | None) -> None:
     """Read a pack to its end, and write what is new into *staged*.
 
     Raises:
@@ -141,28 +124,20 @@ def _extract(
         OSError: if the disk refuses.
     """
     manifest, done = reader.manifest, 0
-
-    def tell(count: int) -> None:
-        nonlocal done
-        done += count
-        if progress is not None:
-            progress("unpacking", done, manifest.size)
-
     for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True)):
         for name, file in item.files.items():
-            content = reader.file(f"{item.kind}/{item.name}/{name}", file, tell)
-            path = Path(os.devnull)
-            if staged is not None and action != "keep":
-                path = staged / str(number) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
+            content = reader.file(f"{item.kind}/{item.name}/{name}", file)
+            path = Path(os.devnull) if action == "keep" else staged / str(number) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as target:
                 shutil.copyfileobj(content, target, CHUNK)
+            done += file.size
+            if progress is not None:
+                progress("unpacking", done, manifest.size)
     reader.check_end()
 
 
-def _publish(
-    home: Home, manifest: PackManifest, actions: Sequence[Action], targets: Sequence[PackItem], staged: Path
-) -> None:
+def _publish(home: Home, manifest: PackManifest, actions: Sequence[Action], staged: Path) -> None:
     """Check what has been written, all of it, and then publish it.
 
     Raises:
@@ -174,10 +149,10 @@ def _publish(
         for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True))
     ]
     check_builds(manifest, described, home)
-    for number, (target, action) in enumerate(zip(targets, actions, strict=True)):
+    for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True)):
         if action != "keep":
-            publish = {"kb": _publish_kb, "vectors": _publish_vectors, "model": _publish_model}[target.kind]
-            publish(home, target.name, staged / str(number))
+            publish = {"kb": _publish_kb, "vectors": _publish_vectors, "model": _publish_model}[item.kind]
+            publish(home, item.name, staged / str(number))
 
 
 def _publish_kb(home: Home, name: str, folder: Path) -> None:
@@ -191,12 +166,6 @@ def _publish_kb(home: Home, name: str, folder: Path) -> None:
 
 def _publish_vectors(home: Home, full_name: str, folder: Path) -> None:
     kb_name, _, name = full_name.partition("/")
-    manifest = read_vectors(folder)
-    if (manifest.kb, manifest.name) != (kb_name, name):
-        manifest = msgspec.structs.replace(manifest, kb=kb_name, name=name)
-        manifest = msgspec.structs.replace(manifest, version=version_name(manifest))
-        content = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-        (folder / VECTORS_MANIFEST).write_bytes(content)
     kb_home = home.kb(kb_name)
     with making(kb_home, name):
         parent = kb_home.vectors / name
@@ -204,7 +173,7 @@ def _publish_vectors(home: Home, full_name: str, folder: Path) -> None:
         staged = parent / f"{NEW}{secrets.token_hex(6)}"
         try:
             folder.rename(staged)
-            publish_version(parent, staged, manifest.version)
+            publish_version(parent, staged, read_vectors(staged).version)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
         sweep(parent)
@@ -212,10 +181,6 @@ def _publish_vectors(home: Home, full_name: str, folder: Path) -> None:
 
 
 def _publish_model(home: Home, name: str, folder: Path) -> None:
-    path = folder / MODEL_MANIFEST
-    fields: dict[str, Any] = msgspec.json.decode(path.read_bytes())
-    if fields["name"] != name:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode({**fields, "name": name}), indent=2))
     with stage_model(home.models / name) as (staged, _):
         for each in sorted(folder.iterdir()):
             each.rename(staged / each.name)
@@ -224,18 +189,13 @@ def _publish_model(home: Home, name: str, folder: Path) -> None:
 
 
 @contextmanager
-def _staging(
-    home: Home, manifest: PackManifest, actions: Sequence[Action], *, write: bool
-) -> Iterator[Path | None]:
-    """Give a folder to write to, which is gone at the end; None if nothing is written.
+def _staging(home: Home, manifest: PackManifest, actions: Sequence[Action]) -> Iterator[Path]:
+    """Give a folder to write to, which is gone at the end.
 
     Raises:
         WriteFailed: if there is not room for what is new, or the disk refuses.
     """
     needed = sum(item.size for item, action in zip(manifest.items, actions, strict=True) if action != "keep")
-    if not write or not needed:
-        yield None
-        return
     sweep_unpacking(home)  # first: its room may be needed
     free = free_space(home.path)
     if needed > free:

@@ -43,8 +43,6 @@ def test_in_json_are_the_versions_of_all_items(home, tmp_path):
 
 def test_what_is_unpacked_is_listed_and_what_is_there_is_kept(pack, tmp_path):
     target = tmp_path / "other"
-    planned = run("unpack", pack, "--home", target, "--dry-run")
-    assert planned.out.count("would be added") == 2 and not target.exists()
     assert run("unpack", pack, "--home", target).out.count("\tadded\t") == 2
     assert run("unpack", pack, "--home", target).out.count("\tis here already\t") == 2
     assert run("show", "Apple", "--kb", "toy", "--home", target).code == 0
@@ -61,8 +59,7 @@ def test_a_name_that_is_taken_is_refused_with_the_options_that_help(pack, tmp_pa
     (tmp_path / "x").mkdir()
     target = build_toy(tmp_path / "x", pages=(), links=(), more=build_records()).path.parents[3]
     done = run("unpack", pack, "--home", target)
-    assert done.code == 2 and "--as NAME" in " ".join(done.err.split())
-    assert run("unpack", pack, "--home", target, "--as", "plan").code == 2  # its knowledge base has the name
+    assert done.code == 2 and "--replace" in " ".join(done.err.split())
     assert "replaced" in run("unpack", pack, "--home", target, "--replace").out
 
 
@@ -70,12 +67,6 @@ def build_records():
     from tests.toys import entities
 
     return entities(3)
-
-
-def test_another_name_is_given_by_an_option(home, tmp_path):
-    assert run("pack", "kb:toy", "-o", tmp_path / "a.tar", "--home", home).code == 0
-    done = run("unpack", tmp_path / "a.tar", "--as", "fruit", "--home", tmp_path / "other")
-    assert done.code == 0 and done.out.startswith("kb:fruit\tadded")
 
 
 @pytest.mark.parametrize(

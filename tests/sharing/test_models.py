@@ -178,28 +178,6 @@ def test_a_linker_that_comes_with_kgkit_links_the_same_and_is_kept_as_it_is(tmp_
     assert links(target, "mini", "wsd-minilm") == links(home, "mini", "wsd-minilm")
 
 
-def test_a_model_alone_says_what_it_lacks(home, tmp_path):
-    unpacked, target = sent(home, tmp_path, "means", alone=True)
-    assert titles(unpacked) == ["model:means"]
-    build_name = home.kb("words").published()
-    assert unpacked.missing == (f"words@{build_name}", "words/text")
-    done = run("unpack", tmp_path / "pack.tar.gz", "--home", target.path)
-    assert "it needs words@" in " ".join(done.err.split())
-
-
-def test_a_model_gets_another_name(home, tmp_path):
-    path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
-    kgkit.unpack(path, home=home.path)  # the same is there: nothing is to be done
-    target = Home(tmp_path / "other")
-    kgkit.unpack(path, home=target.path, name="persons")
-    assert describe_model("persons", target)["name"] == "persons"
-    assert run("models", "verify", "persons", "--home", target.path).code == 0
-    kgkit.open_model("persons", "tagger", home=target, device="cpu")
-    for name in ("prior", "auto", "wsd-minilm"):
-        with pytest.raises(NameConflict, match="--as NAME"):
-            kgkit.unpack(path, home=target.path, name=name)
-
-
 def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder_folder):
     path = kgkit.pack("model:names", tmp_path / "pack.tar", home=home.path).path
     target = Home(tmp_path / "other")
@@ -208,17 +186,6 @@ def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path,
         kgkit.unpack(path, home=target.path)
     kgkit.unpack(path, home=target.path, replace=True)
     assert describe_model("names", target)["task"] == ""
-
-
-def test_a_knowledge_base_that_a_model_needs_keeps_its_name(home, tmp_path):
-    path = kgkit.pack(["kb:words"], tmp_path / "kb.tar", home=home.path).path
-    kgkit.unpack(path, home=tmp_path / "other", name="other-words")
-    path = kgkit.pack("means", tmp_path / "model.tar", home=home.path).path
-    unpacked = kgkit.unpack(path, home=tmp_path / "third", name="new")
-    assert titles(unpacked) == ["kb:words", "vectors:words/text", "model:new"]
-    assert links(Home(tmp_path / "third"), "words", "new").replace(b'"new"', b'"means"') == links(
-        home, "words", "means"
-    )
 
 
 def test_a_model_needs_what_is_there(home, tmp_path, encoder_folder):

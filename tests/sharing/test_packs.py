@@ -20,7 +20,7 @@ from kgkit.errors import (
 from kgkit.home import Home
 from kgkit.models.storage import leftovers
 from kgkit.sharing.layout import MANIFEST
-from tests.pack_toys import contents_of, toy_home, toy_pack
+from tests.pack_toys import Archive, contents_of, toy_home
 from tests.toys import LINKS, PAGES, build_toy
 from tests.vector_toys import made
 
@@ -87,18 +87,24 @@ def test_the_same_content_gives_the_same_file(home, tmp_path):
     assert (first / "toy.tar.gz").read_bytes() == (second / "toy.tar.gz").read_bytes()
 
 
-def test_vectors_bring_their_knowledge_base_unless_they_are_packed_alone(home, tmp_path):
+@pytest.fixture
+def without_kb(pack):
+    """A pack of vectors without their knowledge base, as an earlier kgkit wrote it."""
+    archive = Archive(pack)
+    archive.manifest["items"] = [archive.item("vectors:toy/plane")]
+    return archive.write(pack.with_name("alone.tar"))
+
+
+def test_vectors_bring_their_knowledge_base(home, pack, without_kb, tmp_path):
     packed = kgkit.pack("vectors:toy/plane", tmp_path / "a.tar", home=home)
     assert [(item.title, item.requested) for item in packed.items] == [
         ("kb:toy", False), ("vectors:toy/plane", True),
     ]  # fmt: skip
-    alone = kgkit.pack("vectors:toy/plane", tmp_path / "b.tar", home=home, alone=True)
-    assert [item.title for item in alone.items] == ["vectors:toy/plane"]
-    with pytest.raises(NotThere, match="beside the knowledge base toy, which is neither in the pack nor in"):
-        kgkit.unpack(alone.path, home=tmp_path / "empty")
+    with pytest.raises(NotThere, match="toy"):
+        kgkit.unpack(without_kb, home=tmp_path / "empty")
     assert not (tmp_path / "empty").exists()
     kgkit.unpack(kgkit.pack("kb:toy", tmp_path / "c.tar", home=home).path, home=tmp_path / "other")
-    assert actions(kgkit.unpack(alone.path, home=tmp_path / "other")) == {"vectors:toy/plane": "add"}
+    assert actions(kgkit.unpack(without_kb, home=tmp_path / "other")) == {"vectors:toy/plane": "add"}
 
 
 def test_what_is_there_already_is_left_as_it_is(pack, tmp_path):
@@ -121,49 +127,17 @@ def test_what_is_damaged_here_is_replaced_by_what_is_in_the_pack(pack, tmp_path,
     assert (target / file).read_bytes() == content
 
 
-def test_a_name_that_is_taken_is_refused_replaced_or_changed(pack, tmp_path):
+def test_a_name_that_is_taken_is_refused_or_replaced(pack, tmp_path):
     target = second_toy(tmp_path / "x")
     with kgkit.open_kb("toy", home=target) as kb:
         before = kb.build
-    with pytest.raises(NameConflict, match=r"kb:toy is here already.*--as NAME.*--replace"):
+    with pytest.raises(NameConflict, match=r"kb:toy.*--replace"):
         kgkit.unpack(pack, home=target)
     with kgkit.open_kb("toy", home=target) as kb:
         assert kb.build == before
     assert actions(kgkit.unpack(pack, home=target, replace=True))["kb:toy"] == "replace"
     with kgkit.open_kb("toy", home=target) as kb:
         assert kb.build != before and before in Home(target).kb("toy").build_names()
-
-
-def test_another_name_is_that_of_the_knowledge_base_and_its_vectors(home, tmp_path):
-    both = kgkit.pack("kb:toy", tmp_path / "kb.tar", home=home).path
-    unpacked = kgkit.unpack(both, home=tmp_path / "other", name="fruit")
-    assert actions(unpacked) == {"kb:fruit": "add"}
-    with kgkit.open_kb("fruit", home=tmp_path / "other") as kb:
-        assert kb["Apple"].label == "apple"
-    assert [kb.name for kb in Home(tmp_path / "other").kbs()] == ["fruit"]
-
-
-def test_vectors_get_another_name_beside_their_knowledge_base_and_can_be_packed_again(pack, home, tmp_path):
-    target = tmp_path / "other"
-    assert actions(kgkit.unpack(pack, home=target, name="flat")) == {
-        "kb:toy": "add",
-        "vectors:toy/flat": "add",
-    }
-    with kgkit.open_kb("toy", home=target) as kb:
-        vectors = kb.vectors("flat")
-        assert vectors.name == "toy/flat" and len(vectors) == 6
-    again = kgkit.pack("vectors:toy/flat", tmp_path / "again.tar", home=target)
-    assert actions(kgkit.unpack(again.path, home=tmp_path / "third")) == {
-        "kb:toy": "add", "vectors:toy/flat": "add",
-    }  # fmt: skip
-
-
-def test_one_name_is_not_that_of_two_things(home, tmp_path):
-    path = kgkit.pack(["kb:toy", "toy/plane"], tmp_path / "two.tar", home=home).path
-    with pytest.raises(UsageError, match="one name cannot be that of all"):
-        kgkit.unpack(path, home=tmp_path / "other", name="new")
-    with pytest.raises(UsageError, match="cannot be a name"):
-        kgkit.unpack(toy_pack(tmp_path / "x"), home=tmp_path / "other", name="../new")
 
 
 @pytest.fixture
@@ -215,12 +189,13 @@ def test_vectors_of_a_build_that_is_gone_are_not_packed(tmp_path):
     assert not (tmp_path / "a.tar").exists()
 
 
-def test_vectors_of_another_build_than_the_one_here_are_refused_before_anything_is_published(home, tmp_path):
-    alone = kgkit.pack("toy/plane", tmp_path / "a.tar", home=home, alone=True).path
+def test_vectors_of_another_build_than_the_one_here_are_refused_before_anything_is_published(
+    without_kb, tmp_path
+):
     target = second_toy(tmp_path / "x")
     before = contents_of(target)
     with pytest.raises(StaleVectors, match="was made for build"):
-        kgkit.unpack(alone, home=target)
+        kgkit.unpack(without_kb, home=target)
     assert contents_of(target) == before
 
 
@@ -277,12 +252,6 @@ def test_a_pack_is_a_file_and_not_a_folder(home, tmp_path):
         kgkit.unpack(tmp_path, home=home)
     with pytest.raises(NotThere, match="no file"):
         kgkit.unpack(tmp_path / "none.tar", home=home)
-
-
-def test_nothing_is_published_in_a_dry_run(pack, tmp_path):
-    unpacked = kgkit.unpack(pack, home=tmp_path / "other", dry_run=True)
-    assert actions(unpacked) == {"kb:toy": "add", "vectors:toy/plane": "add"}
-    assert not (tmp_path / "other").exists()
 
 
 def test_the_card_says_what_is_in_it_and_how_it_is_used(pack, tmp_path):

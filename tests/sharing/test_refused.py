@@ -420,9 +420,9 @@ def test_a_pack_is_read_in_chunks_that_do_not_grow_with_it(tmp_path):
             sizes: list[int] = []
             for item in reader.manifest.items:
                 for name, file in item.files.items():
-                    content = reader.file(f"{item.kind}/{item.name}/{name}", file, sizes.append)
-                    while content.read():
-                        pass
+                    content = reader.file(f"{item.kind}/{item.name}/{name}", file)
+                    while chunk := content.read():
+                        sizes.append(len(chunk))
             assert tracemalloc.get_traced_memory()[1] < 8_000_000
         finally:
             tracemalloc.stop()
