@@ -79,27 +79,26 @@ def read_by(home: Home, options: Sequence[str]) -> list[str]:
     return identities
 
 
-def predictions_of(path: Path, home: Path, training: Sequence[str], task: str, test: Path) -> dict[str, str]:
+def predictions_of(path: Path, home: Path, training: Sequence[str], test: Path) -> dict[str, str]:
     """Return the predictions of a model by id; it is trained only if they are not in *path*.
 
     Args:
         path: file of the predictions, whose name without its end is that of the model.
         home: home of the model.
         training: arguments of `kgkit train`.
-        task: task of `kgkit evaluate`.
         test: file of the examples.
     """
     if not path.exists():
-        train_and_predict(path, home, training, task, test)
+        train_and_predict(path, home, training, test)
     lines = path.read_text(encoding="utf-8").splitlines()
     return {id: label for id, _, label in (line.partition("\t") for line in lines)}
 
 
-def train_and_predict(path: Path, home: Path, training: Sequence[str], task: str, test: Path) -> None:
+def train_and_predict(path: Path, home: Path, training: Sequence[str], test: Path) -> None:
     """Train a model, write its predictions, and remove it; arguments as for `predictions_of`."""
     for arguments in (
         ["train", *training, "--name", path.stem],
-        ["evaluate", task, "--model", path.stem, "--data", str(test), "--predictions", str(path)],
+        ["evaluate", "task", "--model", path.stem, "--data", str(test), "--predictions", str(path)],
     ):
         command = [*COMMAND, *arguments, "--home", str(home), "--quiet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -96,7 +96,7 @@ class KnowBertTrainings:
         path = self.out / f"{self.task}-{start}-{seed}-{fold}-{key}.txt"
         training = ["knowbert", "--task", self.task, "--from", start, "--seed", str(seed), *self.options]
         train, test = files
-        return predictions_of(path, self.home, [*training, "--data", str(train)], self.task, test)
+        return predictions_of(path, self.home, [*training, "--data", str(train)], test)
 
 
 def main() -> None:

@@ -69,7 +69,7 @@ class Trainings:
         path = self.out / f"{self.method}-{task}-{key}-{seed}.txt"
         words = [word for file in data for word in ("--data", str(file))]
         training = [self.method, "--task", task, *options, "--seed", str(seed), *words]
-        return predictions_of(path, self.home, training, task, test)
+        return predictions_of(path, self.home, training, test)
 
 
 def score_table(

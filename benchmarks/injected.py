@@ -120,8 +120,7 @@ class KBertTrainings:
         training = ["kbert", "--task", READ_AS[task], *variant_options, "--data", str(train)]
         training += [] if dev is None else ["--dev", str(dev)]
         training += ["--seed", str(seed), *self.options]
-        evaluated = "classification" if READ_AS[task] == "pair" else READ_AS[task]
-        return predictions_of(self.out / f"{name}.txt", self.home, training, evaluated, test)
+        return predictions_of(self.out / f"{name}.txt", self.home, training, test)
 
     def facts(self, task: str, variant: str, examples: Sequence[Example]) -> NDArray[np.int64] | None:
         """Return (N,) numbers of injected facts; None of a control, or where options decide."""

@@ -122,12 +122,12 @@ def home(tmp_path_factory, files):
 
 @pytest.fixture
 def evaluate(home, files):
-    """Run `kgkit evaluate TASK ARGS`, where a file may be called by its name."""
+    """Run `kgkit evaluate task ARGS` with a model, where a file may be called by its name."""
 
-    def of(task, *args, model=None):
+    def of(model, *args):
         given = [files.get(arg, arg) for arg in args]
-        common = ("--model", model or task, "--home", home.path, "--device", "cpu")
-        return run("evaluate", task, *given, *common)
+        common = ("--model", model, "--home", home.path, "--device", "cpu")
+        return run("evaluate", "task", *given, *common)
 
     return of
 
@@ -155,7 +155,7 @@ def test_what_is_told_is_the_score_of_the_answers(
     home, files, evaluate, tmp_path, task, model, data, gold, metrics
 ):
     place, more = tmp_path / "answers.txt", ("--gold", gold) if gold else ()
-    done = evaluate("task", "--data", data, *more, "--predictions", place, "--json", model=model)
+    done = evaluate(model, "--data", data, *more, "--predictions", place, "--json")
     assert done.code == 0, done.err
     row = find_task(task)
     examples = row.read(files[data], files[gold] if gold else None)
@@ -170,7 +170,7 @@ def test_what_is_told_is_the_score_of_the_answers(
     assert one == pytest.approx(wanted) and list(one) == metrics  # the official one first
     assert done.err == f"answers to {COUNT} examples: {place}\n"
 
-    table = evaluate(task, "--data", data, *more, "--batch", 1, "--quiet", model=model)
+    table = evaluate(model, "--data", data, *more, "--batch", 1, "--quiet")
     heading, row = (line.split("\t") for line in table.out.splitlines())
     assert heading == ["data", "examples", *(metric.replace("_", " ") for metric in wanted)]
     assert row == [name, str(COUNT), *(f"{100 * value:.2f}" for value in wanted.values())]
@@ -184,13 +184,6 @@ def test_what_is_told_is_the_score_of_the_answers(
 
 
 # -- several sets, and sets without labels ----------------------------------
-
-
-def test_the_name_of_a_task_stands_for_the_command(evaluate):
-    data = ("--data", "texts.tsv")
-    named, plain = (evaluate(name, *data, model="classification") for name in ("classification", "task"))
-    assert named.code == 0 and named.out == plain.out
-    assert "task" in run("evaluate", "--help").out
 
 
 def test_answers_of_several_sets_stand_behind_the_sets_names(files, evaluate, tmp_path):
@@ -240,7 +233,7 @@ def test_relations_of_two_kinds_have_columns_of_their_own(evaluate, files, tmp_p
 
 def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_path):
     place = tmp_path / "answers.txt"
-    done = evaluate("relation", "--data", "semeval.txt", "--predictions", place, model="tacred")
+    done = evaluate("tacred", "--data", "semeval.txt", "--predictions", place)
     assert (done.code, done.out) == (2, "") and done.err.endswith(
         f"error: none of the labels of {files['semeval.txt']} (Other, Owner-Thing(e1,e2), "
         "Owner-Thing(e2,e1), Part-Whole(e1,e2)) is one that the model tacred tells "
@@ -251,19 +244,19 @@ def test_answers_are_there_even_if_they_cannot_be_scored(evaluate, files, tmp_pa
 
 # -- beside another system --------------------------------------------------
 
-TWICE = (("wic", "wic", "wic.txt", ("--gold", "wic.gold.txt"), "accuracy"),
-         ("relation", "relation", "semeval.txt", (), "macro_f1"),
-         ("relation", "tacred", "tacred.json", (), "f1"),
-         ("typing", "typing", "types.jsonl", (), "f1"),
-         ("classification", "classification", "texts.tsv", (), "accuracy"))  # fmt: skip
+TWICE = (("wic", "wic.txt", ("--gold", "wic.gold.txt"), "accuracy"),
+         ("relation", "semeval.txt", (), "macro_f1"),
+         ("tacred", "tacred.json", (), "f1"),
+         ("typing", "types.jsonl", (), "f1"),
+         ("classification", "texts.tsv", (), "accuracy"))  # fmt: skip
 
 
-@pytest.mark.parametrize(("task", "model", "data", "more", "metric"), TWICE)
-def test_a_model_does_not_differ_from_its_own_answers(evaluate, tmp_path, task, model, data, more, metric):
+@pytest.mark.parametrize(("model", "data", "more", "metric"), TWICE)
+def test_a_model_does_not_differ_from_its_own_answers(evaluate, tmp_path, model, data, more, metric):
     path = tmp_path / "own.txt.gz"
     args = ("--data", data, *more, "--json")
-    assert evaluate(task, *args, "--predictions", path, model=model).code == 0
-    done = evaluate(task, *args, "--versus", path, model=model)
+    assert evaluate(model, *args, "--predictions", path).code == 0
+    done = evaluate(model, *args, "--versus", path)
     assert done.code == 0, done.err
     [scored] = json.loads(done.out)["sets"]
     assert [*scored["versus"]] == [metric]
@@ -349,38 +342,36 @@ def test_answers_are_not_written_over_those_that_they_are_compared_with(evaluate
 
 
 @pytest.mark.parametrize(
-    ("task", "model", "args", "code", "said"),
+    ("model", "args", "code", "said"),
     [
-        ("wic", "relation", ("--data", "wic.txt"), 2,
-         "model relation was trained for the task relation, not wic: `kgkit evaluate relation` scores it"),
-        ("task", "language", ("--data", "types.jsonl"), 2, "language"),
-        ("relation", "nope", ("--data", "semeval.txt"), 3,
+        ("language", ("--data", "types.jsonl"), 2, "language"),
+        ("nope", ("--data", "semeval.txt"), 3,
          "no predictor named 'nope'; there are: classification, relation, tacred, typing, wic"),
-        ("typing", "./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
-        ("wic", "wic", ("--data", "wic.txt", "--data", "bare.tsv", "--gold", "wic.gold.txt"), 2,
+        ("./nope", ("--data", "types.jsonl"), 3, "no model in nope: a model's folder has a"),
+        ("wic", ("--data", "wic.txt", "--data", "bare.tsv", "--gold", "wic.gold.txt"), 2,
          "files of data: 2, files of gold: 1; name a file"),
-        ("wic", "wic", ("--data", "wic.txt", "--gold", "no.txt"), 3, "no file no.txt"),
-        ("wic", "wic", ("--data", "wic.txt"), 2,
+        ("wic", ("--data", "wic.txt", "--gold", "no.txt"), 3, "no file no.txt"),
+        ("wic", ("--data", "wic.txt"), 2,
          "nothing to score: name labels with --gold, or a file for the answers with --predictions"),
-        ("classification", "classification", ("--data", "bare.tsv"), 2,
+        ("classification", ("--data", "bare.tsv"), 2,
          "nothing to score: name a file for the answers with --predictions"),
-        ("classification", "classification", ("--data", "some.jsonl", "--predictions", "OUT"), 2,
+        ("classification", ("--data", "some.jsonl", "--predictions", "OUT"), 2,
          "some.jsonl: 2 of 3 examples have no label, the first is b: give each a label, or leave them out"),
-        ("classification", "classification", ("--data", "texts.tsv", "--data", "texts.tsv"), 2,
+        ("classification", ("--data", "texts.tsv", "--data", "texts.tsv"), 2,
          "texts.tsv is named twice with --data: once will do"),
-        ("classification", "classification", ("--data", "no.tsv"), 3, "no file no.tsv"),
-        ("classification", "classification", ("--data", "texts.tsv", "--predictions", "texts.tsv"), 2,
+        ("classification", ("--data", "no.tsv"), 3, "no file no.tsv"),
+        ("classification", ("--data", "texts.tsv", "--predictions", "texts.tsv"), 2,
          "is one of the files to read; write to another file"),
-        ("relation", "relation", ("--data", "types.jsonl"), 1, "types.jsonl:1: there is no text"),
-        ("classification", "classification", ("--data", "texts.tsv", "--gold", "wic.gold.txt"), 2,
+        ("relation", ("--data", "types.jsonl"), 1, "types.jsonl:1: there is no text"),
+        ("classification", ("--data", "texts.tsv", "--gold", "wic.gold.txt"), 2,
          "wic.gold.txt"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_told_in_one_line_before_anything_is_written(
-    evaluate, files, tmp_path, task, model, args, code, said
+    evaluate, files, tmp_path, model, args, code, said
 ):
     before = {path: path.read_bytes() for path in files.values()}
-    done = evaluate(task, *(tmp_path / "out.txt" if arg == "OUT" else arg for arg in args), model=model)
+    done = evaluate(model, *(tmp_path / "out.txt" if arg == "OUT" else arg for arg in args))
     assert (done.code, done.out) == (code, ""), done.err
     assert said in done.err
     assert not (tmp_path / "out.txt").exists()

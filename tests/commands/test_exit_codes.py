@@ -13,7 +13,6 @@ FILES = {
     "el.jsonl": '{"id": "d", "text": "A dog.", "mentions": [{"start": 2, "end": 5, "entity": "dog.n.01"}]}\n',
     "ner.txt": "-DOCSTART- -X- O O\n\nEU NNP I-NP B-ORG\nrejects VBZ I-VP O\n\n",
     "words.txt": "a dog\na cat\n",
-    "wic.jsonl": '{"label": 1, "text": "Word: a. Sentence 1: a b Sentence 2: a c"}\n',
     "cola.jsonl": '{"text": "A dog.", "label": "1"}\n',
     "facts.jsonl": '{"masked_sentences": ["A dog is a [MASK]."], "obj_label": "cat"}\n',
     "edits.jsonl": '{"key": "dog.n.01", "label": "Dog"}\n',
@@ -50,8 +49,7 @@ NO_MODEL = {
     "evaluate ppl": ["evaluate", "ppl", "--data", "text.txt", "--model", "nope"],
     "evaluate wsd": [*WSD, "--kb", "mini",
                      "--model", "nope"],
-    "evaluate acceptability": ["evaluate", "acceptability", "--data", "cola.jsonl", "--model", "nope"],
-    "evaluate wic": ["evaluate", "wic", "--data", "wic.jsonl", "--model", "nope"],
+    "evaluate task": ["evaluate", "task", "--data", "cola.jsonl", "--model", "nope"],
 }  # fmt: skip
 
 NO_KB = {
@@ -126,7 +124,7 @@ NO_FILE = {
     "evaluate el": ["evaluate", "el", "--data", "nope.jsonl", "--kb", "mini"],
     "evaluate ner": ["evaluate", "ner", "--data", "nope.txt", "--model", "names-minilm"],
     "evaluate wsd": ["evaluate", "wsd", "--data", "nope.xml", "--gold", "wsd.gold.key.txt", "--kb", "mini"],
-    "evaluate acceptability": ["evaluate", "acceptability", "--data", "nope", "--model", "x"],
+    "evaluate task": ["evaluate", "task", "--data", "nope", "--model", "x"],
     "evaluate cloze": ["evaluate", "cloze", "--data", "nope", "--model", "x"],
     "evaluate ppl": ["evaluate", "ppl", "--data", "nope", "--model", "x"],
 }  # fmt: skip

@@ -105,7 +105,7 @@ def test_answers_are_those_of_evaluate_in_order_with_unknown_fields(method, task
     model, path = trained(method, task)
     lines = answers(predict(model, path, "--batch", 3))
     done = run(
-        "evaluate", task, "--data", path, "--model", model, "--home", path.parent, "--device", "cpu",
+        "evaluate", "task", "--data", path, "--model", model, "--home", path.parent, "--device", "cpu",
         "--predictions", tmp_path / "answers",
     )  # fmt: skip
     assert done.code == 0, done.err

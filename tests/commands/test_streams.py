@@ -91,10 +91,10 @@ def test_a_label_reaches_no_terminal_as_it_is_and_no_line_of_tabs(home, tmp_path
     )  # fmt: skip
     assert done.code == 0 and "\x1b" not in done.out and "labels: �[31mx y, z\n" in done.out
     arguments = ("--model", "odd", "--home", home, "--device", "cpu", "--predictions", tmp_path / "answers")
-    done = run("evaluate", "classification", "--data", data, *arguments)
+    done = run("evaluate", "task", "--data", data, *arguments)
     assert done.code == 2 and "'\\x1b[31mx\\ny'" in done.err
     data.write_text('{"id": "a\\tb", "text": "a", "label": "z"}\n')
-    done = run("evaluate", "classification", "--data", data, *arguments)
+    done = run("evaluate", "task", "--data", data, *arguments)
     assert done.code == 2 and "'a\\tb'" in done.err
     assert not (tmp_path / "answers").exists()
 

@@ -289,7 +289,7 @@ def test_the_command_trains_and_evaluates(copied, encoder, files):
     assert done.code == 0, done.err
     assert "mine: classification, names" in done.out
     done = run(
-        "evaluate", "classification", "--data", files["test"], "--model", "mine", "--device", "cpu", "--home",
+        "evaluate", "task", "--data", files["test"], "--model", "mine", "--device", "cpu", "--home",
         copied.path,
     )  # fmt: skip
     assert done.code == 0 and "accuracy" in done.out, done.err

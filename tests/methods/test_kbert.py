@@ -586,7 +586,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
     assert done.out.startswith("mine: tagging, kinds\n") and "labels: O, B-DOG" in done.out
     assert "trained mine in " in done.err
     place = tmp_path / "tags.txt"
-    scored = run("evaluate", "tagging", "--data", held, "--model", "mine", "--predictions", place, *common)
+    scored = run("evaluate", "task", "--data", held, "--model", "mine", "--predictions", place, *common)
     assert scored.code == 0, scored.err
     heading, row = (line.split("\t") for line in scored.out.splitlines())
     assert heading == ["data", "examples", "f1", "precision", "recall", "untyped f1"]
@@ -600,12 +600,12 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         "--steps", 2, "--json", *small, *common,
     )  # fmt: skip
     assert again.code == 0 and json.loads(again.out)["needs"].get("kbs", {}) == {}
-    asked = ("evaluate", "classification", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
+    asked = ("evaluate", "task", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
     told = run(*asked, *common)
     [one] = json.loads(told.out)["sets"]
     assert one["examples"] == 10 and 0 <= one["accuracy"] <= 1
     place = tmp_path / "ranks.txt"
-    ranked = run("evaluate", "ranking", "--data", files["ranking.test.tsv"], "--model", "ranking", "--json",
+    ranked = run("evaluate", "task", "--data", files["ranking.test.tsv"], "--model", "ranking", "--json",
                  "--predictions", place, *common)  # fmt: skip
     assert json.loads(ranked.out)["sets"][0]["mrr"] == 1.0
     right = [float(line.split("\t")[1]) for line in place.read_text().splitlines()]
@@ -631,7 +631,7 @@ def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
 
 def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     common = ("--home", home.path, "--device", "cpu")
-    asked = ("evaluate", "classification", "--model", "pair", "--data")
+    asked = ("evaluate", "task", "--model", "pair", "--data")
     contents = {
         "bare": "text_a\ttext_b\nname1\tit\n",
         "some": '{"text_a": "name1", "text_b": "it", "label": 1}\n{"text_a": "name2", "text_b": "it"}\n',
@@ -648,7 +648,7 @@ def test_labels_that_lack_or_that_nobody_tells_are_said(home, files, tmp_path):
     assert partly.code == 2 and "1 of 2 examples have no label, the first is 2: give each" in partly.err
     known = run(*asked, places["known"], *common)
     assert known.code == 0 and "known.tsv has labels that the model pair does not tell: yes\n" in known.err
-    misspelt = run("evaluate", "classification", "--model", "pear", "--data", places["bare"], *common)
+    misspelt = run("evaluate", "task", "--model", "pear", "--data", places["bare"], *common)
     assert misspelt.code == 3 and "no predictor named 'pear'; there are: classification" in misspelt.err
     strange = run(*asked, places["others"], *common)
     assert strange.code == 2 and "(yes) is one that the model pair tells (0, 1)" in strange.err
@@ -664,12 +664,10 @@ TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
         ((*TRAIN, "PAIR", "--kb", "nope"), 3, "nope"),
         ((*TRAIN, "PAIR", "--kb", "none", "--kb", "kinds"), 2, "--kb none is a control, and has no other"),
         ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),
-        (("evaluate", "tagging", "--data", "PAIR", "--model", "pair"), 2,
-         "was trained for the task pair, not tagging: `kgkit evaluate pair` scores it"),
-        (("evaluate", "tagging", "--data", "PAIR", "--model", "nope"), 3, "no predictor named 'nope'"),
-        (("evaluate", "classification", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,
+        (("evaluate", "task", "--data", "PAIR", "--model", "nope"), 3, "no predictor named 'nope'"),
+        (("evaluate", "task", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,
          "is named twice with --data"),
-        (("evaluate", "ranking", "--data", "PAIR", "--model", "ranking"), 1,
+        (("evaluate", "task", "--data", "PAIR", "--model", "ranking"), 1,
          "names the columns qid, text_a, text_b"),
     ],
 )  # fmt: skip

@@ -66,7 +66,6 @@ class _Set(NamedTuple):
 
 
 def task(
-    ctx: typer.Context,
     data: DataOption,
     model: ModelOption,
     gold: GoldOption = None,
@@ -78,9 +77,8 @@ def task(
 ) -> None:
     """Score a model on the task that it was trained for: classification, tagging, relation, ….
 
-    The scores are those of the task. The task's own name in the place of `task`, as in
-    `kgkit evaluate tagging`, makes sure that it is the model's. --versus reads the answers of
-    another model, a file as --predictions writes it, and compares the first score by a paired test.
+    The scores are those of the task. --versus reads the answers of another model, a file as
+    --predictions writes it, and compares the first score by a paired test.
     """
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.files import check_gold_files
@@ -104,7 +102,6 @@ def task(
         messages.progress(f"scoring {model}") as tell,
     ):
         own, labels = predictor.task, predictor.labels
-        _check_named(model, own.name, ctx.info_name or "")
         sets = _read(own, data, gold or [])
         _check_scored(own, sets, predictions, versus, gold)
         if predictions is not None:
@@ -145,15 +142,6 @@ def task(
         messages.write(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
     if predictions is not None:
         messages.write(f"answers to {sum(map(len, answers.values())):,} examples: {predictions}")
-
-
-def _check_named(model: str, task: str, named: str) -> None:
-    """Refuse a model of another task than the command names; `classification` reads pairs too."""
-    if named not in ("task", task) and (named, task) != ("classification", "pair"):
-        raise UsageError(
-            f"the model {model} was trained for the task {task}, not {named}: `kgkit evaluate {task}` scores "
-            "it"
-        )
 
 
 def _read(task: "Task", data: Sequence[Path], gold: Sequence[Path]) -> list[_Set]:

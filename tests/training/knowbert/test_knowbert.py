@@ -1170,7 +1170,7 @@ TRAIN = ("train", "knowbert", "--name", "y")
         (("evaluate", "cloze", "--data", "no.txt", "--templates", "EL", "--model", "language"), 3, "no file"),
         (("link", "EL", "--kb", "places", "--model", "senses"), 2, "senses has no knowledge base 'places'"),
         (("tag", "EL", "--model", "senses"), 2, "is a KnowBert, and finds no mentions"),
-        (("evaluate", "wic", "--data", "HELD", "--model", "language"), 2, "language"),
+        (("evaluate", "task", "--data", "HELD", "--model", "language"), 2, "language"),
     ],
 )  # fmt: skip
 def test_a_wrong_command_line_is_one_line(home, encoder, files, tmp_path, args, code, said):
