@@ -26,11 +26,11 @@ from kgkit.evaluation.ner import read_names
 from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary
-from kgkit.linking.tagger import score_tagger
 from kgkit.methods.kalm import KALMTagger
 from kgkit.methods.kalm_settings import KALM, KALMManifest, KALMTraining
 from kgkit.models.kinds import TAGGER, TaggerManifest
 from kgkit.models.opening import open_model
+from kgkit.tagging.tagger import score_tagger
 from kgkit.training.kalm import read_data
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"

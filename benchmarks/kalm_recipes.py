@@ -24,10 +24,10 @@ from kb_builders.type_vocabulary import TypeVocabularyBuilder
 from kgkit.evaluation.ner import Name, NameScores, score_names
 from kgkit.files import opened
 from kgkit.home import Home
-from kgkit.linking.mention_tagger import MentionTagger, TypedWord
 from kgkit.methods.kalm import KALMTagger
 from kgkit.methods.kalm_settings import KALM, KALMManifest
 from kgkit.models.opening import open_model
+from kgkit.tagging.mention_tagger import MentionTagger, TypedWord
 from kgkit.types import Document
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"

@@ -11,7 +11,7 @@
     million    the same for a million surfaces, made of two words of the knowledge bases each
     scores     how well scores are calibrated: the gap between score and share that is correct
     command    `kgkit reconcile` for a CSV of names, and of a tenth of them: CPU time and peak memory
-    fit        the numbers of `kgkit.linking.reconciler`
+    fit        the numbers of `kgkit.reconciling.reconciler`
 
 The surfaces of `scores` and `fit` have none, one and two edits in equal parts; a quarter of them are not
 among the surfaces that are searched. Different seeds draw those that are fitted, and those that are measured.
@@ -38,7 +38,7 @@ from benchmarks.harness import Job, call, run
 from kgkit.evaluation.calibration import binned
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.similar import SimilarSurface, similar_surfaces
-from kgkit.linking.reconciler import EXACT, surface_probabilities
+from kgkit.reconciling.reconciler import EXACT, surface_probabilities
 from kgkit.store.trigrams import TrigramIndex, TrigramWriter
 from kgkit.text import fold
 

@@ -88,7 +88,7 @@ def fill(kb: str, vectors: str, out: str) -> dict[str, int]:
     from spacy.kb import InMemoryLookupKB
 
     import kgkit
-    from kgkit.linking.spacy_kb import knowledge_base
+    from kgkit.spacy.kb import knowledge_base
 
     vocab = spacy.blank("en").vocab
     stored = knowledge_base(kb, vectors)(vocab)
@@ -186,9 +186,9 @@ def load(path: str) -> dict[str, float]:
     import spacy
     from spacy.tokens import Doc, Span
 
-    import kgkit.linking.spacy_kb
+    import kgkit.spacy.kb
 
-    assert kgkit.linking.spacy_kb
+    assert kgkit.spacy.kb
     blank = spacy.blank("en")
     blank.add_pipe("entity_linker")
     before = resident()

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from kgkit.kb.differences import Difference, diff
     from kgkit.kb.listing import kbs
     from kgkit.linking import Linker, LinkSettings, link
-    from kgkit.linking.name_columns import reconcile
-    from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
     from kgkit.methods.ebert_encoder import EBertEncoder
     from kgkit.models import models
     from kgkit.models.opening import open_model
+    from kgkit.reconciling.columns import reconcile
+    from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig, Reconciler
     from kgkit.sharing.packing import pack
     from kgkit.sharing.unpacking import unpack
     from kgkit.training.methods import train
@@ -81,10 +81,10 @@ _WHERE = {
     "LinkedDocument": "kgkit.types",
     "Linker": "kgkit.linking",
     "Mention": "kgkit.types",
-    "NameMatch": "kgkit.linking.reconciler",
+    "NameMatch": "kgkit.reconciling.reconciler",
     "Neighbour": "kgkit.types",
-    "ReconcileConfig": "kgkit.linking.reconciler",
-    "Reconciler": "kgkit.linking.reconciler",
+    "ReconcileConfig": "kgkit.reconciling.reconciler",
+    "Reconciler": "kgkit.reconciling.reconciler",
     "Triple": "kgkit.types",
     "Vectors": "kgkit.vectors",
     "add_to_kb": "kgkit.building.add",
@@ -100,7 +100,7 @@ _WHERE = {
     "open_kb": "kgkit.kb",
     "open_model": "kgkit.models.opening",
     "pack": "kgkit.sharing.packing",
-    "reconcile": "kgkit.linking.name_columns",
+    "reconcile": "kgkit.reconciling.columns",
     "train": "kgkit.training.methods",
     "unpack": "kgkit.sharing.unpacking",
 }

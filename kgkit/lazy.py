@@ -3,41 +3,9 @@
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from kgkit.errors import MissingExtra
-
-SHORTCUTS: Final[Mapping[str, str]] = {
-    "draw_entity": "kgkit.linking.notebook",
-    "draw_kb": "kgkit.linking.notebook",
-    "draw_link": "kgkit.linking.notebook",
-    "draw_linked_document": "kgkit.linking.notebook",
-    "render": "kgkit.linking.html",
-}
-"""Functions that draw a record, by name, and their modules, which are rooms above that of the records.
-
-A room imports from those below it only; IPython looks for the drawing on the record.
-"""
-
-
-def shortcut(name: str) -> Any:
-    """Return the function of that name in `SHORTCUTS`."""
-    return getattr(import_module(SHORTCUTS[name]), name)
-
-
-def drawing(name: str) -> Callable[[object], str]:
-    """Return the method `_repr_html_` of a class, by which IPython draws its objects.
-
-    Args:
-        name: name of the function that draws one, in `SHORTCUTS`.
-    """
-
-    def draw(self: object) -> str:
-        """Return the object as HTML, for a notebook."""
-        page: str = shortcut(name)(self)
-        return page
-
-    return draw
 
 
 def import_extra(package: str, extra: str) -> Any:

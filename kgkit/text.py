@@ -14,13 +14,10 @@ text's length (ß → ss), so it is done span by span and never shifts an offset
 """
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from html import escape
 from typing import Final
 from unicodedata import normalize
-
-from kgkit.types import Mention
 
 # Han (with extensions), Hiragana, Katakana: written without spaces.
 _UNSPACED = (
@@ -53,8 +50,6 @@ _MIXED = (
 )
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 
-
-_SHOWN: Final = 40  # code points of a mention in a message
 
 FOLDING: Final = 1
 """The version of `fold`; part of the format on disk."""
@@ -131,33 +126,3 @@ def escape_xml(text: str) -> str:
     Every text gives well-formed XML: see `drawn_text`.
     """
     return escape(drawn_text(text))
-
-
-def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
-    """Return the problem of the first mention whose span is not one of *text*, or has another text there.
-
-    Args:
-        text: text of the document.
-        mentions: mentions that somebody else has found in it.
-
-    Returns:
-        A sentence that counts mentions from 1; None if all are as they should be.
-    """
-    size = len(text)
-    for number, mention in enumerate(mentions, start=1):
-        start, end = mention.start, mention.end
-        if not 0 <= start < end <= size:
-            return (
-                f"mention {number} spans {start} to {end}: expected a start and a greater end in the text, "
-                f"0 to {size}"
-            )
-        if text[start:end] != mention.text:
-            return (
-                f"mention {number} spans {start} to {end}, which is {_excerpt(text[start:end])} in the text, "
-                f"not {_excerpt(mention.text)}: offsets count Unicode code points, from 0"
-            )
-    return None
-
-
-def _excerpt(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")

@@ -17,7 +17,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kgkit.lazy import drawing, import_extra, shortcut
+from kgkit.drawing.links import render
+from kgkit.drawing.notebook import draw_entity, draw_link, draw_linked_document
+from kgkit.errors import abbreviate
+from kgkit.lazy import import_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -104,7 +107,7 @@ class Entity(msgspec.Struct, frozen=True, gc=False, array_like=True):
         """
         return kb.neighbors(self, relation, direction)
 
-    _repr_html_ = drawing("draw_entity")
+    _repr_html_ = draw_entity
 
 
 class Graph(Protocol):
@@ -350,6 +353,33 @@ class Document(msgspec.Struct):
     mentions: list[Mention] | None = None
 
 
+def mention_problem(text: str, mentions: Sequence[Mention]) -> str | None:
+    """Return the problem of the first mention whose span is not one of *text*, or has another text there.
+
+    Args:
+        text: text of the document.
+        mentions: mentions that somebody else has found in it.
+
+    Returns:
+        A sentence that counts mentions from 1; None if all are as they should be.
+    """
+    size = len(text)
+    for number, mention in enumerate(mentions, start=1):
+        start, end = mention.start, mention.end
+        if not 0 <= start < end <= size:
+            return (
+                f"mention {number} spans {start} to {end}: expected a start and a greater end in the text, "
+                f"0 to {size}"
+            )
+        if text[start:end] != mention.text:
+            there, given = abbreviate(repr(text[start:end])), abbreviate(repr(mention.text))
+            return (
+                f"mention {number} spans {start} to {end}, which is {there} in the text, not {given}: "
+                "offsets count Unicode code points, from 0"
+            )
+    return None
+
+
 class LinkCandidate(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """One row of a link's candidate list.
 
@@ -398,7 +428,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         fields: dict[str, Any] = msgspec.to_builtins(self)
         return fields
 
-    _repr_html_ = drawing("draw_link")
+    _repr_html_ = draw_link
 
 
 class LinkedDocument(msgspec.Struct, frozen=True):
@@ -427,7 +457,7 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         describe: Callable[[str], str] | None = None,
         type_of: Callable[[str], str] | None = None,
     ) -> str:
-        """Return a page that shows the text with its links, as `kgkit.linking.html.render` draws several.
+        """Return a page that shows the text with its links, as `kgkit.drawing.links.render` shows several.
 
         Args:
             describe: function that gives the meaning of an entity by its key, as `Linker.describe`; unless
@@ -437,8 +467,7 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         """
         if describe is not None and not callable(describe):
             raise TypeError(f"describe is {describe!r}, not a function; to_html returns the page as a text")
-        page: str = shortcut("render")([self], describe=describe, type_of=type_of)
-        return page
+        return render([self], describe=describe, type_of=type_of)
 
     def to_frame(self) -> "pandas.DataFrame":
         """Return every link as a row of a pandas DataFrame, without its candidates.
@@ -451,4 +480,4 @@ class LinkedDocument(msgspec.Struct, frozen=True):
         frame: pandas.DataFrame = import_extra("pandas", "pandas").DataFrame(rows, columns=columns)
         return frame
 
-    _repr_html_ = drawing("draw_linked_document")
+    _repr_html_ = draw_linked_document

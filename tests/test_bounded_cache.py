@@ -10,8 +10,8 @@ import pytest
 from kgkit.bounded_cache import BoundedCache, weight_of
 from kgkit.candidates import AliasConfig, AliasGenerator
 from kgkit.linking import Linker, LinkSettings
-from kgkit.linking import reconciler as reconciler_module
-from kgkit.linking.reconciler import ReconcileConfig, Reconciler
+from kgkit.reconciling import reconciler as reconciler_module
+from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 from kgkit.types import Candidate, Document, Entity
 from tests.small_kb import surfaces_kb
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import kgkit
-from kgkit.lazy import SHORTCUTS, shortcut
 from kgkit.models.kinds import method_names
 from tests.small_kb import facts_kb
 from tests.toys import run_python
@@ -116,10 +115,6 @@ def test_type_checkers_see_the_same_names_in_the_same_places():
 
 def test_the_version_is_that_of_the_installed_package():
     assert kgkit.__version__ == importlib.metadata.version("kgkit")
-
-
-def test_methods_call_rooms_above_their_own_by_listed_names_only():
-    assert all(callable(shortcut(name)) for name in SHORTCUTS)
 
 
 def test_the_package_of_models_lists_them_and_stays_a_package(tmp_path):

@@ -20,7 +20,6 @@ from kgkit.building.contract import (
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
 from kgkit.files import COMPRESSIONS, check_regular_file, plain_name, text_lines
 from kgkit.network import check_online
-from kgkit.store.urls import check_url_pattern
 from kgkit.tables import csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
 from kgkit.types import (
     Alias,
@@ -34,6 +33,7 @@ from kgkit.types import (
     Triple,
     Triples,
 )
+from kgkit.urls import check_url_pattern
 
 __all__ = [
     "COMPRESSIONS",

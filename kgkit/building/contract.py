@@ -136,7 +136,7 @@ class Builder(ABC):
             for a lexical database of English lemmas.
         language: BCP 47 tag of the surfaces; empty when mixed.
         url_pattern: pattern of the addresses of entities on the web, as
-            `https://en.wikipedia.org/wiki/{key:_}`; see `kgkit.store.urls.UrlPattern`.
+            `https://en.wikipedia.org/wiki/{key:_}`; see `kgkit.urls.UrlPattern`.
         identifiers: names of the attributes that are identifiers of entities elsewhere; links carry them.
         engine: engine that groups the records unless the user names one: `memory` (large sources use
             `local` instead), or `local` for every source.

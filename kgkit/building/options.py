@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
-from kgkit.store.urls import check_url_pattern
+from kgkit.urls import check_url_pattern
 
 __all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "path_list"]
 

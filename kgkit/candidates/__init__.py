@@ -20,7 +20,7 @@ from kgkit.candidates.lemma import LemmaConfig, LemmaGenerator
 from kgkit.candidates.long_texts import document_batches, is_divisible, is_long
 from kgkit.candidates.matching import Generator
 from kgkit.candidates.segment import SegmentConfig, SegmentGenerator, Segments, jieba_segments
-from kgkit.text import mention_problem
+from kgkit.types import mention_problem
 
 __all__ = [
     "AliasConfig",

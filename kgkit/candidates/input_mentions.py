@@ -8,8 +8,7 @@ from msgspec import structs
 
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.text import mention_problem
-from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document
+from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, mention_problem
 
 _UNKNOWN: Final = 1.0  # of a surface of which the KB knows nothing, all candidates are equally likely
 

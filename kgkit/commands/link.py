@@ -162,8 +162,8 @@ def check_named(kbs: Sequence[str]) -> None:
 def _drawing(path: Path, kbs: "Iterable[KnowledgeBase]") -> "Iterator[Take]":
     """Give what draws linked documents on a page."""
     from kgkit.commands.pieces import writing_page
+    from kgkit.drawing.links import section
     from kgkit.linking import Linker
-    from kgkit.linking.html import section
 
     linkers = [Linker(kb) for kb in kbs]  # which link nothing: they know what entities mean
     describe = {linker.kb.name: linker.describe for linker in linkers}

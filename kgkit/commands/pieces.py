@@ -52,8 +52,8 @@ def writing_page(
         title: title of the page.
         section: function that draws a document as a part of the page, in pieces.
     """
+    from kgkit.drawing.links import FOOT, page_head
     from kgkit.exchange.contract import chunks
-    from kgkit.linking.html import FOOT, page_head
 
     def take(document: Item) -> None:
         """Write a document as a section of the page."""

@@ -46,8 +46,8 @@ def reconcile(
     Writes the same rows, in the format of FILE, with the columns key, label, score and match.
     """
     from kgkit.commands.column_files import check_format, open_columns
-    from kgkit.linking.name_columns import added_columns, added_types, check_column, match_cells
-    from kgkit.linking.reconciler import ReconcileConfig, Reconciler
+    from kgkit.reconciling.columns import added_columns, added_types, check_column, match_cells
+    from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 
     config = ReconcileConfig(kind=kind, top=top, threshold=threshold).check()
     table = open_columns(file)

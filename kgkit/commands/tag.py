@@ -94,7 +94,7 @@ def tag(
 def _drawing(path: Path, factory: "TaggerFactory") -> "Iterator[Take]":
     """Give what draws documents with the types of their words on a page."""
     from kgkit.commands.pieces import writing_page
-    from kgkit.linking.types_html import typed_section
+    from kgkit.tagging.html import typed_section
 
     with factory.open() as answerer:
         tagger = answerer.tagger

@@ -22,8 +22,7 @@ import msgspec
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.files import UniqueIds
 from kgkit.files import lines, read_content, written
-from kgkit.text import mention_problem
-from kgkit.types import Document, LinkedDocument, Mention
+from kgkit.types import Document, LinkedDocument, Mention, mention_problem
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ import msgspec
 
 from kgkit.building.contract import MAX_COUNT, Files, KBProperties, KBRecords, SourceInfo
 from kgkit.errors import SourceError
-from kgkit.store.urls import check_url_pattern
 from kgkit.types import Entity
+from kgkit.urls import check_url_pattern
 
 __all__ = ["Format", "chunks", "files_of", "head_of"]
 

@@ -6,6 +6,7 @@ from operator import index
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
+from kgkit.drawing.notebook import draw_table
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import KBHome
 from kgkit.kb.facts import Direction, Facts
@@ -13,9 +14,9 @@ from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
-from kgkit.lazy import drawing, import_extra
+from kgkit.lazy import import_extra
 from kgkit.store import Manifest, StoreReader
-from kgkit.store.urls import UrlPattern, is_web_address
+from kgkit.text import escape_xml
 from kgkit.types import (
     NO_SENSE,
     Entity,
@@ -23,6 +24,7 @@ from kgkit.types import (
     Neighbour,
     Triple,
 )
+from kgkit.urls import UrlPattern, is_web_address
 
 
 class Identifiers:
@@ -116,7 +118,21 @@ class KnowledgeBase(SurfaceQueries):
     ) -> None:
         self.close()
 
-    _repr_html_ = drawing("draw_kb")
+    def _repr_html_(self) -> str:
+        from kgkit.vectors import vectors_names
+
+        source = self.manifest.source
+        rows = {
+            "entities": f"{self.manifest.entities:,}",
+            "triples": f"{self.manifest.triples:,}",
+            "aliases": f"{self.manifest.aliases:,}",
+            "source": f"{source.name} {source.version}".strip(),
+            "licence": source.licence,
+            "language": self.manifest.language,
+            "vectors": ", ".join(vectors_names(self.home)),
+        }
+        head = f"<b>{escape_xml(self.name)}</b> <small>build {escape_xml(self.build)}</small>"
+        return f"<div>{head}{draw_table((), [row for row in rows.items() if row[1]])}</div>"
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name}@{self.build}: {len(self):,} entities>"

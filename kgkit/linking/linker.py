@@ -47,7 +47,7 @@ from kgkit.types import (
 if TYPE_CHECKING:
     from typing import Self
 
-    from kgkit.linking.mention_tagger import MentionTagger
+    from kgkit.tagging.mention_tagger import MentionTagger
 
 _Meaning = tuple[str | None, str | None, str, float, bool, list[LinkCandidate], dict[str, Any], str]
 """The fields of a `Link` from `entity` to `candidates`, and its `ids` and `url`."""
@@ -159,7 +159,7 @@ class Linker:
                 mentions = scorer.defaults.mentions
             tagger = None
             if mentions not in MENTIONS_OF_KB:
-                from kgkit.linking.mention_tagger import MentionTagger
+                from kgkit.tagging.mention_tagger import MentionTagger
 
                 where = Home(handle.home.path.parents[1])
                 tagger = MentionTagger.open(mentions, home=where, device=chosen.device)
@@ -391,7 +391,7 @@ def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterat
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
     """Return the scores of candidates, multiplied with a tagger's of their mentions."""
-    from kgkit.linking.mention_tagger import MentionTagger
+    from kgkit.tagging.mention_tagger import MentionTagger
 
     return MentionTagger.weighed(mentions, scores)
 

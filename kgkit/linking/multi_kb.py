@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Unpack
 import msgspec
 
 from kgkit.candidates import Generator
+from kgkit.drawing.links import Describe
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.html import Describe
 from kgkit.linking.linker import Linker
 from kgkit.linking.references import References
 from kgkit.linking.settings import LinkArguments, LinkSettings

@@ -42,11 +42,11 @@ from kgkit.inputs.kalm import (
     word_spans,
     word_windows,
 )
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.methods.kalm_settings import KALMManifest
 from kgkit.methods.word_models import WordModel, WordPerplexity
 from kgkit.models.manifest import broken_weights, damaged
 from kgkit.models.opening import OpenModel
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.text import token_spans
 from kgkit.types import Document, Mention, Numbers, Progress
 

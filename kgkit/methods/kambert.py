@@ -26,7 +26,6 @@ from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MapBuilder, Mappe
 from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
 from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.mention_tagger import SPACY, MentionTagger
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
 from kgkit.methods.builds import open_build
@@ -47,6 +46,7 @@ from kgkit.methods.settings import TaskTraining
 from kgkit.models.folder import BUILT_IN, lasting_name, name_in_home
 from kgkit.models.manifest import Needs, checking_settings
 from kgkit.models.opening import open_model
+from kgkit.tagging.mention_tagger import SPACY, MentionTagger
 from kgkit.types import Document, LinkedDocument, Mention
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Kinds of trained models, and the roles that they can be opened in.
 
     linker             scores the candidates of mentions: `kgkit.linking.scoring.Scorer`
-    tagger             finds mentions in plain text: `kgkit.linking.tagger.MentionTagger`
+    tagger             finds mentions in plain text: `kgkit.tagging.tagger.MentionTagger`
     predictor          answers what a task asks of a text: a label, labels, tags, a number, a choice
     language_model     guesses words, those that are hidden or those that follow
     embedder           gives the words of a text vectors
@@ -291,6 +291,6 @@ LINKER: Final = Kind(
 
 TAGGER: Final = Kind(
     name="tagger", title="a tagger", manifest=TaggerManifest, encoder="head/encoder",
-    roles={"tagger": "kgkit.linking.tagger:open_tagger"},
+    roles={"tagger": "kgkit.tagging.tagger:open_tagger"},
     use="it finds mentions, with `--mentions {name}` or `kgkit tag --model {name}`",
 )  # fmt: skip

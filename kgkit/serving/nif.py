@@ -34,8 +34,7 @@ from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.problems import Problem
 from kgkit.serving.resource_iris import is_by_label, resource_iri
 from kgkit.serving.service import Service
-from kgkit.text import mention_problem
-from kgkit.types import Document, Link, LinkedDocument, Mention
+from kgkit.types import Document, Link, LinkedDocument, Mention, mention_problem
 
 Task = Literal["a2kb", "d2kb"]
 

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import quote
 
 from kgkit.evaluation.entity_iris import entity_of_iri, iri_of_entity
-from kgkit.store.urls import UrlPattern
+from kgkit.urls import UrlPattern
 
 DBPEDIA: Final = "http://dbpedia.org/resource/"
 """What the IRI of a resource of DBpedia begins with, in its English edition."""

@@ -23,9 +23,9 @@ from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking import Linker, LinkSettings
-from kgkit.linking.reconciler import ReconcileConfig, Reconciler
 from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
+from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA, MANIFEST, SURFACES, TRIGRAMS
 from kgkit.types import Candidates, Mention

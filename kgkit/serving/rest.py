@@ -24,8 +24,7 @@ from kgkit.serving.problems import Problem, without_paths
 from kgkit.serving.searching import SearchHit
 from kgkit.serving.service import LONG, Service, search_cost
 from kgkit.setting_types import attribute_helps
-from kgkit.text import mention_problem
-from kgkit.types import Document, Mention
+from kgkit.types import Document, Mention, mention_problem
 
 _KB: Final = "Name of the knowledge base; without it the default one is used."
 

@@ -18,8 +18,8 @@ from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
-from kgkit.linking.reconciler import NameMatch, ReconcileConfig, unknown_kind
 from kgkit.linking.settings import LinkArguments, LinkSettings
+from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig, unknown_kind
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.kb_schema import KBSchema, SchemaCache
 from kgkit.serving.lanes import Lane

@@ -147,7 +147,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         sha256: digest of each of these files.
         smoothing: number that was added to every count before priors were formed.
         generator: name of the candidate generator that suits the KB: `alias` or `lemma`.
-        url_pattern: pattern of the addresses of entities, see `kgkit.store.urls`; empty if there is none.
+        url_pattern: pattern of the addresses of entities, see `kgkit.urls`; empty if there is none.
         identifiers: names of the attributes that are identifiers of entities elsewhere, as `wikidata`.
         options: options of the build that left something out or added to it: `limit`, `types`, `min_count`,
             `priors`.

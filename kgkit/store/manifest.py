@@ -12,7 +12,7 @@ import msgspec
 from kgkit.errors import DamagedKB, FormatMismatch, NotThere, StaleKB, StoreError
 from kgkit.home import Home
 from kgkit.store.layout import DATA, FORMAT, MANIFEST, FormatOnly, Manifest, fingerprint, readable_formats
-from kgkit.store.urls import check_url_pattern
+from kgkit.urls import check_url_pattern
 
 MOST_BASES: Final = 10_000
 """Builds that a build says it extends, at most: an addition an hour for a year. Older ones are forgotten."""

@@ -22,11 +22,11 @@ from kgkit.evaluation.ner import Name, NamedDocument, read_names
 from kgkit.evaluation.plain_text import check_plain, read_plain
 from kgkit.home import Home
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, TaggingWindow, WordReader, tagger_inputs
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
-from kgkit.linking.tagger import HEAD, Tagger, score_tagger
 from kgkit.models.folder import manifest_digest
 from kgkit.models.kinds import TAGGER
 from kgkit.ranges import check_range
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention
+from kgkit.tagging.tagger import HEAD, Tagger, score_tagger
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth

@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 from benchmarks import answers, kalm_recipes
 from benchmarks.kalm_recipes import food_spans, food_texts, recipe_lines
-from kgkit.linking.mention_tagger import TypedWord
+from kgkit.tagging.mention_tagger import TypedWord
 from tests.cli_helpers import run
 
 RECIPE = {"ingredients": ["2 cups  Milk, cold", "salt"], "directions": ["Heat the milk. Add salt."]}

@@ -8,7 +8,7 @@ import pytest
 from kgkit.building.build import build_kb
 from kgkit.errors import SourceError, UsageError
 from kgkit.kb import open_kb
-from kgkit.linking.name_columns import reconcile
+from kgkit.reconciling.columns import reconcile
 from kgkit.tables import UnreadableCell, readable_cells
 from tests.cli_helpers import run
 

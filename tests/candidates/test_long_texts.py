@@ -15,9 +15,10 @@ from kgkit.building import Alias, Entity
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator, long_texts
 from kgkit.candidates.long_texts import is_divisible, mention_windows
 from kgkit.commands import pieces
+from kgkit.drawing import links as html
 from kgkit.errors import UsageError
 from kgkit.exchange import contract
-from kgkit.linking import Linker, LinkSettings, Scorer, html
+from kgkit.linking import Linker, LinkSettings, Scorer
 from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
 from kgkit.types import Document, Mention
 from tests.small_kb import SIXTY_FOUR, SIXTY_THREE, build, lexicon_kb, surfaces_kb

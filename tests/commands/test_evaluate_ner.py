@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention
 from tests.cli_helpers import run
 
 DOCUMENTS = """-DOCSTART- O

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.cli_helpers import run
-from tests.linking.test_reconciler import RECORDS
+from tests.reconciling.test_reconciler import RECORDS
 from tests.small_kb import build
 from tests.toys import run_python
 

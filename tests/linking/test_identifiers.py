@@ -5,7 +5,7 @@ import json
 import pytest
 
 import kgkit
-from kgkit.linking.html import render
+from kgkit.drawing.links import render
 from kgkit.types import Link, LinkedDocument
 
 RECORDS = [

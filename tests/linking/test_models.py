@@ -104,7 +104,7 @@ import sys
 sys.modules["torch"] = None
 from kgkit.errors import KgkitError
 from kgkit.linking import Linker
-from kgkit.linking.tagger import Tagger
+from kgkit.tagging.tagger import Tagger
 home = {str(home)!r}
 for act in (
     lambda: Tagger.open("names", home=home),

@@ -7,9 +7,9 @@ import pytest
 import kgkit
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import KeyedDocument
+from kgkit.drawing.links import render
 from kgkit.errors import NotThere, UsageError
 from kgkit.linking import Linker
-from kgkit.linking.html import render
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.types import Document, Mention
 from tests.small_kb import build

@@ -4,7 +4,7 @@ import pytest
 
 from kgkit.building import Alias, Entity
 from kgkit.linking import Linker
-from kgkit.linking.mention_tagger import TaggedMention
+from kgkit.tagging.mention_tagger import TaggedMention
 from kgkit.types import Document, Mention
 from tests.small_kb import build
 

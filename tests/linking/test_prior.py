@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import kgkit
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaConfig, LemmaGenerator, generator_for
+from kgkit.drawing.links import render
 from kgkit.errors import ClosedKB, NotThere, UsageError
 from kgkit.linking import Linker, LinkSettings, Scorer, link
-from kgkit.linking.html import render
 from kgkit.linking.overlaps import best_links
 from kgkit.linking.settings import LinkArguments
 from kgkit.types import Document, Link, LinkedDocument, Mention

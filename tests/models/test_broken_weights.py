@@ -16,9 +16,9 @@ from kgkit.evaluation.facts import ClozeQuestion  # noqa: E402
 from kgkit.inputs.masking import HiddenPieces  # noqa: E402
 from kgkit.inputs.pieces import PieceTokenizer  # noqa: E402
 from kgkit.linking import Linker, Scorer  # noqa: E402
-from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.methods.cloze import ClozeModel, cloze_guesses, name_guesses, recall_ranks  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
+from kgkit.tagging.tagger import Tagger  # noqa: E402
 from kgkit.types import Document  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.small_kb import lexicon_kb  # noqa: E402

@@ -35,7 +35,6 @@ from kgkit.heads import (  # noqa: E402
     WordTaggerConfig,
 )
 from kgkit.linking.ridge import RidgeArrays  # noqa: E402
-from kgkit.linking.tagger import Tagger  # noqa: E402
 from kgkit.linking.trained_coherence import FILE, TrainedCoherence  # noqa: E402
 from kgkit.methods.ebert_settings import EBERT  # noqa: E402
 from kgkit.methods.kbert_settings import KBERT  # noqa: E402
@@ -43,6 +42,7 @@ from kgkit.methods.knowbert_settings import KNOWBERT  # noqa: E402
 from kgkit.models.arrays import read_archive, read_array  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.manifest import MANIFEST, ModelManifest, check_sizes, read_header  # noqa: E402
+from kgkit.tagging.tagger import Tagger  # noqa: E402
 from tests.model_folders import tagger_folder  # noqa: E402
 from tests.tiny_encoder import WIDTH, tiny_encoder, write  # noqa: E402
 

@@ -12,8 +12,8 @@ from kgkit.home import Home
 from kgkit.kb.facts import Facts
 from kgkit.kb.walks import closure, shortest_path
 from kgkit.linking import Linker, LinkSettings
-from kgkit.linking.reconciler import Reconciler
 from kgkit.pauses import pause, pausing
+from kgkit.reconciling.reconciler import Reconciler
 from kgkit.serving.kb_schema import read_schema
 from kgkit.serving.lanes import Abandoned, Lane
 from kgkit.serving.problems import Busy

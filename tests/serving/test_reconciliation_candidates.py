@@ -2,7 +2,7 @@
 
 import pytest
 
-from kgkit.linking.reconciler import ReconcileConfig, Reconciler
+from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 from kgkit.serving.kb_schema import read_schema
 from kgkit.serving.reconciliation_candidates import (
     EntityValue,

@@ -11,7 +11,7 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.home import Home
-from kgkit.linking.reconciler import ReconcileConfig
+from kgkit.reconciling.reconciler import ReconcileConfig
 from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA

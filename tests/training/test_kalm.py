@@ -21,13 +21,13 @@ from kgkit.heads import KALM, KALMConfig  # noqa: E402
 from kgkit.home import Home  # noqa: E402
 from kgkit.inputs.kalm import Stretches, TypedVocabulary  # noqa: E402
 from kgkit.linking import Linker  # noqa: E402
-from kgkit.linking.mention_tagger import MentionTagger  # noqa: E402
 from kgkit.methods.kalm import KALMTagger, TrainedKALM, score_words  # noqa: E402
 from kgkit.methods.kalm_settings import KALM as KIND  # noqa: E402
 from kgkit.methods.kalm_settings import PRESETS, KALMTraining  # noqa: E402
 from kgkit.models.folder import find_trained, has_model  # noqa: E402
 from kgkit.models.kinds import TAGGER  # noqa: E402
 from kgkit.models.opening import open_model  # noqa: E402
+from kgkit.tagging.mention_tagger import MentionTagger  # noqa: E402
 from kgkit.training import kalm as training_kalm  # noqa: E402
 from kgkit.training import loop  # noqa: E402
 from kgkit.training.kalm import CarriedState, loss_with_states, read_data, train_kalm  # noqa: E402

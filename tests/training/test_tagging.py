@@ -16,12 +16,12 @@ from kgkit.evaluation.ner import read_names
 from kgkit.home import Home
 from kgkit.inputs.tagging import TaggingConfig
 from kgkit.linking import Linker
-from kgkit.linking.mention_tagger import TaggedMention
-from kgkit.linking.tagger import Tagger, score_tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER, TAGGER
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
+from kgkit.tagging.mention_tagger import TaggedMention
+from kgkit.tagging.tagger import Tagger, score_tagger
 from kgkit.training.curve import Curve
 from kgkit.training.tagging import TaggerTraining, train_tagger
 from kgkit.types import Alias, Document, Entity, Mention
@@ -255,7 +255,7 @@ def test_offsets_are_those_of_the_text_as_it_was_given(tagger):
 
 
 def test_a_long_text_without_sentences_is_read_to_its_end(tagger, monkeypatch):
-    monkeypatch.setattr("kgkit.linking.tagger._MAX_WORDS", 16)
+    monkeypatch.setattr("kgkit.tagging.tagger._MAX_WORDS", 16)
     text = "a fruit barks and Dog eats in Big City , " * 40
     [document] = tagger([text])
     assert told(document) == [("Dog", "PER"), ("Big City", "LOC")] * 40

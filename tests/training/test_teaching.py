@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.training.pmi.settings import PMITraining
 from kgkit.training.tagging import read_untagged, teach
 from kgkit.types import Document, Mention

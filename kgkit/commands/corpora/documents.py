@@ -151,7 +151,7 @@ def _text_mention(mention: InputMention, text: str) -> Mention:
     span = text[start:end] if mention.text is None else mention.text
     if mention.score is None:
         return Mention(start, end, span, lemma=mention.lemma, pos=mention.pos, id=name)
-    from kgkit.linking.mention_tagger import TaggedMention
+    from kgkit.tagging.mention_tagger import TaggedMention
 
     return TaggedMention(
         start, end, span, lemma=mention.lemma, pos=mention.pos, id=name,

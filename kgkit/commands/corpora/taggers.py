@@ -8,7 +8,7 @@ from typing import ClassVar
 from kgkit.commands.corpora.chunks import Answerer, DocumentAnswer, ResultColumn
 from kgkit.errors import UsageError
 from kgkit.home import Home
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention
 from kgkit.types import Document
 
 

@@ -466,7 +466,7 @@ def _open_predictions(path: Path, prefix: str, stack: ExitStack) -> WriteOutcome
 
 
 def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitles") -> WriteOutcomes:
-    from kgkit.linking.report import REPORT_FOOT, report_head, report_section
+    from kgkit.evaluation.el_report import REPORT_FOOT, report_head, report_section
 
     write = stack.enter_context(written(path)).write
     write(report_head(f"{linker.model} over {linker.kb.name}").encode())

@@ -47,8 +47,8 @@ def ner(
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation.ner import NameScores, read_names, writing_names
     from kgkit.home import Home
-    from kgkit.linking.mention_tagger import MentionTagger
-    from kgkit.linking.tagger import score_tagger
+    from kgkit.tagging.mention_tagger import MentionTagger
+    from kgkit.tagging.tagger import score_tagger
 
     check_sets([*data, *([] if versus is None else [versus])], predictions)
     messages, where = Messages(bars=not as_json), Home.find()

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, File, Form, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from kgkit.errors import KgkitError, SourceError
-from kgkit.linking.name_columns import added_columns, match_cells
-from kgkit.linking.reconciler import NameMatch, ReconcileConfig
+from kgkit.reconciling.columns import added_columns, match_cells
+from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig
 from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address, kb_name
 from kgkit.serving.page.rendering import render

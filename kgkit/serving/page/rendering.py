@@ -20,8 +20,8 @@ from kgkit.serving.page.addresses import address
 from kgkit.serving.page.colors import hue_class, shade_class
 from kgkit.serving.page.widths import shorten, text_width
 from kgkit.serving.problems import Problem
-from kgkit.store.urls import is_web_address
 from kgkit.text import drawn_text
+from kgkit.urls import is_web_address
 
 __all__ = ["NAVIGATION", "render", "static_file"]
 

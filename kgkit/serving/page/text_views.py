@@ -8,8 +8,8 @@ import numpy as np
 from fastapi import APIRouter, Depends, Form
 from fastapi.responses import RedirectResponse, Response
 
+from kgkit.drawing.links import hue_of_entity, type_hues
 from kgkit.errors import KgkitError
-from kgkit.linking.html import hue_of_entity, type_hues
 from kgkit.linking.linker import type_of_entity
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_number

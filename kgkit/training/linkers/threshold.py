@@ -20,7 +20,6 @@ from kgkit.evaluation.el_files import GoldDocument, Labelled
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
 from kgkit.linking.linker import Linker
-from kgkit.linking.mention_tagger import MentionTagger
 from kgkit.linking.models import open_linker
 from kgkit.linking.page_titles import PageTitles
 from kgkit.linking.scoring import PriorScorer, Scorer
@@ -29,6 +28,7 @@ from kgkit.models.folder import lasting_name, manifest_digest
 from kgkit.models.kinds import LINKER
 from kgkit.models.opening import Opening
 from kgkit.models.publishing import make_manifest
+from kgkit.tagging.mention_tagger import MentionTagger
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan
 from kgkit.training.linkers.comparison import COMPARED, ComparisonRow, check_not_worse

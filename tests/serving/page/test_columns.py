@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from kgkit.linking.reconciler import EntityScore, NameMatch
+from kgkit.reconciling.reconciler import EntityScore, NameMatch
 from kgkit.serving.page.addresses import address
 from kgkit.serving.page.column_views import read_table, table_csv
 from kgkit.serving.problems import Problem

@@ -19,9 +19,9 @@ from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker
 from kgkit.linking.auto import trained_linkers
 from kgkit.linking.scoring import LinkDefaults
-from kgkit.linking.tagger import Tagger
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
+from kgkit.tagging.tagger import Tagger
 from kgkit.training.linkers import ridge, threshold
 from kgkit.training.linkers.news import is_trained, news_linker, news_tagger
 from kgkit.training.linkers.settings import LinkerTraining, command_of

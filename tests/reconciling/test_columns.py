@@ -8,9 +8,9 @@ import pytest
 
 import kgkit
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
-from kgkit.linking.name_columns import added_columns, added_types, match_cells
-from kgkit.linking.reconciler import EntityScore, NameMatch, ReconcileConfig
-from tests.linking.test_reconciler import RECORDS
+from kgkit.reconciling.columns import added_columns, added_types, match_cells
+from kgkit.reconciling.reconciler import EntityScore, NameMatch, ReconcileConfig
+from tests.reconciling.test_reconciler import RECORDS
 from tests.small_kb import build
 
 NAMES = ["Missisippi", None, "Berlin", "zzzz"]

@@ -1,10 +1,11 @@
 """Addresses of entities on the web, by the pattern that a knowledge base has for them."""
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from kgkit.types import Entity
+if TYPE_CHECKING:
+    from kgkit.types import Entity
 
 __all__ = ["UrlPattern", "check_url_pattern", "is_web_address"]
 
@@ -38,7 +39,7 @@ class UrlPattern:
         self._underscores = placeholder[2] is not None
         self._before, self._after = pattern[: placeholder.start()], pattern[placeholder.end() :]
 
-    def url(self, entity: Entity) -> str:
+    def url(self, entity: "Entity") -> str:
         """Return the address of an entity; empty where it lacks the field, or has a list there."""
         fields = {"key": entity.key, "label": entity.label}
         value = fields[self.field] if self.field in fields else entity.attributes.get(self.field)

@@ -84,7 +84,7 @@ class MentionTagger(ABC):
             MissingExtra: if torch, transformers or safetensors is not installed; or spaCy, for a pipeline.
         """
         if str(model).startswith(SPACY):  # a folder may be a `Path`
-            from kgkit.linking.spacy_tagger import SpacyTagger  # here: it loads spaCy
+            from kgkit.tagging.spacy_tagger import SpacyTagger  # here: it loads spaCy
 
             return SpacyTagger.load(model.removeprefix(SPACY))
         tagger: MentionTagger = open_model(model, "tagger", home=home, device=device)

@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 import kgkit
-from kgkit.linking import notebook
+from kgkit.drawing import notebook
 from kgkit.types import Entity, Link, LinkCandidate, LinkedDocument
-from tests.toys import run_python
 from tests.vector_toys import made
 
 HOSTILE = "<script>alert('x')</script>\"&"
@@ -125,11 +124,3 @@ def test_a_color_has_a_share_whatever_the_score_is(score):
 def test_the_text_of_an_object_is_what_it_was():
     assert repr(Entity("a")).startswith("Entity(key='a'")
     assert not hasattr(Entity("a"), "_repr_png_") and not hasattr(link(), "_ipython_display_")
-
-
-def test_types_know_no_linking():
-    done = run_python(
-        "import sys; from kgkit.types import Entity; print('kgkit.linking' in sys.modules); "
-        "Entity('a')._repr_html_(); print('kgkit.linking.notebook' in sys.modules, 'torch' in sys.modules)"
-    )
-    assert done.stdout.split() == ["False", "True", "False"], done.stderr

@@ -43,7 +43,7 @@ def test_its_card_says_what_it_was_made_of_and_how_well_it_does():
 
 def test_it_finds_names_in_news_and_none_in_lower_case(tmp_path):
     needs_encoder()
-    from kgkit.linking.tagger import Tagger
+    from kgkit.tagging.tagger import Tagger
 
     tagger = Tagger.open(NAME, home=tmp_path, device="cpu")
     first, second, empty = tagger([TEXT, "the water was cold, and nobody swam.", ""])
@@ -71,7 +71,7 @@ def test_a_linker_links_the_names_that_it_finds(tmp_path):
 
 def test_another_encoder_of_the_name_is_refused(tmp_path):
     needs_encoder()
-    from kgkit.linking.tagger import Tagger
+    from kgkit.tagging.tagger import Tagger
 
     folder = shutil.copytree(SHIPPED / NAME, tmp_path / "other")
     text = (folder / "model.json").read_text()

@@ -8,7 +8,7 @@ from typing import Final
 
 from kgkit.errors import DamagedModel, MissingExtra, NotThere, UsageError
 from kgkit.home import explicit_path, here_hint
-from kgkit.linking.mention_tagger import SPACY, MentionTagger, TaggedMention, TypedWord
+from kgkit.tagging.mention_tagger import SPACY, MentionTagger, TaggedMention, TypedWord
 from kgkit.types import Document, Mention
 
 try:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.store.urls import UrlPattern, is_web_address
 from kgkit.types import Entity
+from kgkit.urls import UrlPattern, is_web_address
 
 WIKI = "https://en.wikipedia.org/wiki/{key:_}"
 

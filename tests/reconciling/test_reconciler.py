@@ -8,8 +8,8 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.kb.similar import SimilarSurface
-from kgkit.linking import reconciler as module
-from kgkit.linking.reconciler import (
+from kgkit.reconciling import reconciler as module
+from kgkit.reconciling.reconciler import (
     NameMatch,
     ReconcileConfig,
     Reconciler,

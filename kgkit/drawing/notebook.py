@@ -1,4 +1,4 @@
-"""Links, entities and knowledge bases as HTML for notebooks: what IPython shows of them.
+"""Links and entities as HTML for notebooks: what IPython shows of them.
 
 Every drawing is a part of somebody else's page: it has no style sheet and no script, its colors are those of
 the page or half transparent, and its length is bounded. Everything from a text, a knowledge base or a model
@@ -8,13 +8,12 @@ is escaped.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kgkit.linking.html import hue_of_entity, named_mention
-from kgkit.store.urls import is_web_address
+from kgkit.drawing.links import hue_of_entity, named_mention
 from kgkit.text import escape_xml
-from kgkit.types import Entity, Link, LinkedDocument
+from kgkit.urls import is_web_address
 
 if TYPE_CHECKING:
-    from kgkit.kb import KnowledgeBase
+    from kgkit.types import Entity, Link, LinkedDocument
 
 MOST_CHARACTERS: Final = 20_000
 """Characters of a text that are drawn."""
@@ -23,7 +22,7 @@ MOST_ROWS: Final = 8
 """Candidates of a link, and attributes of an entity, that are drawn."""
 
 
-def draw_linked_document(document: LinkedDocument) -> str:
+def draw_linked_document(document: "LinkedDocument") -> str:
     """Return a text with its links, the name of the entity under each mention; of a long one its beginning.
 
     Candidates appear as a tooltip. Of links that overlap the first is drawn.
@@ -43,7 +42,7 @@ def draw_linked_document(document: LinkedDocument) -> str:
     return f"<div><small>{escape_xml(heading)}</small>{text}</div>"
 
 
-def draw_link(link: Link) -> str:
+def draw_link(link: "Link") -> str:
     """Return a link with its best candidates."""
     title = "nothing in the knowledge base" if link.entity is None else link.label or link.entity
     name = escape_xml(title)
@@ -55,12 +54,12 @@ def draw_link(link: Link) -> str:
         (f"{each.score:.2f}", f"{each.prior:.2f}", each.entity, each.label)
         for each in link.candidates[:MOST_ROWS]
     ]
-    table = _table(("score", "prior", "candidate", "label"), candidates)
+    table = draw_table(("score", "prior", "candidate", "label"), candidates)
     head = f"“{escape_xml(link.text)}” → <b>{name}</b>{key} <small>{escape_xml(where)}</small>"
     return f"<div>{head}{table}</div>"
 
 
-def draw_entity(entity: Entity) -> str:
+def draw_entity(entity: "Entity") -> str:
     """Return an entity with its description, its types and its first attributes."""
     about = ", ".join(filter(None, (entity.kind, entity.pos, *entity.types)))
     head = f"<b>{escape_xml(entity.label or entity.key)}</b> <code>{escape_xml(entity.key)}</code>"
@@ -69,25 +68,7 @@ def draw_entity(entity: Entity) -> str:
     return f"<div>{head}{small}{description}{_attributes(entity.attributes)}</div>"
 
 
-def draw_kb(kb: "KnowledgeBase") -> str:
-    """Return what a knowledge base holds, where it is from, and which vectors it has."""
-    from kgkit.vectors import vectors_names
-
-    manifest, source = kb.manifest, kb.manifest.source
-    rows = {
-        "entities": f"{manifest.entities:,}",
-        "triples": f"{manifest.triples:,}",
-        "aliases": f"{manifest.aliases:,}",
-        "source": f"{source.name} {source.version}".strip(),
-        "licence": source.licence,
-        "language": manifest.language,
-        "vectors": ", ".join(vectors_names(kb.home)),
-    }
-    head = f"<b>{escape_xml(kb.name)}</b> <small>build {escape_xml(kb.build)}</small>"
-    return f"<div>{head}{_table((), [row for row in rows.items() if row[1]])}</div>"
-
-
-def _draw_mention(link: Link) -> str:
+def _draw_mention(link: "Link") -> str:
     """Return a mention with its entity's color and name; its candidates are a tooltip."""
     candidates = [f"{each.score:.2f} {each.entity} {each.label}" for each in link.candidates[:MOST_ROWS]]
     lines = [link.entity or "nothing in the knowledge base", *candidates]
@@ -111,10 +92,10 @@ def _attributes(attributes: Mapping[str, Any]) -> str:
     rows = [(name, str(value)) for name, value in [*attributes.items()][:MOST_ROWS]]
     if (count := len(attributes) - MOST_ROWS) > 0:
         rows.append(("…", f"{count:,} more"))
-    return _table((), rows)
+    return draw_table((), rows)
 
 
-def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def draw_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table; nothing if there are no rows."""
     lines = ["".join(_cell("td", cell) for cell in row) for row in rows]
     head = "".join(_cell("th", heading) for heading in headings)

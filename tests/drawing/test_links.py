@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kgkit.linking.html import FOOT, page_head, render
-from kgkit.linking.mention_tagger import TypedWord
-from kgkit.linking.types_html import typed_section
+from kgkit.drawing.links import FOOT, page_head, render
+from kgkit.tagging.html import typed_section
+from kgkit.tagging.mention_tagger import TypedWord
 from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
 from tests.serving.page.chromium import CHROMIUM, Chromium
 

@@ -32,9 +32,9 @@ import msgspec
 from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.linking.settings import LinkSettings
-from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
-from kgkit.store.urls import UrlPattern, is_web_address
+from kgkit.spacy.record import PipelineRecord, decode_record, find_requirements, read_record
 from kgkit.types import Document, Entity, Link, LinkCandidate, Mention
+from kgkit.urls import UrlPattern, is_web_address
 
 try:
     from spacy.attrs import IDX, LENGTH

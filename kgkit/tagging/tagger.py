@@ -23,9 +23,9 @@ from kgkit.encoder.loading import check_installed
 from kgkit.errors import StaleModel
 from kgkit.evaluation.ner import Name, NamedDocument, NameScores, score_names
 from kgkit.inputs.tagging import DocumentWords, TaggingConfig, WordReader, tagger_inputs
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.models.kinds import TaggerManifest
 from kgkit.models.manifest import broken_weights, checking_settings
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention, TypedWord
 from kgkit.types import Document, Matrix, Mention, Numbers
 
 if TYPE_CHECKING:

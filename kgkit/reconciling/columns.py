@@ -8,7 +8,7 @@ from typing import Any, Final
 from kgkit.errors import MissingExtra, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.reconciler import NameMatch, ReconcileConfig, Reconciler
+from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig, Reconciler
 
 __all__ = ["added_columns", "added_types", "check_column", "match_cells", "reconcile"]
 

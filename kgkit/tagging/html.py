@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kgkit.linking.mention_tagger import TypedWord
+from kgkit.tagging.mention_tagger import TypedWord
 from kgkit.text import escape_xml
 from kgkit.types import Document
 
@@ -13,7 +13,7 @@ _CERTAIN: Final = 0.98  # of no name: such a word is drawn plain
 def typed_section(
     document: Document, words: Sequence[TypedWord], types: Sequence[str], model: str
 ) -> Iterator[str]:
-    """Yield the part of a page that shows *document*, in small pieces; see `kgkit.linking.html.page_head`.
+    """Yield the part of a page that shows *document*, in small pieces; see `kgkit.drawing.links.page_head`.
 
     A word has the colour of its likeliest type, which a legend names, and a line below it where that is part
     of a name; its probabilities appear at the foot of the page when the pointer, or the focus, is on it.

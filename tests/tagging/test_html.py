@@ -5,8 +5,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kgkit.linking.mention_tagger import TypedWord
-from kgkit.linking.types_html import typed_section
+from kgkit.tagging.html import typed_section
+from kgkit.tagging.mention_tagger import TypedWord
 from kgkit.types import Document
 
 TYPES = ("LOC", "PER")

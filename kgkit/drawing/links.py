@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kgkit.store.urls import is_web_address
 from kgkit.text import escape_xml
-from kgkit.types import Link, LinkCandidate, LinkedDocument
+from kgkit.urls import is_web_address
+
+if TYPE_CHECKING:
+    from kgkit.types import Link, LinkCandidate, LinkedDocument
 
 _MAX_TYPES: Final = 12  # more hues cannot be told apart
 _STYLE = """
@@ -72,7 +74,7 @@ FOOT: Final = "</body>\n</html>\n"
 
 
 def render(
-    documents: Iterable[LinkedDocument],
+    documents: Iterable["LinkedDocument"],
     *,
     describe: DescribeIn | None = None,
     type_of: DescribeIn | None = None,
@@ -97,7 +99,7 @@ def render(
 
 
 def section(
-    document: LinkedDocument, *, describe: DescribeIn | None = None, type_of: DescribeIn | None = None
+    document: "LinkedDocument", *, describe: DescribeIn | None = None, type_of: DescribeIn | None = None
 ) -> Iterator[str]:
     """Yield the part of a page that shows *document*, in small pieces; else as `render`."""
     count = len(document.links)
@@ -134,7 +136,7 @@ def hue_of_entity(entity: str) -> int:
 
 
 def _marked(
-    document: LinkedDocument, describe: DescribeIn, hue_of: dict[tuple[str, str], int]
+    document: "LinkedDocument", describe: DescribeIn, hue_of: dict[tuple[str, str], int]
 ) -> Iterator[str]:
     at = 0
     for link in document.links:
@@ -146,7 +148,7 @@ def _marked(
     yield escape_xml(document.text[at:])
 
 
-def _anchor(link: Link, describe: Describe, hue: int) -> str:
+def _anchor(link: "Link", describe: Describe, hue: int) -> str:
     kind = "link nil" if link.nil else "link"
     # A linked document may come from anywhere: only addresses on the web are links of the page.
     target = f'href="{escape_xml(link.url)}" rel="noreferrer"' if is_web_address(link.url) else 'tabindex="0"'
@@ -156,7 +158,7 @@ def _anchor(link: Link, describe: Describe, hue: int) -> str:
     )
 
 
-def named_mention(link: Link) -> str:
+def named_mention(link: "Link") -> str:
     """Return a mention with the name of its entity under it: the label, or the key if that says no more."""
     folded = link.text.casefold()
     names = (
@@ -166,7 +168,7 @@ def named_mention(link: Link) -> str:
     return f"<ruby>{text}<rt>{escape_xml(name)}</rt></ruby>" if name else text
 
 
-def _card(link: Link, describe: Describe) -> str:
+def _card(link: "Link", describe: Describe) -> str:
     title = "nothing in the KB" if link.entity is None else link.entity
     sense = "" if link.sense is None else f"<small>{escape_xml(link.sense)}</small>"
     table = candidate_table(link.candidates, describe)
@@ -174,7 +176,7 @@ def _card(link: Link, describe: Describe) -> str:
     return f"<b>{escape_xml(title)}</b> {scored}{sense}{table}"
 
 
-def candidate_table(candidates: Iterable[LinkCandidate], describe: Describe) -> str:
+def candidate_table(candidates: Iterable["LinkCandidate"], describe: Describe) -> str:
     """Return a table of candidates with their scores and priors; nothing if there are none.
 
     Args:

@@ -16,8 +16,8 @@ from tests.toys import build_toy
 spacy = pytest.importorskip("spacy")
 from spacy.tokens import Doc, Span, SpanGroup  # noqa: E402
 
-from kgkit.linking.spacy_component import ATTRIBUTES, LinkerComponent, link_of  # noqa: E402
-from kgkit.linking.spacy_display import displacy_data  # noqa: E402
+from kgkit.spacy.component import ATTRIBUTES, LinkerComponent, link_of  # noqa: E402
+from kgkit.spacy.display import displacy_data  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 TEXT = "In New York the apple of @Apple costs more than in York."

@@ -10,10 +10,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kgkit.drawing.links import FOOT, Describe, candidate_table, page_head
 from kgkit.evaluation.el import LinkOutcome
 from kgkit.evaluation.el_causes import CORRECT_KINDS, EntityFacts, error_cause
 from kgkit.evaluation.el_files import GoldDocument
-from kgkit.linking.html import FOOT, Describe, candidate_table, page_head
 from kgkit.text import escape_xml
 from kgkit.types import Link, LinkCandidate, LinkedDocument
 

@@ -16,7 +16,7 @@ from spacy.tokens import Span  # noqa: E402
 from spacy.training import Example  # noqa: E402
 from spacy.util import fix_random_seed  # noqa: E402
 
-from kgkit.linking.spacy_kb import StoredKB, knowledge_base  # noqa: E402
+from kgkit.spacy.kb import StoredKB, knowledge_base  # noqa: E402
 
 SURFACES = ("apple", "Apple", "York", "New York", "Big Apple")
 TEXTS = [

@@ -7,12 +7,19 @@ from html.parser import HTMLParser
 
 import pytest
 
+from kgkit.drawing.links import candidate_table, page_head
 from kgkit.evaluation import Labelled
 from kgkit.evaluation.el import document_outcomes
 from kgkit.evaluation.el_causes import EntityFacts
 from kgkit.evaluation.el_files import GoldMention, make_gold_document, plain_title
-from kgkit.linking.html import candidate_table, page_head
-from kgkit.linking.report import KINDS, MAX_CANDIDATES, NO_TYPE, REPORT_FOOT, report_head, report_section
+from kgkit.evaluation.el_report import (
+    KINDS,
+    MAX_CANDIDATES,
+    NO_TYPE,
+    REPORT_FOOT,
+    report_head,
+    report_section,
+)
 from kgkit.types import Link, LinkCandidate, LinkedDocument
 
 TEXT = "Rhône leaves Lake Geneva at German noon , river ."

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.kb import KnowledgeBase, open_kb
-from kgkit.linking.spacy_record import PipelineRecord, decode_record, find_requirements, read_record
+from kgkit.spacy.record import PipelineRecord, decode_record, find_requirements, read_record
 from kgkit.types import Candidates
 from kgkit.vectors import Vectors
 

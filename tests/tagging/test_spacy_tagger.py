@@ -6,7 +6,7 @@ import pytest
 
 import kgkit
 from kgkit.errors import DamagedModel, NotThere, UsageError
-from kgkit.linking.mention_tagger import MentionTagger, TaggedMention
+from kgkit.tagging.mention_tagger import MentionTagger, TaggedMention
 from kgkit.types import Document, Mention
 from tests.cli_helpers import run
 from tests.toys import run_python as python
@@ -14,7 +14,7 @@ from tests.toys import run_python as python
 spacy = pytest.importorskip("spacy")
 from spacy.training import Example  # noqa: E402
 
-from kgkit.linking.spacy_tagger import SpacyTagger  # noqa: E402
+from kgkit.tagging.spacy_tagger import SpacyTagger  # noqa: E402
 
 TEXT = "😀 In New York the apple of Apple costs more."
 PATTERNS = [

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from kgkit.errors import NotThere, UsageError
-from kgkit.linking.spacy_component import url_at
+from kgkit.spacy.component import url_at
 from kgkit.text import escape_xml
 
 _NO_ADDRESS: Final = "#"

@@ -1,0 +1,1 @@
+"""Taggers: what finds names in documents, as mentions with types."""
