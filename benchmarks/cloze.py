@@ -34,11 +34,10 @@ from benchmarks.other_vectors import OF_RELATION, OTHERS
 from benchmarks.report import Table
 from kgkit.evaluation.cloze import (
     NameGuesses,
+    NameQuestion,
     filtered,
     name_questions,
-    read_name_guesses,
     score_subsets,
-    write_name_guesses,
 )
 from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, draw_facts, read_facts, read_templates
 from kgkit.evaluation.significance import paired_test
@@ -178,8 +177,10 @@ class LamaRows:
         if not self._names.exists():
             with open_masked_lm(self.encoder, self.home, self.device) as masked_lm:
                 guesses = name_guesses(plain_cloze_model(masked_lm), name_questions(self._facts))
-            write_name_guesses(self._names, self.encoder, guesses)
-        return read_name_guesses(self._names)[1]
+            rows = [(*question, words) for question, words in guesses.items()]
+            self._names.write_bytes(msgspec.json.encode(rows))
+        kept = msgspec.json.decode(self._names.read_bytes(), type=list[tuple[str, str, tuple[str, ...]]])
+        return {NameQuestion(name, noun): words for name, noun, words in kept}
 
     def has_vectors(self, name: str) -> bool:
         """Return whether the knowledge base has vectors of that name."""

@@ -44,10 +44,9 @@ PUBLISHED: Final = {
 OVERLAPS: Final = ("longest", "score")
 
 LANGUAGE: Final = """
-`perplexity` of 15 in 100 word pieces of WikiText-2's test part, and how many are guessed right; `blind`: the
-perplexity where a model is not told that there is a mention around a hidden piece; `MRR`: mean reciprocal
-rank of the word pieces of a hidden name, of facts of T-REx that FewRel's sentences do not state, subject and
-object in turn, with LAMA's templates. Minutes are those of the last stage, reading included.
+`perplexity` of 15 in 100 word pieces of WikiText-2's test part, and how many are guessed right; `MRR`: mean
+reciprocal rank of the word pieces of a hidden name, of facts of T-REx that FewRel's sentences do not state,
+subject and object in turn, with LAMA's templates. Minutes are those of the last stage, reading included.
 """
 
 LINKS: Final = """
@@ -125,21 +124,18 @@ def language_table(runs: Runs[KnowBertManifest], names: list[str], text: Path, m
             continue
         heldout = "ppl", "--data", str(text / "heldout.txt")
         [ppl] = runs.evaluate(name, *heldout)["sets"]
-        first = name.endswith("-0")  # of the seeds: it takes as long as the rest
-        [blind] = runs.evaluate(name, *heldout, "--blind")["sets"] if manifest.kbs and first else [None]
         recalled = compute_once(
             runs.home, f"recall-{name}", path.read_bytes() + runs.identity(name),
             lambda: json.dumps(recall(runs.home, name, path, templates)._asdict()).encode(),  # noqa: B023
         )  # fmt: skip
-        alone = "" if blind is None else f"{blind['perplexity']:.3f}"
-        scores = f"{ppl['perplexity']:.3f}", f"{100 * ppl['accuracy']:.2f}", alone
+        scores = f"{ppl['perplexity']:.3f}", f"{100 * ppl['accuracy']:.2f}"
         rows.append([name, *scores, f"{recalled['mrr']:.4f}", f"{manifest.results['seconds'] / 60:.1f}"])
         print(rows[-1], file=sys.stderr, flush=True)
-    rows += [[name, f"{ppl}", "", "", f"{mrr}", ""] for name, (ppl, mrr) in PUBLISHED.items()]
+    rows += [[name, f"{ppl}", "", f"{mrr}", ""] for name, (ppl, mrr) in PUBLISHED.items()]
     return Table(
         title="KnowBert as a language model",
         notes=LANGUAGE,
-        columns=("model, seed", "perplexity", "right, %", "blind", "MRR", "minutes"),
+        columns=("model, seed", "perplexity", "right, %", "MRR", "minutes"),
         rows=rows,
     )
 

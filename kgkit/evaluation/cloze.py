@@ -24,10 +24,10 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.errors import SourceError, abbreviate
 from kgkit.evaluation.columns import ScoreColumns, mean_of_sums
 from kgkit.evaluation.facts import ClozeQuestion, Fact
-from kgkit.files import lines, opened, written
+from kgkit.files import lines, written
 
 NAME_NOUNS: Final[Mapping[str, str]] = {
     "P19": "city",
@@ -51,9 +51,6 @@ CUTOFFS: Final = (*range(1, 11), *range(20, 101, 10))
 
 COMPARED_CUTOFFS: Final = (1, 10, 100)
 """The k whose Hits@k of two models are compared."""
-
-MAX_BYTES: Final = 1 << 26
-"""Bytes of a file of guesses about names, decompressed: enough for half a million names."""
 
 Filter = Literal["none", "string", "names", "easy"]
 """Questions that are scored: all; those after the string match filter; those after the person name filter too
@@ -138,17 +135,9 @@ def name_suggests(fact: Fact, guesses: NameGuesses) -> bool:
     """Return whether a word of the subject's name suggests the object, by what a plain model guesses.
 
     Case and accents do not count: some models write none.
-
-    Raises:
-        UsageError: if a question about the name was not asked.
     """
     wanted = _bare(fact.object)
     for question in _name_questions(fact):
-        if question not in guesses:
-            raise UsageError(
-                f"the guesses about names have none about {question.name!r} as a name in a "
-                f"{question.noun}: they are of other facts"
-            )
         if any(_bare(word) == wanted for word in guesses[question][:TOP_NAMES]):
             return True
     return False
@@ -172,58 +161,6 @@ def filtered(facts: Sequence[Fact], guesses: NameGuesses | None = None) -> dict[
         return {"none": every, "string": string, "easy": every - string}
     names = frozenset(index for index in string if not name_suggests(facts[index], guesses))
     return {"none": every, "string": string, "names": names, "easy": every - names}
-
-
-class _Names(msgspec.Struct, forbid_unknown_fields=True):
-    """The file of guesses about names."""
-
-    model: str
-    guesses: dict[str, dict[str, tuple[str, ...]]]
-
-
-def write_name_guesses(path: Path, model: str, guesses: NameGuesses) -> None:
-    """Write what *model* guesses of names, as JSON: by noun, then by name.
-
-    Raises:
-        UsageError: if they are more than can be read again.
-    """
-    by_noun: dict[str, dict[str, tuple[str, ...]]] = {}
-    for question, words in guesses.items():
-        by_noun.setdefault(question.noun, {})[question.name] = tuple(words)
-    content = msgspec.json.encode(_Names(model, by_noun))
-    if len(content) > MAX_BYTES:
-        raise UsageError(
-            f"guesses about {len(guesses):,} names take more than {MAX_BYTES >> 20} MiB: name fewer facts"
-        )
-    with written(path) as file:
-        file.write(content)
-
-
-def read_name_guesses(path: Path) -> tuple[str, dict[NameQuestion, tuple[str, ...]]]:
-    """Return the model of a file of guesses about names, and its guesses.
-
-    Raises:
-        NotThere: if there is no such file.
-        SourceError: if it is none, or has more than `MAX_BYTES`, decompressed.
-    """
-    with opened(path) as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise SourceError(
-            f"more than {MAX_BYTES >> 20} MiB of guesses about names, which are read into memory: name "
-            "another file, or fewer facts",
-            path=path,
-        )
-    try:
-        names = msgspec.json.decode(content, type=_Names)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise SourceError(f"no guesses about names: {error}", path=path) from None
-    guesses = {
-        NameQuestion(name, noun): words
-        for noun, of_noun in names.guesses.items()
-        for name, words in of_noun.items()
-    }
-    return names.model, guesses
 
 
 # -- scores -----------------------------------------------------------------

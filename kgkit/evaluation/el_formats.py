@@ -36,6 +36,7 @@ else YAGO's name is:
 import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -54,10 +55,11 @@ from kgkit.evaluation.el_files import (
     make_gold_document,
     read_gold_documents,
     read_links,
+    writing_links,
 )
 from kgkit.evaluation.entity_iris import entity_of_iri
 from kgkit.evaluation.files import UniqueIds
-from kgkit.evaluation.nif import read_nif
+from kgkit.evaluation.nif import WriteDocument, read_nif, writing_nif
 from kgkit.files import lines, opened
 
 _log = logging.getLogger(__name__)
@@ -79,6 +81,9 @@ _KEYS: Final[tuple[tuple[frozenset[str], GoldFormat], ...]] = (
     (frozenset({"input"}), "kilt"),
     (frozenset({"text"}), "linked"),
 )
+
+NIF_SUFFIXES: Final = frozenset((".ttl", ".nif"))
+"""How the name of a file of predictions ends that are written as NIF."""
 
 EntityField = Literal["id", "name"]
 """Field of an ELEVANT label that is compared with keys of a knowledge base: identifier or name."""
@@ -156,7 +161,6 @@ def read_gold_data(
     format: GoldFormat | None = None,
     *,
     entities: EntityField = "id",
-    prefix: str = "",
 ) -> Iterator[GoldDocument]:
     """Yield the documents of a data set in any of the formats.
 
@@ -164,7 +168,6 @@ def read_gold_data(
         path: the file, which may be compressed.
         format: its format; None: as its beginning tells.
         entities: field of an ELEVANT label that is compared with the keys of a knowledge base.
-        prefix: beginning of the IRIs of entities in NIF, whose remainder is compared.
 
     Raises:
         NotThere: if there is no such file.
@@ -180,19 +183,18 @@ def read_gold_data(
         "elevant": partial(read_elevant, entities=entities),
         "kilt": read_kilt,
         "aida": read_aida,
-        "nif": partial(read_nif, prefix=prefix),
+        "nif": read_nif,
         "docbin": read_doc_bin,
         "linked": read_linked,
     }
     yield from readers[name](path)
 
 
-def read_predictions(path: Path, prefix: str = "") -> dict[str, list[Labelled]]:
+def read_predictions(path: Path) -> dict[str, list[Labelled]]:
     """Return the links of each document, from a file of predictions: lines with tabs, or NIF.
 
     Args:
         path: file that `kgkit evaluate el --predictions` has written, or another system.
-        prefix: beginning of the IRIs of entities in NIF, whose remainder is the entity.
 
     Raises:
         NotThere: if there is no such file.
@@ -200,8 +202,23 @@ def read_predictions(path: Path, prefix: str = "") -> dict[str, list[Labelled]]:
     """
     start = _first_line(path)[:40]
     if b"\t" not in start and start.decode("utf-8", "replace").lower().startswith(_TURTLE):
-        return {gold.document.id: gold.gold for gold in read_nif(path, prefix)}
+        return {gold.document.id: gold.gold for gold in read_nif(path)}
     return read_links(path)
+
+
+@contextmanager
+def writing_predictions(path: Path) -> Iterator[WriteDocument]:
+    """Give what writes the links of one document after the other: NIF by the suffix, else lines with tabs.
+
+    Raises:
+        UsageError, NotThere, OSError: as `writing_nif` and `writing_links` do.
+    """
+    if NIF_SUFFIXES.isdisjoint(suffix.lower() for suffix in path.suffixes[-2:]):
+        with writing_links(path) as write:
+            yield lambda document, links, _: write(document.id, links)
+    else:
+        with writing_nif(path) as write_document:
+            yield write_document
 
 
 # -- ELEVANT and KILT -------------------------------------------------------

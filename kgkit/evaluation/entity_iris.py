@@ -23,20 +23,17 @@ _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`\x00-\x20]+")
 _SAFE: Final = "/:()!$&'*,;=@~"
 
 
-def entity_of_iri(iri: str, prefix: str = "") -> str | None:
+def entity_of_iri(iri: str) -> str | None:
     """Return the entity that an IRI stands for; None for NIL.
 
     Args:
         iri: IRI of a page of Wikipedia, a resource of DBpedia or an item of Wikidata, whose title or
             identifier is returned, with spaces for underscores in titles; any other is its own entity.
-        prefix: further beginning of IRIs, whose remainder is an entity.
     """
     if iri.startswith((NOT_IN_KB, NOT_IN_KB.replace("http:", "https:"))):
         return None
-    if prefix and iri.startswith(prefix) and len(iri) > len(prefix):
-        return _title(iri.removeprefix(prefix))
     match = _PAGE.fullmatch(iri)
-    return _title(match[1]) if match else iri
+    return unquote(match[1]).replace("_", " ") if match else iri
 
 
 def iri_of_entity(entity: str, prefix: str = WIKIPEDIA) -> str:
@@ -50,7 +47,3 @@ def iri_of_entity(entity: str, prefix: str = WIKIPEDIA) -> str:
         return entity
     beginning = WIKIDATA if _ITEM.fullmatch(entity) else prefix
     return beginning + quote(entity.replace(" ", "_"), safe=_SAFE)
-
-
-def _title(part: str) -> str:
-    return unquote(part).replace("_", " ")

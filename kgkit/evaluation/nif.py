@@ -10,7 +10,7 @@ stand anywhere in a graph, so that texts and annotations of the whole file are i
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.el_files import GoldDocument, GoldError, GoldMention, Labelled, make_gold_document
-from kgkit.evaluation.entity_iris import NOT_IN_KB, WIKIPEDIA, entity_of_iri, iri_of_entity
+from kgkit.evaluation.entity_iris import NOT_IN_KB, entity_of_iri, iri_of_entity
 from kgkit.files import opened, written
 from kgkit.lazy import import_extra
 from kgkit.turtle import parse_graph
@@ -105,12 +105,11 @@ class NifContext(NamedTuple):
     phrases: list[tuple[str, NifResource]]
 
 
-def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
+def read_nif(path: Path) -> Iterator[GoldDocument]:
     """Yield the documents of a NIF file in Turtle or N-Triples, in the order of their contexts.
 
     Args:
         path: the file, which may be compressed.
-        prefix: beginning of the IRIs of entities, whose remainder is the entity.
 
     Raises:
         NotThere: if there is no such file.
@@ -128,7 +127,7 @@ def read_nif(path: Path, prefix: str = "") -> Iterator[GoldDocument]:
             raise SourceError(f"two contexts are of the document {name!r}", path=path)
         names.add(name)
         try:
-            mentions = [_gold_mention(phrase, resource, prefix) for phrase, resource in context.phrases]
+            mentions = [_gold_mention(phrase, resource) for phrase, resource in context.phrases]
             mentions.sort(key=lambda mention: (mention.start, mention.end))
             yield make_gold_document(name, context.text, mentions)
         except GoldError as error:
@@ -228,77 +227,55 @@ def _document_id(iri: str) -> str:
     return unquote(base.removeprefix(_DOCUMENT)) if base.startswith(_DOCUMENT) else base
 
 
-def _gold_mention(iri: str, resource: NifResource, prefix: str) -> GoldMention:
+def _gold_mention(iri: str, resource: NifResource) -> GoldMention:
     values = resource.values
     start, end = resource.span(iri)
-    entity = entity_of_iri(values["entity"], prefix) if "entity" in values else None
+    entity = entity_of_iri(values["entity"]) if "entity" in values else None
     return GoldMention(start, end, entity, values.get("surface"), values.get("type", ""))
 
 
 # -- writing ----------------------------------------------------------------
 
 
-class NifWriter(NamedTuple):
-    """Writes documents to a stream as NIF in Turtle.
-
-    Attributes:
-        stream: where they go.
-        prefix: what the IRIs of titles begin with.
-    """
-
-    stream: BinaryIO
-    prefix: str
-
-    def __call__(
-        self, document: Document, links: Iterable[Labelled], scores: Sequence[float] | None = None
-    ) -> None:
-        """Write a document with its links, or its gold mentions.
-
-        Args:
-            document: text.
-            links: spans and their entities.
-            scores: confidence of each.
-
-        Raises:
-            UsageError: if a text or an entity cannot be written as UTF-8.
-        """
-        try:
-            for part in _statements(document, [*links], scores, self.prefix):
-                self.stream.write(part.encode())
-        except UnicodeEncodeError as error:
-            raise UsageError(
-                f"document {document.id!r} has half of a surrogate pair: {error.reason}"
-            ) from None
+WriteDocument = Callable[[Document, Iterable[Labelled], Sequence[float] | None], None]
+"""Takes a document, its links or gold mentions, and the confidence of each, if they have some."""
 
 
 @contextmanager
-def writing_nif(path: Path, prefix: str = WIKIPEDIA) -> Iterator[NifWriter]:
-    """Give what writes documents to *path* as NIF, one after the other.
+def writing_nif(path: Path) -> Iterator[WriteDocument]:
+    """Give what writes documents to *path* as NIF in Turtle, one after the other.
 
     The file appears, whole, when the block ends without an error. An entity is written as
     `iri_of_entity` says, NIL as an IRI of `http://aksw.org/notInWiki/`.
 
     Args:
         path: file to write; its suffix may ask for compression.
-        prefix: what the IRIs of titles begin with.
 
     Raises:
-        UsageError: if the prefix is no beginning of an IRI.
+        UsageError: if a text or an entity cannot be written as UTF-8.
         NotThere: if there is no folder to put it in.
         OSError: if the disk refuses; an earlier file of that name is untouched.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*", prefix):
-        raise UsageError(f"{prefix!r} is no beginning of an IRI, as {WIKIPEDIA} is")
     with written(path) as stream:
         stream.write(NIF_HEAD.encode())
-        yield NifWriter(stream, prefix)
+
+        def write(document: Document, links: Iterable[Labelled], scores: Sequence[float] | None) -> None:
+            """Write a document with its links."""
+            try:
+                stream.writelines(part.encode() for part in _statements(document, [*links], scores))
+            except UnicodeEncodeError as error:
+                raise UsageError(
+                    f"document {document.id!r} has half of a surrogate pair: {error.reason}"
+                ) from None
+
+        yield write
 
 
-def write_nif(path: Path, documents: Iterable[GoldDocument], prefix: str = WIKIPEDIA) -> None:
+def write_nif(path: Path, documents: Iterable[GoldDocument]) -> None:
     """Write the documents of a data set with their gold mentions, as `writing_nif` does."""
-    with writing_nif(path, prefix) as write:
+    with writing_nif(path) as write:
         for gold in documents:
-            write(gold.document, gold.gold)
+            write(gold.document, gold.gold, None)
 
 
 class NifPhrase(NamedTuple):
@@ -347,7 +324,7 @@ def nif_statements(context: str, text: str, phrases: Iterable[NifPhrase]) -> Ite
 
 
 def _statements(
-    document: Document, links: Sequence[Labelled], scores: Sequence[float] | None, prefix: str
+    document: Document, links: Sequence[Labelled], scores: Sequence[float] | None
 ) -> Iterator[str]:
     base = _DOCUMENT + quote(document.id, safe="")
     phrases = (
@@ -358,7 +335,7 @@ def _statements(
             link.end,
             nil_iri(document.text[link.start : link.end])
             if link.entity is None
-            else iri_of_entity(link.entity, prefix),
+            else iri_of_entity(link.entity),
             None if scores is None else scores[number],
         )
         for number, link in enumerate(links)

@@ -193,7 +193,7 @@ def test_a_better_system_has_the_sign_of_its_difference_and_a_small_p(evaluate, 
     unseen = 1 - 0.05 ** (1 / 12)  # documents that twelve alike may have missed, on which it may be worse
     assert score["interval"] == [pytest.approx(1 - 2 * unseen), 1] and 0 < score["p"] < 0.001
     lines = [line.split("\t") for line in evaluate(path, "--versus", worse).out.splitlines()]
-    assert lines[-4][:7] == ["a", "strong", "InKB", "0.00", "100.00", "100.00", "55.82 to 100.00"]
+    assert lines[-4][:6] == ["a", "F1, strong, InKB", "0.00", "100.00", "100.00", "55.82 to 100.00"]
 
 
 def test_predictions_for_foreign_data_are_refused(evaluate, put):
@@ -219,11 +219,8 @@ def test_predictions_are_nif_where_their_name_says_so(evaluate, put, tmp_path):
     pytest.importorskip("pyoxigraph")
     path = put("a.jsonl", ONE, TWO)
     assert evaluate(path, "--predictions", tmp_path / "links.tsv").code == 0
-    options = ["--predictions", tmp_path / "links.ttl.gz", "--iri-prefix", "http://kb.example/"]
-    assert evaluate(path, *options).code == 0
-    read = {
-        gold.document.id: gold.gold for gold in read_gold_data(tmp_path / "links.ttl.gz", prefix=options[-1])
-    }
+    assert evaluate(path, "--predictions", tmp_path / "links.ttl.gz").code == 0
+    read = {gold.document.id: gold.gold for gold in read_gold_data(tmp_path / "links.ttl.gz")}
     written = read_links(tmp_path / "links.tsv")
     spaced = {
         name: [(link.start, link.end, link.entity and link.entity.replace("_", " ")) for link in links]
@@ -232,7 +229,7 @@ def test_predictions_are_nif_where_their_name_says_so(evaluate, put, tmp_path):
     assert {
         name: [(link.start, link.end, link.entity) for link in links] for name, links in read.items()
     } == spaced
-    compared = json_of(evaluate(path, "--json", "--versus", tmp_path / "links.ttl.gz", *options[2:]))
+    compared = json_of(evaluate(path, "--json", "--versus", tmp_path / "links.ttl.gz"))
     assert compared["together"]["versus"]["strong"]["nil"]["f1"]["p"] == 1.0
 
 
@@ -264,7 +261,6 @@ def test_a_report_that_fails_leaves_no_file(evaluate, put, tmp_path):
         (["--report", "a.jsonl"], "is one of the files to read"),
         (["--report", "x.html", "--predictions", "x.html"], "is one of the files to read"),
         (["--predictions", "."], "is a folder"),
-        (["--predictions", "x.ttl", "--iri-prefix", "no iri"], "no beginning of an IRI"),
     ],
 )
 def test_outputs_that_cannot_be_are_refused_before_anything_is_linked(

@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation import Labelled, nif
 from kgkit.evaluation.el_files import GoldError, GoldMention, make_gold_document
-from kgkit.evaluation.entity_iris import WIKIPEDIA, entity_of_iri, iri_of_entity
+from kgkit.evaluation.entity_iris import entity_of_iri, iri_of_entity
 from kgkit.evaluation.nif import (
     NIF_HEAD,
     NifLimits,
     NifPhrase,
-    NifWriter,
     nif_statements,
     nil_iri,
     read_contexts,
@@ -103,33 +102,16 @@ def test_a_compressed_file_is_written_and_read(tmp_path):
     assert [each.gold for each in read_nif(tmp_path / "a.ttl.gz")] == [gold().gold]
 
 
-def test_scores_are_confidences_of_phrases():
-    stream = io.BytesIO()
-    NifWriter(stream, WIKIPEDIA)(Document("1", "ab"), [Labelled(0, 1, "A")], [0.25])
-    assert b'itsrdf:taConfidence "0.25"^^xsd:double' in stream.getvalue()
+def test_scores_are_confidences_of_phrases(tmp_path):
+    with writing_nif(tmp_path / "a.ttl") as write:
+        write(Document("1", "ab"), [Labelled(0, 1, "A")], [0.25])
+    assert b'itsrdf:taConfidence "0.25"^^xsd:double' in (tmp_path / "a.ttl").read_bytes()
 
 
 def test_nothing_is_written_where_a_text_cannot_be_encoded(tmp_path):
     with pytest.raises(UsageError, match="document '1' has half of a surrogate pair"):
         write_nif(tmp_path / "a.ttl", [gold("1", "a\ud800", [])])
     assert not [*tmp_path.iterdir()]
-
-
-def test_a_prefix_that_begins_no_iri_is_refused(tmp_path):
-    for prefix in ("", "wiki/", "http://a b/", "http://a/<"):
-        with (
-            pytest.raises(UsageError, match="no beginning of an IRI"),
-            writing_nif(tmp_path / "a.ttl", prefix),
-        ):
-            pass
-    assert not [*tmp_path.iterdir()]
-
-
-def test_entities_under_another_prefix_survive_with_it(tmp_path):
-    write_nif(tmp_path / "a.ttl", [gold()], "https://kb.example/")
-    [plain], [own] = read_nif(tmp_path / "a.ttl"), read_nif(tmp_path / "a.ttl", "https://kb.example/")
-    assert plain.entities == ["https://kb.example/Rh%C3%B4ne", None]
-    assert own.entities == ["Rhône", None]
 
 
 # -- entities and their IRIs

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from kgkit.commands.evaluate.sets import (
-    SCORE_HEADINGS,
     VersusOption,
     check_sets,
     percents,
-    versus_row,
+    versus_field,
+    write_compared,
     write_scores,
 )
 from kgkit.commands.messages import Messages
@@ -23,9 +23,8 @@ from kgkit.commands.options import (
     SeedOption,
     repeated,
 )
-from kgkit.commands.output import check_files, number, typed, write_json, write_line
+from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
-from kgkit.files import check_output_path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -46,15 +45,8 @@ _FILTERS: "Final[Mapping[str, str]]" = {
 
 def cloze(
     data: Annotated[
-        list[Path] | None,
-        repeated("--data", "FILE", "Facts as JSON lines: subject, relation, object; or LAMA's"),
-    ] = None,
-    facts_kb: Annotated[
-        str | None,
-        typer.Option(
-            "--facts", metavar="KB", help="Facts of a knowledge base, with the labels of its entities."
-        ),
-    ] = None,
+        list[Path], repeated("--data", "FILE", "Facts as JSON lines: subject, relation, object; or LAMA's")
+    ],
     templates: Annotated[
         Path | None,
         typer.Option(
@@ -85,15 +77,6 @@ def cloze(
             "--name-model",
             metavar="NAME",
             help="Plain masked language model that is asked what names suggest, for LAMA-UHN.",
-        ),
-    ] = None,
-    names: Annotated[
-        Path | None,
-        typer.Option(
-            "--names",
-            metavar="FILE",
-            help="What that model said: written if the file is not there, else read, so that all models are "
-            "asked the same questions.",
         ),
     ] = None,
     limit: Annotated[
@@ -134,24 +117,17 @@ def cloze(
 
     if (model is None) == (encoder is None):
         raise UsageError("give exactly one of --model NAME, a trained model, and --encoder NAME")
-    if names is not None:
-        check_output_path(names)
-        if name_model is None and not names.exists():
-            raise UsageError(f"there is no file {names}, and no model that could be asked: add --name-model")
-    files = data or []
-    if not files and facts_kb is None:
-        raise UsageError("there are no facts: name files with --data, or a knowledge base with --facts")
-    check_sets([*files, *(path for path in (templates, versus) if path)], predictions)
+    check_sets([*data, templates, versus], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
-    facts, questions = _read_questions(files, facts_kb, templates, limit, seed, where, messages)
+    facts, questions = _read_questions(data, templates, limit, seed)
     run = recorded(
         where, command=typed(), device=device,
         model=model or None,
-        data=[*files, *([templates] if templates else [])], seeds=[seed],
-        config={"model": model, "encoder": encoder, "facts": facts_kb, "limit": limit},
+        data=[*data, *([templates] if templates else [])], seeds=[seed],
+        config={"model": model, "encoder": encoder, "limit": limit},
     )  # fmt: skip
     with _opened(model, encoder, where, device) as answering, run as record:
-        name_guesses = _name_guesses(name_model, names, facts, where, device, batch, messages)
+        name_guesses = _name_guesses(name_model, facts, where, device, batch, messages)
         facts_by_filter = filtered(facts, name_guesses)
         others = None if versus is None else read_cloze_predictions(versus, questions.instances, facts)
         with messages.progress(f"asking {answering.name}") as tell:
@@ -166,7 +142,7 @@ def cloze(
                 record.score("cloze", subset.filter, f"{answers}_hits@1", hits.macro[1], hits.questions)
         if predictions is not None:
             write_cloze_predictions(predictions, guesses.guesses, facts, facts_by_filter)
-        differences = []
+        differences = {}
         if others is not None:
             differences = _compare_hits(others, guesses.guesses, facts_by_filter, messages)
     if as_json:
@@ -174,12 +150,15 @@ def cloze(
             "vocabulary": len(answering.words), "no_word": len(guesses.no_word),
             "too_long": len(guesses.too_long), "without_template": questions.without_template,
         }  # fmt: skip
-        write_json({"model": answering.name, **counts, "sets": _as_dicts(scores, differences)})
+        sets = [
+            {"filter": subset.filter} | {name: _plain(hits) for name, hits in subset.hits.items()}
+            | versus_field(differences, subset.filter)
+            for subset in scores
+        ]  # fmt: skip
+        write_json({"model": answering.name, **counts, "sets": sets})
     else:
         _write_hits(scores)
-        if differences:
-            write_line()
-            _write_compared(scores, differences)
+        write_compared({_FILTERS[name]: own for name, own in differences.items()}, what="filter")
     messages.write(f"the vocabulary has {len(answering.words):,} whole words")
     if guesses.no_word:
         count = len(guesses.no_word)
@@ -193,57 +172,19 @@ def cloze(
 
 
 def _read_questions(
-    files: Sequence[Path],
-    facts_kb: str | None,
-    templates: Path | None,
-    limit: int | None,
-    seed: int,
-    home: "Home",
-    messages: Messages,
+    files: Sequence[Path], templates: Path | None, limit: int | None, seed: int
 ) -> "tuple[list[Fact], ClozeQuestions]":
     """Return the facts, and the questions whose object is hidden."""
     from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, draw_facts, read_facts, read_templates
 
-    check_files(files)
     facts = draw_facts([fact for path in files for fact in read_facts(path)], limit, seed)
     own = read_templates(templates) if templates else {}
-    if facts_kb is not None:
-        kb_facts, nameless = _facts_of_kb(facts_kb, home.path, list(own), limit, seed)
-        facts += kb_facts
-        if nameless:
-            messages.write(
-                f"{nameless:,} facts of {facts_kb} are left out: an entity has no label, or subject and "
-                "object have the same label"
-            )
     questions = cloze_questions(facts, {**GOOGLE_RE, **own})
     if not questions.instances:
-        relations = ", ".join(questions.without_template) or f"of {facts_kb}"
         what = f"{templates} has a template for" if templates else "there is a template (--templates) for"
-        raise UsageError(f"{what} none of the relations: {relations}")
+        raise UsageError(f"{what} none of the relations: {', '.join(questions.without_template)}")
     objects = [each for each in questions.instances if each.hidden == "object"]
     return facts, questions._replace(instances=objects)
-
-
-def _facts_of_kb(
-    kb: str, home: Path | None, relations: Sequence[str], limit: int | None, seed: int
-) -> "tuple[list[Fact], int]":
-    """Return facts of a knowledge base, entities by their labels, and how many have none that can be used."""
-    from kgkit.evaluation.facts import Fact, draw_facts
-    from kgkit.kb import open_kb
-
-    with open_kb(kb) as base:
-        every = [
-            triple
-            for relation in relations
-            if relation in base.relations
-            for triple in base.match(relation=relation)
-        ]
-        named = [
-            Fact(base[triple.subject].label.strip(), triple.relation, base[triple.object].label.strip())
-            for triple in draw_facts(every, limit, seed)
-        ]
-        facts = [fact for fact in named if fact.subject and fact.object and fact.subject != fact.object]
-        return facts, len(named) - len(facts)
 
 
 @contextmanager
@@ -261,36 +202,27 @@ def _opened(model: str | None, encoder: str | None, home: "Home", device: str) -
 
 def _name_guesses(
     name_model: str | None,
-    path: Path | None,
     facts: "Sequence[Fact]",
     home: "Home",
     device: str,
     batch: int,
     messages: Messages,
 ) -> "NameGuesses | None":
-    """Return the plain model's guesses of names: from the file, else asked now and kept in the file."""
-    from kgkit.evaluation.cloze import name_questions, read_name_guesses, write_name_guesses
+    """Return the plain model's guesses of names, if one is named."""
+    from kgkit.evaluation.cloze import name_questions
     from kgkit.methods.cloze import name_guesses
     from kgkit.methods.cloze_opening import open_masked_lm, plain_cloze_model
 
-    if path is not None and path.exists():
-        model, guesses = read_name_guesses(path)
-        if name_model not in (None, model):
-            raise UsageError(f"{path} has what {model} said of names, not {name_model}: name another file")
-        return guesses
     if name_model is None:
         return None
     with (
         open_masked_lm(name_model, home, device) as masked_lm,
         messages.progress(f"asking {name_model} about names") as tell,
     ):
-        guesses = name_guesses(
+        return name_guesses(
             plain_cloze_model(masked_lm), name_questions(facts), size=batch,
             progress=lambda _, count, total: tell(f"{count:,} of {total:,}", count, total),
         )  # fmt: skip
-    if path is not None:
-        write_name_guesses(path, name_model, guesses)
-    return guesses
 
 
 def _compare_hits(
@@ -298,8 +230,8 @@ def _compare_hits(
     guesses: "Sequence[ClozeGuess]",
     facts_by_filter: "Mapping[Filter, Collection[int]]",
     messages: Messages,
-) -> list[dict[str, Any]]:
-    """Return for the questions that each filter leaves their number, and how Hits@k differ, for JSON.
+) -> "dict[str, dict[str, Comparison]]":
+    """Return how Hits@k of the questions that each filter leaves differ, by filter and by k.
 
     Raises:
         UsageError: if no question is answered by both.
@@ -314,11 +246,11 @@ def _compare_hits(
             f"{missing:,} predictions for questions that the other model has none for are left out of the "
             "comparison"
         )
-    differences = []
-    for indices in facts_by_filter.values():
+    differences: dict[str, dict[str, Comparison]] = {}
+    for name, indices in facts_by_filter.items():
         own = [row for row, guess in enumerate(second) if guess.question.fact in indices]
         columns = hits_columns([first[row] for row in own], [second[row] for row in own]) if own else []
-        differences.append({"questions": len(own)} | {each.metric: each.compare() for each in columns})
+        differences[name] = {each.metric: each.compare() for each in columns}
     return differences
 
 
@@ -346,32 +278,6 @@ def _write_hits(scores: "Sequence[SubsetScore]") -> None:
         cells = [number(words.questions), *(shown if words.questions else [""] * len(shown))]
         rows.append((_FILTERS[subset.filter], [cells]))
     write_scores([], headings, rows, "filter")
-
-
-def _write_compared(scores: "Sequence[SubsetScore]", differences: Sequence[Mapping[str, Any]]) -> None:
-    """Write a table of how Hits@k differ from those of another model, for each of the scores."""
-    rows = []
-    for subset, compared in zip(scores, differences, strict=True):
-        metrics: dict[str, Comparison] = {
-            name: each for name, each in compared.items() if name != "questions"
-        }
-        questions = number(compared["questions"])
-        lines = [(metric.capitalize(), questions, *versus_row(own)) for metric, own in metrics.items()]
-        rows.append((_FILTERS[subset.filter], lines))
-    write_scores(["metric"], ["questions", *SCORE_HEADINGS], rows, "filter")
-
-
-def _as_dicts(
-    scores: "Sequence[SubsetScore]", differences: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the scores for JSON, with Hits@k of each k, and differences from another model."""
-    sets: list[dict[str, Any]] = [
-        {"filter": subset.filter} | {name: _plain(hits) for name, hits in subset.hits.items()}
-        for subset in scores
-    ]
-    for own, compared in zip(sets, differences, strict=False):
-        own["versus"] = compared
-    return sets
 
 
 def _plain(hits: "HitsScore") -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
@@ -13,22 +13,15 @@ import typer
 from kgkit.commands.evaluate.confidence import LinkConfidence
 from kgkit.commands.evaluate.sets import (
     TOGETHER,
-    VERSUS_HEADINGS,
     VersusOption,
     check_sets,
     percents,
     set_names,
-    versus_row,
+    write_compared,
     write_scores,
 )
-from kgkit.commands.messages import Messages, ProgressCallback
-from kgkit.commands.options import (
-    DataOption,
-    JSONOption,
-    KBOption,
-    PredictionsOption,
-    chosen_kb,
-)
+from kgkit.commands.messages import Messages
+from kgkit.commands.options import DataOption, JSONOption, KBOption, PredictionsOption, chosen_kb
 from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.commands.setting_options import takes_settings
 from kgkit.errors import UsageError
@@ -38,7 +31,6 @@ from kgkit.linking.settings import KB_MENTIONS, LinkSettings
 if TYPE_CHECKING:
     from kgkit.evaluation import GoldDocument, Labelled, LinkScore
     from kgkit.evaluation.el import LinkOutcome
-    from kgkit.evaluation.el_causes import EntityFacts
     from kgkit.evaluation.el_formats import GoldFormat
     from kgkit.evaluation.matching import DocumentCounts
     from kgkit.kb import KnowledgeBase
@@ -46,14 +38,8 @@ if TYPE_CHECKING:
     from kgkit.linking.page_titles import PageTitles
     from kgkit.types import Document, Link, LinkedDocument
 
-DATA_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif", ".spacy")
-"""How the names of data sets end, without what says how they are compressed."""
-
-NIF_SUFFIXES: Final = (".ttl", ".nif")
-"""How the name of a file of predictions ends that are written as NIF."""
-
-_MATCHING: Final = {"strong": "strong", "weak": "weak"}
-_SCOPE: Final = {"inkb": "InKB", "nil": "with NIL"}
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif")
+_SCOPES: Final = {"inkb": "InKB", "nil": "with NIL"}
 _SAMPLED: Final = 100  # documents that tell whether identifiers or names are keys of the knowledge base
 
 MentionsOption = Annotated[
@@ -81,19 +67,6 @@ ReportOption = Annotated[
         help="Write a page with every document and its errors, by class and type, as .html.",
     ),
 ]
-PrefixOption = Annotated[
-    str,
-    typer.Option(
-        "--iri-prefix",
-        metavar="IRI",
-        help="What the IRIs of entities begin with in NIF that is written, and in other NIF that is read.",
-    ),
-]
-
-WriteOutcomes = Callable[
-    ["GoldDocument", "LinkedDocument", Sequence["Labelled"], Sequence["LinkOutcome"]], None
-]
-"""Takes a document with gold, its links, these as they are scored, and the outcomes."""
 
 
 @takes_settings(LinkSettings, "model", "vectors", "device", "coherence", "overlaps", "threshold")
@@ -105,7 +78,6 @@ def el(
     predictions: PredictionsOption = None,
     versus: VersusOption = None,
     report: ReportOption = None,
-    iri_prefix: PrefixOption = "http://en.wikipedia.org/wiki/",
     as_json: JSONOption = False,
     **values: Any,
 ) -> None:
@@ -116,8 +88,9 @@ def el(
     Entities are keys of the KB, such as titles of pages.
     """
     from kgkit.catalog.runs import recorded
-    from kgkit.evaluation import Redirects, read_redirects
-    from kgkit.evaluation.el_formats import gold_format
+    from kgkit.evaluation import Redirects, links_of, read_predictions, read_redirects
+    from kgkit.evaluation.el import document_outcomes, score_outcomes
+    from kgkit.evaluation.el_formats import gold_format, writing_predictions
     from kgkit.home import Home
     from kgkit.linking import Linker
     from kgkit.linking.page_titles import PageTitles
@@ -127,17 +100,20 @@ def el(
     settings = LinkSettings(
         **values, nil=True, top_k=most, mentions=KB_MENTIONS if mentions in ("given", "found") else mentions
     )
-    files = [*data, *(path for path in (redirects, versus) if path is not None)]
-    check_sets(files, None)
-    _check_outputs(predictions, report, files)
-    messages = Messages(bars=not as_json)
+    read = [*data, redirects, versus]
+    check_sets(read, predictions)
+    if report is not None:
+        check_output_path(report, (path for path in (*read, predictions) if path is not None))
+        if report.suffix.lower() != ".html":
+            raise UsageError(f"{report} is to be a page: its name ends in .html")
     if mentions == "given" and settings.overlaps != "longest":
         raise UsageError(
             "--mentions given links all mentions of the data, whether they overlap or not: leave out "
             f"--overlaps {settings.overlaps}"
         )
-    formats = [(path, gold_format(path)) for path in data]
-    compared = None if versus is None else ComparedSystem(versus, iri_prefix)
+    messages = Messages(bars=not as_json)
+    formats = [gold_format(path) for path in data]
+    others = None if versus is None else read_predictions(versus)
     linker = Linker.open(chosen_kb(kb), **vars(settings))
     if mentions is None:
         mentions = "found" if linker.tagger is None else linker.tagger.name
@@ -151,12 +127,32 @@ def el(
                 "redirects": str(redirects)},
     )  # fmt: skip
     with linker.kb, messages.progress(f"scoring {linker.model}") as tell, ExitStack() as stack, run as record:
-        confidence = LinkConfidence()
-        writers = _open_outputs(predictions, report, iri_prefix, stack, linker, page)
-        sets = _gold_sets(formats, iri_prefix, page)
-        scored = _score_sets(
-            sets, linker, confidence, page, compared, writers, given_mentions=mentions == "given", tell=tell
-        )
+        write_links = None if predictions is None else stack.enter_context(writing_predictions(predictions))
+        write_section = None if report is None else stack.enter_context(_writing_report(report, linker, page))
+        confidence, known, compared = LinkConfidence(), set[str](), set[str]()
+        given_kb = linker.kb if mentions == "given" else None
+        scored: list[_Scored] = []
+        for set_name, path, data_format in zip(set_names(data, *_SUFFIXES), data, formats, strict=True):
+            own = _Scored.empty(set_name, versus=others is not None)
+            for gold, linked in _link_documents(linker, _documents(path, data_format, page, known), given_kb):
+                answers = links_of(linked)
+                page.look_for(gold)
+                outcomes = [*document_outcomes(gold.gold, answers, page)]
+                own = own._replace(score=own.score + score_outcomes(outcomes))
+                own.counts.add(gold.gold, answers, page)
+                if others is not None and own.versus is not None:
+                    links = others.get(gold.document.id)
+                    if links is not None:
+                        compared.add(gold.document.id)
+                        _check_spans(versus, gold.document, links)
+                    own.versus.add(gold.gold, links or [], page)
+                confidence.observe(linked, _verdict(gold, page))
+                if write_links is not None:
+                    write_links(gold.document, answers, [link.score for link in linked.links])
+                if write_section is not None:
+                    write_section(gold, linked, outcomes)
+                tell(f"{set_name}, {own.score.documents:,} documents", own.score.documents)
+            scored.append(own)
         shown = scored if len(scored) == 1 else [*scored, _together(scored)]
         for set_name, score, *_ in shown:
             record.score("el", set_name, f"micro f1, mentions {mentions}", score.f1, score.mentions)
@@ -167,7 +163,12 @@ def el(
             raise UsageError(
                 f"none of the gold entities is in knowledge base {kb_name}: is it the right one?"
             )
-        unscored = None if compared is None else compared.check(together.documents)
+        if others and not compared:
+            raise UsageError(
+                f"none of the {len(others):,} documents of {versus} is among the {together.documents:,} of "
+                "the data: their ids have to be the same"
+            )
+    experiment = "D2KB" if mentions == "given" else "A2KB"  # as GERBIL calls them
     if as_json:
         parts = [each.as_dict() for each in shown]
         write_json(
@@ -175,11 +176,11 @@ def el(
                 "kb": kb_name,
                 "model": linker.model,
                 "mentions": mentions,
-                "experiment": _experiment(mentions),
+                "experiment": experiment,
                 "overlaps": settings.overlaps,
                 "sets": [
-                    {"name": each.name, "data": str(path), "format": data_format, **own}
-                    for each, (path, data_format), own in zip(scored, formats, parts, strict=False)
+                    {"name": each.name, "data": str(path), "format": data_format, **part}
+                    for each, path, data_format, part in zip(scored, data, formats, parts, strict=False)
                 ],
                 "together": parts[-1],
                 "calibration": calibration,
@@ -187,9 +188,10 @@ def el(
             }
         )
     else:
-        _write(shown, linker.model, mentions)
-    if unscored is not None:
-        messages.write(unscored)
+        write_line(f"model {linker.model}, mentions {mentions} ({experiment})")
+        _write(shown)
+    if others and (unscored := len(others) - len(compared)):
+        messages.write(f"{unscored:,} documents of {versus} are not in the data, and are not scored")
     if page.missing:
         lost = f"{len(page.missing):,} gold entities, of {page.mentions:,} mentions"
         messages.write(f"{lost}, are not in the knowledge base")
@@ -200,40 +202,31 @@ def el(
         messages.write(f"report: {report}")
 
 
-# -- data -------------------------------------------------------------------
+# -- documents --------------------------------------------------------------
 
 
-def _gold_sets(
-    formats: "Sequence[tuple[Path, GoldFormat]]", prefix: str, page: "PageTitles"
-) -> "Iterator[tuple[str, Iterator[GoldDocument]]]":
-    """Yield the data sets, by name, as streams of documents.
+def _documents(
+    path: Path, data_format: "GoldFormat", page: "PageTitles", known: set[str]
+) -> "Iterator[GoldDocument]":
+    """Yield the documents of a data set, and note their ids.
 
     Of ELEVANT's labels the name is compared where no identifier is a key of the knowledge base.
 
     Raises (while they are read):
-        UsageError: if two have a document in common, which would count twice.
+        UsageError: if an id is known, as that document would count twice.
     """
     from kgkit.evaluation import read_gold_data
 
-    known: set[str] = set()
-
-    def documents(path: Path, data_format: "GoldFormat") -> "Iterator[GoldDocument]":
-        """Yield the documents of a file."""
-        sample = islice(read_gold_data(path, "elevant"), _SAMPLED) if data_format == "elevant" else ()
-        entities = [entity for gold in sample for entity in gold.entities if entity is not None]
-        by_name = bool(entities) and not any(page(entity) in page.kb for entity in entities)
-        field: Final = "name" if by_name else "id"
-        for gold in read_gold_data(path, data_format, entities=field, prefix=prefix):
-            if gold.document.id in known:
-                raise UsageError(
-                    f"two of the data sets have the document {gold.document.id!r}: score them one at a time"
-                )
-            known.add(gold.document.id)
-            yield gold
-
-    names = set_names([path for path, _ in formats], *DATA_SUFFIXES)
-    for name, (path, data_format) in zip(names, formats, strict=True):
-        yield name, documents(path, data_format)
+    sample = islice(read_gold_data(path, "elevant"), _SAMPLED) if data_format == "elevant" else ()
+    entities = [entity for gold in sample for entity in gold.entities if entity is not None]
+    by_name = bool(entities) and not any(page(entity) in page.kb for entity in entities)
+    for gold in read_gold_data(path, data_format, entities="name" if by_name else "id"):
+        if gold.document.id in known:
+            raise UsageError(
+                f"two of the data sets have the document {gold.document.id!r}: score them one at a time"
+            )
+        known.add(gold.document.id)
+        yield gold
 
 
 def _link_documents(
@@ -274,53 +267,14 @@ def _verdict(gold: "GoldDocument", page: "PageTitles") -> "Callable[[Link], bool
     return is_right
 
 
-class ComparedSystem:
-    """Predictions of another system for the same documents.
-
-    Args:
-        path: file of them.
-        prefix: beginning of the IRIs of entities, in NIF.
-
-    Raises:
-        SourceError: if it is no file of predictions.
-    """
-
-    def __init__(self, path: Path, prefix: str) -> None:
-        from kgkit.evaluation import read_predictions
-
-        self.path = path
-        self._links = read_predictions(path, prefix)
-        self._unscored = set(self._links)
-
-    def links(self, document: "Document") -> "Sequence[Labelled]":
-        """Return the predictions for a document; without any, it has no links.
-
-        Raises:
-            UsageError: if a span lies outside of the text: they are of other data.
-        """
-        links, size = self._links.get(document.id, []), len(document.text)
-        self._unscored.discard(document.id)
-        if outside := next((link for link in links if link.end > size), None):
-            raise UsageError(
-                f"{self.path} has a link of {outside.start} to {outside.end} in the document "
-                f"{document.id!r}, which ends at {size}: are they predictions for these data?"
-            )
-        return links
-
-    def check(self, documents: int) -> str | None:
-        """Return a message about documents that are not in the data, if there are any.
-
-        Raises:
-            UsageError: if no document with predictions is in the data.
-        """
-        if self._links and len(self._unscored) == len(self._links):
-            raise UsageError(
-                f"none of the {len(self._links):,} documents of {self.path} is among the {documents:,} of "
-                "the data: their ids have to be the same"
-            )
-        if not self._unscored:
-            return None
-        return f"{len(self._unscored):,} documents of {self.path} are not in the data, and are not scored"
+def _check_spans(path: Path | None, document: "Document", links: "Sequence[Labelled]") -> None:
+    """Refuse predictions whose spans lie outside of the text: they are of other data."""
+    size = len(document.text)
+    if outside := next((link for link in links if link.end > size), None):
+        raise UsageError(
+            f"{path} has a link of {outside.start} to {outside.end} in the document {document.id!r}, which "
+            f"ends at {size}: are they predictions for these data?"
+        )
 
 
 # -- scores -----------------------------------------------------------------
@@ -341,157 +295,43 @@ class _Scored(NamedTuple):
     counts: "DocumentCounts"
     versus: "DocumentCounts | None"
 
-    def compared(self) -> dict[str, Any]:
-        """Return how F1 differs from the other system's, by matching and scope."""
-        from kgkit.evaluation.matching import compare_counts
+    @classmethod
+    def empty(cls, name: str, *, versus: bool) -> "_Scored":
+        """Return a set of no documents."""
+        from kgkit.evaluation import LinkScore
+        from kgkit.evaluation.matching import DocumentCounts
 
-        return {} if self.versus is None else compare_counts(self.versus, self.counts)
+        return cls(name, LinkScore(), DocumentCounts(), DocumentCounts() if versus else None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the scores for JSON."""
-        from kgkit.evaluation.matching import measures
+        from kgkit.evaluation.matching import compare_counts, measures
 
-        versus = {} if self.versus is None else {"versus": self.compared()}
+        versus = {} if self.versus is None else {"versus": compare_counts(self.versus, self.counts)}
         return {**self.score.as_dict(), "measures": measures(self.counts), **versus}
 
 
 def _together(sets: Sequence[_Scored]) -> _Scored:
     """Return all data sets as one."""
-    from kgkit.evaluation import LinkScore
-    from kgkit.evaluation.matching import DocumentCounts
-
-    total = _Scored(TOGETHER, sum((each.score for each in sets), LinkScore()), DocumentCounts(), None)
-    if sets[0].versus is not None:
-        total = total._replace(versus=DocumentCounts())
+    total = _Scored.empty(TOGETHER, versus=sets[0].versus is not None)
     for each in sets:
+        total = total._replace(score=total.score + each.score)
         total.counts.extend(each.counts)
         if total.versus is not None and each.versus is not None:
             total.versus.extend(each.versus)
     return total
 
 
-def _score_sets(
-    sets: "Iterable[tuple[str, Iterator[GoldDocument]]]",
-    linker: "Linker",
-    confidence: LinkConfidence,
-    page: "PageTitles",
-    compared: "ComparedSystem | None",
-    writers: Sequence[WriteOutcomes],
-    *,
-    given_mentions: bool,
-    tell: ProgressCallback,
-) -> list[_Scored]:
-    """Link the documents of each set, and score their links.
-
-    Args:
-        sets: data sets, by name, as streams of documents.
-        linker: the linker.
-        confidence: what its links are noted in.
-        page: entities of titles.
-        compared: predictions of another system; None: there is none.
-        writers: what gets each document with its links.
-        given_mentions: whether the mentions of the data are linked.
-        tell: what shows progress.
-    """
-    from kgkit.evaluation import LinkScore, links_of
-    from kgkit.evaluation.el import document_outcomes, score_outcomes
-    from kgkit.evaluation.matching import DocumentCounts
-
-    scored = []
-    kb = linker.kb if given_mentions else None
-    for name, documents in sets:
-        total, counts = LinkScore(), DocumentCounts()
-        versus = None if compared is None else DocumentCounts()
-        for gold, linked in _link_documents(linker, documents, kb):
-            answers = links_of(linked)
-            page.look_for(gold)
-            outcomes = [*document_outcomes(gold.gold, answers, page)]
-            total += score_outcomes(outcomes)
-            counts.add(gold.gold, answers, page)
-            if compared is not None and versus is not None:
-                versus.add(gold.gold, compared.links(gold.document), page)
-            confidence.observe(linked, _verdict(gold, page))
-            for write in writers:
-                write(gold, linked, answers, outcomes)
-            tell(f"{name}, {total.documents:,} documents", total.documents)
-        scored.append(_Scored(name, total, counts, versus))
-    return scored
-
-
-def _experiment(mentions: str) -> str:
-    """Return what GERBIL calls a run: D2KB where mentions are given, else A2KB."""
-    return "D2KB" if mentions == "given" else "A2KB"
-
-
 # -- outputs ----------------------------------------------------------------
 
 
-def _check_outputs(predictions: Path | None, report: Path | None, read: Sequence[Path]) -> None:
-    """Refuse files that cannot be written, before anything is computed."""
-    paths = [path for path in (predictions, report) if path is not None]
-    for index, path in enumerate(paths):
-        check_output_path(path, [*read, *paths[:index]])
-    if report is not None and report.suffix.lower() != ".html":
-        raise UsageError(f"{report} is to be a page: its name ends in .html")
-
-
-def _open_outputs(
-    predictions: Path | None,
-    report: Path | None,
-    prefix: str,
-    stack: ExitStack,
-    linker: "Linker",
-    page: "PageTitles",
-) -> list[WriteOutcomes]:
-    """Return the functions that write each document to the files, which appear when *stack* is closed."""
-    writers: list[WriteOutcomes] = []
-    if predictions is not None:
-        writers.append(_open_predictions(predictions, prefix, stack))
-    if report is not None:
-        writers.append(_open_report(report, stack, linker, page))
-    return writers
-
-
-def _open_predictions(path: Path, prefix: str, stack: ExitStack) -> WriteOutcomes:
-    from kgkit.evaluation import writing_links
-    from kgkit.evaluation.nif import writing_nif
-
-    if not {suffix.lower() for suffix in path.suffixes[-2:]} & {*NIF_SUFFIXES}:
-        write_links = stack.enter_context(writing_links(path))
-        return lambda gold, linked, links, outcomes: write_links(gold.document.id, links)
-    write_nif = stack.enter_context(writing_nif(path, prefix))
-    return lambda gold, linked, links, outcomes: write_nif(
-        gold.document, links, [link.score for link in linked.links]
-    )
-
-
-def _open_report(path: Path, stack: ExitStack, linker: "Linker", page: "PageTitles") -> WriteOutcomes:
-    from kgkit.evaluation.el_report import REPORT_FOOT, report_head, report_section
-
-    write = stack.enter_context(written(path)).write
-    write(report_head(f"{linker.model} over {linker.kb.name}").encode())
-
-    def end(kind: object, error: object, trace: object) -> None:
-        if kind is None:
-            write(REPORT_FOOT.encode())
-
-    stack.push(end)
-    facts = _entity_facts(linker, page)
-
-    def write_section(
-        gold: "GoldDocument",
-        linked: "LinkedDocument",
-        links: "Sequence[Labelled]",
-        outcomes: "Sequence[LinkOutcome]",
-    ) -> None:
-        for part in report_section(gold, linked, outcomes, facts, linker.describe):
-            write(part.encode("utf-8", "replace"))
-
-    return write_section
-
-
-def _entity_facts(linker: "Linker", page: "PageTitles") -> "EntityFacts":
+@contextmanager
+def _writing_report(
+    path: Path, linker: "Linker", page: "PageTitles"
+) -> "Iterator[Callable[[GoldDocument, LinkedDocument, Sequence[LinkOutcome]], None]]":
+    """Give what writes a document with its links and their outcomes to the page at *path*."""
     from kgkit.evaluation.el_causes import EntityFacts
+    from kgkit.evaluation.el_report import REPORT_FOOT, report_head, report_section
 
     kb = linker.kb
 
@@ -503,42 +343,58 @@ def _entity_facts(linker: "Linker", page: "PageTitles") -> "EntityFacts":
         key = page(title)
         return next(iter(kb[key].types), "") if key in kb else ""
 
-    return EntityFacts(name_of, type_of, page)
+    facts = EntityFacts(name_of, type_of, page)
+    with written(path) as stream:
+        stream.write(report_head(f"{linker.model} over {kb.name}").encode())
+        yield lambda gold, linked, outcomes: stream.writelines(
+            part.encode("utf-8", "replace")
+            for part in report_section(gold, linked, outcomes, facts, linker.describe)
+        )
+        stream.write(REPORT_FOOT.encode())
 
 
-# -- tables -----------------------------------------------------------------
-
-
-def _write(scored: Sequence[_Scored], model: str, mentions: str) -> None:
+def _write(scored: Sequence[_Scored]) -> None:
     """Write the tables: ratios, outcomes, measures, and the comparison."""
-    from kgkit.evaluation.matching import measures as measures_of
+    from kgkit.evaluation.matching import compare_counts, measures
 
     def ratios(score: "LinkScore") -> list[str]:
-        measures = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
-        return [number(score.mentions), *percents(*measures)]
+        measured = score.precision, score.recall, score.f1, score.macro_f1, score.accuracy
+        return [number(score.mentions), *percents(*measured)]
 
-    def outcomes(score: "LinkScore") -> Iterator[tuple[str, ...]]:
-        """Yield a row for each outcome: of what, which, how many, and their share."""
-        for of, what, count, total in _outcome_counts(score):
-            yield of, what, number(count), "".join(percents(count / total) if total else ())
+    def rows_of_measures(counts: "DocumentCounts") -> Iterator[tuple[str, ...]]:
+        for matching, scopes in measures(counts).items():
+            for scope, score in scopes.items():
+                cells = percents(score["precision"], score["recall"])
+                for name in ("f1", "macro_f1"):
+                    cells += [*percents(score[name]), " to ".join(percents(*score["intervals"][name]))]
+                yield matching, _SCOPES[scope], *cells
 
-    write_line(f"model {model}, mentions {mentions} ({_experiment(mentions)})")
     headings = "mentions", "P", "R", "F1", "macro F1", "accuracy"
     write_scores([], headings, ((each.name, [ratios(each.score)]) for each in scored))
     write_line()
-    rows = ((each.name, outcomes(each.score)) for each in scored)
+    rows = ((each.name, _outcomes(each.score)) for each in scored)
     write_scores(["of", "what became of them"], ["count", "%"], rows)
     write_line()
-    _write_measures([(each.name, measures_of(each.counts)) for each in scored])
-    if scored[0].versus is not None:
-        write_line()
-        _write_versus([(each.name, each.compared()) for each in scored])
+    headings = "P", "R", "F1", "95 %", "macro F1", "95 %"
+    rows = ((each.name, rows_of_measures(each.counts)) for each in scored)
+    write_scores(["matching", "entities"], headings, rows)
+    write_compared(
+        {
+            each.name: {
+                f"F1, {matching}, {_SCOPES[scope]}": compared["f1"]
+                for matching, scopes in compare_counts(each.versus, each.counts).items()
+                for scope, compared in scopes.items()
+            }
+            for each in scored
+            if each.versus is not None
+        }
+    )
 
 
-def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
-    """Return what was counted, its outcome, how often, and of how many."""
+def _outcomes(score: "LinkScore") -> Iterator[tuple[str, ...]]:
+    """Yield a row for each outcome: of what, which, how many, and their share."""
     mentions, nil, links = score.mentions, score.nil, score.links
-    return [
+    for of, what, count, total in (
         ("mentions", "right", score.right, mentions),
         ("mentions", "wrong, a candidate was right", score.wrong_choice, mentions),
         ("mentions", "wrong, no candidate was right", score.no_candidate, mentions),
@@ -551,38 +407,5 @@ def _outcome_counts(score: "LinkScore") -> list[tuple[str, str, int, int]]:
         ("links", "NIL mention", score.link_on_nil, links),
         ("links", "other boundaries", score.link_misplaced, links),
         ("links", "no mention there", score.link_nowhere, links),
-    ]
-
-
-def _write_measures(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Write a table of the scores of each data set, by every matching and scope."""
-
-    def rows(measures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-        for matching, scopes in measures.items():
-            for scope, score in scopes.items():
-                names = _MATCHING[matching], _SCOPE[scope]
-                yield (
-                    *names,
-                    *percents(score["precision"], score["recall"]),
-                    *_with_interval(score, "f1"),
-                    *(_with_interval(score, "macro_f1")),
-                )
-
-    headings = "P", "R", "F1", "95 %", "macro F1", "95 %"
-    write_scores(["matching", "entities"], headings, ((name, rows(measures)) for name, measures in scores))
-
-
-def _write_versus(scores: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    """Write a table of how the linker's F1 compares with another system's."""
-
-    def rows(measures: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-        for matching, scopes in measures.items():
-            for scope, compared in scopes.items():
-                yield _MATCHING[matching], _SCOPE[scope], *versus_row(compared["f1"])
-
-    rows_of_sets = ((name, rows(measures)) for name, measures in scores)
-    write_scores(["matching", "entities"], VERSUS_HEADINGS, rows_of_sets)
-
-
-def _with_interval(score: dict[str, Any], name: str) -> tuple[str, str]:
-    return percents(score[name])[0], " to ".join(percents(*score["intervals"][name]))
+    ):
+        yield of, what, number(count), "".join(percents(count / total) if total else ())

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kgkit.commands.evaluate.sets import VersusOption, check_sets, set_names, write_compared, write_scores
+from kgkit.commands.evaluate.sets import (
+    VersusOption,
+    check_sets,
+    set_names,
+    versus_field,
+    write_compared,
+    write_scores,
+)
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import (
     BatchOption,
@@ -15,7 +22,6 @@ from kgkit.commands.options import (
     JSONOption,
     PlainTextsOption,
     SeedOption,
-    flag,
 )
 from kgkit.commands.output import number, typed, write_json, write_line
 from kgkit.errors import UsageError
@@ -45,9 +51,6 @@ def ppl(
     model: LanguageModelOption,
     batch: BatchOption = 32,
     seed: SeedOption = 0,
-    blind: Annotated[
-        bool, flag("--blind", help="Leave out the mentions that have a masked word piece.")
-    ] = False,
     predictions: Annotated[
         Path | None,
         typer.Option(
@@ -70,23 +73,19 @@ def ppl(
     from kgkit.home import Home
     from kgkit.methods.word_models import WordModel
 
-    check_sets([*data, *([] if versus is None else [versus])], predictions)
+    check_sets([*data, versus], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
     opened = _open_language_model(model, where, device)
     if not isinstance(opened, WordModel):
         _score_pieces(
-            model, opened, data, messages, where, batch=batch, seed=seed, blind=blind,
+            model, opened, data, messages, where, batch=batch, seed=seed,
             predictions=predictions, versus=versus, device=device, as_json=as_json,
         )  # fmt: skip
         return
-    if blind or seed:
+    if seed or predictions is not None or versus is not None:
         raise UsageError(
-            f"the model {model} predicts all words, not masked ones: leave out --blind and --seed"
-        )
-    if predictions is not None or versus is not None:
-        raise UsageError(
-            f"the model {model} predicts all words in one sequence, and has no scores of passages: leave out "
-            "--predictions and --versus"
+            f"the model {model} predicts all words in one sequence, not masked ones of passages: leave out "
+            "--seed, --predictions and --versus"
         )
     _score_words(model, opened, data, messages, where, batch=batch, device=device, as_json=as_json)
 
@@ -156,7 +155,6 @@ def _score_pieces(
     *,
     batch: int,
     seed: int,
-    blind: bool,
     predictions: Path | None,
     versus: Path | None,
     device: str,
@@ -177,14 +175,14 @@ def _score_pieces(
     scored: dict[str, ScoredPassages] = {}
     run = recorded(
         where, command=typed(), device=device, model=model, data=data,
-        seeds=[seed], config={"model": model, "blind": blind},
+        seeds=[seed], config={"model": model},
     )  # fmt: skip
     with (
         opened as trained,
         messages.progress(f"scoring {model}") as tell,
         run as record,
     ):
-        masking, reader = masking_of(trained.encoder, "none" if blind else "mask"), trained.reader
+        masking, reader = masking_of(trained.encoder, "mask"), trained.reader
         room = reader.room(1)
         for name, path in zip(names, data, strict=True):
             passages = list(single_passages(measure_sentences(read_plain(path), reader.tokens, room), room))
@@ -214,19 +212,17 @@ def _score_pieces(
     if as_json:
         sets = [
             {"name": name, "data": str(path), **result._asdict(),
-             **({"versus": differences[name]} if differences else {})}
+             **versus_field(differences, name)}
             for (name, result), path in zip(scores, data, strict=True)
         ]  # fmt: skip
-        write_json({"model": model, "blind": blind, "sets": sets})
+        write_json({"model": model, "sets": sets})
         return
     rows = [
         (name, [(number(result.pieces), f"{result.perplexity:.3f}", f"{100 * result.accuracy:.2f}")])
         for name, result in scores
     ]
     write_scores([], ["pieces", "perplexity", "accuracy"], rows)
-    if differences:
-        write_line()
-        write_compared(differences, plain=("perplexity",))
+    write_compared(differences, plain=("perplexity",))
 
 
 def _compare_passages(versus: "NDArray[np.float64]", own: "NDArray[np.float64]") -> "dict[str, Comparison]":

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kgkit.commands.evaluate.sets import (
     TOGETHER,
@@ -11,6 +10,7 @@ from kgkit.commands.evaluate.sets import (
     check_sets,
     percents,
     set_names,
+    versus_field,
     write_compared,
     write_scores,
 )
@@ -26,7 +26,7 @@ from kgkit.commands.output import number, plain, typed, write_json, write_line
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from kgkit.evaluation.ner import Name, NamedDocument, NameScores, WriteNames
+    from kgkit.evaluation.ner import Name, NamedDocument, NameScores
     from kgkit.evaluation.significance import Comparison
 
 
@@ -45,15 +45,21 @@ def ner(
     a paired test over documents, of a file without documents over sentences.
     """
     from kgkit.catalog.runs import recorded
-    from kgkit.evaluation.ner import NameScores, read_names, writing_names
+    from kgkit.evaluation.ner import NameScores, read_names, read_predicted_names, writing_names
     from kgkit.home import Home
     from kgkit.tagging.mention_tagger import MentionTagger
     from kgkit.tagging.tagger import score_tagger
 
-    check_sets([*data, *([] if versus is None else [versus])], predictions)
+    check_sets([*data, versus], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
     names = set_names(data, ".txt", ".conll")
-    compared = None if versus is None else _Compared(versus, names, data)
+    documents: dict[str, list[NamedDocument]] = {}
+    others: dict[str, list[list[Name]]] = {}
+    if versus is not None:
+        if len({*names}) < len(data):
+            raise UsageError("a file is named twice with --data: once will do")
+        documents = {name: list(read_names(path)) for name, path in zip(names, data, strict=True)}
+        others = read_predicted_names(versus, documents)
     tagger = MentionTagger.open(model, home=where, device=device)
     scores: list[tuple[str, NameScores]] = []
     run = recorded(
@@ -62,21 +68,25 @@ def ner(
     )  # fmt: skip
     with messages.progress(f"scoring {tagger.name}") as tell, ExitStack() as stack, run as record:
         write = None if predictions is None else stack.enter_context(writing_names(predictions))
+        found: dict[str, list[list[Name]]] = {name: [] for name in names}
         for name, path in zip(names, data, strict=True):
+
+            def keep(gold: "NamedDocument", predicted: "list[Name]", name: str = name) -> None:
+                if others:
+                    found[name].append(predicted)
+                if write is not None:
+                    write(gold, predicted)
+
             tell(name)
-            if compared is None:
-                scores.append((name, score_tagger(tagger, read_names(path), write)))
-            else:
-                scores.append(
-                    (name, score_tagger(tagger, compared.documents[name], compared.writing(name, write)))
-                )
+            gold = documents[name] if others else read_names(path)
+            scores.append((name, score_tagger(tagger, gold, keep)))
         together = sum((score for _, score in scores), NameScores())
         shown = scores if len(scores) == 1 else [*scores, (TOGETHER, together)]
         for name, score in shown:
             record.score("ner", name, "f1", score.overall.f1, score.overall.gold)
             record.score("ner", name, "span f1", score.spans.f1, score.spans.gold)
             record.score("ner", name, "token f1", score.tokens.f1, score.tokens.gold)
-    differences = {} if compared is None else compared.compare()
+    differences = _compare(documents, others, found) if others else {}
     gold_types = {kind for kind, score in together.by_type.items() if score.gold}
     if gold_types and tagger.types and not gold_types & {*tagger.types}:
         messages.write(
@@ -88,73 +98,39 @@ def ner(
             {
                 "model": tagger.name,
                 "sets": [
-                    {"name": name, "data": str(path), **score.as_dict(), **_versus_field(differences, name)}
+                    {"name": name, "data": str(path), **score.as_dict(), **versus_field(differences, name)}
                     for (name, score), path in zip(scores, data, strict=True)
                 ],
-                "together": {**together.as_dict(), **_versus_field(differences, TOGETHER)},
+                "together": {**together.as_dict(), **versus_field(differences, TOGETHER)},
             }
         )
     else:
         _write(shown, tagger.name)
-        if differences:
-            write_line()
-            write_compared({name: differences[name] for name, _ in shown})
+        write_compared({name: differences[name] for name, _ in shown if name in differences})
     if predictions is not None:
         messages.write(f"{together.overall.predicted:,} names: {predictions}")
 
 
-class _Compared:
-    """Names that another tagger found in the documents of the data sets, beside those of the tagger.
+def _compare(
+    documents: "Mapping[str, Sequence[NamedDocument]]",
+    others: "Mapping[str, Sequence[Sequence[Name]]]",
+    found: "Mapping[str, Sequence[Sequence[Name]]]",
+) -> "dict[str, dict[str, Comparison]]":
+    """Return how F1 of each set, and of all together, differs from another tagger's.
 
     Args:
-        path: file of them.
-        names: names of the data sets.
-        data: files of them.
-
-    Attributes:
-        documents: documents of each set, by its name, with the names of the gold.
-
-    Raises:
-        SourceError: if it is no file of names in these documents.
-        UsageError: if a data set is there twice.
+        documents: documents of each set, by its name.
+        others: names that the other tagger finds in each of them.
+        found: names that the tagger finds.
     """
+    import numpy as np
 
-    def __init__(self, path: Path, names: Sequence[str], data: Sequence[Path]) -> None:
-        from kgkit.evaluation.ner import read_names, read_predicted_names
+    from kgkit.evaluation.ner import name_columns
 
-        if len({*names}) < len(data):
-            raise UsageError("a file is named twice with --data: once will do")
-        self.documents = {name: list(read_names(file)) for name, file in zip(names, data, strict=True)}
-        self._other = read_predicted_names(path, self.documents)
-        self._own: dict[str, list[list[Name]]] = {name: [] for name in names}
-
-    def writing(self, name: str, write: "WriteNames | None") -> "WriteNames":
-        """Return what keeps the names of each document of a set, and writes them where that is wanted."""
-
-        def keep(gold: "NamedDocument", predicted: "Sequence[Name]") -> None:
-            self._own[name].append([*predicted])
-            if write is not None:
-                write(gold, predicted)
-
-        return keep
-
-    def compare(self) -> "dict[str, dict[str, Comparison]]":
-        """Return how F1 of each set, and of all together, differs from the other tagger's, for JSON."""
-        import numpy as np
-
-        from kgkit.evaluation.ner import name_columns
-
-        columns = {
-            name: name_columns(documents, [self._other[name], self._own[name]])
-            for name, documents in self.documents.items()
-        }
-        first = next(iter(columns.values()))
-        every = first._replace(columns=np.concatenate([each.columns for each in columns.values()], 1))
-        return {name: {each.metric: each.compare()} for name, each in (columns | {TOGETHER: every}).items()}
-
-
-def _versus_field(differences: "Mapping[str, dict[str, Comparison]]", name: str) -> dict[str, Any]:
-    return {"versus": differences[name]} if differences else {}
+    columns = {name: name_columns(gold, [others[name], found[name]]) for name, gold in documents.items()}
+    first = next(iter(columns.values()))
+    every = first._replace(columns=np.concatenate([each.columns for each in columns.values()], 1))
+    return {name: {each.metric: each.compare()} for name, each in (columns | {TOGETHER: every}).items()}
 
 
 def _write(scores: "list[tuple[str, NameScores]]", model: str) -> None:

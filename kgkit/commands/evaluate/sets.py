@@ -2,15 +2,18 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from kgkit.commands.output import Column, check_files, on_terminal, write_table
+from kgkit.commands.output import Column, check_files, on_terminal, write_line, write_table
 from kgkit.files import COMPRESSIONS, check_output_path
 
 if TYPE_CHECKING:
     from kgkit.evaluation.significance import Comparison
+
+Differences = Mapping[str, Mapping[str, "Comparison"]]
+"""How the scores of data sets differ from another system's: by the set's name, then by the score's."""
 
 VersusOption = Annotated[
     Path | None,
@@ -21,27 +24,21 @@ VersusOption = Annotated[
     ),
 ]
 
-VERSUS_HEADINGS: Final = "F1 versus", "F1", "difference", "95 %", "p"
-"""Headings of the columns of `versus_row`."""
-
-
-SCORE_HEADINGS: Final = "versus", "score", *VERSUS_HEADINGS[2:]
-"""The same for scores of several names, which stand in a column of their own."""
-
 TOGETHER: Final = "together"
 """What all data sets are called."""
 
 
-def check_sets(read: Sequence[Path], predictions: Path | None) -> None:
+def check_sets(read: Iterable[Path | None], predictions: Path | None) -> None:
     """Refuse files that cannot be read or written, before anything is computed.
 
     Raises:
         UsageError: if one is a folder, or predictions are to take the place of what is read.
         NotThere: if there is no folder for them.
     """
-    check_files(read)
+    files = [path for path in read if path is not None]
+    check_files(files)
     if predictions is not None:
-        check_output_path(predictions, read)
+        check_output_path(predictions, files)
 
 
 def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
@@ -53,6 +50,11 @@ def set_names(data: Sequence[Path], *suffixes: str) -> list[str]:
         names.append(path.name)
     all_names = [*names, TOGETHER]
     return [name if all_names.count(name) == 1 else str(path) for name, path in zip(names, data, strict=True)]
+
+
+def versus_field(differences: Differences, name: str) -> dict[str, Any]:
+    """Return the field `versus` of the JSON of a data set, if it is compared."""
+    return {"versus": differences[name]} if name in differences else {}
 
 
 def percents(*ratios: float) -> list[str]:
@@ -84,31 +86,23 @@ def write_scores(
     write_table(columns, lines)
 
 
-def versus_row(compared: "Comparison", *, plain: bool = False) -> list[str]:
-    """Return a row of the table: both scores in hundredths, their difference, its interval, and p.
-
-    *plain* scores, such as a perplexity, are not shares: they stand as they are.
-    """
-    shown = (lambda *scores: [f"{score:.3f}" for score in scores]) if plain else percents
-    scores = shown(compared.versus, compared.score, compared.difference)
-    return [*scores, " to ".join(shown(*compared.interval)), f"{compared.p:.4f}"]
-
-
-def write_compared(sets: "Mapping[str, Mapping[str, Comparison]]", plain: Collection[str] = ()) -> None:
-    """Write a table of how the scores of data sets differ from another system's.
+def write_compared(differences: Differences, plain: Collection[str] = (), what: str = "data") -> None:
+    """Write an empty line and a table of how scores differ from another system's; nothing if none do.
 
     Args:
-        sets: differences by set, then by the name of the score.
-        plain: names of the scores that are no shares.
+        differences: differences of the sets.
+        plain: names of the scores that are no shares, such as a perplexity, and stand as they are.
+        what: heading of the names of the sets.
     """
-    rows = (
-        (
-            name,
-            [
-                (metric.replace("_", " "), *versus_row(own, plain=metric in plain))
-                for metric, own in compared.items()
-            ],
-        )
-        for name, compared in sets.items()
-    )
-    write_scores(["metric"], SCORE_HEADINGS, rows)
+
+    def row(metric: str, own: "Comparison") -> list[str]:
+        def shown(*scores: float) -> list[str]:
+            return [f"{score:.3f}" for score in scores] if metric in plain else percents(*scores)
+
+        scores = shown(own.versus, own.score, own.difference)
+        return [metric.replace("_", " "), *scores, " to ".join(shown(*own.interval)), f"{own.p:.4f}"]
+
+    if differences:
+        write_line()
+        rows = ((name, [row(*each) for each in own.items()]) for name, own in differences.items())
+        write_scores(["metric"], ["versus", "score", "difference", "95 %", "p"], rows, what)

@@ -12,12 +12,13 @@ from kgkit.commands.evaluate.sets import (
     check_sets,
     percents,
     set_names,
+    versus_field,
     write_compared,
     write_scores,
 )
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import BatchOption, DeviceOption, JSONOption, repeated
-from kgkit.commands.output import number, typed, write_json, write_line
+from kgkit.commands.output import number, typed, write_json
 from kgkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def task(
 
     if gold:
         check_gold_files(data, gold)
-    check_sets([*data, *(gold or []), *([] if versus is None else [versus])], predictions)
+    check_sets([*data, *(gold or []), versus], predictions)
     messages, where = Messages(bars=not as_json), Home.find()
     answers: dict[str, list[Prediction]] = {}
     differences: dict[str, dict[str, Comparison]] = {}
@@ -129,15 +130,13 @@ def task(
     if as_json:
         rows = [
             {"name": name, "data": str(path), "examples": len(examples), **scores.get(name, {}),
-             **({"versus": differences[name]} if name in differences else {})}
+             **versus_field(differences, name)}
             for name, path, examples in sets
         ]  # fmt: skip
         write_json({"model": model, "task": own.name, "sets": rows})
     elif scores:
         _write_table(sets, scores)
-        if differences:
-            write_line()
-            write_compared(differences)
+        write_compared(differences)
     if unlabelled := [each.name for each in sets if not each.labelled]:
         messages.write(f"not scored, as the examples have no labels: {', '.join(unlabelled)}")
     if predictions is not None:

@@ -1,7 +1,8 @@
 """`kgkit evaluate wsd`: score a linker on word sense disambiguation."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +12,12 @@ import typer
 from kgkit.commands.evaluate.confidence import LinkConfidence
 from kgkit.commands.evaluate.sets import (
     TOGETHER,
-    VERSUS_HEADINGS,
     VersusOption,
     check_sets,
     percents,
     set_names,
-    versus_row,
+    versus_field,
+    write_compared,
     write_scores,
 )
 from kgkit.commands.messages import Messages
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from kgkit.evaluation import Comparison, Scores
     from kgkit.kb import KnowledgeBase
     from kgkit.linking import Linker
-    from kgkit.types import Mention
 
 Answers = dict[str, tuple[str, ...]]
 """Sense keys by instance id."""
@@ -76,12 +76,13 @@ def wsd(
 
     settings = LinkSettings(**values, max_candidates=None, top_k=0)
     check_gold_files(data, gold)
-    check_sets([*data, *gold, *([] if versus is None else [versus])], predictions)
+    check_sets([*data, *gold, versus], predictions)
     messages = Messages(bars=not as_json)
-    compared = None if versus is None else read_gold(versus)
     names = set_names(data, ".xml", ".data")
+    compared: Answers = {}
     notes: list[str] = []
-    if versus is not None and compared is not None:
+    if versus is not None:
+        compared = read_gold(versus)
         keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
         notes = _check_compared(versus, compared, keys)
     linker = Linker.open(chosen_kb(kb), **vars(settings))
@@ -107,7 +108,7 @@ def wsd(
         scores = [(each.name, each.scores(each.answers), each.scores(each.first)) for each in shown]
         for name, score, _ in scores:
             record.score("wsd", name, "f1", score.overall.f1, score.overall.total)
-        differences = [] if compared is None else [each.compared(compared) for each in shown]
+        differences = {each.name: {"f1": each.compared(compared)} for each in shown} if compared else {}
         calibration = confidence.record(record, "wsd", shown[-1].name)
         kb_name = f"{linker.kb.name}@{linker.kb.build}"
         unknown = sum(
@@ -122,19 +123,16 @@ def wsd(
                 "model": linker.model,
                 "sets": [
                     {"name": name, "data": str(each.data), "gold": str(each.gold), **_as_dict(score, first),
-                     **_versus_field(differences, index)}
-                    for index, ((name, score, first), each) in enumerate(zip(scores, sets, strict=False))
+                     **versus_field(differences, name)}
+                    for (name, score, first), each in zip(scores, sets, strict=False)
                 ],
-                "together": {**_as_dict(*scores[-1][1:]), **_versus_field(differences, -1)},
+                "together": {**_as_dict(*scores[-1][1:]), **versus_field(differences, shown[-1].name)},
                 "calibration": calibration,
             }
         )  # fmt: skip
     else:
         _write(scores, linker.model)
-        if differences:
-            write_line()
-            rows = ((each.name, [versus_row(own)]) for each, own in zip(shown, differences, strict=True))
-            write_scores([], VERSUS_HEADINGS, rows)
+        write_compared(differences)
     for note in notes:
         messages.write(note)
     if unknown:
@@ -164,12 +162,12 @@ class _Set:
 
         assert self.data is not None and self.gold is not None
         self.keys = read_gold(self.gold)
-        ranks = _Ranks(linker.kb)
+        first_sense = _first_senses(linker.kb)
         documents = list(read_documents(self.data))
         for document in documents:
             for mention in document.mentions or ():
                 self.pos[mention.id] = mention.pos
-                if (sense := ranks.first(mention)) is not None:
+                if (sense := first_sense(mention.lemma, mention.pos)) is not None:
                     self.first[mention.id] = (sense,)
         for linked in linker(documents):
             self.answers |= {link.id: (link.sense,) for link in linked.links if link.sense is not None}
@@ -224,20 +222,13 @@ def _check_compared(path: Path, answers: Answers, gold: dict[str, Answers]) -> l
         gold: gold of each set, by its name.
 
     Raises:
-        UsageError: if there are none, or none to the instances of a set: it would be scored as all wrong.
+        UsageError: if there are none to the instances of a set: it would be scored as all wrong.
     """
-    if not answers:
-        raise UsageError(f"{path} is empty: it has no answers to compare with")
     counts = {name: len(answers.keys() & keys.keys()) for name, keys in gold.items()}
-    if not any(counts.values()):
-        raise UsageError(
-            f"none of the {len(answers):,} answers of {path} is to an instance of the data: the ids of both "
-            "have to be the same"
-        )
     if missing := [name for name, count in counts.items() if not count]:
         raise UsageError(
-            f"{path} has no answer to an instance of {', '.join(missing)}: compare on the sets that it "
-            "answers, or name a file with answers to all of them"
+            f"{path} has {len(answers):,} answers, none of them to an instance of {', '.join(missing)}: the "
+            "ids of both have to be the same; compare on the sets that it answers"
         )
     messages = []
     if any(count < len(gold[name]) for name, count in counts.items()):
@@ -248,27 +239,21 @@ def _check_compared(path: Path, answers: Answers, gold: dict[str, Answers]) -> l
     return messages
 
 
-class _Ranks:
-    """The first sense of a lemma, as the KB's source orders them: by the attribute `rank` of a sense."""
+def _first_senses(kb: "KnowledgeBase") -> Callable[[str, str], str | None]:
+    """Return a function from a lemma and a part of speech to the key of the sense that comes first.
 
-    def __init__(self, kb: "KnowledgeBase") -> None:
-        self.kb = kb
-        self._first_senses: dict[tuple[str, str], str | None] = {}
+    The KB's source orders them, by the attribute `rank` of a sense; None if there is none.
+    """
 
-    def first(self, mention: "Mention") -> str | None:
-        """Return the key of the sense that comes first; None if the KB has none for the mention."""
-        key = mention.lemma, mention.pos
-        if key not in self._first_senses:
-            results = self.kb.candidates(mention.lemma, pos=mention.pos, prefer_case=False)
-            senses = [
-                self.kb[candidate.sense]
-                for candidate in self.kb.decode(results)
-                if candidate.sense is not None
-            ]
-            ranked = [sense for sense in senses if "rank" in sense.attributes]
-            best = min(ranked, key=lambda sense: int(sense.attributes["rank"]), default=None)
-            self._first_senses[key] = None if best is None else best.key
-        return self._first_senses[key]
+    @cache
+    def first_sense(lemma: str, pos: str) -> str | None:
+        candidates = kb.decode(kb.candidates(lemma, pos=pos, prefer_case=False))
+        senses = [kb[candidate.sense] for candidate in candidates if candidate.sense is not None]
+        ranked = [sense for sense in senses if "rank" in sense.attributes]
+        best = min(ranked, key=lambda sense: int(sense.attributes["rank"]), default=None)
+        return None if best is None else best.key
+
+    return first_sense
 
 
 def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
@@ -277,10 +262,6 @@ def _as_dict(score: "Scores", first: "Scores") -> dict[str, Any]:
         return {"overall": scores.overall.as_dict(), "by_pos": by_pos}
 
     return {**parts(score), "first_sense": parts(first)}
-
-
-def _versus_field(differences: "list[Comparison]", index: int) -> dict[str, Any]:
-    return {"versus": {"f1": differences[index]}} if differences else {}
 
 
 def _write(scores: list[tuple[str, "Scores", "Scores"]], model: str) -> None:
