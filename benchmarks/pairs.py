@@ -65,7 +65,7 @@ def read(source: str, folder: str) -> None:
 
     with open_source(PairsBuilder(), source, Home(Path(folder))) as material:
         observe_parts(
-            PartsFolder(Path(folder), "read"), material.parts(), (), lambda reading: None, workers=2,
+            PartsFolder(Path(folder), "read"), material.parts(), (), lambda parts, units: None, workers=2,
             steps=True, limit=None,
         )  # fmt: skip
 

@@ -308,7 +308,7 @@ def _engine(builder: Builder, material: Material, options: BuildOptions, kb: KBH
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "duckdb", "spark" if of_spark else "scale") from error
     if of_spark:
-        checked_for_spark(options)
+        checked_for_spark()
     return TableEngine(builder, material, options, kb)
 
 

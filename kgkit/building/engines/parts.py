@@ -14,18 +14,15 @@ import os
 import secrets
 import shutil
 import signal
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
-from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from queue import Empty
 from threading import Thread
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -37,7 +34,6 @@ from kgkit.errors import BuildFailed, WriteFailed
 from kgkit.signals import interrupts_blocked
 
 __all__ = [
-    "Display",
     "Observe",
     "Observed",
     "PartsFolder",
@@ -62,9 +58,6 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-_EVERY: Final = 0.5  # seconds between two reports
-
-
 class Observed(msgspec.Struct, frozen=True):
     """What one part came to."""
 
@@ -73,29 +66,10 @@ class Observed(msgspec.Struct, frozen=True):
     size: int
 
 
-class ReadingProgress(NamedTuple):
-    """How far the reading is.
+ReadingProgress = Callable[[int, int], None]
+"""Is told how many parts have been read, and how many pages, or whatever the builder counts."""
 
-    Attributes:
-        finished_parts: parts that are read.
-        parts: number of all parts.
-        units: pages, or whatever the builder counts, read by now.
-        new: units that this build has read itself.
-        seconds: seconds of reading.
-        new_parts: parts that this build has read itself.
-    """
-
-    finished_parts: int
-    parts: int
-    units: int
-    new: int
-    seconds: float
-    new_parts: int = 0
-
-
-Observe = Callable[
-    ["PartsFolder", Sequence[Part], Sequence[str], Callable[[ReadingProgress], None]], list[Path]
-]
+Observe = Callable[["PartsFolder", Sequence[Part], Sequence[str], ReadingProgress], list[Path]]
 """Observes parts into a folder, entities of some types only, as the options say; returns the files."""
 
 
@@ -211,7 +185,7 @@ def observe_parts(
     folder: PartsFolder,
     parts: Sequence[Part],
     types: Sequence[str],
-    tell: Callable[[ReadingProgress], None],
+    tell: ReadingProgress,
     *,
     workers: int,
     steps: bool,
@@ -235,77 +209,52 @@ def observe_parts(
     """
     folder.create()
     outcomes = {number: outcome for number in range(len(parts)) if (outcome := folder.observation(number))}
-    display = Display(len(parts), outcomes, tell)
-    if limit is not None:
-        return _first_units(folder, parts, display, types, steps, limit)
+
+    def report(units: int = 0) -> None:
+        tell(len(outcomes), sum(outcome.units for outcome in outcomes.values()) + units)
+
+    report()
     missing = [number for number in range(len(parts)) if number not in outcomes]
-    if workers > 1 and len(missing) > 1:
-        _observe_in_processes(folder, parts, display, types, steps, missing, min(workers, len(missing)))
-    else:
-        for number in missing:
-            outcome = folder.observe(
-                parts[number], number, types=types, steps=steps, tell=lambda units: display.at({0: units})
-            )
-            display.add(outcome)
-    return [folder.file(number) for number in range(len(parts))]
-
-
-def _first_units(
-    folder: PartsFolder,
-    parts: Sequence[Part],
-    display: "Display",
-    types: Sequence[str],
-    steps: bool,
-    limit: int,
-) -> list[Path]:
-    files = []
+    if workers > 1 and len(missing) > 1 and limit is None:
+        for number, outcome in _observe_in_processes(
+            folder, parts, types, steps, missing, min(workers, len(missing))
+        ):
+            outcomes[number] = outcome
+            report()
     for number, part in enumerate(parts):
-        outcome = folder.observation(number)
-        if outcome is None:
-            outcome = folder.observe(
-                part, number, types=types, steps=steps, limit=limit, tell=lambda units: display.at({0: units})
+        if number not in outcomes:
+            outcomes[number] = folder.observe(
+                part, number, types=types, steps=steps, limit=limit, tell=report
             )
-            display.add(outcome)
-        files.append(folder.file(number))
-        limit -= outcome.units
-        if limit <= 0:
-            break
-    return files
+            report()
+        if limit is not None:
+            limit -= outcomes[number].units
+            if limit <= 0:
+                break
+    return [folder.file(number) for number in sorted(outcomes)]
 
 
 def _observe_in_processes(
     folder: PartsFolder,
     parts: Sequence[Part],
-    display: "Display",
     types: Sequence[str],
     steps: bool,
     missing: Sequence[int],
     workers: int,
-) -> None:
+) -> Iterator[tuple[int, Observed]]:
+    """Yield what each of the *missing* parts came to, by its number, as soon as it is read."""
     # Spawned, not forked: this process may have threads, and what they hold would be held for ever.
     context = get_context("spawn")
-    reports: Queue[tuple[int, int]] = context.Queue()
     stop = context.Event()
-    waiting = list(reversed(missing))
-    running: dict[Future[Observed], int] = {}
-    reading: dict[int, int] = {}
-    with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(reports, stop)) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(stop,)) as pool:
         try:
-            while waiting or running:
-                # No more than are running: after an error nothing waits in the pool.
-                while waiting and len(running) < workers:
-                    number = waiting.pop()
-                    with interrupts_blocked():  # it may start a process
-                        task = pool.submit(_observe, folder, parts[number], number, types, steps)
-                    running[task] = number
-                finished, _ = wait(running, timeout=_EVERY, return_when=FIRST_COMPLETED)
-                reading.update(
-                    (number, units) for number, units in _receive(reports) if number in running.values()
-                )
-                for task in finished:
-                    reading.pop(running.pop(task), None)
-                    display.add(task.result())
-                display.at(reading)
+            with interrupts_blocked():  # it starts processes
+                tasks = {
+                    pool.submit(_observe, folder, parts[number], number, types, steps): number
+                    for number in missing
+                }
+            for task in as_completed(tasks):
+                yield tasks[task], task.result()
         except BrokenProcessPool as error:
             raise BuildFailed(
                 "a worker process was killed, most often because memory ran out: try fewer workers. Or "
@@ -315,19 +264,11 @@ def _observe_in_processes(
             ) from error
         except BaseException:
             stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _receive(reports: "Queue[tuple[int, int]]") -> Iterator[tuple[int, int]]:
-    while True:
-        try:
-            yield reports.get_nowait()
-        except Empty:
-            return
-
-
 # In a worker: what `_begin` was given.
-_reports: "Queue[tuple[int, int]]"
 _stop: Event
 
 
@@ -335,63 +276,18 @@ class _Stopped(Exception):
     """Another worker has failed."""
 
 
-def _begin(reports: "Queue[tuple[int, int]]", stop: Event) -> None:
-    global _reports, _stop
-    _reports, _stop = reports, stop
+def _begin(stop: Event) -> None:
+    global _stop
+    _stop = stop
     outlive_no_parent()
 
 
 def _observe(folder: PartsFolder, part: Part, number: int, types: Sequence[str], steps: bool) -> Observed:
-    due = 0.0
-
-    def tell(units: int) -> None:
-        """Report the units read so far every now and then; stop where another part has failed."""
-        nonlocal due
+    def end_if_stopped(_: int) -> None:
         if _stop.is_set():
             raise _Stopped
-        if (now := time.monotonic()) >= due:
-            due = now + _EVERY
-            _reports.put((number, units))
 
-    return folder.observe(part, number, types=types, steps=steps, tell=tell)
-
-
-class Display:
-    """Adds up what is done."""
-
-    def __init__(
-        self, parts: int, outcomes: dict[int, Observed], tell: Callable[[ReadingProgress], None]
-    ) -> None:
-        self._parts, self._tell = parts, tell
-        self._finished, self._units = (
-            len(outcomes),
-            sum(outcome.units for outcome in outcomes.values()),
-        )
-        self._new, self._parts_read, self._began = 0, 0, time.monotonic()
-        self.at({})
-
-    def at(self, reading: dict[int, int]) -> None:
-        """Tell how far it is, given the units of each part that is being read."""
-        now = sum(reading.values())
-        seconds = time.monotonic() - self._began
-        self._tell(
-            ReadingProgress(
-                self._finished,
-                self._parts,
-                self._units + now,
-                self._new + now,
-                seconds,
-                self._parts_read,
-            )
-        )
-
-    def add(self, outcome: Observed) -> None:
-        """Count one part more."""
-        self._finished += 1
-        self._units += outcome.units
-        self._new += outcome.units
-        self._parts_read += 1
-        self.at({})
+    return folder.observe(part, number, types=types, steps=steps, tell=end_if_stopped)
 
 
 @contextmanager

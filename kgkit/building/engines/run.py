@@ -103,10 +103,12 @@ class TableEngine:
             )
             for part in self.texts
         ]
-        unit = self.builder.unit
-        return observe(
-            folder, parts, (), lambda reading: tell(describe_reading(reading, unit, "counting surfaces"))
-        )
+        return observe(folder, parts, (), self._told(tell, "counting surfaces"))
+
+    def _told(self, tell: Tell, doing: str) -> ReadingProgress:
+        """Return a callback that says in words how far the reading is."""
+        number, unit = len(self.parts), self.builder.unit
+        return lambda parts, units: tell(f"{doing}: {parts} of {number} parts, {units:,} {unit}")
 
     def clean(self) -> None:
         """Remove what has been read."""
@@ -115,24 +117,20 @@ class TableEngine:
     @contextmanager
     def _session(self, tell: Tell) -> Iterator[tuple[Session, Observe]]:
         """Give the tables with the records, and what reads other parts in the same way."""
-        options, unit = self.options, self.builder.unit
-        steps = unit != Builder.unit
-
-        def tell_reading(reading: ReadingProgress) -> None:
-            tell(describe_reading(reading, unit))
-
+        options, reading = self.options, self._told(tell, "reading")
+        steps = self.builder.unit != Builder.unit
         if options.engine == "spark":
             from kgkit.building.engines.spark import spark_tables
 
             with spark_tables(
-                self.folder, self.parts, options, steps=steps, tell=tell_reading, tell_stage=tell
+                self.folder, self.parts, options, steps=steps, tell=reading, tell_stage=tell
             ) as session_and_observe:
                 yield session_and_observe
             return
         from kgkit.building.engines.local import DuckDBSession
 
         observe = partial(observe_parts, workers=options.workers, steps=steps, limit=options.limit)
-        files = observe(self.folder, self.parts, options.types, tell_reading)
+        files = observe(self.folder, self.parts, options.types, reading)
         with DuckDBSession(
             self.folder.path, files, memory=options.memory, threads=options.workers
         ) as session:
@@ -153,25 +151,3 @@ def _code_of(builder: type[Builder]) -> str:
     for source_file in sorted(path.parent.glob("*.py")) if getattr(module, "__package__", None) else [path]:
         digest.update(source_file.read_bytes())
     return digest.hexdigest()
-
-
-def describe_reading(reading: ReadingProgress, unit: str, doing: str = "reading") -> str:
-    """Return how far the reading is, in words: parts, units, their speed, the time left.
-
-    Examples:
-        >>> told(Reading(done=3, parts=12, units=40_000, new=30_000, seconds=60.0, new_parts=2), "pages")
-        'reading: 3 of 12 parts, 40,000 pages, 500 a second, about 4 min left'
-    """
-    words = f"{doing}: {reading.finished_parts} of {reading.parts} parts, {reading.units:,} {unit}"
-    if reading.seconds >= 1 and reading.new:
-        words += f", {reading.new / reading.seconds:,.0f} a second"
-    if reading.new_parts and reading.finished_parts < reading.parts:
-        remaining = reading.seconds / reading.new_parts * (reading.parts - reading.finished_parts)
-        words += f", about {_duration(remaining)} left"
-    return words
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3600:.1f} h"

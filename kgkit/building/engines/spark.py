@@ -123,7 +123,7 @@ def spark_tables(
     options: BuildOptions,
     *,
     steps: bool,
-    tell: Callable[[ReadingProgress], None],
+    tell: ReadingProgress,
     tell_stage: Callable[[str], None],
 ) -> Iterator[tuple[SparkTables, Observe]]:
     """Start Spark, let its workers read *parts*, and give their rows as tables; Spark ends afterwards.
@@ -156,7 +156,7 @@ def spark_tables(
                 folder: PartsFolder,
                 parts: Sequence[Part],
                 types: Sequence[str],
-                tell: Callable[[ReadingProgress], None],
+                tell: ReadingProgress,
             ) -> list[Path]:
                 if options.limit is not None:
                     # What comes first has to be read first, and is little.
@@ -164,8 +164,6 @@ def spark_tables(
                         folder, parts, types, tell, workers=1, steps=steps, limit=options.limit
                     )
                 folder.create()
-                for report in work.glob("reading-*"):  # of parts that were read before these
-                    report.unlink()
                 return observe_on_workers(session, folder, work, parts, types=types, steps=steps, tell=tell)
 
             yield SparkTables(session, work, observe(folder, parts, options.types, tell)), observe

@@ -1,10 +1,8 @@
 """Observing parts on Spark's workers, each into its Parquet file, as the local engine does."""
 
 import socket
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -13,7 +11,7 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kgkit.building.engines.parts import Display, PartsFolder, ReadingProgress
+from kgkit.building.engines.parts import PartsFolder, ReadingProgress
 from kgkit.building.engines.spark_start import explain_spark_errors
 from kgkit.building.options import kgkit_version
 from kgkit.building.sources import Part
@@ -21,7 +19,7 @@ from kgkit.errors import BuildFailed, KgkitError, SourceError
 
 __all__ = ["observe_on_workers"]
 
-_EVERY: Final = 1.0  # seconds between two reports
+_EVERY: Final = 5.0  # seconds between two reports
 _OBSERVED_SCHEMA: Final = "number long, records long, units long"  # what a worker returns for each part
 _SHARED: Final = "the home and the source have to lie where all machines see them, under one path"
 
@@ -31,7 +29,7 @@ class _Work(NamedTuple):
 
     Attributes:
         folder: folder of the parts.
-        reports: the folder for what is told of parts that are not done.
+        reports: the folder for errors of parts.
         parts: those to be read, with their numbers.
         types, steps: values as in `RowsOfPart`.
         version: version of the kgkit that builds.
@@ -70,7 +68,7 @@ def observe_on_workers(
     *,
     types: Sequence[str],
     steps: bool,
-    tell: Callable[[ReadingProgress], None],
+    tell: ReadingProgress,
 ) -> list[Path]:
     """Observe those of *parts* that are not done, one a task; return the files of all, in order.
 
@@ -79,7 +77,7 @@ def observe_on_workers(
     Args:
         session: session of Spark.
         folder: folder of the parts.
-        reports: an empty folder for what workers tell.
+        reports: an empty folder for errors of workers.
         parts: all parts of the source.
         types: kinds and types, as in `RowsOfPart`.
         steps: flag, as in `RowsOfPart`.
@@ -89,11 +87,15 @@ def observe_on_workers(
         SourceError: at the first thing that is not as it should be; the parts that are done stay.
         BuildFailed: if workers are lost again and again, or do not see the folder.
     """
-    outcomes = {number: outcome for number in range(len(parts)) if (outcome := folder.observation(number))}
-    display = Display(len(parts), outcomes, tell)
-    missing = [(number, part) for number, part in enumerate(parts) if number not in outcomes]
+    missing = [(number, part) for number, part in enumerate(parts) if folder.observation(number) is None]
+
+    def report() -> None:
+        outcomes = [outcome for number in range(len(parts)) if (outcome := folder.observation(number))]
+        tell(len(outcomes), sum(outcome.units for outcome in outcomes))
+
+    report()
     if missing:
-        _observe(session, _Work(folder, reports, missing, types, steps, kgkit_version()), display)
+        _observe(session, _Work(folder, reports, missing, types, steps, kgkit_version()), report)
         unseen = [number for number, _ in missing if folder.observation(number) is None]
         if unseen:
             raise BuildFailed(
@@ -102,10 +104,9 @@ def observe_on_workers(
     return [folder.file(number) for number in range(len(parts))]
 
 
-def _observe(session: SparkSession, work: _Work, display: Display) -> None:
+def _observe(session: SparkSession, work: _Work, report: Callable[[], None]) -> None:
     context = session.sparkContext
     group = f"kgkit {work.folder.path.name}"
-    waiting = {number for number, _ in work.parts}
 
     def job() -> None:
         """Run one task of Spark for each part."""
@@ -117,11 +118,7 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
 
     def look() -> None:
         """Report what workers have read, and raise the error of one that failed."""
-        for number in sorted(waiting):
-            if outcome := work.folder.observation(number):
-                waiting.remove(number)
-                display.add(outcome)
-        display.at(_reading(work.reports, waiting))
+        report()
         for file in sorted(work.reports.glob("failed-*.json")):
             raise msgspec.json.decode(file.read_bytes(), type=_Failure).error()
 
@@ -138,15 +135,6 @@ def _observe(session: SparkSession, work: _Work, display: Display) -> None:
         running.result()
 
 
-def _reading(reports: Path, numbers: set[int]) -> dict[int, int]:
-    """Return the units that have been read of each of the parts *numbers*."""
-    reading = {}
-    for number in numbers:
-        with suppress(OSError, ValueError):  # nothing yet, or only just being written
-            reading[number] = int((reports / f"reading-{number}").read_text())
-    return reading
-
-
 def observe_batches(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Observe the parts that stand at the places in *batches*, in a worker; yield what they came to."""
     for batch in batches:
@@ -158,16 +146,8 @@ def observe_batches(work: _Work, batches: Iterator[pa.RecordBatch]) -> Iterator[
 
 def _observe_part(work: _Work, number: int, part: Part) -> dict[str, int] | None:
     _check_machine(work)
-    due = 0.0
-
-    def tell(units: int) -> None:
-        nonlocal due
-        if (now := time.monotonic()) >= due:
-            due = now + _EVERY
-            (work.reports / f"reading-{number}").write_text(str(units))
-
     try:
-        outcome = work.folder.observe(part, number, types=work.types, steps=work.steps, tell=tell)
+        outcome = work.folder.observe(part, number, types=work.types, steps=work.steps)
     except KgkitError as error:
         # It would be the same a second time: no failure of the task, which Spark repeats.
         report = work.reports / f"failed-{number:05}"

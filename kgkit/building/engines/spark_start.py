@@ -30,47 +30,24 @@ _LEAST_HEAP: Final = 1 << 30  # bytes; with less Spark does not start
 _OURS: Final = 0.35  # of the memory is for Python, and rows on their way
 _ENDING: Final = 20  # seconds that Spark is given to end by itself
 _FULL: Final = "No space left on device"
-_LOST: Final = ("Python worker exited", "ExecutorLostFailure", "OutOfMemoryError")
-_ERRORS_OF_WORKERS: Final = {
-    re.compile(r"^kgkit\.errors\.BuildFailed: (.+)$", re.MULTILINE): "{0}",
-    re.compile(
-        r"No module named ('[\w.]+')"
-    ): "the Python of Spark's workers has no module {0}: install kgkit and "
-    "the builder on every machine, in the versions they have here, and let PYSPARK_PYTHON name that Python",
-    re.compile(r"\[PYTHON_VERSION_MISMATCH\] (.+)"): "{0} PYSPARK_PYTHON names the Python of the workers",
-}
+_OF_WORKER: Final = re.compile(r"^kgkit\.errors\.BuildFailed: (.+)$", re.MULTILINE)
 _CALLING: Final = "An error occurred while calling"
-_MORE_MEMORY: Final = (
-    "most often memory has run out. Give it more (--memory; on a cluster spark.executor.memory), or let "
-    "fewer tasks run at once. The parts that were read are kept; the same command goes on from them"
-)
 _OF_SOMEONE: Final = ("MASTER", "PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME")
 """Variables that say that Spark has been set up; else it runs on this machine."""
 
 
-def checked_for_spark(options: BuildOptions, environ: Mapping[str, str] = os.environ) -> None:
+def checked_for_spark(environ: Mapping[str, str] = os.environ) -> None:
     """Look for what can be missing before anything is read.
 
     Raises:
         MissingExtra: if there is no pandas: PySpark asks for it as it runs.
-        UsageError: if there is no Java, or the master is one that cannot be used.
+        UsageError: if there is no Java.
     """
     if find_spec("pandas") is None:
         raise MissingExtra("pandas", "spark")
-    if (options.master or "").startswith("sc://") or "SPARK_REMOTE" in environ:
-        raise UsageError(
-            "a server of Spark Connect cannot build: name the master itself, as spark://HOST:7077, yarn or "
-            "local[4], and unset SPARK_REMOTE"
-        )
-    if "PYSPARK_GATEWAY_PORT" in environ:
-        return  # spark-submit has started Java
-    home = environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else None
-    if java is not None and not java.exists():
-        raise UsageError(
-            f"Spark needs Java, and JAVA_HOME is {home}, which has no bin/java: correct or unset it"
-        )
-    if java is None and shutil.which("java", path=environ.get("PATH")) is None:
+    started_by_spark = "PYSPARK_GATEWAY_PORT" in environ  # by spark-submit, with Java
+    java = shutil.which("java", path=environ.get("PATH"))
+    if not (started_by_spark or java or environ.get("JAVA_HOME")):
         raise UsageError(
             "Spark needs Java 17 or later, and there is no `java` on the PATH: install one "
             "(`apt install openjdk-17-jre-headless`), or set JAVA_HOME"
@@ -159,23 +136,17 @@ def _nothing(*_: object) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep to itself what py4j logs when a call is broken off: whoever called it is told."""
+    """Suppress the log of py4j where a call is broken off: the caller gets the exception."""
 
     def passes_filter(record: logging.LogRecord) -> bool:
         return "while sending command" not in record.getMessage()
 
     root = logging.getLogger()
-    # Without a handler, `logging.exception`, which py4j calls, would set one up for good.
-    added = logging.lastResort if not root.handlers else None
-    if added is not None:
-        root.addHandler(added)
     root.addFilter(passes_filter)
     try:
         yield
     finally:
         root.removeFilter(passes_filter)
-        if added is not None:
-            root.removeHandler(added)
 
 
 def _of_this_process(master: str | None) -> SparkSession:
@@ -238,7 +209,7 @@ def explain_spark_errors(folder: Path) -> Iterator[None]:
     """Say of what goes wrong in Spark what to do next.
 
     Raises:
-        BuildFailed: if workers were killed, or Java.
+        BuildFailed: if Spark fails, as where workers were killed.
         WriteFailed: if the disk refuses.
         RuntimeError: a fault in a builder or in a query, with its traceback.
     """
@@ -250,27 +221,16 @@ def explain_spark_errors(folder: Path) -> Iterator[None]:
             written = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
             free = shutil.disk_usage(folder).free
             raise WriteFailed(_FULL, written=written, free=free, where=folder) from error
-        for pattern, sentence in _ERRORS_OF_WORKERS.items():
-            if match := pattern.search(words):
-                raise BuildFailed(sentence.format(*match.groups())) from error
+        if match := _OF_WORKER.search(words):
+            raise BuildFailed(match[1]) from error
         if isinstance(error, PythonException | AnalysisException):
             # The error itself can say nothing once Java has ended.
             raise RuntimeError(words) from None
-        if _java_has_ended():
-            raise BuildFailed(f"Spark's Java process was killed: {_MORE_MEMORY}") from error
-        if any(sign in words for sign in _LOST):
-            raise BuildFailed(f"workers were killed again and again: {_MORE_MEMORY}") from error
         raise BuildFailed(
-            f"Spark has failed: {_reason(words)}. The parts that were read are kept; the same command goes "
-            f"on from them. What Spark has said is in {_log(folder)}"
+            f"Spark has failed: {_reason(words)}. If workers or Java were killed, memory has run out "
+            "most often: give it more (--memory; on a cluster spark.executor.memory). The parts that were "
+            f"read are kept; the same command goes on from them. What Spark has said is in {_log(folder)}"
         ) from error
-
-
-def _java_has_ended() -> bool:
-    process = getattr(SparkContext._gateway, "proc", None)
-    with suppress(subprocess.TimeoutExpired):
-        return process is not None and process.wait(1) is not None
-    return False
 
 
 def _reason(words: str) -> str:
