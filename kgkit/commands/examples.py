@@ -39,7 +39,6 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "kgkit kb diff": ("kgkit kb diff wordnet --summary", "commands.md"),
     "kgkit kb export": ("kgkit kb export wordnet --output wordnet.ttl", "exchange.md"),
     "kgkit kb import": ("kgkit kb import wordnet.ttl --name wordnet-copy", "exchange.md"),
-    "kgkit kb index": ("kgkit kb index wordnet", "reconcile.md"),
     "kgkit kb verify": ("kgkit kb verify wordnet --quick", "commands.md"),
     "kgkit kb rm": ("kgkit kb rm wordnet-copy", "commands.md"),
     "kgkit kb prune": ("kgkit kb prune wordnet", "commands.md"),

@@ -447,7 +447,7 @@ class StoreReader:
         name = full_name(self.folder)
         return NotThere(
             f"{name} has no index of its surfaces, which finds names through typing errors: "
-            f"`kgkit kb index {name}` adds it"
+            "build the knowledge base again"
         )
 
     def class_of_entity(self) -> np.ndarray:

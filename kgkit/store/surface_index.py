@@ -1,8 +1,8 @@
 """The index of similar surfaces of a build: made with it, from its table `aliases`.
 
 A build that begins as another one has that one's index linked beside its data: what was added follows there,
-and an index of surfaces that are gone is made anew. A build without the index is as good as any; the command
-`kgkit kb index` puts one beside its data, which stay as they are.
+and an index of surfaces that are gone is made anew. Builds of older
+versions of kgkit lack the index; all else of them works.
 """
 
 from collections.abc import Iterator

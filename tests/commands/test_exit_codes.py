@@ -73,7 +73,6 @@ NO_KB = {
     "kb edit": ["kb", "edit", "nope", "edits.jsonl"],
     "kb diff": ["kb", "diff", "nope", "mini"],
     "kb export": ["kb", "export", "nope", "-o", "new.ttl"],
-    "kb index": ["kb", "index", "nope"],
     "kb verify": ["kb", "verify", "nope"],
     "kb rm": ["kb", "rm", "nope", "--yes"],
     "kb prune": ["kb", "prune", "nope"],

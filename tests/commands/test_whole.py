@@ -71,7 +71,7 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit build-kb", "kgkit show", "kgkit path", "kgkit candidates", "kgkit link", "kgkit tag",
         "kgkit predict", "kgkit tree",
         "kgkit du", "kgkit clean", "kgkit pack", "kgkit unpack",
-        "kgkit reconcile", "kgkit kb edit", "kgkit kb index", "kgkit serve", "kgkit mcp",
+        "kgkit reconcile", "kgkit kb edit", "kgkit serve", "kgkit mcp",
         "kgkit models list", "kgkit models info", "kgkit models verify", "kgkit models rm",
         "kgkit evaluate el", "kgkit evaluate ner", "kgkit evaluate wsd", "kgkit evaluate ppl",
         "kgkit evaluate cloze", "kgkit evaluate task",

@@ -1,30 +1,19 @@
-"""The index of surfaces of a build: made with it, kept by additions, verified, and added to older builds."""
-
-import errno
-import os
-import shutil
-from contextlib import suppress
-from pathlib import Path
+"""The index of surfaces of a build: made with it, kept by additions, and verified."""
 
 import msgspec
 import pytest
 
 import kgkit
 from kgkit.building import Alias, Entity
-from kgkit.building.indexing import index_kb
-from kgkit.catalog import Catalog
-from kgkit.errors import DamagedKB, KBBusy, NotThere, WriteFailed
-from kgkit.home import Home
-from kgkit.store import Staging, verify
+from kgkit.errors import DamagedKB, NotThere
+from kgkit.store import verify
 from kgkit.store.layout import DATA, MANIFEST, TRIGRAMS, Manifest
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import missing_surfaces, write_index
 from kgkit.store.trigrams import TrigramIndex, TrigramWriter
 from kgkit.versions import file_sha256
-from tests.cli_helpers import run
 from tests.old_format import publish_as_format_2
 from tests.small_kb import ENDLESS, build, surfaces_kb
-from tests.store.test_killed import kill_before
 
 MORE = [{"key": "Mercury", "aliases": ["Mercury", "an element"]}]
 
@@ -58,14 +47,6 @@ def test_two_builds_of_the_same_records_have_the_same_index(tmp_path):
         with surfaces_kb(tmp_path / name) as kb:
             contents.append((kb.store.folder / TRIGRAMS).read_bytes())
     assert contents[0] == contents[1]
-
-
-def test_the_index_is_no_part_of_the_name_of_a_build(tmp_path, old):
-    manifest = read_manifest(old)
-    assert TRIGRAMS not in manifest.files
-    index_kb("old", tmp_path)
-    assert read_manifest(old).build == manifest.build
-    assert verify(old) == []
 
 
 def test_a_kb_without_surfaces_is_built_and_has_an_empty_index(tmp_path):
@@ -211,43 +192,11 @@ def test_a_build_whose_index_is_missing_is_refused(tmp_path):
 # -- builds of an older kgkit ------------------------------------------------------------------
 
 
-def test_a_build_without_an_index_opens_and_names_the_command_that_adds_it(tmp_path, old):
+def test_a_build_without_an_index_opens_and_finds_no_similar_surfaces(tmp_path, old):
     with kgkit.open_kb("old", tmp_path) as kb:
         assert kb.candidates("New York")
-        expected = f"old@{old.name} has no index of its surfaces.*`kgkit kb index old@{old.name}` adds it"
-        with pytest.raises(NotThere, match=expected):
+        with pytest.raises(NotThere, match=f"old@{old.name}"):
             kb.similar_surfaces("York")
-
-
-def test_the_index_is_added_beside_data_that_stay_as_they_are(tmp_path, old):
-    with kgkit.open_kb("old", tmp_path) as kb:
-        data = (old / DATA).stat()
-        build, is_new = index_kb("old", tmp_path)
-        assert (build.folder, is_new) == (old, True)
-        assert kb.candidates("New York")
-        assert kb.store.trigrams is None
-    after = (old / DATA).stat()
-    assert (data.st_ino, data.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    with kgkit.open_kb("old", tmp_path) as kb:
-        assert indexed_surfaces(old) == list(kb.surfaces())
-    assert index_kb("old", tmp_path) == (build, False)
-    assert [path.name for path in old.parent.iterdir()] == [old.name]
-
-
-def test_the_command_adds_the_index_and_says_so(tmp_path, old):
-    done = run("kb", "index", "old", "--home", tmp_path)
-    assert (done.code, done.out) == (0, "")
-    assert done.err == f"old@{old.name} has an index of its surfaces now\n"
-    done = run("kb", "index", "old", "--home", tmp_path)
-    assert (done.code, "has an index of its surfaces already" in done.err) == (0, True)
-    done = run("kb", "verify", "old", "--home", tmp_path)
-    assert (done.code, done.out) == (0, f"old@{old.name}: sound\n")
-
-
-def test_an_earlier_build_can_be_indexed_too(tmp_path, old):
-    kgkit.add_to_kb("old", MORE, home=tmp_path)
-    assert run("kb", "index", f"old@{old.name}", "--home", tmp_path).code == 0
-    assert TRIGRAMS in read_manifest(old).files
 
 
 def test_a_build_that_is_made_again_gets_the_index(tmp_path):
@@ -260,90 +209,6 @@ def test_a_build_that_is_made_again_gets_the_index(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         assert kb.store.folder == folder
         assert indexed_surfaces(folder) == list(kb.surfaces())
-
-
-def test_the_catalog_has_the_size_that_a_build_has_with_its_index(tmp_path, old):
-    def size():
-        with Catalog.open(Home(tmp_path)) as catalog:
-            [build] = [build for build in catalog.builds() if build.kb.name == "old"]
-            return build.size
-
-    run("kb", "list", "--home", tmp_path)  # the catalog learns what was copied by hand
-    before = size()
-    assert index_kb("old", tmp_path)[1]
-    assert size() == before + (old / TRIGRAMS).stat().st_size == sum(read_manifest(old).files.values())
-
-
-def test_a_kb_whose_current_build_is_a_copy_can_be_indexed_and_is_opened_after(tmp_path, old):
-    current = Home(tmp_path).kb("old").current
-    current.unlink()
-    shutil.copytree(old, current)
-    index_kb("old", tmp_path)
-    with kgkit.open_kb("old", tmp_path) as kb:
-        assert kb.store.trigrams is not None
-
-
-def test_a_damaged_build_is_not_indexed(tmp_path, old):
-    content = bytearray((old / DATA).read_bytes())
-    content[len(content) // 2] ^= 1
-    (old / DATA).write_bytes(content)
-    with pytest.raises(DamagedKB, match=r"data\.mdb is damaged"):
-        index_kb("old", tmp_path)
-    assert not (old / TRIGRAMS).exists()
-
-
-def test_a_kb_that_is_being_built_is_not_indexed(tmp_path, old):
-    with Staging(Home(tmp_path).kb("old")), pytest.raises(KBBusy):
-        index_kb("old", tmp_path)
-
-
-@pytest.mark.parametrize("at", range(1, 8))
-def test_a_disk_that_fails_at_any_step_leaves_the_build_without_the_index_or_with_it(
-    tmp_path, old, monkeypatch, at
-):
-    calls = 0
-
-    def fails(function):
-        def call(*args, **kwargs):
-            nonlocal calls
-            calls += 1
-            if calls == at:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return function(*args, **kwargs)
-
-        return call
-
-    monkeypatch.setattr(os, "fsync", fails(os.fsync))
-    monkeypatch.setattr(os, "replace", fails(os.replace))
-    with suppress(WriteFailed):
-        index_kb("old", tmp_path)
-    monkeypatch.undo()
-    assert verify(old) == []
-    with kgkit.open_kb("old", tmp_path) as kb:
-        assert kb.candidates("New York")
-    assert index_kb("old", tmp_path)[0].folder == old
-    assert verify(old) == []
-
-
-def index_until(moment: int, home: Path) -> bool:
-    """Index the KB `old` in a child that dies at a step; return whether it came to its end."""
-    child = os.fork()
-    if not child:
-        kill_before(moment)
-        index_kb("old", home)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def test_a_process_that_is_killed_leaves_the_build_without_the_index_or_with_it(tmp_path, old):
-    moment = 1
-    while not index_until(moment, tmp_path):
-        assert verify(old) == []
-        moment += 1
-        assert moment < 50
-    assert moment > 5
-    assert TRIGRAMS in read_manifest(old).files
-    assert verify(old) == []
 
 
 def test_an_alias_that_comes_again_is_indexed_once(tmp_path):

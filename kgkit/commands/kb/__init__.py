@@ -11,7 +11,6 @@ from kgkit.commands.kb import (
     edit,
     export,
     import_kb,
-    index,
     info,
     list_kbs,
     prune,
@@ -26,7 +25,7 @@ app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this
 _VERBS: Mapping[str, Callable[..., None]] = {
     "list": list_kbs.list_kbs, "info": info.info, "add": add.add, "default": default.default,
     "edit": edit.edit, "diff": diff.diff, "export": export.export, "import": import_kb.import_kb,
-    "index": index.index, "verify": verify.verify, "rm": rm.rm, "prune": prune.prune,
+    "verify": verify.verify, "rm": rm.rm, "prune": prune.prune,
     "publish": publish.publish,
 }  # fmt: skip
 for name, verb in _VERBS.items():
