@@ -2,8 +2,7 @@
 
 from kgkit.kb.differences import Difference, differences
 from kgkit.kb.facts import Direction
-from kgkit.kb.handle import KnowledgeBase
-from kgkit.kb.opening import open_kb
+from kgkit.kb.handle import KnowledgeBase, open_kb
 from kgkit.kb.parts_of_speech import POS
 from kgkit.kb.search import SearchResult
 from kgkit.kb.surfaces import EntitySurface, Node

@@ -15,8 +15,7 @@ import numpy as np
 
 from kgkit.errors import NotThere
 from kgkit.home import Home
-from kgkit.kb.handle import KnowledgeBase
-from kgkit.kb.opening import open_kb
+from kgkit.kb.handle import KnowledgeBase, open_kb
 from kgkit.store import codec
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Numbers, Occurrences, Record, Redirect, Triple
 

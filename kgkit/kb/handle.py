@@ -1,5 +1,6 @@
 """The query API: one handle over one build of a knowledge base."""
 
+import os
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
@@ -8,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from kgkit.drawing.notebook import draw_table
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
-from kgkit.home import KBHome
+from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
 from kgkit.kb.nearest import Near
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
 from kgkit.lazy import import_extra
-from kgkit.store import Manifest, StoreReader
+from kgkit.store import Manifest, StoreReader, open_build
 from kgkit.text import escape_xml
 from kgkit.types import (
     NO_SENSE,
@@ -483,3 +484,30 @@ def _integer(entity: Any) -> int:
         raise TypeError(
             f"an entity is named by its key or its id, not by a {type(entity).__name__}"
         ) from None
+
+
+def open_kb(
+    name: str | None = None, home: str | os.PathLike[str] | None = None, *, verify: bool = False
+) -> KnowledgeBase:
+    """Open a knowledge base for reading.
+
+    Args:
+        name: `NAME`, the published build, or `NAME@BUILD`; None for the default (`KGKIT_KB`, else what
+            `kgkit kb default` has set), or the only one.
+        home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
+        verify: whether to read its files first (about 1 GB a second) and compare their SHA-256 with the
+            manifest's. Without it only sizes are compared: damage within a file is met by the look-up that
+            cannot decode a row, and what can be decoded is answered, right or wrong.
+
+    Raises:
+        NotThere: if it has not been built.
+        UsageError: if none was named, there are several, and none of them is the default.
+        FormatMismatch, DamagedKB: if it cannot be used as it is.
+
+    Examples:
+        >>> kgkit.open_kb("wordnet")["dog.n.01"].label
+        'dog'
+    """
+    where = Home.find(home)
+    build, store = open_build(where, name if name is not None else where.default_kb().name, verify=verify)
+    return KnowledgeBase(store, build.name)

@@ -1,8 +1,7 @@
 """The entities whose vectors are near."""
 
-from collections.abc import Iterator
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -11,38 +10,10 @@ from kgkit.kb.lineage import ancestry
 from kgkit.types import Entity, Ids, Neighbour
 
 if TYPE_CHECKING:
-    from kgkit.home import KBHome
-    from kgkit.store import Manifest, StoreReader
+    from kgkit.kb.handle import KnowledgeBase
     from kgkit.vectors import Vectors
 
 _RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
-
-
-class _KB(Protocol):
-    """The part of a `KnowledgeBase` that is asked here."""
-
-    name: str
-    store: "StoreReader"
-
-    @property
-    def build(self) -> str:
-        """The name of the build."""
-
-    @property
-    def manifest(self) -> "Manifest":
-        """The manifest of the build."""
-
-    @property
-    def home(self) -> "KBHome":
-        """The folder of the KB."""
-
-    def id(self, entity: Any) -> int:
-        """Return the id of an entity, given as key, id or `Entity`."""
-
-    def entities(self, kind: str | None = None) -> Iterator[Entity]:
-        """Yield the entities, or those of *kind*, in the order of their ids."""
-
-    def __getitem__(self, entity: int | str) -> Entity: ...
 
 
 class Near:
@@ -56,7 +27,7 @@ class Near:
         """Let go of all of them."""
         self._vectors.clear()
 
-    def vectors(self, kb: _KB, name: str | None) -> "Vectors":
+    def vectors(self, kb: "KnowledgeBase", name: str | None) -> "Vectors":
         """Open vectors of *kb*, as `KnowledgeBase.vectors` promises."""
         if name not in self._vectors:
             from kgkit.vectors import open_vectors  # here: readers of the KB alone do without it
@@ -69,7 +40,9 @@ class Near:
             )
         return self._vectors[name]
 
-    def nearest(self, kb: _KB, query: Any, k: int, name: str | None, kind: str | None) -> list[Neighbour]:
+    def nearest(
+        self, kb: "KnowledgeBase", query: Any, k: int, name: str | None, kind: str | None
+    ) -> list[Neighbour]:
         """Return the entities nearest to *query*, as `KnowledgeBase.nearest` promises."""
         vectors, itself = self.vectors(kb, name), -1
         if isinstance(query, str | Entity | Integral) or np.ndim(query) == 0:
@@ -100,7 +73,7 @@ class Near:
             proposals *= 4  # the others were of another kind
         return []
 
-    def _of_kind(self, kb: _KB, kind: str) -> Ids:
+    def _of_kind(self, kb: "KnowledgeBase", kind: str) -> Ids:
         """Return the ids of the entities of *kind*, found once by reading them all."""
         if kind not in self._kinds:
             self._kinds[kind] = np.fromiter((entity.id for entity in kb.entities(kind)), np.int64)
