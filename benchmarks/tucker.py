@@ -1,8 +1,7 @@
 """`python -m benchmarks.tucker`: TuckER by our training loop beside PyKEEN's own.
 
-    subset     ours on a graph of WN18RR's size, measured by the clock
-    stock      PyKEEN's pipeline with a stock loop on the same graph, by the same clock
-    small      both on UMLS, a graph that PyKEEN carries, to the end
+    subset     ours on a graph of WN18RR's size
+    stock      PyKEEN's pipeline with a stock loop on the same graph, measured by the clock
     wordnet    all of WordNet: minutes, memory, ranks, near neighbours
     table      what the others wrote, as Markdown
 
@@ -15,27 +14,23 @@ import json
 import resource
 import sys
 import time
-from contextlib import suppress
 from dataclasses import asdict
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from pykeen.models import TuckER
-from pykeen.training import LCWATrainingLoop
 
 import kgkit
-from benchmarks.tucker_stock import Clock, OutOfTime, factory, run
+from benchmarks.tucker_stock import run
 from benchmarks.tucker_subset import SYMMETRIC, Subset, subset
 from benchmarks.tucker_table import page
+from kgkit.embedding.tucker import config as fixed
 from kgkit.embedding.tucker.config import TuckERConfig
-from kgkit.embedding.tucker.method import _loop, _quiet, both_ways, embed_tucker, pykeen_settings
-from kgkit.embedding.tucker.ranking import RankingScores, ranks
-from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
-from kgkit.embedding.tucker.triples import stored_triples
-from kgkit.embedding.tucker.true_tails import TrueTails
+from kgkit.embedding.tucker.method import embed_tucker
+from kgkit.embedding.tucker.scoring import RankingScores, ranks
+from kgkit.embedding.tucker.training import train
+from kgkit.embedding.tucker.triples import Split, TrueTails, both_ways, stored_triples
 
 SUBSET = "subset.npz"
 NEIGHBOURS_OF = (
@@ -78,27 +73,28 @@ def the_subset(work: Path) -> Subset:
     return Subset.load(path)
 
 
-def ours_on_the_subset(work: Path, seconds: float, every: float, changes: dict[str, Any], name: str) -> None:
-    """Train by our loop with the preset `cpu` and *changes*."""
+def ours_on_the_subset(work: Path, changes: dict[str, Any], name: str) -> None:
+    """Train with *changes* of the settings; held-out triples are those of validation."""
     data = the_subset(work)
-    config = TuckERConfig.preset("cpu", device="cpu", **changes)
-    graph = factory(data, data.train)
-    clock = Clock(data, seconds, every, work / f"{name}.jsonl")
-    with _quiet():
-        torch.manual_seed(config.seed)
-        steps = 2 * len(data.train) // config.batch_size
-        settings = pykeen_settings(config, len(data.entities), steps)
-        loop = _loop(graph, config, settings, torch.device("cpu"))
-        with suppress(OutOfTime):
-            loop.train(
-                graph, num_epochs=10_000, batch_size=config.batch_size, callbacks=clock, use_tqdm=False,
-                label_smoothing=config.label_smoothing,
-            )  # fmt: skip
-    groups(loop.model, data, work / f"{name}-groups.json")
+    began = time.process_time()
+    steps = 0
+
+    def count(stage: str, done: int, of: int) -> None:
+        nonlocal steps
+        steps = done
+
+    trained = train(
+        Split(data.train, data.valid), len(data.entities), len(data.relations),
+        TuckERConfig(device="cpu", **changes), work, torch.device("cpu"), progress=count,
+    )  # fmt: skip
+    seconds = time.process_time() - began
+    scores = groups(trained.model, data, work / f"{name}-groups.json")
+    line = {"seconds": seconds, "seconds_a_step": seconds / steps, "part": "test", **asdict(scores)}
+    (work / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
 
 
-def groups(model: Any, data: Subset, path: Path) -> None:
-    """Write the scores of the test triples by group of relations."""
+def groups(model: Any, data: Subset, path: Path) -> RankingScores:
+    """Write the scores of the test triples by group of relations; return those of all."""
     questions = both_ways(data.test)
     true_tails = TrueTails(both_ways(np.concatenate([data.train, data.valid, data.test])))
     test_ranks = ranks(model, questions, true_tails)
@@ -109,69 +105,26 @@ def groups(model: Any, data: Subset, path: Path) -> None:
     path.write_text(
         json.dumps({name: asdict(RankingScores.of(rows)) for name, rows in lines.items()}, indent=1)
     )
+    return RankingScores.of(test_ranks)
 
 
 def stock_on_the_subset(work: Path, which: str, seconds: float, every: float) -> None:
     """Train by PyKEEN's pipeline, with the dimensions and dropouts of ours."""
     the_subset(work)
-    config = TuckERConfig.preset("cpu", relation_dim=200)
-    model = pykeen_settings(config, 1, 1)["model_kwargs"]
+    model = {
+        "embedding_dim": 200, "relation_dim": 200, "dropout_0": fixed.INPUT_DROPOUT,
+        "dropout_1": fixed.RELATION_DROPOUT, "dropout_2": fixed.HIDDEN_DROPOUT,
+    }  # fmt: skip
     optimizer = {"optimizer": "adam", "optimizer_kwargs": {"lr": 0.001}}
     settings = {"model_kwargs": model, **optimizer, **STOCK[which]}
     run(str(work / SUBSET), str(work / f"stock-{which}.jsonl"), seconds, every, settings)
-
-
-def small(work: Path, seeds: int, epochs: int) -> None:
-    """Train on UMLS by PyKEEN's LCWA loop and by ours, with the same settings."""
-    from pykeen.datasets import UMLS
-
-    data = UMLS(create_inverse_triples=True)
-    for loss, way, seed in product(LOSSES, WAYS, range(seeds)):
-        line = train_and_rank(data, loss, way, seed, epochs)
-        with (work / "small.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
-
-
-def train_and_rank(data: Any, loss: str, way: str, seed: int, epochs: int) -> dict[str, Any]:
-    """Train once, and rank the test triples."""
-    torch.manual_seed(seed)
-    model = TuckER(
-        triples_factory=data.training, embedding_dim=64, relation_dim=30, dropout_0=0.2, dropout_1=0.2,
-        dropout_2=0.3, loss=loss, random_seed=seed,
-    )  # fmt: skip
-    kind, more = WAYS[way]
-    if kind is SharedNegativesTrainingLoop:
-        more = {**more, "seed": seed, "sparse": False}
-    loop = kind(
-        model=model, triples_factory=data.training, optimizer="adam", optimizer_kwargs={"lr": 0.003},
-        automatic_memory_optimization=False, **more,
-    )  # fmt: skip
-    start = time.process_time()
-    with _quiet():
-        loop.train(
-            data.training, num_epochs=epochs, batch_size=128, use_tqdm=False,
-            label_smoothing=0.1 if loss == "bcewithlogits" else 0.0,
-        )  # fmt: skip
-    seconds = time.process_time() - start
-    parts = [getattr(data, part).mapped_triples.numpy() for part in ("training", "validation", "testing")]
-    true_tails = TrueTails(both_ways(np.concatenate(parts)))
-    scores = RankingScores.of(ranks(model, both_ways(parts[2]), true_tails))
-    return {"loss": loss, "way": way, "seed": seed, "epochs": epochs, "seconds": seconds, **asdict(scores)}
-
-
-WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "PyKEEN, LCWA": (LCWATrainingLoop, {}),
-    "ours, grouped": (SharedNegativesTrainingLoop, {"grouped": True}),
-    "ours, 64 shared negatives": (SharedNegativesTrainingLoop, {"num_negatives": 64}),
-}
-LOSSES = ("crossentropy", "bcewithlogits")
 
 
 def wordnet(work: Path, changes: dict[str, Any], name: str) -> None:
     """Train on all of WordNet and publish; write figures and neighbours."""
     start = time.time()
     with kgkit.open_kb("wordnet") as kb:
-        vectors = embed_tucker(kb, TuckERConfig.preset("cpu", name=name, **changes))
+        vectors = embed_tucker(kb, TuckERConfig(name=name, **changes))
         figures = {
             **vectors.manifest.results,
             "wall": time.time() - start,
@@ -200,24 +153,20 @@ def neighbours(kb: kgkit.KnowledgeBase, name: str, k: int = 8) -> dict[str, list
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tucker", description=__doc__)
-    parser.add_argument("what", choices=["subset", "stock", "small", "wordnet", "table"])
+    parser.add_argument("what", choices=["subset", "stock", "wordnet", "table"])
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--every", type=float, default=60)
     parser.add_argument("--way", choices=[*STOCK], default="lcwa", help="which of PyKEEN's loops")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=150, help="of small")
     parser.add_argument("--name", default=None)
     parser.add_argument("--set", type=json.loads, default={}, help="settings of TuckERConfig, as JSON")
     chosen = parser.parse_args()
     chosen.work.mkdir(parents=True, exist_ok=True)
     match chosen.what:
         case "subset":
-            ours_on_the_subset(chosen.work, chosen.seconds, chosen.every, chosen.set, chosen.name or "ours")
+            ours_on_the_subset(chosen.work, chosen.set, chosen.name or "ours")
         case "stock":
             stock_on_the_subset(chosen.work, chosen.way, chosen.seconds, chosen.every)
-        case "small":
-            small(chosen.work, chosen.seeds, chosen.epochs)
         case "wordnet":
             wordnet(chosen.work, chosen.set, chosen.name or "tucker")
         case "table":

@@ -17,15 +17,8 @@ from pykeen.training.callbacks import TrainingCallback
 from pykeen.triples import CoreTriplesFactory
 
 from benchmarks.tucker_subset import Subset
-from kgkit.embedding.tucker.ranking import RankingScores, ranks
-from kgkit.embedding.tucker.true_tails import TrueTails
-
-
-def both_ways(triples: np.ndarray) -> np.ndarray:
-    """Return triples and their inverses, relations numbered as PyKEEN numbers them."""
-    forth = triples * np.array([1, 2, 1])
-    back = forth[:, ::-1] + np.array([0, 1, 0])
-    return np.concatenate([forth, back])
+from kgkit.embedding.tucker.scoring import RankingScores, ranks
+from kgkit.embedding.tucker.triples import TrueTails, both_ways
 
 
 def factory(subset: Subset, triples: np.ndarray) -> CoreTriplesFactory:
@@ -85,7 +78,8 @@ class Clock(TrainingCallback):
 
     def write(self, epoch: int, questions: np.ndarray, part: str) -> None:
         """Rank and note."""
-        scores = RankingScores.of(ranks(self.model, questions, self.true_tails))
+        scores = RankingScores.of(ranks(self.model.eval(), questions, self.true_tails))
+        self.model.train()
         line = {
             "seconds": round(self.spent, 1), "epoch": epoch, "steps": self.steps,
             "seconds_a_step": self.spent / self.steps, "loss": float(np.mean(self.losses[-200:])),

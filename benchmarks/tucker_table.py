@@ -1,7 +1,6 @@
 """What the runs of `python -m benchmarks.tucker` wrote, as Markdown."""
 
 import json
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ PUBLISHED = ("TuckER on WN18RR, as published", "", "", "", ".470", ".443", ".482
 
 def page(work: Path) -> str:
     """Return all tables for which there are figures in *work*."""
-    tables = [_subset(work), _groups(work), _small(work), *_wordnet(work)]
+    tables = [_subset(work), _groups(work), *_wordnet(work)]
     return "\n".join(table.markdown() for table in tables if table.rows)
 
 
@@ -54,28 +53,6 @@ def _groups(work: Path) -> Table:
         columns=("", "questions", "MRR", "Hits@1", "Hits@3", "Hits@10"),
         rows=rows,
     )
-
-
-def _small(work: Path) -> Table:
-    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for entry in lines(work / "small.jsonl"):
-        runs.setdefault((entry["loss"], entry["way"]), []).append(entry)
-    rows = []
-    for (loss, way), entries in runs.items():
-        figures = [_spread([entry[name] for entry in entries]) for name in ("mrr", "hits_at_1", "hits_at_10")]
-        seconds = statistics.mean(entry["seconds"] for entry in entries)
-        rows.append([f"{way}, {loss}", str(len(entries)), *figures, f"{seconds:.0f}"])
-    return Table(
-        title="UMLS, to the end",
-        notes="Test triples, filtered, mean and standard deviation over seeds.",
-        columns=("", "seeds", "MRR", "Hits@1", "Hits@10", "CPU seconds"),
-        rows=rows,
-    )
-
-
-def _spread(values: list[float]) -> str:
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):.3f} ± {spread:.3f}"
 
 
 def _wordnet(work: Path) -> list[Table]:

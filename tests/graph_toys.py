@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 from pykeen.models import TuckER
-from pykeen.triples import CoreTriplesFactory
 
 import kgkit
 from kgkit.building import Entity, Record, Triple
-from kgkit.embedding.tucker.method import both_ways
-from kgkit.embedding.tucker.shared_negatives import SharedNegativesTrainingLoop
+from kgkit.embedding.tucker.training import new_model
 from tests import small_kb
 
-FAMILY = [(0, 0, 1), (0, 0, 2), (1, 0, 3), (2, 0, 4), (1, 1, 2), (3, 1, 4)]
+FAMILY = np.array([(0, 0, 1), (0, 0, 2), (1, 0, 3), (2, 0, 4), (1, 1, 2), (3, 1, 4)])
 """Five people: `parent_of` (0) and `sibling_of` (1)."""
 
 
@@ -26,43 +22,14 @@ def ring(count: int, relations: int = 2) -> np.ndarray:
     return np.stack([heads, names, (heads + names + 1) % count], axis=1)
 
 
-def factory(triples: object, *, entities: int | None = None, inverse: bool = True) -> CoreTriplesFactory:
-    """Return *triples* as PyKEEN takes them."""
-    rows = np.asarray(triples)
-    return CoreTriplesFactory(
-        torch.as_tensor(rows),
-        num_entities=entities or int(rows[:, [0, 2]].max()) + 1,
-        num_relations=int(rows[:, 1].max()) + 1,
-        create_inverse_triples=inverse,
-    )
-
-
-def model(
-    triples: object = FAMILY, *, dim: int = 6, loss: str = "crossentropy", **settings: object
-) -> TuckER:
-    """Return a model without dropout, unless *settings* say so."""
-    quiet: dict[str, Any] = dict.fromkeys(("dropout_0", "dropout_1", "dropout_2"), 0.0)
-    return TuckER(
-        triples_factory=factory(triples),
-        embedding_dim=dim,
-        relation_dim=4,
-        random_seed=0,
-        loss=loss,
-        **{**quiet, **settings},
-    )
-
-
-def loop(
-    made: TuckER, triples: object = FAMILY, optimizer: Any = "Adam", **settings: Any
-) -> SharedNegativesTrainingLoop:
-    """Return the loop that trains *made*."""
-    return SharedNegativesTrainingLoop(
-        model=made,
-        triples_factory=factory(triples),
-        optimizer=optimizer,
-        automatic_memory_optimization=False,
-        **{"num_negatives": 3, "seed": 0, **settings},
-    )
+def model(triples: np.ndarray = FAMILY) -> TuckER:
+    """Return a model without dropout, whose entities are of some length."""
+    made = new_model(triples, int(triples[:, [0, 2]].max()) + 1, int(triples[:, 1].max()) + 1, dim=6)
+    for name in ("head_dropout", "relation_dropout", "head_relation_dropout"):
+        getattr(made.interaction, name).p = 0.0
+    made.entity_representations[0]._embeddings.weight.data.normal_()
+    made.entity_representations[0]._embeddings.sparse = False
+    return made
 
 
 def ring_kb(folder: Path, count: int, relations: int = 2, more: Sequence[Record] = ()) -> kgkit.KnowledgeBase:
@@ -77,8 +44,3 @@ def ring_kb(folder: Path, count: int, relations: int = 2, more: Sequence[Record]
         ),
     ]
     return small_kb.build(folder, records)
-
-
-def rows_of(triples: object) -> np.ndarray:
-    """Return triples and inverses, as the loop numbers them."""
-    return both_ways(np.asarray(triples))

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from kgkit.encoder import Encoder
 
 ENTITIES, RELATIONS, TRIPLES = 117_659, 20, 285_000  # about WordNet's synsets, and the facts among them
-TRAINED: Final = {"cpu": (20.0, 600), "paper": (20.0, 300)}
-"""By preset: seconds and steps that are measured at most."""
+TRAINED: Final = (20.0, 600)
+"""Seconds and steps that are measured at most."""
 WIDTH: Final = 384
 BATCHES: Final = (64, 1024)
 NEAREST: Final = 10
 
 TUCKER_NOTES: Final = """
-`kgkit.embedding.tucker`, both presets, by the steps a second of part of the first epoch; ranking is left out.
+`kgkit.embedding.tucker`, by the steps a second of part of the first epoch; ranking is left out.
 Without a home that holds WordNet the graph is drawn: as many entities, and as many facts, without its
 structure.
 """
@@ -54,22 +54,21 @@ without faiss.
     needs=("torch", "pykeen", "safetensors", "lmdb"),
 )
 def tucker(setting: Setting) -> Iterator[Row]:
-    """Yield the seconds of an epoch of both presets, on the device and on the CPU."""
+    """Yield the seconds of an epoch, on the device and on the CPU."""
     parts, entities, relations, about = _graph(setting)
-    for preset in ("cpu", "paper"):
 
-        def measured(preset: str = preset) -> Row:
-            own, steps, memory = _epoch(setting, parts, entities, relations, preset, setting.device)
-            slow = None
-            if setting.on_gpu:
-                slow, _, _ = _epoch(setting, parts, entities, relations, preset, "cpu")
-            return Row(
-                what=f"preset `{preset}`, {setting.name}", value=own, unit="s",
-                control="" if slow is None else "CPU", control_value=slow, memory=memory,
-                note=f"an epoch of {steps:,} steps; {about}",
-            )  # fmt: skip
+    def measured() -> Row:
+        own, steps, memory = _epoch(setting, parts, entities, relations, setting.device)
+        slow = None
+        if setting.on_gpu:
+            slow, _, _ = _epoch(setting, parts, entities, relations, "cpu")
+        return Row(
+            what=setting.name, value=own, unit="s",
+            control="" if slow is None else "CPU", control_value=slow, memory=memory,
+            note=f"an epoch of {steps:,} steps; {about}",
+        )  # fmt: skip
 
-        yield attempt(f"preset `{preset}`", measured)
+    yield attempt("TuckER", measured)
 
 
 def _graph(setting: Setting) -> "tuple[Split, int, int, str]":
@@ -95,20 +94,19 @@ def _graph(setting: Setting) -> "tuple[Split, int, int, str]":
 
 
 def _epoch(
-    setting: Setting, parts: "Split", entities: int, relations: int, preset: str, device: str
+    setting: Setting, parts: "Split", entities: int, relations: int, device: str
 ) -> tuple[float, int, int | None]:
     """Return the seconds and the steps of an epoch, and the bytes of the device's memory."""
     import tempfile
 
     import torch
 
-    from kgkit.embedding.tucker.method import TuckERConfig, train
+    from kgkit.embedding.tucker import TuckERConfig
+    from kgkit.embedding.tucker.training import train
 
-    changes: dict[str, Any] = {"epochs": 1, "device": device, "checkpoint_seconds": 1e9}
-    if setting.small:
-        changes |= {"dim": 8, "relation_dim": 4, "batch_size": 64, "negatives": 16}
-    config, where = TuckERConfig.preset(preset, **changes), torch.device(device)
-    seconds, steps = TRAINED[preset]
+    config = TuckERConfig(epochs=1, device=device, dim=8 if setting.small else 200)
+    where = torch.device(device)
+    seconds, steps = TRAINED
     pace = Pace(device, seconds=seconds if device != "cpu" else seconds / 2, steps=steps)
     with tempfile.TemporaryDirectory(dir=setting.scratch) as folder:
 
