@@ -18,7 +18,7 @@ from kgkit.building.contract import KBRecords
 from kgkit.exchange.contract import LineFormat, head_of
 from kgkit.types import Alias, Entity
 
-__all__ = ["JSONLines", "closing_lines"]
+__all__ = ["JSONLines"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -34,28 +34,22 @@ class JSONLines(LineFormat):
 
     def lines(self, records: KBRecords) -> Iterator[str]:
         """Yield a line about the KB, then the lines that the builder `jsonl` reads."""
-        yield _encode({"kgkit": head_of(records) | {"label_aliases": False}}).decode()
-        for entity in records.entities():
-            yield _encode(_entity(entity)).decode()
-        for triple in records.triples():
-            yield _encode(
-                {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
-            ).decode()
-        yield from closing_lines(records)
+        for line in _lines(records):
+            yield _encode(line).decode()
 
 
-def closing_lines(records: KBRecords) -> Iterator[str]:
-    """Yield the aliases, redirects, occurrences and forms of *records*: few other formats have a place."""
-    for alias in records.aliases():
-        yield _encode(_alias(alias)).decode()
+def _lines(records: KBRecords) -> Iterator[dict[str, Any]]:
+    yield {"kgkit": head_of(records) | {"label_aliases": False}}
+    yield from map(_entity, records.entities())
+    for triple in records.triples():
+        yield {"subject": triple.subject, "relation": triple.relation, "object": triple.object}
+    yield from map(_alias, records.aliases())
     for redirect in records.redirects():
-        yield _encode({"redirect": redirect.source, "to": redirect.target}).decode()
-    for occurrences in records.occurrences():
-        yield _encode(
-            {"surface": occurrences.surface, "occurrences": occurrences.count, "linked": occurrences.linked}
-        ).decode()
+        yield {"redirect": redirect.source, "to": redirect.target}
+    for surface in records.occurrences():
+        yield {"surface": surface.surface, "occurrences": surface.count, "linked": surface.linked}
     for form in records.forms():
-        yield _encode({"form": form.surface, "lemma": form.lemma, "pos": form.pos}).decode()
+        yield {"form": form.surface, "lemma": form.lemma, "pos": form.pos}
 
 
 def _entity(entity: Entity) -> dict[str, Any]:

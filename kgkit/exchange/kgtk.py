@@ -47,6 +47,7 @@ _NAMES: Final[Mapping[str, Sequence[str]]] = {
     "node2": ("node2", "to", "object"),
     "id": ("id", "ID"),
 }
+_OF_EDGES: Final = ("kgkit:count", "kgkit:sense", "kgkit:pos")
 _WORDS: Final = {"label", "alias", "description", "True", "False"}
 _TYPES: Final = {"rdf:type", "type", "isa", "instance_of"}
 _NOT_FIRST: Final = frozenset("0123456789+-.\"'^@!# \\“")
@@ -117,7 +118,7 @@ class KGTKBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the records of the edges; edges of one node are gathered into one entity."""
         ours = _head(source) is not None
-        read = partial(_parts_of_ours if ours else _parts, source)
+        read = partial(_parts, source, ours)
         return gather_parts(read, grouped=ours, named=None if ours else _as_words)
 
 
@@ -130,7 +131,10 @@ def _head(source: Path) -> dict[str, Any] | None:
         if number > 1:
             if tuple(fields[:3]) != _HEAD_ROW or len(fields) != 4:
                 return None
-            return _decode(fields[3], source, number)
+            try:
+                return decoded_object(_text(fields[3]))
+            except ValueError as error:
+                raise SourceError(str(error), path=source, line=number, text=line) from None
     return None
 
 
@@ -148,54 +152,8 @@ def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
         yield number, fields
 
 
-def _parts_of_ours(source: Path) -> Iterator[FieldOrRecord]:
-    """Yield what each row of a file of our own says."""
-    pending: tuple[str, Alias] | tuple[str, Form] | None = None
-    for number, (edge, node1, label, node2) in _rows(source, len(_HEADER)):
-        if pending is not None and node1 == pending[0]:
-            pending = _more(pending, label, node2, source, number)
-            continue
-        if pending is not None:
-            yield pending[1]
-            pending = None
-        if label == "alias":
-            pending = edge or _OURS, Alias(_text(node2), _plain(node1))
-        elif label == "kgkit:form_of":
-            pending = edge, Form(_text(node1), _text(node2), "")
-        elif label == "kgkit:redirect":
-            yield Redirect(_plain(node1), _plain(node2))
-        elif label == "kgkit:type":
-            yield EntityField(_plain(node1), "types", _text(node2))
-        elif label == "kgkit:attributes":
-            yield EntityField(_plain(node1), "attributes", _decode(node2, source, number))
-        elif label in ("label", "description"):
-            yield EntityField(_plain(node1), label, (_text(node2), ""))
-        elif label in ("kgkit:kind", "kgkit:pos"):
-            yield EntityField(_plain(node1), label.removeprefix(_OURS), _text(node2))
-        elif not label.startswith(_OURS):
-            yield Triple(_plain(node1), _plain(label), _plain(node2))
-    if pending is not None:
-        yield pending[1]
-
-
-def _more(pending: Any, label: str, value: str, source: Path, number: int) -> Any:
-    """Return an alias or a form, as *held*, with what another edge says of it."""
-    edge, record = pending
-    match label:
-        case "kgkit:count":
-            try:
-                return edge, msgspec.structs.replace(record, count=alias_count(value))
-            except ValueError as error:
-                raise SourceError(str(error), path=source, line=number, text=value) from None
-        case "kgkit:sense":
-            return edge, msgspec.structs.replace(record, sense=_plain(value))
-        case "kgkit:pos":
-            return edge, msgspec.structs.replace(record, pos=_text(value))
-    return pending
-
-
-def _parts(source: Path) -> Iterator[FieldOrRecord]:
-    """Yield what each row of a stranger's file says."""
+def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
+    """Yield what each row says."""
     header = next(line for _, line in text_lines(source)).split("\t")
     at = {name: index for name, names in _NAMES.items() if (index := _index_of(header, names)) is not None}
     if "node1" not in at:
@@ -214,16 +172,42 @@ def _parts(source: Path) -> Iterator[FieldOrRecord]:
         if (index := _index_of(header, [f"{name};label"])) is not None
     ]
     named: set[tuple[str, str]] = set()
-    for _, fields in _rows(source, len(header)):
+    pending: tuple[str, Alias | Form] | None = None  # an edge of which the next ones may say more
+    for number, fields in _rows(source, len(header)):
         node1, label, node2 = fields[at["node1"]], fields[at["label"]], fields[at["node2"]]
-        if not node1 or not node2:
-            continue  # a value that is missing, by the specification
-        for node, index in labels:
-            if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:
-                named.add((fields[node], fields[index]))
-                yield from _label_parts(_plain(fields[node]), fields[index])
-        if _is_symbol(node1):
-            yield from _edge(_plain(node1), label, node2)
+        if not node1 or not node2 or label == "kgkit:head":
+            continue  # without a value: one that is missing, by the specification
+        try:
+            if pending is not None and node1 == pending[0] and label in _OF_EDGES:
+                pending = node1, _more(pending[1], label, node2)
+                continue
+            records = [] if pending is None else [pending[1]]
+            pending = None
+            for node, index in labels:
+                if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:
+                    named.add((fields[node], fields[index]))
+                    records += _edge(_plain(fields[node]), "label", fields[index], ours)
+            edge = fields[at["id"]] if "id" in at else ""
+            if label == "kgkit:form_of":
+                pending = edge, Form(_text(node1), _text(node2), "")
+            elif label == "alias" and edge.startswith("kgkit:"):
+                pending = edge, Alias(_text(node2), _plain(node1))
+            elif _is_symbol(node1):
+                records += _edge(_plain(node1), label, node2, ours)
+        except ValueError as error:
+            raise SourceError(str(error), path=source, line=number, text=node2) from None
+        yield from records
+    if pending is not None:
+        yield pending[1]
+
+
+def _more(record: Any, label: str, value: str) -> Any:
+    """Return an alias or a form with what an edge of its edge says."""
+    if label == "kgkit:count":
+        return msgspec.structs.replace(record, count=alias_count(value))
+    if label == "kgkit:sense":
+        return msgspec.structs.replace(record, sense=_plain(value))
+    return msgspec.structs.replace(record, pos=_text(value))
 
 
 def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[FieldOrRecord]:
@@ -235,27 +219,30 @@ def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[FieldOr
         for name, values in zip(header, fields, strict=True):
             if values and name not in ("id", "ID"):
                 for value in re.split(r"(?<!\\)\|", values):
-                    yield from _edge(key, name, value)
+                    yield from _edge(key, name, value, ours=False)
 
 
-def _edge(key: str, label: str, value: str) -> Iterator[FieldOrRecord]:
+def _edge(key: str, label: str, value: str, ours: bool) -> Iterator[FieldOrRecord]:
     if label == "label":
-        yield from _label_parts(key, value)
+        yield EntityField(key, "label", (_text(value), _language(value)))
+        if not ours:
+            yield Alias(_text(value), key)
     elif label == "alias":
         yield Alias(_text(value), key)
     elif label == "description":
         yield EntityField(key, "description", (_text(value), _language(value)))
-    elif label in _TYPES:
+    elif label in ("kgkit:kind", "kgkit:pos"):
+        yield EntityField(key, label.removeprefix(_OURS), _text(value))
+    elif label == "kgkit:type" or (label in _TYPES and not ours):
         yield EntityField(key, "types", _text(value) if value[:1] in "\"'" else _plain(value))
+    elif label == "kgkit:attributes":
+        yield EntityField(key, "attributes", decoded_object(_text(value)))
+    elif label == "kgkit:redirect":
+        yield Redirect(key, _plain(value))
     elif _is_symbol(value):
         yield Triple(key, _plain(label), _plain(value))
     else:
         yield EntityField(key, "literal", (_plain(label), _value(value)))
-
-
-def _label_parts(key: str, value: str) -> Iterator[FieldOrRecord]:
-    yield EntityField(key, "label", (_text(value), _language(value)))
-    yield Alias(_text(value), key)
 
 
 def _index_of(header: Sequence[str], names: Iterable[str]) -> int | None:
@@ -331,10 +318,3 @@ def _value(value: str) -> Any:
 
 def _as_words(key: str) -> str:
     return key.replace("_", " ")
-
-
-def _decode(value: str, source: Path, number: int) -> dict[str, Any]:
-    try:
-        return decoded_object(_text(value))
-    except ValueError as error:
-        raise SourceError(f"no JSON object: {error}", path=source, line=number, text=value) from None

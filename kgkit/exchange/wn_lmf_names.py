@@ -6,15 +6,12 @@ from typing import Any, Final
 from kgkit.errors import MissingExtra
 
 __all__ = [
-    "ALIAS", "CREATOR", "INVERSES", "IN_SYNSET", "NO_VERSION", "PARTS_OF_SPEECH", "RELATION_OF",
-    "VARIANT", "lmf", "relation", "xml_id",
+    "ALIAS", "INVERSES", "IN_SYNSET", "NO_VERSION", "PARTS_OF_SPEECH", "RELATION_OF", "lmf", "relation",
+    "xml_id",
 ]  # fmt: skip
 
-CREATOR: Final = "kgkit"
 ALIAS: Final = "alias"
 """The `dc:type` of a sense that stands for an alias only, not for an entity."""
-VARIANT: Final = ("form", "spelling")
-"""Category and text of the tag of a form that is another spelling, not an inflection."""
 NO_VERSION: Final = "unversioned"
 """Version of a lexicon of a KB without one; the format wants one, and `wn` finds lexicons by it."""
 IN_SYNSET: Final = "lemma_in_synset"

@@ -22,7 +22,6 @@ from kgkit.building.attributes import check_attributes
 from kgkit.building.contract import Builder, Files, SourceInfo
 from kgkit.errors import SourceError
 from kgkit.exchange import wn_lmf_names as names
-from kgkit.exchange.xml_text import unescape_text
 from kgkit.files import checked_file, compression_of, opened
 from kgkit.types import Alias, Entity, Form, Record, Triple
 
@@ -55,14 +54,12 @@ class WNLMFBuilder(Builder):
             lexicons = _load(lmf, source, path, head=True)
         first = lexicons[0]
         meta = first.get("meta") or {}
-        language = "" if first["language"] == "und" else str(first["language"])
-        version = str(first["version"])
-        if _ours(first) and version == names.NO_VERSION:
-            version = ""
+        version = "" if first["version"] == names.NO_VERSION else str(first["version"])
         info = SourceInfo(
             name=str(first["label"]), version=version, licence=str(first["license"]),
             url=str(first.get("url") or ""), date=str(meta.get("date", "")),
         )  # fmt: skip
+        language = "" if first["language"] == "und" else str(first["language"])
         return Files(info, [source], self.properties._replace(language=language))
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
@@ -154,9 +151,8 @@ class _Reading:
         self.used_keys: set[str] = set()
         self.pos_of: dict[str, str] = {}
         self.frame_texts: dict[str, str] = {}
-        self.words: dict[str, list[str]] = {}  # sense id -> its lemma, then its further spellings
+        self.lemmas: dict[str, str] = {}  # sense id -> its lemma
         self.first_word: dict[str, str] = {}  # synset id -> lemma of the first sense
-        self.all_frames: dict[str, list[str]] = {}  # synset id -> frames of all its words, of our own files
 
     def records(self) -> Iterator[Record]:
         """Yield synsets, then senses with their surfaces, then relations and forms."""
@@ -165,10 +161,10 @@ class _Reading:
         for lexicon in self.lexicons:
             for synset in lexicon.get("synsets", ()):
                 if not synset.get("external"):
-                    yield self._synset(lexicon, synset)
+                    yield self._synset(synset)
         for lexicon in self.lexicons:
             for entry in lexicon.get("entries", ()):
-                yield from self._entry(lexicon, entry)
+                yield from self._entry(entry)
         for lexicon in self.lexicons:
             yield from self._facts(lexicon)
 
@@ -180,77 +176,53 @@ class _Reading:
             if not synset.get("external"):
                 self._name(synset)
                 self.pos_of[synset["id"]] = synset.get("partOfSpeech", "")
-                if _ours(lexicon) and (coverage := (synset.get("meta") or {}).get("coverage")):
-                    self.all_frames[synset["id"]] = coverage.split()
         for entry in lexicon.get("entries", ()):
             if entry.get("external"):
                 continue
             for sense in entry.get("senses", ()):
                 if sense.get("external"):
                     continue
-                if not _is_alias(lexicon, sense):
+                if not _is_alias(sense):
                     self._name(sense)
-                self.words[sense["id"]] = [entry["lemma"]["writtenForm"]]
+                self.lemmas[sense["id"]] = entry["lemma"]["writtenForm"]
                 self.first_word.setdefault(sense["synset"], entry["lemma"]["writtenForm"])
-            for form in entry.get("forms", ()):
-                if (name := _spelling_of(lexicon, form)) in self.words:
-                    self.words[name].append(form["writtenForm"])
 
     def _name(self, element: Element) -> None:
         """Choose the key of a synset or a sense: its identifier, if no other has it."""
         name = element["id"]
-        identifier = unescape_text(str((element.get("meta") or {}).get("identifier", "")))
+        identifier = str((element.get("meta") or {}).get("identifier", ""))
         key = identifier if identifier and identifier not in self.used_keys else name
         self.used_keys.add(key)
         self.key_of[name] = key
 
-    def _synset(self, lexicon: Element, synset: Element) -> Entity:
-        text = unescape_text if _ours(lexicon) else str
+    def _synset(self, synset: Element) -> Entity:
         meta = synset.get("meta") or {}
         attributes: dict[str, Any] = {}
         if (ili := synset.get("ili")) and ili != "in":
             attributes["ili"] = ili
         if synset.get("lexfile"):
-            attributes["lexfile"] = text(synset["lexfile"])
-        members = self._members(synset)
+            attributes["lexfile"] = synset["lexfile"]
+        members = [self.lemmas[name] for name in synset.get("members") or () if name in self.lemmas]
         if members:
-            attributes["lemmas"] = [text(word) for word in members]
-        if examples := [text(example["text"]) for example in synset.get("examples", ())]:
+            attributes["lemmas"] = members
+        if examples := [example["text"] for example in synset.get("examples", ())]:
             attributes["examples"] = examples
-        if frames := self.all_frames.get(synset["id"]):
-            attributes["frames"] = [self._frame(frame) for frame in frames]
-        first = members[0] if members else self.first_word.get(synset["id"], "")
-        label = text(meta["title"] if _ours(lexicon) and meta.get("title") else first)
-        definitions = [text(definition["text"]) for definition in synset.get("definitions", ())]
-        kind = "synset"
-        if _ours(lexicon) and meta.get("type"):
-            kind = "" if meta["type"] == "none" else text(meta["type"])
+        label = meta.get("title") or (members[0] if members else self.first_word.get(synset["id"], ""))
+        description = "; ".join(definition["text"] for definition in synset.get("definitions", ()))
         return Entity(
             self.key_of[synset["id"]],
-            "" if label == " " else label,
-            "; ".join(definitions),
-            kind,
+            label,
+            description,
+            "synset",
             synset.get("partOfSpeech", ""),
             (),
             attributes,
         )
 
-    def _members(self, synset: Element) -> list[str]:
-        """Return the words of a synset that lists its senses; one listed twice has a further spelling."""
-        members: list[str] = []
-        counts: dict[str, int] = {}
-        for name in synset.get("members") or ():
-            words = self.words.get(name, [])
-            index = counts.get(name, 0)
-            counts[name] = index + 1
-            members += words[index : index + 1] or words[:1]
-        return members
-
-    def _entry(self, lexicon: Element, entry: Element) -> Iterator[Record]:
+    def _entry(self, entry: Element) -> Iterator[Record]:
         if entry.get("external"):
             return
-        text = unescape_text if _ours(lexicon) else str
-        word = text(entry["lemma"]["writtenForm"])
+        word = entry["lemma"]["writtenForm"]
         of_senses: dict[str, list[str]] = {}  # frames, as WN-LMF 1.0 has them
         for frame in entry.get("frames", ()):
             for name in frame.get("senses") or [sense["id"] for sense in entry.get("senses", ())]:
@@ -265,77 +237,50 @@ class _Reading:
                 )
             synset = self.key_of[sense["synset"]]
             count = sum(counted["value"] for counted in sense.get("counts", ()))
-            if _is_alias(lexicon, sense):
+            if _is_alias(sense):
                 yield Alias(word, synset, count)
                 continue
             key = self.key_of[sense["id"]]
-            yield self._sense(lexicon, sense, word, rank, of_senses.get(sense["id"], []))
+            yield self._sense(sense, word, rank, of_senses.get(sense["id"], []))
             yield Triple(key, names.IN_SYNSET, synset)
             yield Alias(word, synset, count, key)
-        yield from self._spellings(lexicon, entry, word)
+        pos = entry["lemma"]["partOfSpeech"].replace("s", "a")
+        for form in entry.get("forms", ()):
+            if not form.get("external"):
+                yield Form(form["writtenForm"], word, pos)
 
-    def _sense(self, lexicon: Element, sense: Element, word: str, position: int, frames: list[str]) -> Entity:
+    def _sense(self, sense: Element, word: str, position: int, frames: list[str]) -> Entity:
         attributes: dict[str, Any] = {}
         if sense.get("counts"):
             attributes["count"] = sum(counted["value"] for counted in sense["counts"])
-        rank = sense.get("n") or (None if _ours(lexicon) else position)
-        if rank:
-            attributes["rank"] = rank
-        of_all = self.all_frames.get(sense["synset"], ())
-        own = [frame for frame in sense.get("subcat") or () if frame not in of_all]
-        if own or frames:
-            attributes["frames"] = [*frames, *map(self._frame, own)]
+        attributes["rank"] = sense.get("n") or position
+        if frames := [*frames, *map(self._frame, sense.get("subcat") or ())]:
+            attributes["frames"] = frames
         if sense.get("adjposition"):
             attributes["marker"] = sense["adjposition"]
         if examples := [example["text"] for example in sense.get("examples", ())]:
             attributes["examples"] = examples
-        label = word
-        if _ours(lexicon) and (title := (sense.get("meta") or {}).get("title")):
-            label = "" if title == " " else unescape_text(title)
+        label = (sense.get("meta") or {}).get("title") or word
         return Entity(
             self.key_of[sense["id"]], label, "", "lemma", self.pos_of.get(sense["synset"], ""), (), attributes
         )
 
-    def _spellings(self, lexicon: Element, entry: Element, word: str) -> Iterator[Record]:
-        """Yield the forms of an entry, which are inflections, or in a file of our own further spellings."""
-        text = unescape_text if _ours(lexicon) else str
-        pos = entry["lemma"]["partOfSpeech"].replace("s", "a")
-        senses = {sense["id"]: sense for sense in entry.get("senses", ())}
-        for form in entry.get("forms", ()):
-            if name := _spelling_of(lexicon, form):
-                if sense := senses.get(name):
-                    yield Alias(text(form["writtenForm"]), self.key_of[sense["synset"]], 0, self.key_of[name])
-            elif not form.get("external"):
-                yield Form(text(form["writtenForm"]), word, pos)
-
     def _facts(self, lexicon: Element) -> Iterator[Record]:
-        text = unescape_text if _ours(lexicon) else str
         senses = (sense for entry in lexicon.get("entries", ()) for sense in entry.get("senses", ()))
         for elements in (lexicon.get("synsets", ()), senses):
             for element in elements:
                 subject = self.key_of.get(element["id"], element["id"])
                 for relation in element.get("relations", ()):
-                    name = text(names.relation(relation["relType"], relation.get("meta")))
+                    name = names.relation(relation["relType"], relation.get("meta"))
                     yield Triple(subject, name, self.key_of.get(relation["target"], relation["target"]))
 
     def _frame(self, name: str) -> Any:
         """Return the text of a verb frame; a number where it is one, as in Princeton's files."""
-        frame = unescape_text(self.frame_texts.get(name, name))
+        frame = self.frame_texts.get(name, name)
         is_number = frame.isascii() and frame.isdecimal() and len(frame) < _MAX_DIGITS
         return int(frame) if is_number else frame
 
 
-def _ours(lexicon: Element) -> bool:
-    return bool((lexicon.get("meta") or {}).get("creator") == names.CREATOR)
-
-
-def _spelling_of(lexicon: Element, form: Element) -> str:
-    """Return the id of the sense that a form of a file of our own spells otherwise; else nothing."""
-    tags = {tag["category"]: tag["text"] for tag in form.get("tags", ())}
-    spelling = _ours(lexicon) and tags.get(names.VARIANT[0]) == names.VARIANT[1]
-    return str(tags.get("sense", "")) if spelling else ""
-
-
-def _is_alias(lexicon: Element, sense: Element) -> bool:
-    """Return whether a sense of a file of our own stands for no entity."""
-    return _ours(lexicon) and (sense.get("meta") or {}).get("type") == names.ALIAS
+def _is_alias(sense: Element) -> bool:
+    """Return whether a sense stands for no entity, as kgkit writes it."""
+    return bool((sense.get("meta") or {}).get("type") == names.ALIAS)

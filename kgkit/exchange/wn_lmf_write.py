@@ -34,17 +34,17 @@ class WNLMF(Format):
     suffixes = (".xml",)
     builder = "wn-lmf"
     losses = (
-        "attributes of synsets but ili, lexfile, examples, lemmas and frames",
+        "attributes of synsets but ili, lexfile, examples and lemmas; verb frames come back on their senses",
         "attributes of senses but count, rank, frames and marker",
-        "empty lists among attributes",
-        "types, and descriptions and kinds of senses",
+        "types and kinds, and descriptions of senses",
         "parts of speech but n, v, a, r, s, t, c, p, x and u; a sense has that of its synset",
         "facts of which a synset is the subject and a sense the object, unless the relation has an inverse",
         "redirects, aliases of senses, and irregular forms of what is no alias of that part of speech",
-        "fractions of counts, and the counts of further spellings of one sense",
+        "further spellings of one sense, which come back as irregular forms, and the lemmas of their synset",
+        "fractions of counts",
+        "empty labels, and control characters, which are written `\\u0001`",
         "runs of white space in descriptions and examples, which become one space",
         "the order of entities: synsets come first, then senses by their entries",
-        "frames that a sense repeats of its synset",
         "the order of meanings that tie, and the smoothing and generator of the build",
     )
 
@@ -97,7 +97,7 @@ class _Lexicon:
         self._take_triples()
         self._take_forms()
         info, properties = self.records.info, self.records.properties
-        meta = {"creator": names.CREATOR}
+        meta = {"creator": "kgkit"}
         if info.date:
             meta["date"] = info.date
         return {
@@ -141,8 +141,6 @@ class _Lexicon:
     def _synset(self, entity: Entity) -> Element:
         attributes = entity.attributes
         meta = {"identifier": escape_text(entity.key)}
-        if entity.kind != "synset":
-            meta["type"] = escape_text(entity.kind) or "none"
         synset: Element = {
             "id": self._id(entity.key),
             "ili": str(attributes.get("ili", "")),
@@ -158,9 +156,7 @@ class _Lexicon:
         if lemmas := _texts(attributes.get("lemmas")):
             self.members[entity.key] = lemmas
         if frames := attributes.get("frames"):
-            # On the senses they look like those of one word.
             self.frames_of_synset[entity.key] = self._subcat(frames)
-            meta["coverage"] = " ".join(self.frames_of_synset[entity.key])
         return synset
 
     def _finish_synsets(self) -> None:
@@ -169,10 +165,6 @@ class _Lexicon:
         for entry in self.entries.values():
             for sense in entry["senses"]:
                 of_synset[sense["synset"]].append((entry["lemma"]["writtenForm"], sense["id"]))
-            for form in entry["forms"]:  # so far, further spellings
-                name = form["tags"][1]["text"]
-                synset = next(sense["synset"] for sense in entry["senses"] if sense["id"] == name)
-                of_synset[synset].append((form["writtenForm"], name))
         for key, synset in self.synsets.items():
             senses = of_synset[synset["id"]]
             if key in self.members:
@@ -184,7 +176,7 @@ class _Lexicon:
             if synset.get("members"):
                 first = escape_text(self.members[key][0])
             if first != escape_text(self.labels[key]):
-                synset["meta"]["title"] = escape_text(self.labels[key]) or " "
+                synset["meta"]["title"] = escape_text(self.labels[key])
 
     # -- entries and senses -------------------------------------------------
 
@@ -206,10 +198,8 @@ class _Lexicon:
         for alias in further:  # another spelling of a sense that has its entry
             element = self.senses[alias.sense or ""]
             if element["synset"] == self._id(alias.key):
-                category, text = names.VARIANT
-                tags = [{"category": category, "text": text}, {"category": "sense", "text": element["id"]}]
                 entry = self.entries[element["entry"]]
-                entry["forms"].append({"writtenForm": escape_text(alias.surface), "tags": tags})
+                entry["forms"].append({"writtenForm": escape_text(alias.surface)})
         for element in self.senses.values():
             del element["entry"]
 
@@ -263,7 +253,7 @@ class _Lexicon:
         sense["meta"] = {"identifier": escape_text(entity.key)}
         sense["entry"] = alias.surface, self.synsets[alias.key].get("partOfSpeech", "x")
         if entity.label != alias.surface:
-            sense["meta"]["title"] = escape_text(entity.label) or " "
+            sense["meta"]["title"] = escape_text(entity.label)
         if "count" in attributes:
             sense["counts"] = [{"value": round(alias.count)}]
         if isinstance(rank := attributes.get("rank"), int):

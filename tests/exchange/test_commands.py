@@ -64,7 +64,7 @@ def test_standard_output_needs_a_format_of_one_file(toy_home):
     assert folder.code == 2 and "is a folder of files" in folder.err
 
 
-@pytest.mark.parametrize("name", ["kb.ttl.gz", "kb.jsonl.bz2", "kb.graphml.xz"])
+@pytest.mark.parametrize("name", ["kb.ttl.gz", "kb.jsonl.bz2", "kb.kgtk.xz"])
 def test_a_file_is_compressed_as_its_name_says(name, toy, toy_home, tmp_path):
     path, home = tmp_path / name, tmp_path / "home"
     assert run("kb", "export", "toy", "-o", path, "--home", toy_home).code == 0

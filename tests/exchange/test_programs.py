@@ -309,29 +309,3 @@ def test_wordnet_in_wn(wordnet, tmp_path):
     )
     assert wn.similarity.path(dog, cat) == 0.2
     assert wn.similarity.wup(dog, cat) == pytest.approx(6 / 7)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "load"),
-    [
-        ("ntriples", lambda path: in_rdflib(path, "nt")[:3]),
-        ("turtle", lambda path: in_pyoxigraph(path, "turtle")[:3]),
-    ],
-)
-def test_wordnet_in_rdf(wordnet, name, load, tmp_path):
-    """Loads some three million triples."""
-    assert load(written(wordnet, FORMATS[name], tmp_path)) == figures(wordnet)
-
-
-@pytest.mark.slow
-def test_wordnet_in_networkx(wordnet, tmp_path):
-    """Loads 324,608 nodes."""
-    entities, _, triples = figures(wordnet)
-    assert in_networkx(written(wordnet, FORMATS["graphml"], tmp_path)) == (entities, triples)
-
-
-@pytest.mark.slow
-def test_wordnet_in_neo4j(wordnet, tmp_path):
-    """Reads 324,608 nodes."""
-    test_neo4j(wordnet, tmp_path)
