@@ -90,7 +90,7 @@ def add_gradients(model: "Model", batch: SharedBatch, *, half: bool = True) -> f
         flow = scores.to(left.dtype)
         gradients = (flow @ right).float(), (flow.T @ left).float()
     torch.autograd.backward((query, tails), gradients)
-    return loss.item()
+    return float(loss)
 
 
 @dataclass(frozen=True, kw_only=True)

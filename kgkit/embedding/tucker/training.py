@@ -104,8 +104,8 @@ def train(
     )
     questions, true_tails = both_ways(parts.held_out), TrueTails(both_ways(np.concatenate(parts)))
     candidates = _candidates(entities, config.seed)
-    unchecked = torch.sparse.check_sparse_tensor_invariants(enable=False)  # else Adagrad warns
-    with torch.random.fork_rng(devices=[]), unchecked:
+    unchecked: Any = torch.sparse.check_sparse_tensor_invariants
+    with torch.random.fork_rng(devices=[]), unchecked(enable=False):  # else Adagrad warns
         torch.manual_seed(config.seed)
         model = new_model(parts.train, entities, relations, config.dim).to(device)
         optimizers = _optimizers(model)
@@ -143,7 +143,7 @@ def new_model(triples: np.ndarray, entities: int, relations: int, dim: int) -> T
         dropout_1=fixed.RELATION_DROPOUT,
         dropout_2=fixed.HIDDEN_DROPOUT,
         entity_initializer=partial(torch.nn.init.normal_, std=_ENTITY_STD),
-        random_seed=NoRandomSeedNecessary,  # type: ignore[arg-type] # a number would seed NumPy's generator
+        random_seed=NoRandomSeedNecessary,  # a number would seed NumPy's generator
     )
     tables(model)[0]._embeddings.sparse = True  # a step reads and writes the rows of its entities only
     return model
@@ -222,7 +222,8 @@ def _save_checkpoint(
     folder: Path, model: TuckER, optimizers: "list[torch.optim.Optimizer]", curve: Curve
 ) -> None:
     """Write the checkpoint; states that were the best before are not needed any more."""
-    states = [part.state_dict() for part in (model, *optimizers)]
+    parts: list[Any] = [model, *optimizers]
+    states = [part.state_dict() for part in parts]
     _save(folder / CHECKPOINT, {"states": states, "curve": curve})
     for path in folder.glob("best-*.pt"):
         if path.name != _best_file(best_line(curve)):
@@ -241,7 +242,8 @@ def _resume(folder: Path, model: TuckER, optimizers: "list[torch.optim.Optimizer
     if not path.exists():
         return []
     state = torch.load(path, weights_only=True, map_location="cpu")
-    for part, saved in zip((model, *optimizers), state["states"], strict=True):
+    parts: list[Any] = [model, *optimizers]
+    for part, saved in zip(parts, state["states"], strict=True):
         part.load_state_dict(saved)
     curve: Curve = state["curve"]
     return curve
