@@ -58,7 +58,7 @@ def norm(rows, chosen=slice(None)):
 def test_a_map_is_fitted_told_and_kept(home):
     done = run("align", "pets", "--encoder", "bert", "--home", home)
     assert done.code == 0
-    fitted, held_out = (part.source for part in split(Anchors(np.arange(60), np.arange(60)), 0.1, 0))
+    fitted, held_out = (part.source for part in split(Anchors(np.arange(60), np.arange(60)), 0))
     assert [line.split("\t") for line in done.out.splitlines()] == [
         ["", "pairs", "Acc@1", "Acc@5", "Acc@10", "error", "norm"],
         ["fitted on", "54", "1.000", "1.000", "1.000", "0.000", norm(ROWS[1:] @ WEIGHT.T, fitted)],
@@ -73,23 +73,14 @@ def test_a_map_is_fitted_told_and_kept(home):
 
 
 def test_json_says_it_all(home):
-    done = run(
-        "align", "pets/wikipedia2vec", "--encoder", "bert", "--held-out", "0", "--json", "--home", home
-    )
+    done = run("align", "pets/wikipedia2vec", "--encoder", "bert", "--json", "--home", home)
     said = json.loads(done.out)
     assert said["vectors"] == "pets/wikipedia2vec"
     assert said["target"] == "bert"
     assert said["target_norms"]["mean"] > 0
     assert said["anchors"] == 60
-    assert said["held_out"] is None
+    assert said["held_out"]["anchors"] == 6
     assert said["train"]["accuracy"]["5"] == 1.0
-
-
-def test_without_held_out_pairs_the_table_has_a_row_that_counts_none(home):
-    done = run("align", "pets", "--encoder", "bert", "--held-out", "0", "--home", home)
-    heading, fitted, held_out, entities, pieces = [line.split("\t") for line in done.out.splitlines()]
-    assert fitted[:2] == ["fitted on", "60"] and held_out == ["held out", "0", "", "", "", "", ""]
-    assert {len(row) for row in (heading, entities, pieces)} == {7}
 
 
 def test_rescaled_vectors_have_the_norm_of_word_pieces(home):
@@ -106,27 +97,10 @@ def test_the_only_vectors_of_a_kb_need_no_name(home):
     assert "the vectors others/hand keep no words" in done.err
 
 
-def test_vectors_are_mapped_to_vectors(home, tmp_path):
-    keys = [f"e{number}" for number in range(40)]
-    for name, rows in (("one", ROWS[:40]), ("two", ROWS[:40] @ WEIGHT.T)):
-        with build(tmp_path, [Entity(key) for key in keys], name=name) as kb, Work(kb, "v", {}) as work:
-            work.matrix(*rows.shape)[:] = rows
-            work.publish("hand")
-    done = run("align", "one/v", "--to", "two/v", "--home", home, "--quiet")
-    assert done.code == 0
-    assert done.out.splitlines()[2].startswith("held out\t4\t1.000")
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("".join(f"{key}\t{key}\n" for key in keys[:20]), encoding="utf-8")
-    done = run("align", "one/v", "--to", "two/v", "--pairs", pairs, "--home", home)
-    assert "by 20 pairs" in done.err
-
-
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["pets"], 2, "give exactly one of --encoder ENCODER and --to KB/NAME"),
-        (["pets", "--encoder", "bert", "--to", "a/b"], 2, "give exactly one of --encoder"),
-        (["pets", "--encoder", "bert", "--held-out", "1"], 2, "held_out"),
+        (["pets"], 2, "--encoder"),
         (["pets/none", "--encoder", "bert"], 3, "has no vectors 'none'"),
         (["nokb", "--encoder", "bert"], 3, "nokb"),
         (["pets", "--encoder", "bert", "--pairs", "none.tsv"], 3, "no file of pairs"),

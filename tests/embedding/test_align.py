@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.building import Entity
-from kgkit.embedding.align import fitting
-from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, align_entities, align_words, fingerprint_of
-from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_keys, shared_words
+from kgkit.embedding.align import align_encoder, fitting
+from kgkit.embedding.align.alignment import ABOUT, MAP, Alignment, fingerprint_of
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_words
 from kgkit.embedding.align.fitting import (
-    AlignConfig,
     Check,
     Report,
     check,
@@ -30,7 +29,6 @@ from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import DamagedVectors, KBBusy, NotThere, SourceError, StaleVectors, UsageError
 from kgkit.home import KBHome
 from kgkit.vectors import Work
-from kgkit.vectors.layout import key_digests
 from kgkit.vectors.work import making
 from tests.small_kb import build
 
@@ -83,19 +81,7 @@ def test_an_uncased_tokenizer_takes_the_first_word_of_a_spelling_unless_the_word
     words = ["Paris", "PARIS", "Dog", "dog", "cat"]
     anchors = shared_words(words, ["dog", "paris", "cat"])
     assert [words[row] for row in anchors.source] == ["dog", "Paris", "cat"]
-    assert [words[row] for row in shared_words(words, ["dog", "paris", "cat"], fold=False).source] == [
-        "dog",
-        "cat",
-    ]
     assert shared_words(words, ["dog", "paris", "Cat"]).target.tolist() == [0]  # cased: not folded
-    assert shared_words(words, ["dog", "paris", "Cat"], fold=True).target.tolist() == [0, 1]
-
-
-def test_shared_keys_meet_whatever_their_order():
-    source, target = (key_digests(keys, 3) for keys in (["a", "b", "c"], ["c", "x", "a"]))
-    anchors = shared_keys(source, target)
-    assert anchors.source.tolist() == [2, 0]
-    assert anchors.target.tolist() == [0, 2]
 
 
 def test_pairs_come_from_a_file_and_unknown_ones_are_left_out(tmp_path):
@@ -148,14 +134,6 @@ def test_the_fit_is_that_of_least_squares_on_all_rows_at_once(seed, count, sourc
     assert rank == min(count, source)
 
 
-def test_with_a_ridge_the_fit_is_that_of_the_normal_equations():
-    rows, mapped, _ = planted(1, 30, 5, 3, noise=0.5)
-    scale = 0.2 * np.square(rows).sum() / 5
-    expected = np.linalg.solve(rows.T @ rows + scale * np.eye(5), rows.T @ mapped).T
-    weight, _ = solve(rows, mapped, every(30), ridge=0.2)
-    np.testing.assert_allclose(weight, expected, rtol=1e-3, atol=1e-4)
-
-
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e19])
 def test_numbers_that_cannot_be_squared_are_refused(number):
     rows = np.eye(4, dtype=np.float32)
@@ -163,20 +141,7 @@ def test_numbers_that_cannot_be_squared_are_refused(number):
     wrong[2, 1] = number
     for source, target in ((wrong, rows), (rows, wrong)):
         with pytest.raises(UsageError, match="not finite, or too large to be squared: make them anew"):
-            fit_map(source, target, every(4), AlignConfig(held_out=0))
-
-
-@pytest.mark.parametrize("settings", [{"ridge": np.inf}, {"ridge": 1e308}, {"seed": -1}])
-def test_settings_of_a_map_out_of_range_are_refused(settings):
-    with pytest.raises(UsageError, match=f"{next(iter(settings))} is "):
-        AlignConfig(**settings)
-
-
-def test_a_ridge_does_not_change_the_rank_that_is_told():
-    rows, mapped, _ = planted(6, 10, 20, 3)
-    assert fit_map(rows, mapped, every(10), AlignConfig(ridge=0.1)).report.rank == 10
-    rows[:, 1:] = rows[:, :1]
-    assert solve(rows, mapped, every(10), ridge=0.1)[1] == 1
+            fit_map(source, target, every(4))
 
 
 def test_columns_that_say_the_same_have_the_smallest_map():
@@ -198,7 +163,7 @@ def test_nearly_dependent_columns_are_still_told_apart():
 
 def test_a_planted_map_is_found():
     rows, mapped, weight = planted(2, 300, 8, 12)
-    found, report = fit_map(rows, mapped, every(300), AlignConfig())
+    found, report = fit_map(rows, mapped, every(300))
     np.testing.assert_allclose(found, weight, atol=1e-5)
     assert report.train.accuracy == report.held_out.accuracy == {1: 1.0, 5: 1.0, 10: 1.0}
     assert report.held_out.error < 1e-5
@@ -208,7 +173,7 @@ def test_a_planted_map_is_found():
 
 def test_a_planted_map_with_noise_is_found_nearly():
     rows, mapped, weight = planted(3, 2000, 8, 12, noise=0.1)
-    found, report = fit_map(rows, mapped, every(2000), AlignConfig())
+    found, report = fit_map(rows, mapped, every(2000))
     assert np.linalg.norm(found - weight) / np.linalg.norm(weight) < 0.02
     assert report.held_out.accuracy[1] > 0.9
     assert 0.02 < report.held_out.error < 0.2
@@ -217,19 +182,19 @@ def test_a_planted_map_with_noise_is_found_nearly():
 def test_spaces_without_anything_in_common_score_by_chance():
     rng = np.random.default_rng(4)
     rows, target = (rng.normal(size=(500, 10)).astype(np.float32) for _ in range(2))
-    report = fit_map(rows, target, every(500), AlignConfig(held_out=0.5)).report
+    report = fit_map(rows, target, every(500))[1]
     assert report.held_out.accuracy[10] < 0.08  # 10 of 500 are 0.02
     assert report.held_out.error > 0.9
 
 
 def test_the_map_is_fitted_on_all_anchors_after_the_check():
     rows, mapped, _ = planted(5, 60, 4, 4, noise=0.5)
-    fit = fit_map(rows, mapped, every(60), AlignConfig(held_out=0.5))
-    np.testing.assert_array_equal(fit.weight, solve(rows, mapped, every(60))[0])
-    train, held_out = split(every(60), 0.5, 0)
-    half = solve(rows, mapped, train)[0]
-    assert fit.report.train == check(half, rows, mapped, train, AlignConfig())
-    assert fit.report.held_out == check(half, rows, mapped, held_out, AlignConfig())
+    weight, report = fit_map(rows, mapped, every(60))
+    np.testing.assert_array_equal(weight, solve(rows, mapped, every(60))[0])
+    train, held_out = split(every(60), 0)
+    most = solve(rows, mapped, train)[0]
+    assert report.train == check(most, rows, mapped, train)
+    assert report.held_out == check(most, rows, mapped, held_out)
 
 
 def test_a_number_that_is_the_same_but_for_rounding_is_not_fitted(caplog):
@@ -238,7 +203,7 @@ def test_a_number_that_is_the_same_but_for_rounding_is_not_fitted(caplog):
     rng = np.random.default_rng(0)
     dead = 1e-9 * rng.normal(size=(300, 1)).astype(np.float32)
     with_dead = np.hstack([rows, dead])
-    found, report = fit_map(with_dead, mapped, every(300), AlignConfig())
+    found, report = fit_map(with_dead, mapped, every(300))
     assert report.rank == 4
     np.testing.assert_allclose(found[:, :4], solve(rows, mapped, every(300))[0], atol=1e-5)
     assert np.abs(found[:, 4]).max() < 1e-3  # else some 1e7
@@ -248,76 +213,67 @@ def test_a_number_that_is_the_same_but_for_rounding_is_not_fitted(caplog):
 def test_a_rescaled_map_changes_norms_and_no_neighbour():
     rows, mapped, _ = planted(15, 200, 4, 6, noise=0.5)
     rows[7] = 0
-    plain, scaled = (
-        fit_map(rows, mapped, every(200), AlignConfig(rescale=rescale)) for rescale in (False, True)
+    (plain_weight, plain), (weight, scaled) = (
+        fit_map(rows, mapped, every(200), rescale=rescale) for rescale in (False, True)
     )
-    np.testing.assert_array_equal(plain.weight, scaled.weight)
-    assert plain.report.held_out.accuracy == scaled.report.held_out.accuracy
+    np.testing.assert_array_equal(plain_weight, weight)
+    assert plain.held_out.accuracy == scaled.held_out.accuracy
     mean = np.linalg.norm(np.delete(mapped, 7, 0), axis=1).mean()
-    assert scaled.report.target.mean == pytest.approx(mean)
-    assert scaled.report.held_out.norms.mean == pytest.approx(mean)
-    assert plain.report.held_out.norms.mean < mean  # least squares shrink
+    assert scaled.target.mean == pytest.approx(mean)
+    assert scaled.held_out.norms.mean == pytest.approx(mean)
+    assert plain.held_out.norms.mean < mean  # least squares shrink
     for shape in ((200, 4), (10, 20, 4)):
-        lengths = np.linalg.norm(map_rows(scaled.weight, rows.reshape(shape), mean), axis=-1)
+        lengths = np.linalg.norm(map_rows(weight, rows.reshape(shape), mean), axis=-1)
         np.testing.assert_allclose(lengths.ravel(), np.where(np.arange(200) == 7, 0, mean), rtol=1e-5)
 
 
 def test_fewer_anchors_than_numbers_give_the_smallest_map_and_a_warning(caplog):
     rows, mapped, _ = planted(6, 10, 20, 3)
-    fit = fit_map(rows, mapped, every(10), AlignConfig(held_out=0))
+    weight, _ = fit_map(rows, mapped, every(10))
     assert "10 anchors of rank 10 cannot decide a map of vectors of width 20" in caplog.text
-    np.testing.assert_allclose(rows @ fit.weight.T, mapped, atol=1e-4)
-    np.testing.assert_allclose(fit.weight, (np.linalg.pinv(rows) @ mapped).T, atol=1e-4)
-    caplog.clear()
-    fit_map(rows, mapped, every(10), AlignConfig(held_out=0, ridge=0.1))
-    assert not caplog.text  # a ridge decides
+    np.testing.assert_allclose(weight, (np.linalg.pinv(rows) @ mapped).T, atol=1e-4)
 
 
-def test_a_map_that_fits_noise_is_warned_of_and_a_ridge_tames_it(caplog):
+def test_a_map_that_fits_noise_is_warned_of(caplog):
     rng = np.random.default_rng(13)
     rows, target = (rng.normal(size=(45, width)).astype(np.float32) for width in (40, 5))
-    wild = fit_map(rows, target, every(45), AlignConfig()).report
+    assert fit_map(rows, target, every(45))[1].held_out.error > 1.5
     assert "few anchors for vectors of width 40" in caplog.text
-    caplog.clear()
-    tame = fit_map(rows, target, every(45), AlignConfig(ridge=1.0)).report
-    assert tame.held_out.error < wild.held_out.error / 1.5
-    assert not caplog.text
 
 
 def test_rows_of_zeros_are_no_anchors_and_no_neighbours():
     rows, mapped, weight = planted(7, 40, 3, 3)
     rows[:5] = 0
     mapped[5:10] = 0
-    fit = fit_map(rows, mapped, every(40), AlignConfig())
-    assert fit.report.anchors == 30
-    assert fit.report.candidates == 35
-    np.testing.assert_allclose(fit.weight, weight, atol=1e-5)
+    found, report = fit_map(rows, mapped, every(40))
+    assert (report.anchors, report.candidates) == (30, 35)
+    np.testing.assert_allclose(found, weight, atol=1e-5)
 
 
 @pytest.mark.parametrize("anchors", [every(0), every(3)])
 def test_without_an_anchor_nothing_is_fitted(anchors):
     zeros = np.zeros((3, 2), np.float32)
     with pytest.raises(UsageError, match="share nothing"):
-        fit_map(zeros, zeros, anchors, AlignConfig())
+        fit_map(zeros, zeros, anchors)
 
 
 def test_one_anchor_is_not_held_out():
-    report = fit_map(*planted(8, 1, 2, 2)[:2], every(1), AlignConfig(held_out=0.9)).report
+    report = fit_map(*planted(8, 1, 2, 2)[:2], every(1))[1]
     assert report.held_out is None
     assert report.train.anchors == 1
 
 
-@given(count=st.integers(1, 300), held_out=st.floats(0, 0.99), seed=st.integers(0, 9))
-def test_the_split_parts_the_anchors_the_same_way_each_time(count, held_out, seed):
-    train, others = split(every(count), held_out, seed)
+@given(count=st.integers(1, 300), seed=st.integers(0, 9))
+def test_the_split_parts_the_anchors_the_same_way_each_time(count, seed):
+    train, others = split(every(count), seed)
     assert sorted([*train.source, *others.source]) == list(range(count))
-    assert len(others.source) == min(round(count * held_out), count - 1)
-    again = split(every(count), held_out, seed)
+    assert len(others.source) == min(round(count * 0.1), count - 1)
+    again = split(every(count), seed)
     assert [part.source.tolist() for part in again] == [train.source.tolist(), others.source.tolist()]
 
 
 def test_another_seed_holds_out_others():
-    assert split(every(100), 0.1, 0)[1].source.tolist() != split(every(100), 0.1, 1)[1].source.tolist()
+    assert split(every(100), 0)[1].source.tolist() != split(every(100), 1)[1].source.tolist()
 
 
 def rank_of_one(query, target, gold):
@@ -357,9 +313,10 @@ def test_a_mapping_to_nothing_finds_nothing():
     assert ranks_of(np.zeros((3, 3), np.float32), target, np.arange(3)).tolist() == [3, 3, 3]
 
 
-def test_of_many_anchors_some_are_checked():
+def test_of_many_anchors_some_are_checked(monkeypatch):
+    monkeypatch.setattr(fitting, "_MOST_CHECKED", 20)
     rows, mapped, _ = planted(9, 200, 3, 3)
-    measured = check(np.eye(3, dtype=np.float32), rows, mapped, every(200), AlignConfig(most_checked=20))
+    measured = check(np.eye(3, dtype=np.float32), rows, mapped, every(200))
     assert measured.anchors == 200
     assert round(measured.accuracy[1] * 20) == pytest.approx(measured.accuracy[1] * 20)
 
@@ -372,22 +329,6 @@ def test_a_large_fit_takes_the_memory_of_a_block(monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1_500_000  # all in float64 would be 7.7 MB
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"held_out": 1.0},
-        {"held_out": -0.1},
-        {"ridge": -1},
-        {"most_checked": 0},
-        {"neighbours": ()},
-        {"neighbours": (0,)},
-    ],
-)
-def test_settings_out_of_range_are_refused(wrong):
-    with pytest.raises(UsageError, match=next(iter(wrong))):
-        AlignConfig(**wrong)
 
 
 # -- vectors and encoders ---------------------------------------------------
@@ -423,7 +364,7 @@ def space(tmp_path):
 
 def test_words_bring_entities_into_the_space_of_word_pieces(space):
     vectors, encoder, weight = space
-    found = align_words(vectors, encoder)
+    found = align_encoder(vectors, encoder)
     np.testing.assert_allclose(found.weight, weight, atol=1e-5)
     np.testing.assert_allclose(found.apply(vectors.gather([0, 1])), vectors.matrix[:2] @ weight.T, atol=1e-4)
     assert found.report.anchors == 40  # not [PAD], not ##s
@@ -433,12 +374,12 @@ def test_words_bring_entities_into_the_space_of_word_pieces(space):
 
 def test_an_entity_without_a_vector_has_none_after_the_map(space):
     vectors, encoder, _ = space
-    assert not align_words(vectors, encoder).apply(vectors.gather([2, 999])).any()
+    assert not align_encoder(vectors, encoder).apply(vectors.gather([2, 999])).any()
 
 
 def test_rows_of_any_shape_are_mapped_and_other_widths_refused(space):
     vectors, encoder, _ = space
-    found = align_words(vectors, encoder)
+    found = align_encoder(vectors, encoder)
     assert found.apply(vectors.gather([[0, 1], [1, 2]])).shape == (2, 2, 5)
     assert found.apply([1, 2, 3]).shape == (5,)
     assert found.apply([1, 2, 3]).dtype == np.float32
@@ -448,12 +389,11 @@ def test_rows_of_any_shape_are_mapped_and_other_widths_refused(space):
 
 def test_a_map_is_kept_beside_its_vectors(space):
     vectors, encoder, _ = space
-    found = align_words(vectors, encoder, AlignConfig(seed=3))
+    found = align_encoder(vectors, encoder)
     (folder,) = vectors.folder.glob("align-org-bert-base-*")
     assert sorted(path.name for path in folder.iterdir()) == [ABOUT, MAP]
     assert (folder / MAP).stat().st_mode == (folder / ABOUT).stat().st_mode  # whoever reads one reads both
     written = json.loads((folder / ABOUT).read_bytes())
-    assert written["config"]["seed"] == 3
     assert written["report"]["held_out"]["accuracy"]["10"] == 1.0
     again = Alignment.load(vectors, encoder)
     np.testing.assert_array_equal(again.weight, found.weight)
@@ -465,7 +405,7 @@ def test_a_map_is_not_written_beside_vectors_that_are_being_made_or_have_gone(sp
     vectors, encoder, _ = space
     kb = KBHome("small", vectors.folder.parents[2])
     with making(kb, "wikipedia2vec"), pytest.raises(KBBusy):
-        align_words(vectors, encoder)
+        align_encoder(vectors, encoder)
     shutil.rmtree(vectors.folder)
     vectors.folder.with_name("another").mkdir()
     found = Alignment(
@@ -477,23 +417,24 @@ def test_a_map_is_not_written_beside_vectors_that_are_being_made_or_have_gone(sp
 
 def test_a_rescaled_map_is_kept_as_one_and_replaced_by_a_plain_one(space):
     vectors, encoder, _ = space
-    found = align_words(vectors, encoder, AlignConfig(rescale=True))
+    found = align_encoder(vectors, encoder, rescale=True)
     again = Alignment.load(vectors, encoder)
     assert again.norm == found.norm == pytest.approx(found.report.target.mean)
     np.testing.assert_allclose(
         np.linalg.norm(again.apply(vectors.gather([0, 1, 2])), axis=1), [found.norm, found.norm, 0], rtol=1e-5
     )
     assert np.linalg.norm(again.apply([1.0, 2.0, 3.0])) == pytest.approx(found.norm)
-    align_words(vectors, encoder)
+    align_encoder(vectors, encoder)
     assert Alignment.load(vectors, encoder).norm is None
 
 
 def test_a_map_of_an_older_kgkit_can_be_read(space):
     vectors, encoder, _ = space
-    found = align_words(vectors, encoder)
+    found = align_encoder(vectors, encoder)
     (folder,) = vectors.folder.glob("align-*")
     about = json.loads((folder / ABOUT).read_bytes())
     del about["norm"]
+    about["config"] = {"ridge": 0.1}
     for part in (about["report"]["train"], about["report"]["held_out"]):
         del part["norms"]
     for key in ("target", "entities", "labels"):
@@ -504,9 +445,9 @@ def test_a_map_of_an_older_kgkit_can_be_read(space):
     np.testing.assert_array_equal(again.weight, found.weight)
 
 
-def test_two_fits_of_one_seed_are_equal(space):
+def test_two_fits_are_equal(space):
     vectors, encoder, _ = space
-    one, other = (align_words(vectors, encoder, AlignConfig(seed=1)) for _ in range(2))
+    one, other = (align_encoder(vectors, encoder) for _ in range(2))
     np.testing.assert_array_equal(one.weight, other.weight)
     assert one.report == other.report
     assert len([path for path in vectors.folder.iterdir() if "align" in path.name]) == 1
@@ -530,7 +471,7 @@ def test_targets_whose_names_look_alike_have_maps_of_their_own(space):
 
 def test_while_an_older_map_is_removed_the_new_one_is_there(space, monkeypatch):
     vectors, encoder, _ = space
-    align_words(vectors, encoder)
+    align_encoder(vectors, encoder)
     real, seen = shutil.rmtree, []
 
     def slow(path, **options):
@@ -539,13 +480,13 @@ def test_while_an_older_map_is_removed_the_new_one_is_there(space, monkeypatch):
             seen.append(Alignment.load(vectors, encoder).report.rank)
 
     monkeypatch.setattr(shutil, "rmtree", slow)
-    align_words(vectors, encoder)
+    align_encoder(vectors, encoder)
     assert seen == [3]
 
 
 def test_a_map_to_another_encoder_of_that_name_is_refused(space):
     vectors, encoder, _ = space
-    align_words(vectors, encoder)
+    align_encoder(vectors, encoder)
     tuned = FakeEncoder(encoder.pieces, encoder.rows + np.float32(0.01))
     renamed = FakeEncoder([*encoder.pieces[:-1], "##t"], encoder.rows)
     for other in (tuned, renamed):
@@ -570,7 +511,7 @@ def write_about(folder, **fields):
 )
 def test_a_map_that_cannot_be_read_is_told(space, damage):
     vectors, encoder, _ = space
-    found = align_words(vectors, encoder)
+    found = align_encoder(vectors, encoder)
     (folder,) = vectors.folder.glob("align-*")
     match damage:
         case "cut":
@@ -588,9 +529,7 @@ def test_a_map_that_cannot_be_read_is_told(space, damage):
             safetensors.save_file({"weight": np.zeros((5, 3))}, folder / MAP)
         case "deep":
             text = (folder / ABOUT).read_text()
-            (folder / ABOUT).write_text(
-                text.replace('"config": {', '"config": {"a": ' + "[" * 9999 + "]" * 9999 + ",")
-            )
+            (folder / ABOUT).write_text(text.replace("{", '{"a": ' + "[" * 9999 + "]" * 9999 + ",", 1))
         case "bytes":
             (folder / ABOUT).write_bytes((folder / ABOUT).read_bytes().replace(b"small/", b"\xff\xfe/"))
         case "negative":
@@ -608,51 +547,11 @@ def test_vectors_without_words_cannot_be_aligned_by_words(tmp_path):
     with build(tmp_path, [Entity("Dog")]) as kb, Work(kb, "plain", {}) as work:
         work.matrix(1, 2)[:] = 1
         with pytest.raises(NotThere, match="keep no words"):
-            align_words(work.publish("hand"), FakeEncoder(["dog"], np.ones((1, 2), np.float32)))
+            align_encoder(work.publish("hand"), FakeEncoder(["dog"], np.ones((1, 2), np.float32)))
 
 
 def test_words_may_be_paired_by_a_file(space, tmp_path):
     vectors, encoder, _ = space
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"w{number}\tw{number}\n" for number in range(30)), encoding="utf-8")
-    assert align_words(vectors, encoder, pairs=path).report.anchors == 30
-
-
-def made(kb, name, rows):
-    with Work(kb, name, {}) as work:
-        work.matrix(*rows.shape)[:] = rows
-        return work.publish("hand")
-
-
-def test_entities_of_two_kbs_meet_by_key_or_by_pairs(tmp_path):
-    keys = [f"e{number}" for number in range(30)]
-    rows, mapped, weight = planted(12, 30, 3, 4)
-    with (
-        build(tmp_path, [Entity(key) for key in keys], name="one") as one,
-        build(tmp_path, [Entity(key) for key in reversed(keys)], name="two") as two,
-    ):
-        source, target = made(one, "a", rows), made(two, "b", mapped[::-1])
-        found = align_entities(source, target)
-        np.testing.assert_allclose(found.weight, weight, atol=1e-5)
-        assert found.report.held_out.accuracy[1] == 1
-        np.testing.assert_array_equal(Alignment.load(source, target).weight, found.weight)
-        path = tmp_path / "pairs.tsv"
-        path.write_text("".join(f"{key}\t{key}\n" for key in keys[:20]), encoding="utf-8")
-        by_pairs = align_entities(source, target, pairs=(path, one.store.id_of, two.store.id_of))
-        assert by_pairs.report.anchors == 20
-        changed = made(two, "b", mapped[::-1] + 1)
-        with pytest.raises(UsageError, match=r"kgkit align one/a --to two/b"):
-            Alignment.load(source, changed)
-
-
-def test_pairs_behind_the_end_of_a_matrix_are_left_out(tmp_path):
-    keys = [f"e{number}" for number in range(30)]
-    rows, mapped, _ = planted(12, 30, 3, 4)
-    path = tmp_path / "pairs.tsv"
-    path.write_text("".join(f"{key}\t{key}\n" for key in keys), encoding="utf-8")
-    with build(tmp_path, [Entity(key) for key in keys]) as kb:
-        find = kb.store.id_of
-        for source, target in ((rows[:20], mapped), (rows, mapped[:20])):
-            pairs = path, find, find
-            found = align_entities(made(kb, "a", source), made(kb, "b", target), pairs=pairs)
-            assert found.report.anchors == 20
+    assert align_encoder(vectors, encoder, pairs=path).report.anchors == 30

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.building import Entity
-from kgkit.embedding.align import AlignConfig, Alignment, align_encoder, texts
+from kgkit.embedding.align import Alignment, align_encoder, texts
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.embedding.align.fitting import solve
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
@@ -196,7 +196,7 @@ def test_an_encoder_of_another_width_is_refused(kb, vectors, target):
 
 
 def test_a_rescaled_map_gives_entities_the_mean_norm_of_words(vectors, target):
-    alignment = align_encoder(vectors, target, AlignConfig(rescale=True))
+    alignment = align_encoder(vectors, target, rescale=True)
     pieces, rows = target.word_pieces()
     mean = np.linalg.norm(rows[[*vocabulary_words(pieces).values()]], axis=1).mean()
     mapped = np.linalg.norm(Alignment.load(vectors, target).apply(vectors.gather(range(4))), axis=1)

@@ -1,4 +1,4 @@
-"""Where two spaces have the same thing: words that both know, entities with the same key, given pairs.
+"""Where two spaces have the same thing: words that both know, or pairs that a file gives.
 
 A   anchors
 """
@@ -26,24 +26,23 @@ class Anchors(NamedTuple):
     target: NDArray[np.int64]
 
 
-def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None = None) -> Anchors:
+def shared_words(source: Sequence[str], target: Sequence[str]) -> Anchors:
     """Return the words that a word table and a tokenizer's pieces share.
+
+    If no piece has an upper-case letter, a word of the table may stand for its lower case, where the table
+    has no such word: the first that does.
 
     Args:
         source: the words of the table, frequent ones first.
         target: the pieces of the tokenizer.
-        fold: whether a word which the pieces have in lower case only may stand for that, where the table
-            has no such word: the first that does. None: if no piece has an upper-case letter.
     """
     words_of_target = vocabulary_words(target)
-    if fold is None:
-        fold = not any(word != word.lower() for word in words_of_target)
     rows: dict[int, int] = {}
     for row, word in enumerate(source):
         piece = words_of_target.get(word)
         if piece is not None:
             rows.setdefault(piece, row)
-    if fold:
+    if not any(word != word.lower() for word in words_of_target):
         exact = set(rows)
         for row, word in enumerate(source):
             lower = word.lower()
@@ -51,13 +50,6 @@ def shared_words(source: Sequence[str], target: Sequence[str], fold: bool | None
             if piece is not None and piece not in exact:
                 rows.setdefault(piece, row)
     return _anchors(rows)
-
-
-def shared_keys(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> Anchors:
-    """Return the entities that two matrices share, by the digests of their keys."""
-    _, source_rows, target_rows = np.intersect1d(source, target, return_indices=True)
-    order = np.argsort(target_rows)
-    return Anchors(source_rows[order].astype(np.int64), target_rows[order].astype(np.int64))
 
 
 def read_pairs(

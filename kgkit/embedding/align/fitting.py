@@ -10,8 +10,6 @@ B   rows of the target that are compared at once
 
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,7 +17,6 @@ from numpy.typing import NDArray
 
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.errors import UsageError
-from kgkit.ranges import check_range
 from kgkit.types import Matrix, Progress
 from kgkit.vectors.scan import unit
 
@@ -27,33 +24,14 @@ Wide = NDArray[np.float64]
 
 _BLOCK = 4096  # anchors, or rows of the target, that are taken at once
 _LARGEST = 1e18  # its square is a number in float32
-_MOST_RIDGE = 1e6
 _RESOLUTION = float(np.finfo(np.float32).eps)
 _ENOUGH = 10  # anchors for each number of a vector, beyond which more of them would not raise the rank
 _WILD = 1.5  # an error on held-out anchors beyond which a map is said to fit noise
+_HELD_OUT = 0.1  # of the anchors, for the check
+_NEIGHBOURS = (1, 5, 10)  # k of Acc@k
+_MOST_CHECKED = 10_000  # anchors of each part whose neighbours are looked for
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlignConfig:
-    """Settings of a map."""
-
-    held_out: float = 0.1  # of the anchors, for the check; W is then fitted on all
-    seed: int = 0  # of who is held out
-    fold: bool | None = None  # anchors by lower case; None: if the encoder has lower case only
-    ridge: float = 0.0  # λ, in mean squares of a source column; 0 as in the paper
-    rescale: bool = False  # give all that is mapped the mean norm of the target's anchors; ours
-    neighbours: tuple[int, ...] = (1, 5, 10)  # Acc@k
-    most_checked: int = 10_000  # anchors of each part whose neighbours are looked for
-
-    def __post_init__(self) -> None:
-        check_range(self, "held_out", least=0, below=1)
-        check_range(self, "seed", least=0)
-        check_range(self, "ridge", least=0, most=_MOST_RIDGE)
-        check_range(self, "most_checked", least=1)
-        if not self.neighbours or min(self.neighbours) < 1:
-            raise UsageError(f"neighbours is {self.neighbours}; they are numbers from 1")
 
 
 class Norms(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,8 +68,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         anchors: all of them: what the map is fitted on.
-        rank: rank of the source rows of the anchors; below their width, a map without a ridge is the smallest
-            of many.
+        rank: rank of the source rows of the anchors; below their width, the map is the smallest of many.
         candidates: rows of the target that can be a neighbour.
         train: check of a map fitted on the anchors that are not held out, on these.
         held_out: check of the same map on the others; None if none is held out.
@@ -111,28 +88,23 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     labels: Check | None = None
 
 
-class Fit(NamedTuple):
-    """A map, before it is anybody's.
-
-    Attributes:
-        weight: (T, S) float32.
-        report: figures that were measured.
-    """
-
-    weight: Matrix
-    report: Report
-
-
 def fit_map(
-    source: Matrix, target: Matrix, anchors: Anchors, config: AlignConfig, progress: Progress | None = None
-) -> Fit:
-    """Fit W, checked on anchors that were held out, then on all of them.
+    source: Matrix,
+    target: Matrix,
+    anchors: Anchors,
+    *,
+    rescale: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Matrix, Report]:
+    """Fit W (T, S), checked on a tenth of the anchors that was held out, then on all of them.
 
     Args:
         source: (·, S) float32.
         target: (V, T) float32.
         anchors: pairs of rows that belong together; those with a row of zeros are left out.
-        config: settings.
+        rescale: whether all that is mapped gets the mean norm of the target's anchors.
+        seed: seed of the choice of those held out.
         progress: callback with the number of steps that are done, of how many.
 
     Raises:
@@ -142,32 +114,31 @@ def fit_map(
     count = len(anchors.source)
     if not count:
         raise UsageError("the two spaces share nothing: name anchors in a file of pairs (`--pairs`)")
-    train, held_out = split(anchors, config.held_out, config.seed)
+    train, held_out = split(anchors, seed)
     tell = progress or (lambda stage, step, total: None)
     tell("fitting", 0, 4)
-    weight, rank = solve(source, target, train, config.ridge)
+    weight, rank = solve(source, target, train)
     target_norms = norms_of(target, anchors.target)
-    norm = target_norms.mean if config.rescale else None
+    norm = target_norms.mean if rescale else None
     tell("fitting", 1, 4)
-    on_train = check(weight, source, target, train, config, norm)
+    on_train = check(weight, source, target, train, norm)
     tell("fitting", 2, 4)
-    on_held_out = check(weight, source, target, held_out, config, norm) if len(held_out.source) else None
+    on_held_out = check(weight, source, target, held_out, norm) if len(held_out.source) else None
     tell("fitting", 3, 4)
     if len(held_out.source):
-        weight, rank = solve(source, target, anchors, config.ridge)
+        weight, rank = solve(source, target, anchors)
     tell("fitting", 4, 4)
     candidates = int(sum(block.any(axis=1).sum() for block in _blocks(target)))
     report = Report(
         anchors=count, rank=rank, candidates=candidates, train=on_train, held_out=on_held_out,
         target=target_norms,
     )  # fmt: skip
-    if not config.ridge:
-        _warn(report, source.shape[1])
-    return Fit(weight, report)
+    _warn(report, source.shape[1])
+    return weight, report
 
 
 def _warn(report: Report, width: int) -> None:
-    """Warn of a map, fitted without a ridge, that its anchors do not decide or that fits their noise.
+    """Warn of a map that its anchors do not decide or that fits their noise.
 
     Vectors of a text encoder may lie in fewer dimensions than they have numbers: then more anchors decide no
     more, and nothing is wrong.
@@ -179,24 +150,23 @@ def _warn(report: Report, width: int) -> None:
         )  # fmt: skip
     elif report.held_out is not None and report.held_out.error > _WILD:
         _log.warning(
-            "few anchors for vectors of width %s: on those held out it errs by %.1f, no map at all by 1; "
-            "a ridge of 0.1 (`--ridge 0.1`) keeps it small",
+            "few anchors for vectors of width %s: on those held out it errs by %.1f, no map at all by 1",
             width, report.held_out.error,
         )  # fmt: skip
 
 
-def split(anchors: Anchors, held_out: float, seed: int) -> tuple[Anchors, Anchors]:
-    """Return the anchors to fit on, at least one, and the share that is held out, drawn by *seed*."""
+def split(anchors: Anchors, seed: int) -> tuple[Anchors, Anchors]:
+    """Return the anchors to fit on, at least one, and the tenth that is held out, drawn by *seed*."""
     count = len(anchors.source)
-    many = min(round(count * held_out), count - 1)
+    many = min(round(count * _HELD_OUT), count - 1)
     order = np.random.default_rng(seed).permutation(count)
     parts = np.sort(order[many:]), np.sort(order[:many])
     first, second = [Anchors(anchors.source[part], anchors.target[part]) for part in parts]
     return first, second
 
 
-def solve(source: Matrix, target: Matrix, anchors: Anchors, ridge: float = 0.0) -> tuple[Matrix, int]:
-    """Return W (T, S) of least squares and the rank of the source rows, which a ridge leaves as it is.
+def solve(source: Matrix, target: Matrix, anchors: Anchors) -> tuple[Matrix, int]:
+    """Return W (T, S) of least squares and the rank of the source rows.
 
     [F | E] is reduced to its triangle R block by block, in float64, so that no
     more than a block of anchors is in memory; F's part of R has the singular
@@ -221,14 +191,8 @@ def solve(source: Matrix, target: Matrix, anchors: Anchors, ridge: float = 0.0) 
             )
         triangle = np.asarray(np.linalg.qr(np.vstack([triangle, both]), mode="r"))
     factor, right = triangle[:width, :width], triangle[:width, width:]
-    singular = np.linalg.svd(factor, compute_uv=False)
-    rank = int((singular > _RESOLUTION * singular[:1]).sum())
-    if ridge:
-        scale = np.sqrt(ridge * np.square(factor).sum() / width)
-        factor = np.vstack([factor, scale * np.eye(width)])
-        right = np.vstack([right, np.zeros((width, right.shape[1]))])
-    solution = np.linalg.lstsq(factor, right, rcond=_RESOLUTION)[0]
-    return np.ascontiguousarray(solution.T, np.float32), rank
+    solution, _, rank, _ = np.linalg.lstsq(factor, right, rcond=_RESOLUTION)
+    return np.ascontiguousarray(solution.T, np.float32), int(rank)
 
 
 def map_rows(weight: Matrix, rows: Matrix, norm: float | None = None) -> Matrix:
@@ -265,12 +229,11 @@ def check(
     source: Matrix,
     target: Matrix,
     anchors: Anchors,
-    config: AlignConfig,
     norm: float | None = None,
 ) -> Check:
-    """Measure W on *anchors*, or on `most_checked` of them, spread evenly."""
+    """Measure W on *anchors*, or on 10,000 of them, spread evenly."""
     count = len(anchors.source)
-    step = spread_evenly(count, config.most_checked)
+    step = spread_evenly(count, _MOST_CHECKED)
     ranks, wrong, total = [], 0.0, 0.0
     for begin in range(0, len(step), _BLOCK):
         part = step[begin : begin + _BLOCK]
@@ -280,7 +243,7 @@ def check(
         total += float(np.square(gold, dtype=np.float64).sum())
         ranks.append(ranks_of(mapped, target, anchors.target[part]))
     rank = np.concatenate(ranks)
-    accuracy = {k: float((rank <= k).mean()) for k in config.neighbours}
+    accuracy = {k: float((rank <= k).mean()) for k in _NEIGHBOURS}
     norms = norms_of(source, anchors.source[step], weight, norm)
     return Check(anchors=count, accuracy=accuracy, error=float(np.sqrt(wrong / total)), norms=norms)
 

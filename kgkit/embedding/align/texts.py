@@ -1,10 +1,11 @@
-"""Pairs for vectors of texts, which keep no words: their encoder reads the target's words.
+"""Pairs of words and word pieces, on which a map is fitted: of the words that vectors keep, or encoded ones.
 
     F(x)   the vector of the word x, by the encoder that made the vectors of the entities, as an entity is
            encoded that has the label x and nothing else
     E(x)   the input embedding of the word piece x of the target
 
-Ours: E-BERT (Poerner et al. 2020, 3.1) takes F from Wikipedia2Vec. What is encoded is kept:
+E-BERT (Poerner et al. 2020, 3.1) takes F from Wikipedia2Vec. Vectors of texts keep no words, so ours are
+encoded, and what is encoded is kept:
 
     cache/words/DIGEST/words.npy    (A, S) float32, a row for each text
 
@@ -22,17 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from kgkit.embedding.align.alignment import (
-    Alignment,
-    HasWordPieces,
-    align_words,
-    fit_alignment,
-    labelled_entities,
-)
-from kgkit.embedding.align.anchors import Anchors, read_pairs
-from kgkit.embedding.align.fitting import AlignConfig
+from kgkit.embedding.align.alignment import Alignment, fit_alignment
+from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_words
+from kgkit.embedding.align.fitting import spread_evenly
 from kgkit.embedding.entity_text import Template
 from kgkit.embedding.text import encoder_of, is_of_texts, text_settings
+from kgkit.embedding.wikipedia2vec import read_words
+from kgkit.encoder import Encoder
 from kgkit.encoder.vocabulary import vocabulary_words
 from kgkit.errors import UsageError, WriteFailed
 from kgkit.home import Home
@@ -45,27 +42,30 @@ if TYPE_CHECKING:
 
 WORDS: Final = "words.npy"
 
+_MOST_LABELS: Final = 200_000  # entities whose labels are looked at
+_BATCH: Final = 4_096  # entities that are read at once
+
 
 def align_encoder(
     vectors: Vectors,
-    encoder: HasWordPieces,
-    config: AlignConfig | None = None,
+    encoder: Encoder,
     *,
+    rescale: bool = False,
     pairs: Path | None = None,
     kb: "KnowledgeBase | None" = None,
     device: str = "auto",
     progress: Progress | None = None,
 ) -> Alignment:
-    """Map *vectors* into the word-piece space of *encoder*, by what they have, and save the map beside them.
+    """Map *vectors* into the word-piece space of *encoder*, and save the map beside them.
 
     For vectors of texts the encoder that made them encodes the words among the pieces, or the texts of a file
-    of pairs; all others are mapped by the words that they keep, as `align_words` does.
+    of pairs; all others are mapped by the words that they keep.
 
     Args:
         vectors: vectors of texts, as `kgkit.embedding.text` makes them, or vectors with words.
         encoder: encoder whose input embeddings are the space.
-        config: settings; words are encoded as the pieces have them, so that `fold` changes nothing.
-        pairs: a file of anchors, text and piece, instead of the pieces that are whole words.
+        rescale: whether all that is mapped gets the mean norm of the word pieces.
+        pairs: a file of anchors, word or text and piece, instead of the pieces that are whole words.
         kb: knowledge base of the vectors, whose labels the map is checked on.
         device: torch device that words are encoded on.
         progress: callback with the number of words that are encoded, of how many, then with that of
@@ -79,24 +79,43 @@ def align_encoder(
         SourceError: if the file of pairs is none.
         WriteFailed: if the disk refuses what is encoded.
     """
-    if not is_of_texts(vectors):
-        return align_words(vectors, encoder, config, pairs=pairs, kb=kb, progress=progress)
-    config, about = config or AlignConfig(), text_settings(vectors)
-    pieces, target = encoder.word_pieces()
+    pieces, _ = encoder.word_pieces()
     piece_of = vocabulary_words(pieces)
-    numbers = {word: number for number, word in enumerate(sorted(piece_of))}
-    if pairs is None:
-        of_piece = sorted((row, numbers[word]) for word, row in piece_of.items())
-        columns = np.array(of_piece, np.int64).reshape(-1, 2).T
-        anchors = Anchors(columns[1].copy(), columns[0].copy())
+    if is_of_texts(vectors):
+        words = [] if pairs is not None else sorted(piece_of)
+        numbers = {word: number for number, word in enumerate(words)}
+        if pairs is None:
+            anchors = shared_words(words, pieces)
+        else:
+            anchors = read_pairs(pairs, lambda text: numbers.setdefault(text, len(numbers)), piece_of.get)
+        template = Template(text_settings(vectors)["template"])
+        rows = _encoded(vectors, [template(Entity(word, word)) or word for word in numbers], device, progress)
     else:
-        numbers.clear()
-        anchors = read_pairs(pairs, lambda text: numbers.setdefault(text, len(numbers)), piece_of.get)
-    template = Template(about["template"])
-    texts = [template(Entity(word, word)) or word for word in numbers]
-    rows = _encoded(vectors, texts, device, progress)
-    labelled = None if kb is None else labelled_entities(kb, vectors, pieces, config)
-    return fit_alignment(vectors, rows, encoder, target, anchors, config, progress, labelled=labelled)
+        words, rows = read_words(vectors)
+        if pairs is None:
+            anchors = shared_words(words, pieces)
+        else:
+            row_of = {word: row for row, word in reversed([*enumerate(words)])}
+            anchors = read_pairs(pairs, row_of.get, piece_of.get)
+    labelled = None if kb is None else _labelled_entities(kb, vectors, pieces)
+    return fit_alignment(
+        vectors, rows, encoder, anchors, rescale=rescale, labelled=labelled, progress=progress
+    )
+
+
+def _labelled_entities(kb: "KnowledgeBase", vectors: Vectors, pieces: Sequence[str]) -> Anchors:
+    """Return entities of *kb* whose label is a word among *pieces*, of several the first, and its row.
+
+    Of a large knowledge base 200,000 entities are looked at, spread evenly.
+    """
+    chosen = spread_evenly(len(vectors.matrix), _MOST_LABELS)
+    labels = [
+        entity.label
+        for begin in range(0, len(chosen), _BATCH)
+        for entity in kb.store.entities(chosen[begin : begin + _BATCH].tolist())
+    ]
+    anchors = shared_words(labels, pieces)
+    return Anchors(chosen[anchors.source], anchors.target)
 
 
 def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Progress | None) -> Matrix:
