@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.harness import call, run
 from benchmarks.report import Table, figures
 
-KINDS = ("exact", "sq8", "hnsw", "ivfsq8", "ivfpq")
+KINDS = ("exact", "hnsw", "ivfpq")
 NOTES = """
 Built and searched with one thread, a fresh process each. `recall@10` is measured on a thousand queries that
 the settings were not chosen with. Queries a second are of CPU time: in batches of 200, and one at a time.
@@ -53,8 +53,8 @@ def searched(matrix: str, folder: str, seed: int, rounds: int) -> dict[str, Any]
     import numpy as np
 
     from kgkit.vectors.index import open_index
+    from kgkit.vectors.indexing import recall_of, sampled_queries
     from kgkit.vectors.scan import lengths_of, scan, unit
-    from kgkit.vectors.tuning import recall_of, sampled_queries
 
     mapped = np.load(matrix, mmap_mode="r")
     index = open_index(Path(folder), mapped)

@@ -4,7 +4,9 @@
     kgkit embed aida --method wikipedia2vec --source OUT.bin --name smoothed
 
     python -m benchmarks.slice_vectors dump OUT_DIR
-    kgkit embed aida --method wikipedia2vec --dump OUT_DIR/slicewiki-20260101-pages-articles.xml.bz2 --dim 384
+    wikipedia2vec train --dim-size 384 OUT_DIR/slicewiki-20260101-pages-articles.xml.bz2 model
+    wikipedia2vec save-text --out-format word2vec model vectors.txt
+    kgkit embed aida --method wikipedia2vec --source vectors.txt
 
 `smooth` takes the vectors of titles of a knowledge base (`--vectors text`). The vector of a page is half its
 title's, half the mean of those of the pages it links with, each of length 1. Beside them stand the pieces of

@@ -11,6 +11,7 @@ import argparse
 import bz2
 import json
 import lzma
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,23 +46,22 @@ def write_dump(data: Path, out: Path) -> None:
 
 def make(data: str, out: str, width: int = 384, iterations: int = 5, workers: int = 1) -> str:
     """Train, unless it is done; return the file of the vectors in the format of word2vec."""
-    from kgkit.embedding.wikipedia2vec.training import SkipGramConfig, import_required, train
-
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    dump, text = folder / "text.xml.bz2", folder / "vectors.txt"
+    dump, model, text = folder / "text.xml.bz2", folder / "model", folder / "vectors.txt"
     if text.exists():
         return str(text)
     if not dump.exists():
         write_dump(Path(data), folder / "text.part")
         (folder / "text.part").replace(dump)
-    config = SkipGramConfig(
-        dump=dump, width=width, lowercase=True, iterations=iterations, workers=workers, min_entity_count=1
-    )
-    model = train(
-        config, folder, lambda _, completed, total: print(f"step {completed}/{total}", file=sys.stderr)
-    )
-    import_required()("wikipedia2vec").Wikipedia2Vec.load(str(model)).save_text(str(text), "word2vec")
+    program = Path(sys.executable).with_name("wikipedia2vec")
+    settings = {
+        "dim-size": width, "iteration": iterations, "pool-size": workers, "min-word-count": 5,
+        "min-entity-count": 1,
+    }  # fmt: skip
+    options = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    subprocess.run([program, "train", *options, "--lowercase", dump, model], check=True)
+    subprocess.run([program, "save-text", "--out-format", "word2vec", model, text], check=True)
     return str(text)
 
 

@@ -1,18 +1,16 @@
-"""Lines of vectors: TuckER's epoch, texts through an encoder, the index."""
+"""Lines of vectors: TuckER's epoch, texts through an encoder."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from benchmarks.gpu import stand_ins
-from benchmarks.gpu.clocks import Pace, measure_calls, now, peak_memory
-from benchmarks.gpu.lines import Row, Setting, attempt, line, reason_of
+from benchmarks.gpu.clocks import Pace, now, peak_memory
+from benchmarks.gpu.lines import Row, Setting, attempt, line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
 
     from kgkit.embedding.tucker.triples import Split
     from kgkit.encoder import Encoder
@@ -20,9 +18,6 @@ if TYPE_CHECKING:
 ENTITIES, RELATIONS, TRIPLES = 117_659, 20, 285_000  # about WordNet's synsets, and the facts among them
 TRAINED: Final = (20.0, 600)
 """Seconds and steps that are measured at most."""
-WIDTH: Final = 384
-BATCHES: Final = (64, 1024)
-NEAREST: Final = 10
 
 TUCKER_NOTES: Final = """
 `kgkit.embedding.tucker`, by the steps a second of part of the first epoch; ranking is left out.
@@ -33,12 +28,6 @@ TEXT_NOTES: Final = """
 `Encoder.encode`, with tokens made on the processor, and all of `kgkit embed --method text`, to published
 vectors. Without a home that holds WordNet, and MiniLM: drawn texts of about 17 word pieces, random weights of
 MiniLM's shape.
-"""
-INDEX_NOTES: Final = """
-The ten nearest of drawn, clustered vectors, as many as WordNet has synsets; queries are rows that were moved.
-Recall is that of the ten by comparing all. kgkit on a GPU compares all rows there, by faiss-gpu, from 64
-queries on. `torch` is a product and a selection on the GPU, no part of kgkit: what a GPU can do at best
-without faiss.
 """
 
 
@@ -200,157 +189,3 @@ def _rate(
     if memory is not None:
         memory.append(peak)
     return len(texts) / seconds, encoder.dtype
-
-
-# -- the index --------------------------------------------------------------
-
-
-@line(
-    "index",
-    "The index on a GPU",
-    limit=90,
-    order=6,
-    notes=INDEX_NOTES,
-    needs=("numpy", "lmdb"),
-)
-def index(setting: Setting) -> Iterator[Row]:
-    """Yield queries a second in batches: kgkit with a GPU and without, and a bare product on the GPU."""
-    import numpy as np
-
-    from benchmarks.harness import JobFailed, call, run
-
-    folder = Path(setting.scratch) / "index"
-    folder.mkdir(exist_ok=True)
-    matrix = folder / "matrix.npy"
-    np.save(matrix, clustered(setting.size(ENTITIES, 2_000), setting.size(WIDTH, 16)))
-    kinds = ("exact", "hnsw")
-    failed: dict[str, str] = {}
-    answers: dict[tuple[str, str], dict[str, Any]] = {}
-    for kind in kinds:
-        arguments = {"folder": folder, "kind": kind, "small": setting.small}
-        for name in ("CPU", setting.name) if kind == "exact" else ("CPU",):
-            hidden = {"CUDA_VISIBLE_DEVICES": ""} if name == "CPU" else {}
-            try:
-                answers[kind, name] = run(
-                    call("index", "benchmarks.gpu.vectors:searched", arguments, hidden | _threads())
-                ).result
-            except JobFailed as error:
-                failed[f"{kind}, {name}"] = str(error).strip().splitlines()[-1][:200]
-    for what, why in failed.items():
-        yield Row(what=what, note=f"not measured: {why}")
-    yield from _compared(setting, answers)
-    if setting.on_gpu:
-        for batch in BATCHES:
-            what = f"torch, {setting.name}, batches of {batch:,}"
-            yield attempt(what, lambda: _bare(setting, folder, batch, what, answers))  # noqa: B023
-
-
-def _compared(setting: Setting, answers: dict[tuple[str, str], dict[str, Any]]) -> Iterator[Row]:
-    """Yield the rows of the index, each beside the same kind on the CPU."""
-    for (kind, name), answer in answers.items():
-        control = answers.get(("exact", "CPU"))
-        for batch in map(str, BATCHES):
-            other = control if control is not None and (kind, name) != ("exact", "CPU") else None
-            note = f"recall@{NEAREST} {answer['recall'][batch]:.3f}"
-            if name == "GPU" and not answer["gpu"]:
-                yield Row(
-                    what=f"{kind}, GPU, batches of {int(batch):,}", note=f"not measured: {answer['reason']}"
-                )
-                continue
-            yield Row(
-                what=f"{kind}, {name}, batches of {int(batch):,}", value=answer["rate"][batch],
-                unit="queries/s", control="" if other is None else "exact, CPU",
-                control_value=None if other is None else other["rate"][batch], note=note,
-            )  # fmt: skip
-
-
-def _threads() -> dict[str, str]:
-    """Return the variables that say how many threads this process may use, for one that it starts."""
-    import os
-
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-    return {name: os.environ[name] for name in names if name in os.environ}
-
-
-def clustered(rows: int, width: int) -> "np.ndarray":
-    """Return (rows, width) float32 that lie in clusters, as vectors of texts do."""
-    import numpy as np
-
-    drawn = np.random.default_rng(0)
-    centers = drawn.standard_normal((max(2, rows // 100), width), np.float32)
-    matrix = centers[drawn.integers(0, len(centers), rows)]
-    matrix += np.float32(0.7) * drawn.standard_normal((rows, width), np.float32)
-    return matrix
-
-
-def queries_for(matrix: "np.ndarray", count: int) -> "np.ndarray":
-    """Return rows of the matrix that were moved, as the index is tuned with, but others."""
-    import numpy as np
-
-    from kgkit.vectors.tuning import sampled_queries
-
-    return sampled_queries(matrix, np.arange(len(matrix)), count, seed=12_345)
-
-
-def searched(folder: str, kind: str, small: bool) -> dict[str, Any]:
-    """Build an index and search it: the measured process, which sees a GPU or none.
-
-    Returns:
-        By the size of batches, `rate` in queries a second and `recall`; `gpu`: whether a GPU answered, else
-        `reason`.
-    """
-    import numpy as np
-
-    from kgkit.vectors.indexing import build_index
-    from kgkit.vectors.kinds import faiss_module, has_gpu_package
-    from kgkit.vectors.scan import scan
-    from kgkit.vectors.tuning import recall_of
-
-    matrix = np.load(Path(folder) / "matrix.npy", mmap_mode="r")
-    own = Path(folder) / kind
-    own.mkdir(exist_ok=True)
-    index = build_index(matrix, own, kind=kind)
-    truth = scan(matrix, queries_for(matrix, max(BATCHES)), NEAREST).rows
-    results: dict[str, Any] = {"rate": {}, "recall": {}, "gpu": False, "reason": "faiss-gpu is not installed"}
-    if has_gpu_package():
-        try:
-            results["gpu"] = faiss_module().get_num_gpus() > 0
-            results["reason"] = "faiss-gpu finds no GPU"
-        except Exception as error:  # noqa: BLE001  whatever the package raises is the reason
-            results["reason"] = reason_of(error)
-    for batch in BATCHES:
-        some = queries_for(matrix, max(BATCHES))[:batch]
-        rows = index.search(some, NEAREST).rows
-        took = measure_calls("cpu", lambda: index.search(some, NEAREST), rounds=2 if small else 10)  # noqa: B023
-        results["rate"][str(batch)] = len(some) / took.median
-        results["recall"][str(batch)] = recall_of(rows, truth[:batch])
-    return results
-
-
-def _bare(
-    setting: Setting,
-    folder: Path,
-    batch: int,
-    what: str,
-    answers: dict[tuple[str, str], dict[str, Any]],
-) -> Row:
-    """Return what a product and a selection in torch do, queries and answers being on the processor."""
-    import numpy as np
-    import torch
-
-    from kgkit.vectors.scan import unit
-
-    matrix = np.load(folder / "matrix.npy")
-    some = torch.from_numpy(unit(queries_for(matrix, max(BATCHES))[:batch]))
-    on_device = torch.from_numpy(unit(matrix)).to(setting.device)
-
-    def search() -> object:
-        return (some.to(setting.device) @ on_device.T).topk(NEAREST).indices.cpu()
-
-    took = measure_calls(setting.device, search, rounds=10)
-    control = answers.get(("exact", "CPU"))
-    return Row(
-        what=what, value=batch / took.median, unit="queries/s",
-        control="" if control is None else "exact, CPU",
-        control_value=None if control is None else control["rate"][str(batch)], memory=took.memory,
-    )  # fmt: skip

@@ -26,8 +26,8 @@ _TEXT, _TUCKER, _WIKIPEDIA2VEC, _CONCAT = "Text", "TuckER", "Wikipedia2Vec", "Co
 
 _TAKES: Final = {
     "text": ("encoder", "kind", "template"),
-    "tucker": ("dim", "epochs"),
-    "wikipedia2vec": ("source", "dump", "dim", "entity", "min_links", "allow_pickle"),
+    "tucker": ("dim", "epochs", "seed"),
+    "wikipedia2vec": ("source", "entity"),
     "concat": ("part",),
 }
 
@@ -79,6 +79,10 @@ def embed(
             "--epochs", metavar="N", rich_help_panel=_TUCKER, help="Passes over the triples, at most."
         ),
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", rich_help_panel=_TUCKER, help="Random seed; by default 0."),
+    ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
@@ -86,23 +90,6 @@ def embed(
             metavar="FILE",
             rich_help_panel=_WIKIPEDIA2VEC,
             help="A file of vectors: Wikipedia2Vec's or word2vec's, text or binary.",
-        ),
-    ] = None,
-    allow_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--allow-pickle",
-            rich_help_panel=_WIKIPEDIA2VEC,
-            help="Read --source even if it is a pickled model: such a file can run any program.",
-        ),
-    ] = False,
-    dump: Annotated[
-        Path | None,
-        typer.Option(
-            "--dump",
-            metavar="FILE",
-            rich_help_panel=_WIKIPEDIA2VEC,
-            help="Train on this dump of Wikipedia, with the package wikipedia2vec; width --dim.",
         ),
     ] = None,
     entity: Annotated[
@@ -114,15 +101,6 @@ def embed(
             help="How the file writes an entity, {} being its title; by default ENTITY/{}.",
         ),
     ] = None,
-    min_links: Annotated[
-        int | None,
-        typer.Option(
-            "--min-links",
-            metavar="N",
-            rich_help_panel=_WIKIPEDIA2VEC,
-            help="Train entities with this many links; by default 5.",
-        ),
-    ] = None,
     part: Annotated[
         list[str] | None,
         typer.Option(
@@ -132,23 +110,19 @@ def embed(
             help="Vectors to concatenate: --part tucker --part text.",
         ),
     ] = None,
-    index: Annotated[
-        str,
-        typer.Option("--index", metavar="KIND", help="Index to build: auto, exact, hnsw, …, or none."),
-    ] = "auto",
+    no_index: Annotated[
+        bool, flag("--no-index", help="Build no index, for vectors that are never searched.")
+    ] = False,
     update: Annotated[
         bool, flag("--update", help="Update existing vectors to the KB's present build, by key.")
     ] = False,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Random seed; by default 0.")
-    ] = None,
     device: DeviceOption = "auto",
     as_json: JSONOption = False,
 ) -> None:
     """Compute a vector for each entity of a knowledge base, and an index that finds the nearest.
 
-    text encodes label and description; tucker learns from the triples; wikipedia2vec reads or trains
-    vectors of entities and words in one space; concat concatenates existing vectors.
+    text encodes label and description; tucker learns from the triples; wikipedia2vec reads vectors of
+    entities and words in one space from a file; concat concatenates existing vectors.
     """
     from kgkit.embedding.embed import embed as embed_kb
     from kgkit.embedding.embed import update as update_vectors
@@ -161,14 +135,12 @@ def embed(
         option: value
         for option, value in {
             "encoder": encoder, "kind": kind, "template": template, "dim": dim, "epochs": epochs,
-            "source": source, "dump": dump, "entity": entity, "min_links": min_links, "part": part,
-            "allow_pickle": allow_pickle or None,
+            "seed": seed, "source": source, "entity": entity, "part": part,
         }.items()
         if value not in (None, [])
     }  # fmt: skip
     messages = Messages(bars=not as_json)
     began = time.monotonic()
-    index_kind = None if index == "none" else index
     folder_before: Path | None = None
     with messages.progress(f"embedding {kb}") as show:
 
@@ -176,16 +148,14 @@ def embed(
             show(f"{stage} {count:,} of {total:,}", count, total)
 
         if update:
-            if seed is not None:
-                settings["seed"] = seed
             kb_home = Home.find().kb(kb.partition("@")[0])
             updated = _vectors_to_update(kb_home, method, vectors_name, settings)
             if not partial_folders(kb_home, updated) or updated in vectors_names(kb_home):
                 folder_before = find_vectors(kb_home, updated)
-            vectors = update_vectors(kb, updated, index=index_kind, device=device, progress=tell)
+            vectors = update_vectors(kb, updated, index=not no_index, device=device, progress=tell)
         else:
-            config = _config(method, vectors_name, settings, seed or 0, device)
-            vectors = embed_kb(kb, config, index=index_kind, progress=tell)
+            config = _config(method, vectors_name, settings, device)
+            vectors = embed_kb(kb, config, index=not no_index, progress=tell)
     if vectors.folder == folder_before:
         messages.write(f"{vectors.name} is of the present build already: {vectors.folder}")
     else:
@@ -238,7 +208,7 @@ def _vectors_to_update(kb: "KBHome", method: str | None, name: str | None, setti
     return vectors_name
 
 
-def _config(method: str | None, name: str | None, settings: dict[str, Any], seed: int, device: str) -> Any:
+def _config(method: str | None, name: str | None, settings: dict[str, Any], device: str) -> Any:
     """Return the configuration of the method, from the options that were given."""
     if method is None:
         raise UsageError(
@@ -252,43 +222,26 @@ def _config(method: str | None, name: str | None, settings: dict[str, Any], seed
     naming: dict[str, Any] = {"name": name} if name else {}
     match method:
         case "text":
-            return _text(settings, naming, device)
+            from kgkit.embedding.text import TextConfig
+
+            if "kind" in settings:
+                settings["kinds"] = tuple(settings.pop("kind"))
+            return TextConfig(device=device, **naming, **settings)
         case "tucker":
             from kgkit.embedding.tucker import TuckERConfig
 
-            return TuckERConfig(seed=seed, device=device, **naming, **settings)
+            return TuckERConfig(device=device, **naming, **settings)
         case "wikipedia2vec":
-            return _wikipedia2vec(settings, naming)
+            from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig
+
+            if "source" not in settings:
+                raise UsageError("which file? --source FILE is read")
+            return Wikipedia2VecConfig(**naming, **settings)
     from kgkit.embedding.concat import ConcatConfig
 
     if "part" not in settings:
         raise UsageError("which vectors should be concatenated? --part tucker --part text")
     return ConcatConfig(parts=tuple(settings["part"]), **naming)
-
-
-def _text(settings: dict[str, Any], naming: dict[str, Any], device: str) -> Any:
-    from kgkit.embedding.text import TextConfig
-
-    if "kind" in settings:
-        settings["kinds"] = tuple(settings.pop("kind"))
-    return TextConfig(device=device, **naming, **settings)
-
-
-def _wikipedia2vec(options: dict[str, Any], naming: dict[str, Any]) -> Any:
-    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
-
-    if ("source" in options) == ("dump" in options):
-        raise UsageError("--source FILE reads vectors, --dump FILE trains some: name one of the two")
-    trains = "dump" in options
-    for option in ("dim", "min_links") if not trains else ("entity", "allow_pickle"):
-        if option in options:
-            raise UsageError(f"{_option(option)} goes with {'--source' if trains else '--dump'}")
-    if not trains:
-        return Wikipedia2VecConfig(**naming, **options)
-    renamed = {"dim": "width", "min_links": "min_entity_count"}
-    return SkipGramConfig(
-        **naming, **{renamed.get(option, option): value for option, value in options.items()}
-    )
 
 
 def _option(name: str) -> str:

@@ -19,9 +19,7 @@ def index(
     ],
     kind: Annotated[
         str,
-        typer.Option(
-            "--kind", metavar="KIND", help="Kind of the index: auto, exact, sq8, hnsw, ivfsq8 or ivfpq."
-        ),
+        typer.Option("--kind", metavar="KIND", help="Kind of the index: auto, exact, hnsw or ivfpq."),
     ] = "auto",
     recall: Annotated[
         float,
@@ -29,7 +27,6 @@ def index(
             "--recall", metavar="SHARE", help="Share of the ten true neighbours that a search should find."
         ),
     ] = 0.95,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     as_json: JSONOption = False,
 ) -> None:
     """Build the index over vectors again, in place of the existing one.
@@ -55,7 +52,6 @@ def index(
             vectors.folder,
             kind=kind,
             recall=recall,
-            seed=seed,
             progress=lambda _, count, total: show(f"{count:,} of {total:,} rows", count, total),
         )
     register_vectors(where, kb.name)

@@ -2,24 +2,25 @@
 
 import logging
 import os
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.concat import ConcatConfig, embed_concat
-from kgkit.embedding.remapping import IndexSpec, old_vectors, take_over
+from kgkit.embedding.remapping import old_vectors, take_over
 from kgkit.errors import DamagedVectors, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, find_vectors, vectors_names
-from kgkit.vectors.index import index_manifest
-from kgkit.vectors.kinds import AUTO, RECALL, faiss_module, find_kind
+from kgkit.vectors.index import IndexManifest, index_manifest
+from kgkit.vectors.kinds import AUTO, RECALL
 from kgkit.vectors.partial import partial_folders
 from kgkit.vectors.work import making
 
 if TYPE_CHECKING:
     from kgkit.embedding.text import TextConfig
     from kgkit.embedding.tucker import TuckERConfig
-    from kgkit.embedding.wikipedia2vec import SkipGramConfig, Wikipedia2VecConfig
+    from kgkit.embedding.wikipedia2vec import Wikipedia2VecConfig
 
 _log = logging.getLogger(__name__)
 
@@ -28,10 +29,10 @@ _STALE_SHARE: Final = 0.1  # of the rows beyond the index: with more of them, it
 
 def embed(
     kb: str | KnowledgeBase,
-    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | SkipGramConfig | ConcatConfig",
+    config: "TextConfig | TuckERConfig | Wikipedia2VecConfig | ConcatConfig",
     *,
     home: str | os.PathLike[str] | None = None,
-    index: str | None = "auto",
+    index: bool = True,
     resume: bool = True,
     progress: Progress | None = None,
 ) -> Vectors:
@@ -39,10 +40,10 @@ def embed(
 
     Args:
         kb: name of the KB, or the open KB.
-        config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` (to read a
-            file), `SkipGramConfig` (to train Wikipedia2Vec), `ConcatConfig`.
+        config: the method and its settings: `TextConfig`, `TuckERConfig`, `Wikipedia2VecConfig` or
+            `ConcatConfig`.
         home: folder of the knowledge bases, if *kb* is a name.
-        index: kind of index; None for none.
+        index: whether to build an index.
         resume: whether to go on with a job of the same settings that was stopped.
         progress: callback that is told how far it is.
 
@@ -59,10 +60,8 @@ def embed(
         <Vectors wordnet/text of build 8d62a971e2e7: 117,659 × 384>
     """
     with _open(kb, home) as opened:
-        _check_index(index)
         _check_build(opened, config.name, "give the new ones a name of their own with --name")
-        vectors = _run_method(opened, config, resume, progress)
-        return _finish(opened, vectors, None if index is None else IndexSpec(index, RECALL), progress)
+        return _finish(opened, _run_method(opened, config, resume, progress), index, None, progress)
 
 
 def update(
@@ -70,7 +69,7 @@ def update(
     name: str,
     *,
     home: str | os.PathLike[str] | None = None,
-    index: str | None = "auto",
+    index: bool = True,
     device: str = "auto",
     resume: bool = True,
     progress: Progress | None = None,
@@ -82,31 +81,28 @@ def update(
     as what came behind it is little; else one of its kind and recall is built.
     Vectors that linkers have made as they needed them (`kgkit.embedding.partial`)
     are completed: texts that have no vector yet are encoded, as `embed` would.
-    Of vectors that are of this build already, only an index is built: if one was
-    to come when the update before was stopped, or *index* names another kind.
+    Of vectors that are of this build already, only a missing index is built.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if the KB is open on an older build than the vectors.
     """
     with _open(kb, home) as opened:
-        _check_index(index)
         if (vectors := _completed(opened, name, device, resume, progress)) is not None:
-            return _finish(opened, vectors, None if index is None else IndexSpec(index, RECALL), progress)
+            return _finish(opened, vectors, index, None, progress)
         old = vectors = old_vectors(opened, name)
-        new_index = _index_to_keep(old, index)
+        had = index_manifest(old.folder)
         if old.manifest.build != opened.build:
             _check_build(opened, name, f"`kgkit kb publish {opened.name}@{opened.build}` makes it that first")
             if old.manifest.method == "text":
                 from kgkit.embedding.text import update_text
 
-                vectors = update_text(
-                    opened, name, device=device, index=new_index, resume=resume, progress=progress
-                )
+                vectors = update_text(opened, name, device=device, resume=resume, progress=progress)
             else:
-                vectors = take_over(opened, name, index=new_index, progress=progress)
-        little = _STALE_SHARE if index == AUTO else 0.0
-        return _finish(opened, vectors, None if _has(vectors, new_index, little) else new_index, progress)
+                vectors = take_over(opened, name, progress=progress)
+        kept = index_manifest(vectors.folder)
+        stale = kept is None or len(vectors) - kept.rows > _STALE_SHARE * len(vectors)
+        return _finish(opened, vectors, index and stale, had, progress)
 
 
 def _completed(
@@ -119,31 +115,6 @@ def _completed(
 
     config = partial_config(kb, name, device=device)
     return None if config is None else _run_method(kb, config, resume, progress)
-
-
-def _index_to_keep(old: Vectors, index: str | None) -> IndexSpec | None:
-    """Return what is to be built where *index* is asked for: by itself, what there was or was to be."""
-    if index != AUTO:
-        return None if index is None else IndexSpec(index, RECALL)
-    had = index_manifest(old.folder)
-    if had is None:
-        return IndexSpec.of(old)
-    return IndexSpec(had.kind, RECALL if had.recall is None else had.recall.target)
-
-
-def _has(vectors: Vectors, index: IndexSpec | None, little: float) -> bool:
-    """Say whether the index is there, with no more than a share of *little* of the rows behind it."""
-    manifest = index_manifest(vectors.folder)
-    if manifest is None or index is None or manifest.kind != index.kind:
-        return False
-    recall = index.recall if manifest.recall is None else manifest.recall.target
-    return recall == index.recall and len(vectors) - manifest.rows <= little * len(vectors)
-
-
-def _check_index(index: str | None) -> None:
-    """Tell before the work what would be told behind it."""
-    if index not in (None, AUTO) and find_kind(str(index), 0, 0).factory:
-        faiss_module()
 
 
 def _check_build(kb: KnowledgeBase, name: str, advice: str) -> None:
@@ -161,21 +132,11 @@ def _check_build(kb: KnowledgeBase, name: str, advice: str) -> None:
         )
 
 
-class _BorrowedKB:
-    """An open KB that is somebody else's to close."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
-
-    def __enter__(self) -> KnowledgeBase:
-        return self.kb
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def _open(kb: str | KnowledgeBase, home: str | os.PathLike[str] | None) -> "KnowledgeBase | _BorrowedKB":
-    return open_kb(kb, home) if isinstance(kb, str) else _BorrowedKB(kb)
+def _open(
+    kb: str | KnowledgeBase, home: str | os.PathLike[str] | None
+) -> AbstractContextManager[KnowledgeBase]:
+    """Open a KB by its name; one that is open stays so."""
+    return open_kb(kb, home) if isinstance(kb, str) else nullcontext(kb)
 
 
 def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progress | None) -> Vectors:
@@ -193,36 +154,34 @@ def _run_method(kb: KnowledgeBase, config: object, resume: bool, progress: Progr
             from kgkit.embedding.wikipedia2vec import read_wikipedia2vec
 
             return read_wikipedia2vec(kb, config, progress)  # type: ignore[arg-type]
-        case "SkipGramConfig":
-            from kgkit.embedding.wikipedia2vec import train_wikipedia2vec
-
-            return train_wikipedia2vec(kb, config, progress, resume=resume)  # type: ignore[arg-type]
         case "ConcatConfig":
             return embed_concat(kb, config, progress=progress)  # type: ignore[arg-type]
     raise UsageError(f"{type(config).__name__} is the configuration of no method that makes vectors")
 
 
 def _finish(
-    kb: KnowledgeBase, vectors: Vectors, index: IndexSpec | None, progress: Progress | None
+    kb: KnowledgeBase, vectors: Vectors, index: bool, like: IndexManifest | None, progress: Progress | None
 ) -> Vectors:
-    """Build the index, if there is to be one, and tell the catalog, even if that fails."""
+    """Build the index, if there is to be one, as *like* was; tell the catalog, even if that fails."""
     from kgkit.building.registering import register_vectors
 
     try:
-        return vectors if index is None else _with_index(kb, vectors, index, progress)
+        return _with_index(kb, vectors, like, progress) if index else vectors
     finally:
         register_vectors(Home(kb.home.path.parents[1]), kb.name)
 
 
-def _with_index(kb: KnowledgeBase, vectors: Vectors, index: IndexSpec, progress: Progress | None) -> Vectors:
+def _with_index(
+    kb: KnowledgeBase, vectors: Vectors, like: IndexManifest | None, progress: Progress | None
+) -> Vectors:
     from kgkit.vectors.indexing import build_index
 
+    kind = AUTO if like is None else like.kind
+    recall = RECALL if like is None or like.recall is None else like.recall.target
     try:
         with making(kb.home, vectors.manifest.name):
             if find_vectors(kb.home, vectors.manifest.name) == vectors.folder:  # else others came between
-                build_index(
-                    vectors.matrix, vectors.folder, kind=index.kind, recall=index.recall, progress=progress
-                )
+                build_index(vectors.matrix, vectors.folder, kind=kind, recall=recall, progress=progress)
     except BaseException:
         _log.warning("%s is made, its index is not: `kgkit index %s` builds it", *[vectors.name] * 2)
         raise

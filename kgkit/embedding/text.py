@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.remapping import IndexSpec, index_note
+from kgkit.embedding.remapping import old_vectors
 from kgkit.encoder import Encoder
 from kgkit.encoder.encoder import CHUNK, DTYPES, DType
 from kgkit.errors import DamagedVectors, NotThere, UnknownName, UsageError
@@ -38,11 +38,10 @@ from kgkit.kb import KnowledgeBase
 from kgkit.ranges import check_range
 from kgkit.sorted_ids import match_sorted
 from kgkit.types import Matrix, Numbers, Progress
-from kgkit.vectors import Vectors, Work, find_vectors
+from kgkit.vectors import Vectors, Work
 from kgkit.vectors.layout import MATRIX, Digests
 from kgkit.vectors.partial import partial_path
 from kgkit.vectors.row_file import RowFile
-from kgkit.versions import read_current
 
 METHOD: Final = "text"
 TEXTS: Final = "texts.npy"
@@ -121,7 +120,6 @@ def update_text(
     name: str = "text",
     *,
     device: str = "auto",
-    index: IndexSpec | None = None,
     progress: Progress | None = None,
     resume: bool = True,
     encoder: Encoder | None = None,
@@ -134,14 +132,13 @@ def update_text(
     Args:
         kb: knowledge base, open on the build that the vectors are for.
         name: name of the vectors.
-        index: index that the caller is going to build for them.
         device, progress, resume, encoder: values as `embed_text` and `Encoder.load` have them.
 
     Raises:
         NotThere, DamagedVectors: if there are no such vectors, or they cannot be used.
         UsageError: if they are not of texts, or their encoder has changed since.
     """
-    old = read_current(lambda: find_vectors(kb.home, name), Vectors.open)
+    old = old_vectors(kb, name)
     about = old.manifest.config
     if not is_of_texts(old):
         raise UsageError(
@@ -152,7 +149,7 @@ def update_text(
     check_kinds(kb, config)
     encoder = encoder or _load(config)
     _check_same(old, encoder)
-    return _publish(kb, config, encoder, old, resume, progress, index)
+    return _publish(kb, config, encoder, old, resume, progress)
 
 
 def encoder_of(vectors: Vectors, *, device: str = "auto") -> Encoder:
@@ -233,7 +230,6 @@ def _publish(
     old: Vectors | None,
     resume: bool,
     progress: Progress | None,
-    index: IndexSpec | None = None,
 ) -> Vectors:
     settings = settings_of(config, encoder)
     job = settings if old is None else {**settings, "update": old.manifest.version}
@@ -254,7 +250,7 @@ def _publish(
         results = {
             "texts": int(np.count_nonzero(digests)), "distinct": int(np.count_nonzero(distinct)),
             "encoded": len(rows), "taken_over": int(reused.sum()), "tokens": totals.tokens, "cut": totals.cut,
-            "seconds": round(totals.seconds, 1), **index_note(index),
+            "seconds": round(totals.seconds, 1),
         }  # fmt: skip
         return work.publish(METHOD, files=[TEXTS], config=settings, results=results, extends=old)
 

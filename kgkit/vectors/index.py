@@ -13,8 +13,7 @@ Promises, each with a test:
 - A new index takes the place of the old one by the replacement of `index.json`: one that is killed while it
   is built leaves the old one in use. Whoever builds holds the lock of the vectors (`work.making`).
 - Searching is safe from several threads, and in a forked child, which uses one thread.
-- Where faiss-gpu and a GPU are there, batches of queries are answered by it, see `kgkit.vectors.gpu`.
-- With one thread and one seed, equal matrices give equal files; several threads race for a graph's links.
+- With one thread, equal matrices give equal files; several threads race for a graph's links.
 """
 
 from pathlib import Path
@@ -23,12 +22,11 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from kgkit.errors import DamagedVectors, UsageError
+from kgkit.errors import DamagedVectors
 from kgkit.types import Matrix, Numbers
-from kgkit.vectors.gpu import OnGPU
 from kgkit.vectors.kinds import faiss_module, turn
 from kgkit.vectors.layout import INDEX, VectorsFormat, files_of_other_sizes
-from kgkit.vectors.scan import SPARE, NearRows, lengths_of, merge, rescore, scan
+from kgkit.vectors.scan import NearRows, lengths_of, merge, rescore, scan, unit
 
 FORMAT: Final = 1
 
@@ -112,7 +110,6 @@ class Index:
         self.manifest, self.matrix = manifest, matrix
         self.inner, self._rows = inner, rows
         self._lengths: Matrix | None = None
-        self._gpu = OnGPU(matrix[: manifest.rows])
 
     def __repr__(self) -> str:
         stale = f" and {self.stale_rows:,} rows added since" if self.stale_rows else ""
@@ -127,38 +124,19 @@ class Index:
         """Return the rows nearest to each query by cosine.
 
         Args:
-            queries: (Q, D) float32, of any length; one of zeros finds nothing.
-            k: number of neighbours.
-
-        Raises:
-            UsageError: if the queries have another width or are not finite, or *k* is below 1.
+            queries: (Q, D) float32, finite, of any length; one of zeros finds nothing.
+            k: number of neighbours, 1 or more.
         """
         vectors = np.ascontiguousarray(queries, np.float32)
-        if vectors.ndim != 2 or vectors.shape[1] != self.manifest.width:
-            raise UsageError(
-                f"the index holds vectors of width {self.manifest.width}, the queries have shape "
-                f"{vectors.shape}"
-            )
-        if k < 1:
-            raise UsageError(f"k is {k}; it is at least 1")
-        length = lengths_of(vectors)[:, None]
-        if not np.isfinite(length).all():
-            raise UsageError("a query holds a number that is not finite, or far too large")
-        if k * self.manifest.proposals * _SHARE > self.manifest.vectors:
-            return scan(self.matrix, vectors, k)  # cheaper, and nothing is missed
-        zeros = None if length.all() else length == 0
-        if zeros is not None:
-            length[zeros] = 1
-        sought = vectors / length
-        rows = self._gpu.propose(sought, k + SPARE)
-        if rows is None and self.inner is None:
+        if self.inner is None:
             if self._lengths is None:
                 self._lengths = lengths_of(self.matrix)
             return scan(self.matrix, vectors, k, lengths=self._lengths)
-        if rows is None:
-            rows = self.propose(sought, k * self.manifest.proposals)
-        if zeros is not None:
-            rows = np.where(zeros, -1, rows)
+        many = k * self.manifest.proposals
+        if many * _SHARE > self.manifest.vectors:
+            return scan(self.matrix, vectors, k)  # cheaper, and nothing is missed
+        sought = unit(vectors)
+        rows = np.where(sought.any(axis=1, keepdims=True), self.propose(sought, many), -1)
         result = rescore(self.matrix, sought, rows, k)
         if self.stale_rows:
             result = merge(result, scan(self.matrix, vectors, k, begin=self.manifest.rows))

@@ -1,6 +1,6 @@
-"""Building an index, and choosing how it is to be searched.
+"""Building an index, and choosing how it is searched: the cheapest setting that finds enough.
 
-R  rows of the matrix    N  of them vectors    D  width    Q  queries
+R  rows of the matrix    N  of them vectors    D  width    Q  queries    k  neighbours    C  candidates
 """
 
 import logging
@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from kgkit.errors import UsageError, WriteFailed
+from kgkit.errors import MissingExtra, UsageError, WriteFailed
 from kgkit.types import Matrix, Numbers, Progress
 from kgkit.vectors.index import FORMAT, Index, IndexManifest, Recall, open_inner, sample
 from kgkit.vectors.kinds import (
@@ -29,12 +29,10 @@ from kgkit.vectors.kinds import (
     faiss_module,
     find_kind,
     lists_for,
-    set_seed,
     turn,
 )
 from kgkit.vectors.layout import INDEX
-from kgkit.vectors.scan import lengths_of, unit
-from kgkit.vectors.tuning import AT, sampled_queries, tune
+from kgkit.vectors.scan import lengths_of, rescore, scan, unit
 
 _BLOCK: Final = 16_384  # rows that are copied at once
 _TRAINING: Final = 64  # rows a list; faiss warns below 39, and more changes little
@@ -42,6 +40,9 @@ _LEAST_TRAINING, _MOST_TRAINING = 1 << 15, 1 << 18
 _QUERIES: Final = 1000
 _WIDE: Final = 100  # a search that keeps more than one vector of so many at hand
 _FEW: Final = 1000  # vectors: quantisers cannot learn from fewer, and comparing all of them takes no time
+_AT: Final = 10  # neighbours of which the recall is measured
+_NOISE: Final = 1.5
+_MARGIN: Final = 0.2  # of what the target leaves: the cheapest setting that reaches it has had luck
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +53,6 @@ def build_index(
     *,
     kind: str = AUTO,
     recall: float = RECALL,
-    queries: Matrix | None = None,
-    seed: int = 0,
     progress: Progress | None = None,
 ) -> Index:
     """Build the index over *matrix* in *folder*, in place of the one that is there.
@@ -67,20 +66,16 @@ def build_index(
         kind: `auto` chooses by size, see `kgkit.vectors.kinds`; without faiss it is `exact`, with a warning.
             Under 1,000 vectors it is always `exact`.
         recall: share of the 10 true neighbours to be found; the cheapest setting that does is kept.
-        queries: (Q, D) to choose and measure with, if there are real ones; else a thousand rows, moved.
-        seed: seed of what is drawn at random.
         progress: callback that is told how many rows are done.
 
     Raises:
         UnknownName: if there is no such kind.
-        UsageError: if *recall* is not within 0 and 1, or the queries have another width.
+        UsageError: if *recall* is not within 0 and 1.
         MissingExtra: if a kind was named that needs faiss, and it is not installed.
         WriteFailed: if the disk refuses; the old index is as it was.
     """
     if not 0 < recall <= 1:
         raise UsageError(f"a recall of {recall}: it is above 0 and at most 1")
-    if queries is not None and (queries.ndim != 2 or queries.shape[1] != matrix.shape[1]):
-        raise UsageError(f"the vectors have width {matrix.shape[1]}, the queries have shape {queries.shape}")
     began = time.perf_counter()
     rows = np.flatnonzero(lengths_of(matrix) > 0)
     chosen = find_kind(kind, len(rows), matrix.shape[1])
@@ -93,13 +88,12 @@ def build_index(
         vectors=len(rows),
         width=matrix.shape[1],
         sample=sample(matrix, len(matrix)),
-        seed=seed,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     bare = msgspec.structs.replace(manifest, kind="exact")
     if chosen.factory:
         manifest = _train(manifest, chosen, matrix, rows, folder, progress)
-        tuned_manifest = _with_setting(manifest, chosen, matrix, rows, folder, queries, recall)
+        tuned_manifest = _with_setting(manifest, chosen, matrix, rows, folder, recall)
         hopeless = chosen.knob == "efSearch" and tuned_manifest.setting * _WIDE > len(rows)
         # No neighbourhoods here: a graph that must be searched so widely is slower than comparing all.
         manifest = bare if kind == AUTO and hopeless else tuned_manifest
@@ -113,7 +107,7 @@ def build_index(
 def _has_faiss(kind: IndexKind) -> bool:
     try:
         faiss_module()
-    except UsageError as error:
+    except MissingExtra as error:
         _log.warning(
             "searches will compare every vector, for an index %s cannot be built: %s", kind.name, error
         )
@@ -133,8 +127,7 @@ def _train(
     faiss = faiss_module()
     factory = describe_kind(kind, len(rows), matrix.shape[1])
     inner = faiss.index_factory(matrix.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
-    set_seed(faiss, inner, manifest.seed)
-    inner.train(_training(matrix, rows, kind, manifest.seed))
+    inner.train(_training(matrix, rows))
     for count, block in _unit_blocks(matrix, rows):
         inner.add(block)
         if progress is not None:
@@ -158,47 +151,74 @@ def _train(
 
 
 def _with_setting(
-    manifest: IndexManifest,
-    kind: IndexKind,
-    matrix: Matrix,
-    rows: Numbers,
-    folder: Path,
-    queries: Matrix | None,
-    target: float,
+    manifest: IndexManifest, kind: IndexKind, matrix: Matrix, rows: Numbers, folder: Path, target: float
 ) -> IndexManifest:
-    """Choose how the index in *folder* is searched."""
-    faiss = faiss_module()
+    """Choose how the index in *folder* is searched.
+
+    The first half of the queries is chosen with, the second half measured with.
+    """
     index = open_inner(folder, manifest, matrix)
-
-    def propose(sought: Matrix, many: int, setting: int) -> Numbers:
-        """Return the rows that the index proposes with one setting of its knob."""
-        turn(faiss, index.inner, kind.knob, setting)
-        return index.propose(sought, many)
-
-    if queries is None:
-        queries = sampled_queries(matrix, rows, _QUERIES, manifest.seed)
+    indexed = matrix[: manifest.rows]
+    queries = unit(sampled_queries(matrix, rows, _QUERIES))
+    truth, half = scan(indexed, queries, _AT).rows, len(queries) // 2
     most = lists_for(len(rows)) if kind.knob == "nprobe" else len(rows)
-    result = tune(propose, kind, most, matrix[: manifest.rows], queries, target)
-    if result.recall < target - 0.02:  # the half it is measured with has some luck of its own
+    enough = target + _MARGIN * (1 - target)
+    setting, proposals = _choose(index, kind, most, queries[:half], truth[:half], enough)
+    turn(faiss_module(), index.inner, kind.knob, setting)
+    found = rescore(indexed, queries[half:], index.propose(queries[half:], _AT * proposals), _AT).rows
+    value = recall_of(found, truth[half:])
+    if value < target - 0.02:  # the half it is measured with has some luck of its own
         _log.warning(
             "the index %s finds %.3f of the true neighbours, not %.3f: another kind may do better",
             kind.name,
-            result.recall,
+            value,
             target,
         )
-    return msgspec.structs.replace(
-        manifest,
-        setting=result.setting,
-        proposals=result.proposals,
-        recall=Recall(at=AT, target=target, value=round(result.recall, 4), queries=result.queries),
-    )
+    recall = Recall(at=_AT, target=target, value=round(value, 4), queries=len(queries) - half)
+    return msgspec.structs.replace(manifest, setting=setting, proposals=proposals, recall=recall)
 
 
-def _training(matrix: Matrix, rows: Numbers, kind: IndexKind, seed: int) -> Matrix:
+def _choose(
+    index: Index, kind: IndexKind, most: int, queries: Matrix, truth: Numbers, target: float
+) -> tuple[int, int]:
+    """Return the cheapest setting, up to *most*, and proposals that reach *target*; else the last of both."""
+    tried = [setting for setting in kind.settings if setting <= most] or [kind.settings[0]]
+    for setting in tried:
+        turn(faiss_module(), index.inner, kind.knob, setting)
+        rows = index.propose(queries, _AT * kind.proposals[-1])  # (Q, C), best first
+        for proposals in kind.proposals:
+            best = rescore(index.matrix, queries, rows[:, : _AT * proposals], _AT).rows
+            if recall_of(best, truth) >= target:
+                return setting, proposals
+    return tried[-1], kind.proposals[-1]
+
+
+def sampled_queries(matrix: Matrix, rows: Numbers, count: int, seed: int = 0) -> Matrix:
+    """Return up to *count* rows of the matrix, each moved by 1.5 times its length in a random direction.
+
+    A row itself, or one moved a little, would be too easy: a graph that finds the row has its neighbours at
+    hand. Moved so far, glosses are about as hard to find neighbours of as sentences that are no glosses.
+    """
+    drawn = np.random.default_rng(seed)
+    chosen = np.sort(drawn.choice(rows, min(count, len(rows)), replace=False))
+    queries = unit(np.asarray(matrix).take(chosen, axis=0))  # (Q, D)
+    moves = unit(drawn.standard_normal(queries.shape, np.float32))
+    queries = queries + np.float32(_NOISE) * moves
+    # The order of the rows may mean something: both halves of the queries are to see all of it.
+    return queries[drawn.permutation(len(queries))]
+
+
+def recall_of(result: Numbers, truth: Numbers) -> float:
+    """Return the share of the rows in *truth* (Q, k) that are in *found* (Q, k) too; -1 is no row."""
+    same = (result[:, :, None] == truth[:, None, :]) & (truth >= 0)[:, None, :]
+    return float(same.any(axis=1).sum() / max(1, int((truth >= 0).sum())))
+
+
+def _training(matrix: Matrix, rows: Numbers) -> Matrix:
     """Return the sample that quantisers are trained with, at length 1."""
     most = min(_MOST_TRAINING, max(_LEAST_TRAINING, _TRAINING * lists_for(len(rows))))
     if len(rows) > most:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+        rows = np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
     return unit(np.asarray(matrix).take(rows, axis=0))
 
 

@@ -1,10 +1,9 @@
 """The kinds of index, which of them suits a size, and the one place that imports faiss.
 
     exact    every row is compared, in NumPy: nothing is stored, nothing is lost
-    sq8      every row is compared, as bytes (8-bit scalar quantiser)
     hnsw     a graph of neighbours (Malkov and Yashunin 2018, 32 links) over rows as bytes
-    ivfsq8   rows as bytes in lists by k-means; the lists nearest to the query are read
-    ivfpq    lists by k-means, half a byte for every two numbers (4-bit product quantiser, fast scan)
+    ivfpq    lists by k-means, half a byte for every two numbers (4-bit product quantiser, fast scan); the
+             lists nearest to the query are read
 
 But for `exact` each proposes rows by approximate scores, and these are scored again from the matrix. So no
 kind keeps the vectors themselves: what is lost by bytes is the order of a few candidates, not their scores.
@@ -14,10 +13,9 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Final
 
-from kgkit.errors import MissingExtra, UnknownName, UsageError
+from kgkit.errors import MissingExtra, UnknownName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +44,7 @@ KINDS: Final = {
     kind.name: kind
     for kind in (
         IndexKind(name="exact"),
-        IndexKind(name="sq8", factory="SQ8", proposals=(1, 2)),
         IndexKind(name="hnsw", factory="HNSW32_SQ8", knob="efSearch", settings=_EF, proposals=(1, 2)),
-        IndexKind(name="ivfsq8", factory="IVF{lists},SQ8", knob="nprobe", settings=_LISTS, proposals=(1, 2)),
         IndexKind(
             name="ivfpq",
             factory="IVF{lists},PQ{parts}x4fs",
@@ -65,9 +61,6 @@ RECALL: Final = 0.95  # of the ten true neighbours, unless another share is aske
 
 _SMALL: Final = 1 << 22  # numbers in all vectors
 _LARGE: Final = 1 << 30
-
-_CPU_PACKAGE: Final = "faiss-cpu"
-_GPU_PACKAGES: Final = ("faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cu11")
 
 
 def find_kind(name: str, rows: int, width: int) -> IndexKind:
@@ -108,29 +101,10 @@ def lists_for(rows: int) -> int:
     return max(1, min(65_536, round(4 * math.sqrt(rows)), rows // 39))
 
 
-def set_seed(faiss: Any, inner: Any, seed: int) -> None:
-    """Let everything that *inner* draws at random depend on *seed*."""
-    inner = _core(faiss, inner)
-    if isinstance(inner, faiss.IndexHNSW):
-        inner.hnsw.rng = faiss.RandomGenerator(seed)
-    for part in (inner, getattr(inner, "pq", None)):
-        if (clustering := getattr(part, "cp", None)) is not None:
-            clustering.seed = seed
-
-
 def turn(faiss: Any, inner: Any, knob: str, setting: int) -> None:
-    """Set the parameter of searching that is called *knob*."""
-    inner = _core(faiss, inner)
-    if knob == "efSearch":
-        inner.hnsw.efSearch = setting
-    elif knob == "nprobe":
-        inner.nprobe = setting
-
-
-def _core(faiss: Any, inner: Any) -> Any:
-    """Return the index behind whatever comes before it."""
-    inner = faiss.downcast_index(inner)
-    return _core(faiss, inner.index) if isinstance(inner, faiss.IndexPreTransform) else inner
+    """Set the parameter of searching that is called *knob*; "" is none."""
+    if knob:
+        faiss.ParameterSpace().set_index_parameter(inner, knob, setting)
 
 
 def faiss_module() -> Any:
@@ -138,19 +112,10 @@ def faiss_module() -> Any:
 
     Raises:
         MissingExtra: if it is not installed.
-        UsageError: if it is installed twice over.
     """
-    both = [name for name in (_CPU_PACKAGE, *_GPU_PACKAGES) if _installed(name)]
-    if len(both) > 1:
-        raise UsageError(
-            f"{' and '.join(both)} are both installed and overwrite each other's files: "
-            f"`pip uninstall {' '.join(both)}`, then install one of them again"
-        )
     try:
         import faiss
     except ImportError as error:
-        if both:  # it is there and cannot be loaded: its own words say why
-            raise UsageError(f"the package {both[0]} is installed but cannot be loaded: {error}") from error
         raise MissingExtra("faiss", "cpu") from error
     _forks(faiss)
     return faiss
@@ -161,16 +126,3 @@ def _forks(faiss: Any) -> None:
     """Let a forked child use one thread: it would wait for OpenMP's others, which its parent alone has."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: faiss.omp_set_num_threads(1))
-
-
-def has_gpu_package() -> bool:
-    """Return whether the faiss that is installed is one for GPUs."""
-    return any(map(_installed, _GPU_PACKAGES))
-
-
-def _installed(package: str) -> bool:
-    try:
-        distribution(package)
-    except PackageNotFoundError:
-        return False
-    return True

@@ -17,9 +17,7 @@ _SCORES: Final = 1 << 21  # scores held at once while comparing: 8 MiB
 _GATHERED: Final = 1 << 20  # numbers of candidates held at once while scoring: 4 MiB, a cache's worth
 _QUERIES: Final = 1024
 _LEAST_BLOCK, _MOST_BLOCK = 1024, 1 << 15  # rows
-SPARE: Final = (
-    8  # A product of matrices rounds by position: rows within rounding of the last one are kept too.
-)
+_SPARE: Final = 8  # a product of matrices rounds by position: rows within rounding of the last are kept too
 
 
 class NearRows(NamedTuple):
@@ -47,7 +45,7 @@ def scan(
         lengths: (R,), what `lengths_of` says of the matrix; saves a third of the time for a single query.
     """
     plain, sought = np.asarray(matrix), unit(queries)
-    most = max(1, min(k, len(plain) - begin)) + SPARE
+    most = max(1, min(k, len(plain) - begin)) + _SPARE
     parts = [
         _scan(plain, sought[at : at + _QUERIES], most, begin, lengths)
         for at in range(0, len(sought), _QUERIES)

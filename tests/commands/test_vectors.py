@@ -130,7 +130,7 @@ def test_concat_from_the_command_line(home):
     made(home, DIRECTIONS[:3], name="other")
     done = run(
         "embed", "toy", "--method", "concat", "--part", "plane", "--part", "other", "--name", "both",
-        "--index", "none",
+        "--no-index",
     )  # fmt: skip
     assert done.code == 0
     assert done.out == "toy/both: 3 vectors of width 4, no index\n"
@@ -141,11 +141,9 @@ def test_concat_from_the_command_line(home):
     ("arguments", "says"),
     [
         ([], "which method? --method takes text, tucker, wikipedia2vec, concat"),
-        (["--method", "concat", "--dim", "3"], "--dim is for --method tucker or wikipedia2vec, not concat"),
+        (["--method", "concat", "--dim", "3"], "--dim is for --method tucker, not concat"),
         (["--method", "concat"], "--part tucker --part text"),
-        (["--method", "wikipedia2vec"], "--source FILE reads vectors, --dump FILE trains some"),
-        (["--method", "wikipedia2vec", "--dump", "x", "--entity", "{}"], "--entity goes with --source"),
-        (["--method", "wikipedia2vec", "--dump", "x", "--allow-pickle"], "--allow-pickle goes with --source"),
+        (["--method", "wikipedia2vec"], "--source"),
         (["--update"], "which vectors?"),
         (["--update", "--name", "plane", "--dim", "3"], "leave out --dim"),
         (["--update", "--name", "plane", "--seed", "3"], "leave out --seed"),
@@ -164,7 +162,7 @@ def test_an_update_after_an_addition_needs_only_the_name(home, tmp_path):
     run("kb", "add", "toy", more)
     done = run("embed", "toy", "--update", "--name", "plane")
     assert done.code == 0, done.err
-    assert "toy/plane: 5 vectors of width 2, no index" in done.out
+    assert "toy/plane: 5 vectors of width 2, index exact" in done.out
     assert "made toy/plane" in done.err
     again = run("embed", "toy", "--update", "--name", "plane")
     assert "toy/plane is of the present build already" in again.err

@@ -111,7 +111,7 @@ def test_an_update_completes_them_and_encodes_what_they_lack(kb, config, encoder
     ids = [5, 7, 9, 30]
     PartialTextVectors(kb, config, encoder).prepare(ids)
     assert partial_names(kb.home) == ["text"]
-    updated = update(kb, "text", index=None)
+    updated = update(kb, "text", index=False)
     np.testing.assert_array_equal(updated.matrix, complete[: len(updated)])
     results = updated.manifest.results
     assert (results["taken_over"], results["encoded"]) == (4, results["distinct"] - 4)
@@ -173,7 +173,7 @@ def test_the_commands_list_complete_and_remove_them(kb, config, encoder):
     home = kb.home.path.parents[1]
     PartialTextVectors(kb, config, encoder).prepare([1, 2])
     assert "things/text\ttext (partial)\t2\t16" in run("vectors", "list", "--home", home).out
-    done = run("embed", "things", "--update", "--index", "none", "--home", home)
+    done = run("embed", "things", "--update", "--no-index", "--home", home)
     assert done.code == 0 and done.out == "things/text: 122 vectors of width 16, no index\n"
     assert "partial" not in run("vectors", "list", "--home", home).out
     assert run("vectors", "rm", "things/text", "--home", home).code == 0

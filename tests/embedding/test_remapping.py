@@ -8,7 +8,7 @@ import pytest
 import kgkit
 from kgkit.embedding import remapping
 from kgkit.embedding.embed import update
-from kgkit.embedding.remapping import IndexSpec, row_mapping, take_over
+from kgkit.embedding.remapping import row_mapping, take_over
 from kgkit.errors import NotThere, UsageError
 from kgkit.types import Entity
 from tests.toys import PAGES
@@ -68,16 +68,6 @@ def test_the_files_beside_the_matrix_come_along(home, tmp_path):
     assert vectors.manifest.config["taken_over"]["build"] != kb.build
 
 
-def test_the_index_that_is_to_be_built_is_noted_until_the_next_update(home, tmp_path):
-    rebuilt(tmp_path, *TURNED)
-    with kgkit.open_kb("toy", home=home) as kb:
-        vectors = take_over(kb, "plane", index=IndexSpec("sq8", 0.5))
-        assert IndexSpec.of(vectors) == ("sq8", 0.5)
-    rebuilt(tmp_path, *TURNED[1:])
-    with kgkit.open_kb("toy", home=home) as kb:
-        assert IndexSpec.of(take_over(kb, "plane")) is None
-
-
 def test_a_map_into_another_space_comes_along_and_stays_when_equal_vectors_are_published(home, tmp_path):
     with kgkit.open_kb("toy", home=home) as kb:
         folder = kb.vectors("plane").folder / "align-bert"
@@ -108,10 +98,10 @@ def test_places_agree_with_looking_every_key_up(home, tmp_path):
         old_keys = list(kb.keys())
     rebuilt(tmp_path, Entity("Pear", "pear"), *TURNED[1:5])
     with kgkit.open_kb("toy", home=home) as kb:
-        found = row_mapping(kb, remapping.old_vectors(kb, "plane"))
+        rows, ids = row_mapping(kb, remapping.old_vectors(kb, "plane"))
         had = old_keys[:6]
         slow = [(had.index(key), number) for number, key in enumerate(kb.keys()) if key in had]
-    assert list(zip(found.old.tolist(), found.new.tolist(), strict=True)) == slow
+    assert list(zip(rows.tolist(), ids.tolist(), strict=True)) == slow
 
 
 def test_blocks_of_any_size_make_the_same_matrix(home, tmp_path, monkeypatch):

@@ -15,7 +15,6 @@ import kgkit
 from kgkit.building import Entity
 from kgkit.embedding import text as module
 from kgkit.embedding.entity_text import Template, text_digest
-from kgkit.embedding.remapping import IndexSpec
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.finding import find_in_package
@@ -339,14 +338,6 @@ def test_an_update_encodes_what_is_new_or_changed_and_nothing_else(tmp_path, enc
                 assert np.array_equal(found.matrix[entity.id], rows[entity.key])
         slow = embed_text(kb, TextConfig(name="slow"), encoder=encoder)
         np.testing.assert_allclose(found.matrix, slow.matrix, atol=2e-6)
-
-
-def test_an_update_notes_the_index_that_is_to_be_built(tmp_path, encoder):
-    with build(tmp_path, ANIMALS) as kb:
-        assert IndexSpec.of(embed_text(kb, TextConfig(name="t"), encoder=encoder)) is None
-    with build(tmp_path, LATER) as kb:
-        found = update_text(kb, "t", encoder=encoder, index=IndexSpec("sq8", 0.5))
-        assert IndexSpec.of(found) == ("sq8", 0.5)
 
 
 def test_an_update_keeps_the_settings(tmp_path, folder):

@@ -61,7 +61,7 @@ def test_the_row_of_a_retired_entity_counts_as_zeros_and_all_others_stay(home):
 
 
 def test_after_an_update_the_row_is_empty_and_the_others_are_as_they_were(home):
-    update("toy", "plane", home=home, index=None)
+    update("toy", "plane", home=home, index=False)
     with opened(home) as kb:
         vectors = Vectors.open(find_vectors(kb.home, "plane"))
         assert vectors.manifest.build == kb.build

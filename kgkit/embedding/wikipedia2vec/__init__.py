@@ -1,23 +1,8 @@
-"""Wikipedia2Vec (Yamada et al. 2016): words and entities in one space, read from files or trained on a dump.
+"""Wikipedia2Vec (Yamada et al. 2016): words and entities in one space, read from files.
 
-`reading` brings a file's rows to the entities of a KB, `files` knows the formats, and `training` runs the
-package.
+`reading` brings a file's rows to the entities of a KB, `files` knows the formats.
 """
 
-from kgkit.embedding.wikipedia2vec.reading import (
-    Wikipedia2VecConfig,
-    all_candidates,
-    read_wikipedia2vec,
-    read_words,
-    train_wikipedia2vec,
-)
-from kgkit.embedding.wikipedia2vec.training import SkipGramConfig
+from kgkit.embedding.wikipedia2vec.reading import Wikipedia2VecConfig, read_wikipedia2vec, read_words
 
-__all__ = [
-    "SkipGramConfig",
-    "Wikipedia2VecConfig",
-    "all_candidates",
-    "read_wikipedia2vec",
-    "read_words",
-    "train_wikipedia2vec",
-]
+__all__ = ["Wikipedia2VecConfig", "read_wikipedia2vec", "read_words"]

@@ -4,41 +4,28 @@
               NAME 0.1 -0.2 …                D numbers; a space or, in wikipedia2vec's default, a tab between
     binary    N D                            the same first line
               NAME and a space, D float32      little-endian, then perhaps a line end
-    model     what wikipedia2vec pickles     read by the package itself, where that is allowed
 
-Any of the first two may be compressed. In all of them an entity is a name with a mark, in
-Wikipedia2Vec's `ENTITY/` before the title. Files are read once, from front to end, a batch at a time.
+Both may be compressed. Files are read once, from front to end, a batch at a time.
 
     n   rows of a batch
     D   numbers of a row
 """
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import chain, islice
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Final, Literal, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 import numpy as np
 
-from kgkit.errors import MissingExtra, NotThere, SourceError, UsageError
-from kgkit.files import decompression_errors, open_zstd
+from kgkit.errors import SourceError, UsageError
+from kgkit.files import opened
 from kgkit.types import Matrix, Progress
 
-Form = Literal["auto", "text", "binary", "model"]
-FORMS: Final = ("auto", "text", "binary", "model")
-
-MODEL_MARK: Final = "ENTITY/"
-"""What entities of a model come with here, as in wikipedia2vec's text files."""
-
-
-_BATCH = 1 << 22  # bytes of a text or binary file that are read at once
-_MODEL_BATCH = 8192  # rows
+_BATCH = 1 << 22  # bytes that are read at once
 _LARGEST = float(np.finfo(np.float32).max)
 _HEADER = re.compile(rb"(\d+)[ \t](\d+)\s*")
 _NUMBER = re.compile(rb"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-_MAGIC: Final = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma", b"\x28\xb5\x2f\xfd": "zstd"}
 _PICKLES: Final = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05", b"\x78\x9c")
 
 
@@ -54,128 +41,74 @@ class RowBatch(NamedTuple):
     rows: Matrix
 
 
-def read_vectors(
-    path: Path, form: Form = "auto", progress: Progress | None = None, *, allow_pickle: bool = False
-) -> Iterator[RowBatch]:
-    """Yield the rows of a file in its order; those of a model by how often they occur.
+def read_vectors(path: Path, progress: Progress | None = None) -> Iterator[RowBatch]:
+    """Yield the rows of a file in its order.
 
     Args:
-        path: the file.
-        form: form of the file; `auto` looks at its beginning.
-        progress: callback that is told (bytes read, of how many); of a model, rows.
-        allow_pickle: whether to open a model, which is a pickle: reading one runs whatever program is in it,
-            with all that you may do. Only where whoever made the file is trusted.
+        path: the file; its beginning tells whether it is text or binary.
+        progress: callback that is told (rows read, of how many; of as many where the file does not say).
 
     Raises:
         NotThere: if there is no such file.
-        UsageError: if it is a model, whatever *form* says, and that is not allowed.
+        UsageError: if it is a pickle, as models of wikipedia2vec are.
         SourceError: if a row is short, long or no row at all, a number is none or not finite, or rows are
             missing; with file and, in text, line.
-        MissingExtra: for a model, if wikipedia2vec is not installed.
     """
-    if not path.is_file():
-        raise NotThere(f"no file of vectors {path}")
-    if form == "auto":
-        form = form_of(path)
-    if form == "model":
-        if not allow_pickle:
-            raise UsageError(
-                f"{path} is a pickle, as models of wikipedia2vec are, and reading one runs whatever program "
-                "is in it: if you trust whoever made it, say --allow-pickle (allow_pickle=True in Python); "
-                "else take its vectors as text or word2vec's binary, which run nothing: `wikipedia2vec "
-                "save-text` writes such"
-            )
-        return _model(path, progress)
-    return _text(path, progress) if form == "text" else _binary(path, progress)
-
-
-def form_of(path: Path) -> Form:
-    """Return the form of a file, judged by its first bytes.
-
-    Text that is not UTF-8 is text too: its reader says in which line.
-    """
-    with path.open("rb") as file:
-        if file.read(2) in _PICKLES:
-            return "model"
-    with _open_binary(path) as (file, _):
+    with opened(path) as file:
         start = file.read(4096)
+    if start[:2] in _PICKLES:
+        raise UsageError(
+            f"{path} is a pickle, as models of wikipedia2vec are, and reading one runs whatever program is "
+            "in it: `wikipedia2vec save-text` writes its vectors as text"
+        )
+    reading = _binary if _is_binary(start) else _text
+    with opened(path) as file:
+        for batch, read, expected in reading(path, file):
+            if progress is not None:
+                progress("reading", read, expected or read)
+            yield batch
+
+
+def _is_binary(start: bytes) -> bool:
+    """Judge a file by its first bytes. Text that is not UTF-8 is text too: its reader says in which line."""
     # Floats have bytes that no text has; a title may be cut at the end of what was read.
     if re.search(rb"[\x00-\x08]", start):
-        return "binary"
+        return True
     try:
         re.sub(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", b"", start).decode("utf-8")
     except UnicodeDecodeError:
         header, _, body = start.partition(b"\n")
         fields = body.partition(b"\n")[0].split()
-        written = any(map(_NUMBER.fullmatch, fields[1:]))  # numbers as text has them
-        return "binary" if _HEADER.fullmatch(header) and not written else "text"
-    return "text"
-
-
-@contextmanager
-def _open_binary(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], int]]]:
-    """Open a file, decompressed; also give what tells how many of its bytes have been read.
-
-    Raises:
-        SourceError: if it is compressed and ends too early, or is damaged.
-    """
-    from bz2 import BZ2File
-    from gzip import GzipFile
-    from lzma import LZMAFile
-
-    with path.open("rb") as raw:
-        start = raw.read(6)
-        raw.seek(0)
-        kind = next((name for magic, name in _MAGIC.items() if start.startswith(magic)), "")
-        file: Any
-        match kind:
-            case "gzip":
-                file = GzipFile(fileobj=raw)
-            case "bz2":
-                file = BZ2File(raw)
-            case "lzma":
-                file = LZMAFile(raw)  # noqa: SIM115
-            case "zstd":
-                file = open_zstd(raw)
-            case _:
-                file = raw
-        try:
-            yield file, raw.tell
-        except decompression_errors() as error:
-            # bz2 and gzip say as an OSError without a number that data are damaged.
-            if isinstance(error, OSError) and not (kind and error.errno is None):
-                raise
-            raise SourceError(f"the compressed file cannot be read: {error}", path=path) from error
+        return bool(_HEADER.fullmatch(header)) and not any(map(_NUMBER.fullmatch, fields[1:]))
+    return False
 
 
 # -- text -------------------------------------------------------------------
 
 
-def _text(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
-    size, read, expected = path.stat().st_size, 0, None
-    with _open_binary(path) as (file, tell):
-        first = file.readline()
-        header = _HEADER.fullmatch(first)
-        if header:
-            expected, width = int(header[1]), int(header[2])
-            first, before = file.readline(), 1
-            if not width:
-                raise SourceError("the header says that rows have no numbers", path=path, line=1)
-        else:
-            before, width = 0, _width(first)
-        if not first:
-            raise SourceError("a file of vectors holds none", path=path)
-        if width < 1:
-            expectation = "neither a header `ROWS WIDTH` nor a name with numbers behind it"
-            raise SourceError(expectation, path=path, line=1, text=_shown(first))
-        reader = _Lines(path, width, b"\t" in first)
-        lines = [first]
-        while lines:
-            yield reader.batch(lines, before + read + 1)
-            read += len(lines)
-            lines = file.readlines(_BATCH)
-            if progress is not None:
-                progress("reading", tell(), size)
+def _text(path: Path, file: BinaryIO) -> Iterator[tuple[RowBatch, int, int | None]]:
+    """Yield batches of text, how many rows have been read, and how many there should be."""
+    read, expected = 0, None
+    first, before = file.readline(), 0
+    if header := _HEADER.fullmatch(first):
+        expected, width = int(header[1]), int(header[2])
+        first, before = file.readline(), 1
+        if not width:
+            raise SourceError("the header says that rows have no numbers", path=path, line=1)
+    else:
+        width = _width(first)
+    if not first:
+        raise SourceError("a file of vectors holds none", path=path)
+    if width < 1:
+        expectation = "neither a header `ROWS WIDTH` nor a name with numbers behind it"
+        raise SourceError(expectation, path=path, line=1, text=_shown(first))
+    reader = _Lines(path, width, b"\t" in first)
+    lines = [first]
+    while lines:
+        batch = reader.batch(lines, before + read + 1)
+        read += len(lines)
+        yield batch, read, expected
+        lines = file.readlines(_BATCH)
     if expected is not None and read != expected:
         raise SourceError(f"the header says {expected:,} rows, there are {read:,}", path=path, line=1)
 
@@ -252,29 +185,25 @@ def _shown(line: bytes) -> str:
 # -- binary -----------------------------------------------------------------
 
 
-def _binary(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
-    size = path.stat().st_size
-    with _open_binary(path) as (file, tell):
-        header = _HEADER.fullmatch(file.readline(100))
-        if header is None or not int(header[2]):
-            raise SourceError("a binary file of vectors begins with `ROWS WIDTH`", path=path)
-        total, width = int(header[1]), int(header[2])
-        remaining, read = b"", 0
-        while read < total:
-            more = file.read(max(_BATCH, 8 * width))
-            if not more:
-                raise SourceError(
-                    f"the file is cut off: its header says {total:,} rows, it ends in row {read + 1:,}",
-                    path=path,
-                )
-            batch, remaining = _cut_binary(path, remaining + more, width, read, total)
-            if batch.names:
-                read += len(batch.names)
-                yield batch
-            if progress is not None:
-                progress("reading", tell(), size)
-        if remaining.strip() or file.read(1).strip():
-            raise SourceError(f"the header says {total:,} rows, more bytes follow them", path=path)
+def _binary(path: Path, file: BinaryIO) -> Iterator[tuple[RowBatch, int, int]]:
+    """Yield batches of a binary file, how many rows have been read, and how many there should be."""
+    header = _HEADER.fullmatch(file.readline(100))
+    if header is None or not int(header[2]):
+        raise SourceError("a binary file of vectors begins with `ROWS WIDTH`", path=path)
+    total, width = int(header[1]), int(header[2])
+    remaining, read = b"", 0
+    while read < total:
+        more = file.read(max(_BATCH, 8 * width))
+        if not more:
+            raise SourceError(
+                f"the file is cut off: its header says {total:,} rows, it ends in row {read + 1:,}", path=path
+            )
+        batch, remaining = _cut_binary(path, remaining + more, width, read, total)
+        if batch.names:
+            read += len(batch.names)
+            yield batch, read, total
+    if remaining.strip() or file.read(1).strip():
+        raise SourceError(f"the header says {total:,} rows, more bytes follow them", path=path)
 
 
 def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) -> tuple[RowBatch, bytes]:
@@ -307,44 +236,3 @@ def _cut_binary(path: Path, content: bytes, width: int, first: int, total: int) 
         name = names[int(bad[0])]
         raise SourceError(f"row {row:,} ({name!r}) holds a number that is not finite", path=path)
     return RowBatch(names, rows), content[offset:]
-
-
-# -- a model ----------------------------------------------------------------
-
-
-def _model(path: Path, progress: Progress | None) -> Iterator[RowBatch]:
-    try:
-        from wikipedia2vec import Wikipedia2Vec
-    except ImportError:
-        raise MissingExtra(
-            "wikipedia2vec",
-            "wikipedia2vec",
-            f"{path} is a model that it has pickled; where it is installed, `wikipedia2vec save-text` writes "
-            "a text file of it that can be read without it",
-        ) from None
-    model = Wikipedia2Vec.load(str(path), "r")
-    items, count = _by_count(model.dictionary), 0
-    while part := [*islice(items, _MODEL_BATCH)]:
-        rows = np.asarray(model.syn0[[index for _, index in part]], np.float32)
-        if not np.isfinite(rows).all():
-            raise SourceError("the model holds a number that is not finite", path=path)
-        yield RowBatch([name for name, _ in part], rows)
-        count += len(part)
-        if progress is not None:
-            progress("reading", count, len(model.dictionary))
-
-
-def _by_count(dictionary: Any) -> Iterator[tuple[str, int]]:
-    """Yield the names and rows of a model: frequent ones first, by name where they are as frequent."""
-    counts = np.zeros(len(dictionary), np.int64)
-    for item in chain(dictionary.words(), dictionary.entities()):
-        counts[item.index] = item.count
-    order = np.argsort(-counts, kind="stable")
-    for tied in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
-        yield from sorted((_name(dictionary, row), row) for row in tied.tolist())
-
-
-def _name(dictionary: Any, row: int) -> str:
-    if row < dictionary.word_size:
-        return str(dictionary.get_word_by_index(row).text)
-    return MODEL_MARK + str(dictionary.get_entity_by_index(row).title)

@@ -164,7 +164,7 @@ def test_a_linker_links_the_same_once_all_texts_are_encoded(kb, corpus, folder, 
     with monkeypatch.context() as patch:  # what was trained with, and what was linked, is kept
         patch.setattr(Encoder, "encode_chunks", lambda *_, **__: pytest.fail("a text is encoded again"))
         assert links(kb, "m") == before
-    vectors = update(kb, "tiny", index=None)
+    vectors = update(kb, "tiny", index=False)
     assert partial_names(kb.home) == [] and vectors.manifest.results["encoded"] > 0
     assert links(kb, "m") == before
     assert [*vectors_names(kb.home)] == ["tiny"] and LINKER.read(where).version == ""
@@ -187,7 +187,7 @@ def test_a_training_goes_on_where_it_was_stopped_unless_vectors_have_come(kb, co
     resumed = min(count for stage, count, _ in steps if stage.startswith("training"))
     with pytest.raises(KeyboardInterrupt):
         train_linker(kb, "m", chosen, device="cpu", progress=stop)
-    update(kb, "tiny", index=None)
+    update(kb, "tiny", index=False)
     del steps[:]
     train_linker(kb, "m", chosen, device="cpu", progress=lambda *step: steps.append(step))
     assert min(count for stage, count, _ in steps if stage.startswith("training")) < resumed
