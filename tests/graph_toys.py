@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from pykeen.models import TuckER
 
 import kgkit
 from kgkit.building import Entity, Record, Triple
+from kgkit.embedding.tucker.scoring import tables
 from kgkit.embedding.tucker.training import new_model
 from tests import small_kb
 
@@ -25,10 +27,12 @@ def ring(count: int, relations: int = 2) -> np.ndarray:
 def model(triples: np.ndarray = FAMILY) -> TuckER:
     """Return a model without dropout, whose entities are of some length."""
     made = new_model(triples, int(triples[:, [0, 2]].max()) + 1, int(triples[:, 1].max()) + 1, dim=6)
-    for name in ("head_dropout", "relation_dropout", "head_relation_dropout"):
-        getattr(made.interaction, name).p = 0.0
-    made.entity_representations[0]._embeddings.weight.data.normal_()
-    made.entity_representations[0]._embeddings.sparse = False
+    for part in made.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    table = tables(made)[0]._embeddings
+    table.weight.data.normal_()
+    table.sparse = False
     return made
 
 
