@@ -247,8 +247,7 @@ def test_the_guess_is_shown_before_the_build_and_alone(tmp_path):
     assert (shown.code, shown.out.splitlines()) == (0, lines)
     assert not (tmp_path / "kbs").exists()
     done = run(
-        "build-kb", "table", path, "--name", "names", "--aliases", "aliases|", "--attribute", "founded",
-        "--home", tmp_path,
+        "build-kb", "table", path, "--name", "names", "--aliases", "aliases|", "--home", tmp_path,
     )  # fmt: skip
     assert done.code == 0 and done.err.splitlines()[0] == guess
     assert run("build-kb", "wordnet", "--preview", "--home", tmp_path).out == (

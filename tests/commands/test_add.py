@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,9 @@ from kgkit.building.add import add_to_kb
 from kgkit.building.build import Built
 from kgkit.home import Home
 from kgkit.store import verify
-from tests.cli_helpers import install_builder, on_terminal, run
+from tests.cli_helpers import install_builder, run
 from tests.store.test_killed import die_at_every_step_of
-from tests.toys import REPOSITORY, listing, run_python
+from tests.toys import listing, run_python
 
 TOWN = """\
 {"kgkit": {"name": "Town", "licence": "CC0-1.0", "language": "en", "inverses": {"lies_on": "passes"}}}
@@ -117,27 +116,12 @@ def test_lines_of_which_nothing_can_be_kept_are_not_said_to_be_there_already():
     ]
 
 
-def test_as_json_it_is_the_manifest_of_the_new_build():
-    first = build()
-    told = json.loads(run("kb", "add", "town", write("more.jsonl", MORE), "--json").out)
-    assert told == json.loads(run("kb", "info", "town", "--json").out)
-    assert (told["base"], told["entities"]) == (first, 3)
-    assert [source["name"] for source in told["added"]] == ["more"]
-
-
 def test_the_card_of_a_kb_says_what_it_extends_and_what_was_added():
     first = build()
     run("kb", "add", "town", write("more.jsonl", MORE))
     shown = [line.split() for line in run("kb", "info", "town").out.splitlines()]
     assert ["extends", first] in shown
     assert ["added", "more"] in shown
-
-
-def test_quiet_leaves_the_result_alone():
-    build()
-    done = run("kb", "add", "town", write("more.jsonl", MORE), "--quiet")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("town@")
 
 
 def test_what_was_added_is_linked_at_once_and_its_aliases_share_the_priors():
@@ -179,13 +163,6 @@ def test_another_builder_may_read_the_file():
     assert "3 entities (+1)" in done.out
 
 
-def test_an_unknown_builder_is_a_usage_error_that_names_those_installed():
-    build()
-    done = run("kb", "add", "town", write("more.jsonl", MORE), "--builder", "lnies")
-    assert (done.code, done.out) == (2, "")
-    assert "lines" in done.err
-
-
 def test_another_kb_is_added_as_it_is():
     build()
     build("more", TOWN.replace("frankfurt", "mainz").replace('"main"', '"rhine"').replace("Main", "Rhine"))
@@ -216,13 +193,6 @@ def test_a_kb_that_is_not_there_is_exit_code_3_and_the_error_names_those_that_ar
         assert "town" in done.err.replace("twon", "")
 
 
-def test_a_file_that_is_not_there_is_exit_code_3():
-    build()
-    done = run("kb", "add", "town", "nothing.jsonl")
-    assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("error: no file nothing.jsonl")
-
-
 def test_one_build_cannot_be_added_to():
     first = build()
     done = run("kb", "add", f"town@{first}", write("more.jsonl", MORE))
@@ -243,24 +213,6 @@ def test_a_bad_line_is_exit_code_1_with_file_and_line_and_changes_nothing(line):
     assert listing(Home.find(None).path / "kbs/town/builds") == before
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "bad.jsonl:1: is empty"),
-        (b'{"key": "a\xff"}\n', "bad.jsonl:1: not UTF-8"),
-        (b'{"key": "a"}\n{"key": "b\0"}\n', "bad.jsonl:2: a NUL byte"),
-    ],
-    ids=["empty", "not UTF-8", "NUL"],
-)
-def test_a_file_that_is_no_text_is_exit_code_1_and_changes_nothing(content, said):
-    first = build()
-    Path("bad.jsonl").write_bytes(content)
-    done = run("kb", "add", "town", "bad.jsonl")
-    assert (done.code, done.out) == (1, "")
-    assert said in done.err
-    assert published() == first
-
-
 def test_a_folder_without_entities_is_exit_code_1():
     build()
     Path("folder").mkdir()
@@ -275,17 +227,6 @@ def test_an_entity_that_says_otherwise_is_refused():
     assert done.code == 1
     assert "has 'main' already, with another label" in done.err
     assert published() == first
-
-
-@pytest.mark.slow
-def test_progress_moves_on_a_terminal(tmp_path):
-    build()
-    write("more.jsonl", MORE)
-    site = [folder for folder in sys.path if folder.endswith(("/jsonl", "/lines"))]
-    path = os.pathsep.join([*site, str(REPOSITORY)])
-    args = ("kb", "add", "town", "more.jsonl")
-    assert "adding to town" in on_terminal(*args, PYTHONPATH=path).out
-    assert "adding to" not in on_terminal(*args, "--quiet", PYTHONPATH=path).out
 
 
 # -- build-kb jsonl, and kb:NAME ------------------------------------
@@ -308,16 +249,6 @@ def test_without_a_source_the_builder_says_that_it_needs_one():
     done = run("build-kb", "jsonl")
     assert (done.code, done.out) == (2, "")
     assert "`kgkit build-kb jsonl PATH --name NAME`" in done.err
-
-
-@pytest.mark.parametrize("line", BAD)
-def test_a_bad_line_keeps_the_kb_that_was_there(line):
-    first = build()
-    done = run("build-kb", "jsonl", "--name", "town", write("bad.jsonl", f"{TOWN}{line}\n"))
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: bad.jsonl:6: ")
-    assert published() == first
-    assert Home.find(None).kb("town").build_names() == [first]
 
 
 def test_a_builder_that_reads_files_says_so_of_a_kb():

@@ -50,16 +50,6 @@ def test_a_file_that_is_applied_again_changes_nothing(tmp_path):
     assert "'River Avon'" in warning and "nothing was changed" in said
 
 
-def test_as_json_it_is_the_manifest_of_the_new_build(tmp_path):
-    with opened(tmp_path) as kb:
-        first = kb.build
-    done = edit(tmp_path, {"key": "severn", "retire": True}, options=["--json", "--quiet"])
-    manifest = json.loads(done.out)
-    assert done.err == ""
-    assert (manifest["base"], manifest["retired"], manifest["entities"]) == (first, 1, 3)
-    assert [source["name"] for source in manifest["edited"]] == ["fix"]
-
-
 def test_a_line_that_cannot_be_followed_is_an_error_with_its_file_and_number(tmp_path):
     done = edit(tmp_path, {"key": "bath", "label": "Spa"}, {"key": "bth", "retire": True})
     assert (done.code, done.out) == (1, "")

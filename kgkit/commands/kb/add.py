@@ -9,7 +9,6 @@ from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import JSONOption
 
 
 def add(
@@ -27,7 +26,6 @@ def add(
             help="Which builder reads it; by default chosen by the name of the file.",
         ),
     ] = None,
-    as_json: JSONOption = False,
 ) -> None:
     """Add entities, aliases and triples to a knowledge base.
 
@@ -40,7 +38,7 @@ def add(
     from kgkit.store import read_build
     from kgkit.store.manifest import read_manifest
 
-    messages = Messages(bars=not as_json)
+    messages = Messages()
     began = time.monotonic()
     where = Home.find()
     _, before = read_build(where, name, read_manifest)
@@ -62,4 +60,4 @@ def add(
     else:
         messages.write(f"{name} has all of {source} already: nothing was changed")
     messages.write_dropped(built.dropped, built.examples)
-    write_change(built, before, as_json=as_json)
+    write_change(built, before)

@@ -10,8 +10,8 @@ import typer
 from kgkit.commands.completion import complete_builder
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import JSONOption, flag
-from kgkit.commands.output import plain, write_json, write_line
+from kgkit.commands.options import flag
+from kgkit.commands.output import plain, write_line
 
 if TYPE_CHECKING:
     from kgkit.building.build import Built
@@ -125,12 +125,6 @@ def build_kb(
     ] = None,
     description: Annotated[str | None, _column("--description", "Column of the descriptions.")] = None,
     kind: Annotated[str | None, _column("--kind", "Column of the kinds.")] = None,
-    attribute: Annotated[
-        list[str] | None,
-        _column(
-            "--attribute", "Column that is kept as an attribute; by default all others. May be repeated."
-        ),
-    ] = None,
     count: Annotated[
         str | None, _column("--count", "Column that says how often the names of a row were seen.")
     ] = None,
@@ -153,7 +147,6 @@ def build_kb(
     preview: Annotated[
         bool, flag("--preview", help="Show how the source is read, and build nothing.")
     ] = False,
-    as_json: JSONOption = False,
 ) -> None:
     """Build a knowledge base and publish it.
 
@@ -162,15 +155,14 @@ def build_kb(
     from kgkit.building.build import build_kb as build
     from kgkit.building.engine_choice import ENGINE_CHOSEN
     from kgkit.building.options import GOING_ON, cores
-    from kgkit.commands.kb.info import describe_build
     from kgkit.home import Home
 
-    messages = Messages(bars=not as_json)
+    messages = Messages()
     began = time.monotonic()
     source = [*(files or ())]
     roles = {
         "key": key, "label": label, "aliases": aliases, "description": description, "kind": kind,
-        "count": count, "fact": fact, "number": number, "attribute": attribute,
+        "count": count, "fact": fact, "number": number,
     }  # fmt: skip
     columns = {role: names for role, names in roles.items() if names is not None}
     sentences = _preview(builder, source, columns)
@@ -227,14 +219,11 @@ def build_kb(
             f"build: {', '.join(additions)}. Do it again, or go back with "
             f"`kgkit kb publish {built.name}@{before}`"
         )
-    if as_json:
-        write_json(describe_build(built.name, built.path, built.manifest))
-    else:
-        manifest = built.manifest
-        write_line(
-            f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
-            f"{manifest.aliases:,} aliases"
-        )
+    manifest = built.manifest
+    write_line(
+        f"{built.name}@{built.build}: {manifest.entities:,} entities, {manifest.triples:,} triples, "
+        f"{manifest.aliases:,} aliases"
+    )
 
 
 def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | Sequence[str]]) -> list[str]:

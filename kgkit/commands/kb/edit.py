@@ -10,7 +10,6 @@ from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import JSONOption
 
 
 def edit(
@@ -20,7 +19,6 @@ def edit(
     edits: Annotated[
         Path, typer.Argument(metavar="FILE", help="Edits as JSON lines, an entity a line; see the manual.")
     ],
-    as_json: JSONOption = False,
 ) -> None:
     """Change, correct and retire entities of a knowledge base.
 
@@ -51,4 +49,4 @@ def edit(
             messages.write(
                 f"retired: {retired:,} {'entity' if retired == 1 else 'entities'}, and ids stay taken"
             )
-    write_change(built, before, as_json=as_json)
+    write_change(built, before)

@@ -7,7 +7,6 @@ import typer
 
 from kgkit.commands.kb.build import LanguageOption, build_kb
 from kgkit.commands.kb.export import FormatOption
-from kgkit.commands.options import JSONOption
 from kgkit.errors import NotThere
 
 
@@ -19,7 +18,6 @@ def import_kb(
     ] = None,
     format: FormatOption = None,
     language: LanguageOption = None,
-    as_json: JSONOption = False,
 ) -> None:
     """Build a knowledge base from a file of another program, and publish it.
 
@@ -34,5 +32,4 @@ def import_kb(
         [str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         language=language,
-        as_json=as_json,
     )

@@ -1,6 +1,5 @@
 """`kgkit kb info`: what a knowledge base holds, and where it came from."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kgkit.commands.options import JSONOption, RecentKBArgument, open_chosen_kb
@@ -14,34 +13,25 @@ if TYPE_CHECKING:
 
 def info(name: RecentKBArgument = None, as_json: JSONOption = False) -> None:
     """Show what a knowledge base holds and where it came from."""
+    from msgspec import structs
+
     from kgkit.home import Home
 
     with open_chosen_kb(name) as kb:
         if as_json:
-            write_json(describe_build(kb.name, kb.store.folder, kb.manifest))
+            facts = {"name": kb.name, "path": str(kb.store.folder), "size": sum(kb.manifest.files.values())}
+            write_json({**facts, **structs.asdict(kb.manifest)})
         else:
             _card(kb, Home.find().kb(kb.name).build_names())
 
 
-def describe_build(name: str, folder: Path, manifest: "Manifest") -> dict[str, Any]:
-    """Return a manifest with the KB's name, the folder of its build, and its size in bytes."""
-    import msgspec
-
-    facts = {"name": name, "path": str(folder), "size": sum(manifest.files.values())}
-    return {**facts, **msgspec.structs.asdict(manifest)}
-
-
-def write_change(built: "Built", before: "Manifest", *, as_json: bool) -> None:
-    """Write what a KB holds after a change, and how much more or less that is; as JSON its manifest.
+def write_change(built: "Built", before: "Manifest") -> None:
+    """Write what a KB holds after a change, and how much more or less that is.
 
     Args:
         built: build after the change.
         before: manifest of the build before.
-        as_json: whether to write JSON.
     """
-    if as_json:
-        write_json(describe_build(built.name, built.path, built.manifest))
-        return
     new = built.manifest
     figures = ", ".join(
         f"{getattr(new, what):,} {what} ({getattr(new, what) - getattr(before, what):+,})"
