@@ -1,10 +1,8 @@
 """What goes to standard error: messages, progress, errors."""
 
-import re
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
@@ -20,7 +18,7 @@ class ProgressCallback(Protocol):
     """Takes one line on how far the work is; may be called as often as it suits."""
 
     def __call__(self, text: str, count: int = 0, total: int = 0) -> None:
-        """Show a line, with the rate, and the time that is left where that is known.
+        """Show a line, and the time that is left where that is known.
 
         Args:
             text: text of the line.
@@ -29,11 +27,8 @@ class ProgressCallback(Protocol):
         """
 
 
-_JOINT = "\0"  # stands for a blank at which no line ends
 _SECONDS_ON_TERMINAL = 0.05
 _SECONDS_IN_LOG = 30.0
-_SECONDS_TO_MEASURE = 2.0
-_FAST = 100  # items a second, from which on their rate has no fraction
 _MAX_EXAMPLES = 3  # surfaces, of many
 
 
@@ -118,73 +113,43 @@ class Messages:
             yield _write_periodically(title)
             return
         from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
-        columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+        columns = (
+            SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )  # fmt: skip
         # Transient: what remains on the screen is the result.
         with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as shown:
-            task, due, pace = shown.add_task(printable(title)), 0.0, Pace()
+            task, due = shown.add_task(printable(title), total=None), 0.0
 
             def tell(text: str, count: int = 0, total: int = 0) -> None:
                 """Show *text* on the line of the terminal, unless another was shown shortly before."""
                 nonlocal due
                 if (now := time.monotonic()) >= due:
                     due = now + _SECONDS_ON_TERMINAL
-                    line = f"{title}: {text}{pace.describe(count, total)}"
-                    shown.update(task, description=printable(line))
+                    shown.tasks[0].total = total or None
+                    shown.update(task, description=printable(f"{title}: {text}"), completed=count)
 
             yield tell
 
 
-class Pace:
-    """The rate at which the items of a stage are done, and how long the rest of them takes.
-
-    A stage begins where another total is told, or a smaller count.
-
-    Args:
-        clock: function that returns seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._begin, self._first, self._last, self._total = clock(), 0, 0, -1
-
-    def describe(self, count: int, total: int = 0) -> str:
-        """Return the rate and the time that is left, to stand behind a line; empty in the first seconds."""
-        now = self._clock()
-        if total != self._total or count < self._last:
-            self._begin, self._first, self._total = now, count, total
-        self._last = count
-        seconds, items = now - self._begin, count - self._first
-        if seconds < _SECONDS_TO_MEASURE or not items:
-            return ""
-        rate = items / seconds
-        shown = f"{rate:,.0f}/s" if rate >= _FAST else f"{rate:.1f}/s"
-        if rate < 1:
-            shown = f"{1 / rate:.1f} s each"
-        remaining = f", {format_duration((total - count) / rate)} left" if total > count else ""
-        return f" ({shown}{remaining})"
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration for people: `45 s`, `12 min`, `3 h 20 min`."""
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
-
-
 def _write_periodically(title: str) -> ProgressCallback:
     """Return a callback that writes a line every half minute: a log of a long build must show progress."""
-    due, pace = time.monotonic() + _SECONDS_IN_LOG, Pace()
+    due = time.monotonic() + _SECONDS_IN_LOG
 
     def tell(text: str, count: int = 0, total: int = 0) -> None:
         """Write a line, unless another was written shortly before."""
         nonlocal due
-        described = pace.describe(count, total)
         if (now := time.monotonic()) >= due:
             due = now + _SECONDS_IN_LOG
-            write_line(f"{title}: {text}{described}")
+            write_line(f"{title}: {text}")
 
     return tell
 
@@ -208,35 +173,8 @@ def report_usage(message: str, command: str) -> None:
 def write_line(text: str) -> None:
     """Write a line to standard error, whatever it can encode, without what a terminal would obey."""
     encoding = sys.stderr.encoding or "utf-8"
-    text = printable(text)
-    if sys.stderr.isatty():
-        text = wrap_words(text, shutil.get_terminal_size().columns)
-    sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    sys.stderr.write(printable(text).encode(encoding, "backslashreplace").decode(encoding) + "\n")
     sys.stderr.flush()
-
-
-def wrap_words(text: str, width: int) -> str:
-    """Return a text with line ends between its words, so that a terminal breaks none of them.
-
-    A command in backticks stands on one line where it fits, to be copied.
-
-    Args:
-        text: one line or several, each of which keeps its indentation.
-        width: number of columns; a word that is wider stays as it is.
-    """
-    import textwrap  # here: a millisecond
-
-    def join_words(command: "re.Match[str]") -> str:
-        return command[0].replace(" ", _JOINT) if len(command[0]) <= width else command[0]
-
-    lines = []
-    for line in re.sub(r"`[^`]*`", join_words, text).split("\n"):
-        indent = line[: len(line) - len(line.lstrip())]
-        lines += textwrap.wrap(
-            line, max(width, len(indent) + 1), subsequent_indent=indent, expand_tabs=False,
-            replace_whitespace=False, break_long_words=False, break_on_hyphens=False,
-        ) or [line]  # fmt: skip
-    return "\n".join(lines).replace(_JOINT, " ")
 
 
 def _ignore(text: str, count: int = 0, total: int = 0) -> None:

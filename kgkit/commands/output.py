@@ -100,22 +100,21 @@ def write_bytes(line: bytes) -> None:
 
 
 def write_table(columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]]) -> None:
-    """Draw a table on a terminal, or write its tab-separated lines.
+    """Draw a table on a terminal that is wide enough, else write its tab-separated lines.
 
     Args:
         columns: headings, and how cells fit.
         rows: cells, one for each column.
     """
-    if not on_terminal():
+    widths = None
+    if on_terminal():
+        rows = [*rows]
+        widths = _fitting_widths(columns, rows, console().width)
+    if widths is None:
         if any(column.heading for column in columns):
             write_line("\t".join(column.heading for column in columns))
         for row in rows:
             write_line("\t".join(plain(cell[0] if isinstance(cell, TwoLines) else cell) for cell in row))
-        return
-    rows = [*rows]
-    widths = _fitting_widths(columns, rows, console().width)
-    if widths is None:
-        _write_cards(columns, rows)
         return
     from rich.table import Table
     from rich.text import Text
@@ -200,18 +199,6 @@ def _natural_width(column: Column, rows: Sequence[Sequence[str | TwoLines]], ind
     lines = [plain(line) for cell in cells for line in ([cell] if isinstance(cell, str) else cell)]
     longest = max(map(cell_len, [column.heading, *lines]))
     return longest if column.most is None or column.keeps_width else min(longest, column.most)
-
-
-def _write_cards(columns: Sequence[Column], rows: Iterable[Sequence[str | TwoLines]]) -> None:
-    """Write each row as lines of a heading and a cell, where the terminal is too narrow for a table."""
-    indent = max(len(column.heading) for column in columns) + _GAP
-    for index, row in enumerate(rows):
-        if index:
-            write_line()
-        for column, cell in zip(columns, row, strict=True):
-            if cell:
-                text = plain(cell if isinstance(cell, str) else " ".join(cell))
-                write_line(f"{column.heading:{indent}}{text}")
 
 
 def confirm(question: str, *, yes: bool, required: bool = False) -> None:

@@ -5,7 +5,6 @@ import shlex
 import pytest
 
 from kgkit.commands.examples import EXAMPLES
-from kgkit.commands.messages import Pace, format_duration, wrap_words
 from kgkit.commands.output import Column, _fitting_widths
 from tests.cli_helpers import build_mini, colourless, on_terminal, process, run
 from tests.commands.test_whole import COMMANDS, VERBS
@@ -72,18 +71,10 @@ def test_the_example_of_a_command_is_a_line_that_it_takes(name):
     assert (REPOSITORY / "docs" / page).is_file()
 
 
-def test_a_message_is_broken_between_words():
-    text = "error: no file /a/path/that/is/longer\n    'an offending text'"
-    assert wrap_words(text, 20) == "error: no file\n/a/path/that/is/longer\n    'an offending\n    text'"
-    assert wrap_words(text, 200) == text
-    assert wrap_words("say `kgkit kb list`, or else", 18) == "say\n`kgkit kb list`,\nor else"
-    assert wrap_words("`kgkit kb list`", 10) == "`kgkit kb\nlist`"
-
-
 def test_a_narrow_terminal_cuts_no_number_and_no_word(home):
     shown = on_terminal("kb", "list", "--home", home, columns=50).out
     build = (home / "kbs" / "mini" / "current").readlink().name
-    assert "name      mini\n" in shown and f"build     {build}\n" in shown and "…" not in shown
+    assert f"mini\t{build}\t" in shown and "…" not in shown
 
 
 def test_the_default_is_marked(home):
@@ -110,25 +101,6 @@ def test_the_shell_completes_names_in_the_home(home):
             COMP_CWORD=str(words.count(" ")),
         )  # fmt: skip
         assert done.out.split() == names
-
-
-def test_progress_has_the_rate_and_the_time_that_is_left():
-    now = 0.0
-    pace = Pace(lambda: now)
-    assert pace.describe(0, 1_000) == ""
-    now = 1.0
-    assert pace.describe(10, 1_000) == ""
-    now = 10.0
-    assert pace.describe(100, 1_000) == " (10.0/s, 90 s left)"
-    now = 100.0
-    assert pace.describe(100, 20_000) == ""
-    now = 110.0
-    assert pace.describe(105, 20_000) == " (2.0 s each, 11 h 3 min left)"
-    assert pace.describe(6_000, 20_000) == " (590/s, 24 s left)"
-    assert pace.describe(3) == ""
-    now = 120.0
-    assert pace.describe(5_003) == " (500/s)"
-    assert [format_duration(seconds) for seconds in (45.2, 600, 6_000)] == ["45 s", "10 min", "1 h 40 min"]
 
 
 def test_a_table_that_is_too_wide_cuts_what_is_no_number():
