@@ -11,8 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-import numpy as np
-
 from kgkit.errors import MissingExtra, SourceError
 from kgkit.files import MAX_RECORD, checked_file, not_utf8, opened, raw_lines
 
@@ -334,8 +332,7 @@ def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tup
 def readable_cells(column: Any) -> list[Any]:
     """Return the cells of a column of pyarrow as Python values, an `UnreadableCell` for each that is none.
 
-    Dates that Python has no values for are texts as ISO 8601 has them: those beyond the years 1 to 9999,
-    times to the nanosecond, and times in zones that are not known here, which are given in UTC.
+    Times to the nanosecond are cut to the microsecond.
     """
     from pyarrow import ArrowException, duration, timestamp, types
 
@@ -343,10 +340,7 @@ def readable_cells(column: Any) -> list[Any]:
     if types.is_duration(kind) and kind.unit == "ns":  # else pandas' own type is given
         column = column.cast(duration("us"), safe=False)
     elif types.is_timestamp(kind) and kind.unit == "ns":
-        try:
-            column = column.cast(timestamp("us", kind.tz))
-        except ArrowException:
-            return [_date_text(cell) if cell.is_valid else None for cell in column]
+        column = column.cast(timestamp("us", kind.tz), safe=False)
     with suppress(ArrowException, *_CONVERSION_ERRORS):
         values: list[Any] = column.to_pylist()
         return values
@@ -355,28 +349,9 @@ def readable_cells(column: Any) -> list[Any]:
 
 def _cell(cell: Any) -> Any:
     """Return a scalar of pyarrow as a Python value."""
-    from pyarrow import ArrowException, types
+    from pyarrow import ArrowException
 
     try:
         return cell.as_py()
     except (ArrowException, *_CONVERSION_ERRORS) as error:
-        if types.is_date(cell.type) or types.is_timestamp(cell.type):
-            return _date_text(cell)
         return UnreadableCell(str(error))
-
-
-def _date_text(cell: Any) -> str | UnreadableCell:
-    """Return a date, or a time, of pyarrow as ISO 8601 has it."""
-    from pyarrow import types
-
-    if types.is_timestamp(cell.type):
-        unit, zone = cell.type.unit, "+00:00" if cell.type.tz else ""
-    else:
-        unit, zone = "D" if types.is_date32(cell.type) else "ms", ""
-    date = np.datetime64(cell.value, unit)
-    if types.is_date64(cell.type):
-        date = date.astype("datetime64[D]")
-    if np.isnat(date):
-        return UnreadableCell(f"{cell.value} is no date")
-    year, rest = str(date).removeprefix("-").split("-", 1)
-    return f"{'-' if str(date).startswith('-') else ''}{year:0>4}-{rest}{zone}"
