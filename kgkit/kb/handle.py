@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator
 from numbers import Integral
 from operator import index
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Final, Self, overload
+
+import numpy as np
 
 from kgkit.drawing.notebook import draw_table
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.home import Home, KBHome
 from kgkit.kb.facts import Direction, Facts
-from kgkit.kb.nearest import Near
+from kgkit.kb.lineage import ancestry
 from kgkit.kb.search import SearchResult, key_hint, search
 from kgkit.kb.surfaces import Node, SurfaceQueries
 from kgkit.kb.walks import closure, shortest_path, subgraph_around
@@ -26,6 +28,8 @@ from kgkit.types import (
     Triple,
 )
 from kgkit.urls import UrlPattern, is_web_address
+
+_RARE: Final = 16  # more than one vector of so many, and still too few of the kind: only those are compared
 
 
 class Identifiers:
@@ -81,7 +85,8 @@ class KnowledgeBase(SurfaceQueries):
     def __init__(self, store: StoreReader, name: str) -> None:
         super().__init__(store, name)
         self._facts = Facts(store, name)
-        self._near = Near()
+        self._vectors: dict[str | None, Vectors] = {}
+        self._ids_of_kinds: dict[str, Ids] = {}
         self._identifiers = Identifiers(store.manifest)
 
     # -- the handle ---------------------------------------------------------
@@ -108,7 +113,7 @@ class KnowledgeBase(SurfaceQueries):
 
     def close(self) -> None:
         """Let go of the build. Not while another thread is reading through this handle."""
-        self._near.clear()
+        self._vectors.clear()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -308,7 +313,16 @@ class KnowledgeBase(SurfaceQueries):
             StaleVectors: if they were made for another build than this one or those that it extends.
             DamagedVectors: if they cannot be used as they are.
         """
-        return self._near.vectors(self, name)
+        if name not in self._vectors:
+            from kgkit.vectors import open_vectors  # here: readers of the KB alone do without it
+
+            other, _, last = (name or "").rpartition("/")
+            if other.partition("@")[0] not in ("", self.name):
+                raise UsageError(f"{name} are vectors of another knowledge base than {self.name!r}")
+            self._vectors[name] = open_vectors(
+                self.home, None if name is None else last, ancestry(self), self.store.retired
+            )
+        return self._vectors[name]
 
     def nearest(
         self,
@@ -344,7 +358,38 @@ class KnowledgeBase(SurfaceQueries):
             raise UsageError(f"k is {k}; it is at least 1")
         if isinstance(query, str) and query not in self:
             raise self._unknown(query)
-        return self._near.nearest(self, query, k, vectors, kind)
+        opened, itself = self.vectors(vectors), -1
+        if isinstance(query, str | Entity | Integral) or np.ndim(query) == 0:
+            itself = self.id(query)  # type: ignore[arg-type]
+            row = opened.gather(itself)
+            if not row.any():
+                return []
+        else:
+            row = np.asarray(query, np.float32)
+            if row.shape != (opened.width,):
+                raise UsageError(
+                    f"{opened.name} holds vectors of width {opened.width}, the query has shape {row.shape}"
+                )
+        proposals, most = k + (itself >= 0), opened.manifest.covered
+        while most:
+            proposals = min(proposals, most)
+            among = self._ids_of_kind(kind) if kind is not None and proposals * _RARE > most else None
+            scores, ids = opened.nearest(row, proposals, among=among)
+            neighbours = [
+                Neighbour(entity, score)
+                for number, score in zip(ids[0].tolist(), scores[0].tolist(), strict=True)
+                if number not in (-1, itself) and (entity := self[number]).kind == (kind or entity.kind)
+            ]
+            if len(neighbours) >= k or proposals >= most or among is not None:
+                return neighbours[:k]
+            proposals *= 4  # the others were of another kind
+        return []
+
+    def _ids_of_kind(self, kind: str) -> Ids:
+        """Return the ids of the entities of *kind*, found once by reading them all."""
+        if kind not in self._ids_of_kinds:
+            self._ids_of_kinds[kind] = np.fromiter((entity.id for entity in self.entities(kind)), np.uint32)
+        return self._ids_of_kinds[kind]
 
     # -- facts --------------------------------------------------------------
 

@@ -4,29 +4,18 @@ Entities keep their ids from build to build of one line; nothing else may be tak
 """
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kgkit.errors import NotThere, StoreError
 from kgkit.home import KBHome
 from kgkit.store.manifest import read_manifest
 
 if TYPE_CHECKING:
+    from kgkit.kb.handle import KnowledgeBase
     from kgkit.store import Manifest
 
 
-class _KB(Protocol):
-    """The part of a `KnowledgeBase` that is asked here."""
-
-    @property
-    def manifest(self) -> "Manifest":
-        """What the build says of itself."""
-
-    @property
-    def home(self) -> KBHome:
-        """The folder of the knowledge base."""
-
-
-def ancestry(kb: _KB) -> list[str]:
+def ancestry(kb: "KnowledgeBase") -> list[str]:
     """Return the BUILD and those that it extends, the latest first: their ids are its own.
 
     Builds of older versions name the one before them alone: of these as far as they are on disk.
