@@ -15,7 +15,7 @@ FORMATS = ("jsonl", "neo4j", "graphml", "kgtk", "ntriples", "turtle", "tsv", "wn
 NOTES = """
 `kb export`, then `kb import` of what was written: one run each, whole processes, CPU seconds. `came back`:
 what `differences` finds between the two knowledge bases, and whether the entities are in another order;
-`docs/exchange.md` lists what tsv and wn-lmf do not carry.
+`docs/exchange.md` lists what graphml, tsv and wn-lmf do not carry.
 """
 
 

@@ -1,7 +1,7 @@
 """Entry points: what installed packages add to kgkit, which finds its own by the same door."""
 
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import Any, Final
 
 from kgkit.errors import KgkitError, MissingExtra, UsageError
@@ -10,6 +10,14 @@ OWN_PACKAGE: Final = "kgkit"
 
 _EXTRAS: Final = frozenset(["safetensors", "torch", "transformers"])
 """Packages that the extra `models` brings."""
+
+
+def kgkit_version() -> str:
+    """Return the version of this kgkit; `unknown` if it is not installed."""
+    try:
+        return version(OWN_PACKAGE)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def entry_point_names(group: str) -> list[str]:

@@ -5,7 +5,6 @@ record touches is read, joined with it and written again; all other rows are
 those of the base.
 """
 
-import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from kgkit.store.writer import Item
 from kgkit.text import fold
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Occurrences, Progress, Redirect, Single, Triple
 
-__all__ = ["Addition", "add_records", "add_to_kb"]
+__all__ = ["Addition", "add_to_kb"]
 
 _FIELDS: Final = ("label", "description", "kind", "pos", "types", "attributes")
 
@@ -375,9 +374,6 @@ class Addition:
             self._dropped[reason] += count
 
 
-log = logging.getLogger(__name__)
-
-
 def add_to_kb(
     name: str,
     source: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
@@ -393,8 +389,8 @@ def add_to_kb(
     of an alias that is there are added up. What has been added before, says
     nothing new, or is the KB itself, leaves it as it is. The base's files are
     read whole and compared with their checksums first, about 1 GB a second, then
-    copied; of the rows, only those that change are read. Of records that cannot be kept, such as an alias of
-    no entity, a warning says how many there are; so does `dropped` of what is returned.
+    copied; of the rows, only those that change are read. As with `build_kb`, `dropped`
+    of what is returned says how many records could not be kept, such as an alias of no entity.
 
     Args:
         name: name of the KB.
@@ -412,22 +408,6 @@ def add_to_kb(
         DamagedKB: the KB's files, or those of the KB at *source*, are not as they were written.
         WriteFailed: no room on the disk.
     """
-    built = add_records(name, source, builder=builder, home=home, progress=progress)
-    for reason, count in built.dropped.items():
-        shown = "; ".join(built.examples.get(reason, ()))
-        log.warning("added to %s, dropped: %d × %s%s", name, count, reason, f": {shown}" if shown else "")
-    return built
-
-
-def add_records(
-    name: str,
-    source: str | os.PathLike[str] | Sequence[Mapping[str, Any]],
-    *,
-    builder: str | Builder | None = None,
-    home: str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-) -> Built:
-    """Do what `add_to_kb` does, for callers that report themselves what was dropped."""
     tell = progress or silent
     if builder is None and not (
         isinstance(source, str | os.PathLike) and os.fspath(source).startswith(KB_SOURCE)

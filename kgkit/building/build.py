@@ -23,7 +23,7 @@ from kgkit.building.engine_choice import (
 )
 from kgkit.building.grouping import Grouped, Grouper
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
-from kgkit.building.options import BuildOptions, bytes_of, kgkit_version, path_list
+from kgkit.building.options import BuildOptions, bytes_of, path_list
 from kgkit.building.registering import register
 from kgkit.building.sources import (
     KB_SOURCE,
@@ -38,6 +38,7 @@ from kgkit.building.sources import (
 )
 from kgkit.errors import BuildFailed, KgkitError, MissingExtra, SourceError, UsageError
 from kgkit.home import Home, KBHome
+from kgkit.plugins import kgkit_version
 from kgkit.store import FORMAT, Manifest, Staging, StoreWriter
 from kgkit.store.layout import SourceInfo, build_name, fingerprint
 from kgkit.store.manifest import read_manifest

@@ -3,14 +3,13 @@
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from kgkit.errors import UnknownName, UsageError
 from kgkit.urls import check_url_pattern
 
-__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "kgkit_version", "path_list"]
+__all__ = ["ENGINES", "LEAST_MEMORY", "BuildOptions", "bytes_of", "cores", "path_list"]
 
 ENGINES: Final = ("memory", "local", "spark")
 
@@ -121,14 +120,6 @@ def bytes_of(size: int | str) -> int:
         raise UsageError(f"{size!r} is no size of memory: write it as 4GB, 500MB or 2GiB")
     number, unit, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()])
-
-
-def kgkit_version() -> str:
-    """Return the version of the kgkit that builds."""
-    try:
-        return version("kgkit")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def cores() -> int:

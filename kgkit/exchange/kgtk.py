@@ -181,7 +181,7 @@ def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
             if pending is not None and node1 == pending[0] and label in _OF_EDGES:
                 pending = node1, _more(pending[1], label, node2)
                 continue
-            records = [] if pending is None else [pending[1]]
+            records: list[FieldOrRecord] = [] if pending is None else [pending[1]]
             pending = None
             for node, index in labels:
                 if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:

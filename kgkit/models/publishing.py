@@ -15,7 +15,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
@@ -27,6 +26,7 @@ from kgkit.home import Home
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import FORMAT, MANIFEST, ManifestType, ModelManifest, read_header
+from kgkit.plugins import kgkit_version
 from kgkit.versions import (
     LOCK,
     NEW,
@@ -222,14 +222,6 @@ def write_manifest(staged: Path, manifest: ModelManifest) -> None:
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     (staged / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2))
-
-
-def kgkit_version() -> str:
-    """Return the version of this kgkit; `unknown` if it is not installed."""
-    try:
-        return version("kgkit")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _has_content(folder: Path) -> bool:

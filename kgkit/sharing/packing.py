@@ -23,7 +23,7 @@ from kgkit.models.folder import BUILT_IN, find_model_folder, has_model, model_na
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST as MODEL_MANIFEST
 from kgkit.models.manifest import ModelManifest, check_sizes, damaged, file_in, read_header
-from kgkit.models.publishing import kgkit_version
+from kgkit.plugins import kgkit_version
 from kgkit.sharing.layout import (
     CARD,
     FORMAT,

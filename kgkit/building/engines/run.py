@@ -13,9 +13,10 @@ from kgkit.building.engines.session import Session
 from kgkit.building.engines.tables import Tables
 from kgkit.building.grouping import Grouped
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
-from kgkit.building.options import GOING_ON, BuildOptions, kgkit_version
+from kgkit.building.options import GOING_ON, BuildOptions
 from kgkit.building.sources import Material, Part
 from kgkit.home import KBHome
+from kgkit.plugins import kgkit_version
 from kgkit.store.layout import FORMAT
 from kgkit.store.writer import StoreWriter
 from kgkit.text import FOLDING

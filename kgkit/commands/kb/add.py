@@ -32,7 +32,7 @@ def add(
     They are in its next build, linkable at once. The ids of the entities it has
     stay, so vectors and models made for the old build still fit.
     """
-    from kgkit.building.add import add_records
+    from kgkit.building.add import add_to_kb
     from kgkit.exchange import builder_by_name
     from kgkit.home import Home
     from kgkit.store import read_build
@@ -47,7 +47,7 @@ def add(
         removals_reported(where, [name], messages),
         messages.progress(f"adding to {name}") as tell,
     ):
-        built = add_records(
+        built = add_to_kb(
             name,
             source,
             builder=builder or builder_by_name(source),
