@@ -13,9 +13,7 @@ def test_a_package_that_is_installed_is_returned():
 
 
 def test_a_package_that_is_missing_is_named_with_its_extra():
-    with pytest.raises(
-        MissingExtra, match=r"needs the package 'no_such_package': pip install 'kgkit\[formats\]'"
-    ) as (caught):
+    with pytest.raises(MissingExtra, match=r"'no_such_package'.*kgkit\[formats\]") as (caught):
         import_extra("no_such_package", "formats")
     assert caught.value.extra == "formats"
 

@@ -11,7 +11,7 @@ import pytest
 
 import kgkit
 from kgkit.building import text_lines
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import UsageError
 from kgkit.exchange import FORMATS
 from kgkit.files import (
     COMPRESSIONS,
@@ -58,17 +58,6 @@ def test_what_is_written_is_compressed_as_its_name_says(tmp_path, suffix):
     with OPEN[suffix](path) as stream:
         assert stream.read() == b"one\ntwo\n"
     assert [line for _, line in text_lines(path)] == ["one", "two"]
-
-
-@pytest.mark.parametrize("suffix", OPEN)
-def test_a_file_that_is_cut_short_is_an_error_of_the_source(tmp_path, suffix):
-    path = tmp_path / f"x.jsonl{suffix}"
-    with OPEN[suffix](path, "wb") as stream:
-        stream.write("".join(f"{number}\n" for number in range(10_000)).encode())
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(SourceError) as caught:
-        list(text_lines(path))
-    assert caught.value.path == path
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".lz4", ".7z", ".ZIP", ".zstd", ".br"])
@@ -144,12 +133,6 @@ def test_compressed_parquet_is_refused(home):
     done = run("reconcile", "names.parquet", "--column", "name", "--kb", "towns", "-o", "out.parquet.gz")
     assert done.code == 2
     assert not Path("out.parquet.gz").exists()
-
-
-def test_a_file_that_is_not_there_is_not_there(tmp_path):
-    for suffix in OPEN:
-        with pytest.raises(NotThere):
-            list(text_lines(tmp_path / f"x{suffix}"))
 
 
 def test_a_file_is_replaced_completely_or_not_at_all(tmp_path):

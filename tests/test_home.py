@@ -40,7 +40,7 @@ def test_names_of_folders_everywhere_are_names(name):
 )
 def test_names_against_the_rule_are_refused_with_it(home, name):
     assert not is_name(name)
-    with pytest.raises(UsageError, match="cannot name a knowledge base: use letters, digits"):
+    with pytest.raises(UsageError, match="letters, digits"):
         home.kb(name)
 
 
@@ -85,7 +85,7 @@ def test_the_only_knowledge_base_is_the_default_without_a_reason(full_home, tmp_
 
 
 def test_of_several_none_is_the_default_unless_it_is_set(two, monkeypatch):
-    with pytest.raises(UsageError, match=r"there are pets, towns: name one, or set the default with"):
+    with pytest.raises(UsageError, match="pets, towns"):
         two.default_kb()
     two.default_file.write_text("towns\n")
     assert two.default_name == two.chosen_default == "towns"
@@ -117,9 +117,7 @@ def test_an_absent_default_is_an_error_that_says_who_named_it(two, by_variable, 
     else:
         two.default_file.write_text("absent")
     reason = r"\$KGKIT_KB" if by_variable else "the default"
-    with pytest.raises(
-        NotThere, match=rf"knowledge base absent, {reason}, is not in .*there are: pets, towns"
-    ):
+    with pytest.raises(NotThere, match=rf"absent, {reason}.*pets, towns"):
         two.default_kb()
 
 

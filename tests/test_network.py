@@ -89,7 +89,7 @@ def test_files_that_a_server_lacks_or_announces_too_large_are_refused(site, path
 
 
 def test_the_largest_size_is_allowed_and_a_byte_more_is_not(site):
-    with pytest.raises(NotThere, match="has 6 bytes, and 5 are allowed"), open_url(f"{site}/file", 5):
+    with pytest.raises(NotThere, match="6 bytes, and 5"), open_url(f"{site}/file", 5):
         pass
 
 
@@ -97,7 +97,7 @@ def test_a_connection_that_is_lost_is_an_error_with_the_address(site):
     with open_url(f"{site}/short", 100) as download:
         assert download.read(6) == b"abcdef"
         assert download.read(0) == b""
-        with pytest.raises(NotThere, match="/short cannot be read to its end: 54 bytes are missing"):
+        with pytest.raises(NotThere, match=r"/short .*54 bytes"):
             download.read(100)
 
 
@@ -116,13 +116,13 @@ def test_each_error_of_a_connection_names_the_file(error):
         def read(self, size=-1):
             raise error
 
-    with pytest.raises(NotThere, match=r"http://x/y cannot be read to its end"):
+    with pytest.raises(NotThere, match="http://x/y"):
         Download(Broken(), "http://x/y").read(10)
 
 
 @pytest.mark.parametrize("url", ["ftp://x/y", "file:///etc/passwd", "x", ""])
 def test_addresses_of_unknown_protocols_are_refused(url):
-    with pytest.raises(NotThere, match="is no address of http or https"), open_url(url, 100):
+    with pytest.raises(NotThere, match="http or https"), open_url(url, 100):
         pass
 
 

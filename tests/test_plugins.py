@@ -59,9 +59,7 @@ def test_a_name_of_kgkit_is_its_own_wherever_packages_lie(install, order):
 def test_two_strangers_with_one_name_are_an_error_that_names_them(install, error):
     install("oak", "a = oak:A")
     install("ash", "a = ash:A")
-    with pytest.raises(
-        error, match=f"the packages ash, oak have an entry point a each, in the group {GROUP}"
-    ):
+    with pytest.raises(error, match=f"ash, oak .*{GROUP}"):
         find_entry_point(GROUP, "a", error)
 
 
@@ -71,7 +69,7 @@ def test_a_package_that_has_a_name_twice_is_told_so_unless_it_is_kgkit(install, 
     if name == "kgkit":
         assert find_entry_point(GROUP, "a", UsageError) is not None
         return
-    with pytest.raises(UsageError, match=f"^the package oak has 2 entry points a, in the group {GROUP}: rem"):
+    with pytest.raises(UsageError, match=f"oak has 2 .*{GROUP}"):
         find_entry_point(GROUP, "a", UsageError)
 
 

@@ -32,7 +32,7 @@ def test_triples_come_in_the_order_of_the_graph(syntax):
 @pytest.mark.parametrize("syntax", ["TURTLE", "N_TRIPLES"])
 def test_a_hundred_thousand_nested_triples_are_one_error(syntax):
     text = TRIPLE.format('"x"') + "<a:s> <a:p> " + "<<( <a:s> <a:p> " * 100_000
-    with pytest.raises(SourceError, match="more than 1,000 `<<` before a triple ends"):
+    with pytest.raises(SourceError, match="1,000 `<<`"):
         values(text, syntax)
 
 

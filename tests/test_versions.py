@@ -275,7 +275,7 @@ def test_a_lock_whose_folder_is_always_removed_is_an_error_in_the_end(folder, mo
 
 def test_publishing_is_refused_on_windows_with_the_systems_that_serve(folder, monkeypatch):
     monkeypatch.setattr(module, "_PLATFORM", "win32")
-    with pytest.raises(UnsupportedPlatform, match=r"on Windows.*WSL 2, on Linux or macOS"):
+    with pytest.raises(UnsupportedPlatform, match="WSL 2"):
         check_platform()
     with pytest.raises(UnsupportedPlatform):
         acquire_lock(folder)

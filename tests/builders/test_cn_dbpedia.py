@@ -353,27 +353,3 @@ def test_the_builder_is_found_by_its_name():
     )
     assert builder.properties.language == "zh"
     assert builder.properties.generator == "alias"
-
-
-def test_the_generator_writes_what_it_promises(dump):
-    lines = (dump / "baike_triples.txt").read_text(encoding="utf-8").splitlines()
-    subjects = [line.partition("\t")[0] for line in lines]
-    assert 5000 <= len(lines) < 5600
-    assert sum(one != other for one, other in pairwise(subjects)) == len(set(subjects)) - 1
-    assert 0.2 < sum("\tBaiduTAG\t" in line for line in lines) / len(lines) < 0.4
-    keys, values = set(subjects), [line.split("\t")[2] for line in lines]
-    assert (
-        0.1
-        < sum(value.removeprefix("<a>").removesuffix("</a>") in keys for value in values) / len(lines)
-        < 0.3
-    )
-    mentions = (dump / "m2e.txt").read_text(encoding="utf-8").splitlines()
-    assert len(mentions) == 5000 // 60
-
-
-def test_the_generator_writes_the_same_again(dump, tmp_path):
-    generator.write(tmp_path / "same", 5000)
-    generator.write(tmp_path / "other", 5000, seed=2)
-    for name in ("baike_triples.txt", "m2e.txt"):
-        assert (tmp_path / "same" / name).read_bytes() == (dump / name).read_bytes()
-        assert (tmp_path / "other" / name).read_bytes() != (dump / name).read_bytes()

@@ -1,14 +1,11 @@
 """CN-DBpedia as a knowledge base: what a build makes of a dump, whole, in parts, from several files."""
 
-import bz2
-
 import pytest
 
 import kgkit
 from kb_builders import cn_dbpedia_files
 from kb_builders.cn_dbpedia import CNDBpediaBuilder
 from kgkit.errors import NotThere, SourceError
-from kgkit.kb import differences
 from kgkit.types import Triple
 
 pytest.importorskip("duckdb")
@@ -124,15 +121,6 @@ def test_a_mention_of_no_entity_is_dropped_and_counted(kb):
     assert kb.manifest.counts.dropped == {"alias of no entity": 1}
 
 
-def test_names_are_found_in_a_text_the_longest_first(kb):
-    linked = kgkit.link("江城的李娜和姜山", kb=kb)
-    assert [(link.text, link.entity) for link in linked.links] == [
-        ("江城", "武汉"),
-        ("李娜", PLAYER),
-        ("姜山", "姜山"),
-    ]
-
-
 # -- however it is read ---------------------------------------------------------------
 
 
@@ -141,14 +129,6 @@ def test_the_build_is_the_same_wherever_the_file_is_cut(build, dump, monkeypatch
     monkeypatch.setattr(cn_dbpedia_files, "PART", 50)
     assert len(CNDBpediaBuilder().parts(dump)) > 4
     assert build(dump, "cut").manifest.tables == whole.manifest.tables
-
-
-def test_the_build_is_the_same_from_a_compressed_file(build, dump):
-    whole = build(dump, "whole")
-    for path in [*dump.iterdir()]:
-        (dump / f"{path.name}.bz2").write_bytes(bz2.compress(path.read_bytes()))
-        path.unlink()
-    assert build(dump, "packed").manifest.tables == whole.manifest.tables
 
 
 def test_several_sources_make_what_a_folder_makes(build, dump):
@@ -172,14 +152,6 @@ def test_a_subject_that_comes_again_is_one_entity(build, home, tmp_path):
         assert [one.key for one in kb.neighbors(city.key, "国家")] == [country.key]
 
 
-def test_only_entities_of_some_types_are_kept(build, dump, home):
-    build(dump, types=["地点", "歌手"])
-    with kgkit.open_kb("cn", home=home) as kb:
-        assert [entity.key for entity in kb] == [SINGER, "武汉"]
-        assert kb["武汉"].types == ("地点",)
-        assert meanings(kb, "李娜") == {SINGER: 1}
-
-
 def test_a_limit_counts_lines_and_cuts_no_entity(build, tmp_path, home):
     path = tmp_path / "dump.txt"
     path.write_text("".join(f"{n // 8}\tBaiduTAG\t{n % 8}\n" for n in range(9000)), encoding="utf-8")
@@ -187,14 +159,6 @@ def test_a_limit_counts_lines_and_cuts_no_entity(build, tmp_path, home):
     with kgkit.open_kb("cn", home=home) as kb:
         assert 250 <= len(kb) <= 255
         assert all(len(entity.types) == 8 for entity in kb)
-
-
-def test_further_priors_are_added(build, dump, home, tmp_path):
-    table = tmp_path / "p_e_m.txt"
-    table.write_text(f"李娜\t6\t1,6,{SINGER}\t\n", encoding="utf-8")
-    build(dump, priors=[table])
-    with kgkit.open_kb("cn", home=home) as kb:
-        assert meanings(kb, "李娜") == {SINGER: round(7 / 9, 3), PLAYER: round(2 / 9, 3)}
 
 
 def test_a_bad_line_publishes_nothing(build, dump, home):
@@ -205,13 +169,3 @@ def test_a_bad_line_publishes_nothing(build, dump, home):
     assert caught.value.line == 20
     with pytest.raises(NotThere):
         kgkit.open_kb("cn", home=home)
-
-
-@pytest.mark.slow
-def test_two_processes_make_what_one_makes(build, dump, home, monkeypatch):
-    monkeypatch.setattr(cn_dbpedia_files, "PART", 100)
-    build(dump, "one")
-    build(dump, "two", workers=2)
-    with kgkit.open_kb("one", home=home) as one, kgkit.open_kb("two", home=home) as two:
-        assert not [*differences(one, two)]
-        assert one.manifest.tables == two.manifest.tables

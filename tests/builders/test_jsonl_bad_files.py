@@ -1,6 +1,5 @@
 """JSON lines that are not as they should be: an error names file and line, and nothing is published."""
 
-import gzip
 from pathlib import Path
 
 import pytest
@@ -132,52 +131,9 @@ def test_a_bad_first_line_is_named_though_it_may_be_the_head(tmp_path, line, sai
     assert said in str(error)
 
 
-def test_a_long_line_is_shown_in_part(tmp_path):
-    source = put(tmp_path / "kb.jsonl", b'{"key": "' + b"x" * 5_000 + b'"')
-    assert len(str(complaint(source, tmp_path / "home"))) < 300
-
-
 # -- bytes ------------------------------------------------------------------------------
 
-BYTES = [
-    (b"\xff\xfe\n", "not UTF-8"),
-    ('{"key": "é"}\n'.encode("latin-1"), "not UTF-8"),
-    (b'{"key": "\xed\xa0\x80"}\n', "not UTF-8"),
-    (b'{"key": "a\0b"}\n', "a NUL byte"),
-    ('{"key": "a"}\n'.encode("utf-16-le"), "a NUL byte"),
-    (b'{"key": "' + b"x" * 50_000_000 + b'"}\n', "more than 16 MiB"),
-]
-
-
-@pytest.mark.parametrize(
-    ("content", "said"), BYTES, ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path, content, said):
-    source = put(tmp_path / "kb.jsonl", GOOD + content + b'{"key": "b"}\n')
-    error = complaint(source, tmp_path / "home")
-    assert (error.path, error.line, said in str(error)) == (source, 2, True)
-
-
-@pytest.mark.parametrize("content", [b"", b"\n", b"\r\n\n"])
-def test_an_empty_file_is_told(tmp_path, content):
-    error = complaint(put(tmp_path / "kb.jsonl", content), tmp_path / "home")
-    assert "is empty" in str(error)
-
-
-def test_a_compressed_file_that_is_cut_short_is_told(tmp_path):
-    whole = gzip.compress(b"".join(b'{"key": "%d"}\n' % number for number in range(9_000)))
-    error = complaint(put(tmp_path / "kb.jsonl.gz", whole[:9_000]), tmp_path / "home")
-    assert error.path == tmp_path / "kb.jsonl.gz"
-    assert error.line is not None
-    assert error.line > 1
-
-
 # -- files and folders ------------------------------------------------------------------
-
-
-def test_a_source_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(NotThere, match=str(tmp_path / "nothing")):
-        kgkit.build_kb("jsonl", tmp_path / "nothing", home=tmp_path)
 
 
 def test_a_folder_without_entities_says_so(tmp_path):
@@ -208,24 +164,11 @@ def test_the_head_belongs_into_the_entities_of_a_folder(tmp_path):
     assert "first line only" in str(error)
 
 
-def test_a_file_without_an_entity_is_told(tmp_path):
-    source = put(tmp_path / "kb.jsonl", b'{"kgkit": {}}\n{"alias": "a", "key": "b"}\n')
-    error = complaint(source, tmp_path / "home")
-    assert error.path == source
-    assert "holds no entity" in str(error)
-
-
 def test_two_entities_of_one_key_are_told_at_the_second(tmp_path):
     source = put(tmp_path / "kb.jsonl", GOOD + b'{"key": "b"}\n' + GOOD)
     error = complaint(source, tmp_path / "home")
     assert (error.path, error.line) == (source, 3)
     assert "the key 'acme'" in str(error)
-
-
-def test_two_entities_of_one_key_in_two_files_are_told(tmp_path):
-    put(tmp_path / "kb/entities.jsonl", GOOD)
-    put(tmp_path / "kb/triples.jsonl", GOOD)
-    assert "the key 'acme'" in str(complaint(tmp_path / "kb", tmp_path / "home"))
 
 
 def test_a_misspelt_file_of_a_folder_is_told(tmp_path):
@@ -292,18 +235,3 @@ def test_the_command_names_file_and_line_and_publishes_nothing(tmp_path, content
     assert len(shown_text) <= 1  # the line itself
     with pytest.raises(NotThere):
         kgkit.open_kb("mine", tmp_path / "home")
-
-
-def test_the_command_tells_a_folder_from_one_that_holds_a_kb(tmp_path):
-    (tmp_path / "kb").mkdir()
-    ran = run("build-kb", "jsonl", tmp_path / "kb", "--home", tmp_path / "home")
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(f"error: {tmp_path / 'kb'}: is a folder without entities.jsonl")
-
-
-def test_the_command_needs_a_source(tmp_path):
-    ran = run("build-kb", "jsonl", "--home", tmp_path)
-    assert (ran.code, ran.out) == (2, "")
-    assert "`kgkit build-kb jsonl PATH --name NAME`" in ran.err
-    ran = run("build-kb", "jsonl", tmp_path / "nothing", "--home", tmp_path)
-    assert (ran.code, ran.out) == (3, "")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import kgkit
 from kb_builders.jsonl import JSONLBuilder
-from kgkit.building import Alias, Entity, Form, KBProperties, Record, Redirect, Triple, builder_names
+from kgkit.building import Alias, Entity, Form, KBProperties, Record, Redirect, Triple
 from kgkit.building.build import build_kb
 from kgkit.kb import KnowledgeBase
 from tests.cli_helpers import run
@@ -68,10 +68,6 @@ def found(kb: KnowledgeBase, text: str) -> list[tuple[str, float]]:
 # -- a line of each kind ----------------------------------------------------------------
 
 
-def test_it_is_installed():
-    assert "jsonl" in builder_names()
-
-
 def test_an_entity_has_all_its_fields(tmp_path):
     entity, *aliases = records(tmp_path, ACME)
     assert entity == Entity(
@@ -116,33 +112,10 @@ def test_triples_redirects_and_forms_are_lines(tmp_path):
     ]
 
 
-def test_a_form_needs_no_part_of_speech(tmp_path):
-    assert records(tmp_path, {"form": "geese", "lemma": "goose"}) == [Form("geese", "goose", "")]
-
-
 def test_fields_may_come_in_any_order_and_with_blanks(tmp_path):
     path = tmp_path / "kb.jsonl"
     path.write_text('  { "object" : "b",\t"subject":"a" , "relation":"r" }  \r\n')
     assert observed(path) == [Triple("a", "r", "b")]
-
-
-def test_any_unicode_is_kept_as_it_is(tmp_path):
-    names = ["e\u0301", "é", "苹果", "🜁", "\u2028", "a\tb", '"\\', "\U0010ffff", " x "]
-    found = records(tmp_path, *({"alias": name, "key": name} for name in names))
-    assert found == [Alias(name, name) for name in names]
-    path = tmp_path / "raw.jsonl"
-    path.write_text(
-        "".join(json.dumps({"alias": name, "key": name}, ensure_ascii=False) + "\n" for name in names),
-        encoding="utf-8",
-        newline="\n",
-    )
-    assert observed(path) == found
-
-
-def test_lines_of_nothing_but_blanks_are_left_out(tmp_path):
-    path = tmp_path / "kb.jsonl"
-    path.write_text('{"alias": "b", "key": "a"}\n\n \t \n{"alias": "c", "key": "a"}\n  ')
-    assert observed(path) == [Alias("b", "a"), Alias("c", "a")]
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -297,10 +270,6 @@ def test_files_may_be_compressed_alone_and_in_folders(tmp_path, suffix, compress
     assert JSONLBuilder().look(packed).info == JSONLBuilder().look(whole).info
 
 
-def test_any_name_will_do_for_a_single_file(tmp_path):
-    assert observed(put(tmp_path / "cartoons.txt", LINES)) == observed(put(tmp_path / "kb.jsonl", LINES))
-
-
 def test_the_manifest_has_a_checksum_over_all_files(tmp_path):
     folder = folder_of(tmp_path / "kb")
     sums = []
@@ -345,30 +314,3 @@ def test_a_text_is_linked_with_it_at_once(tmp_path, monkeypatch):
     linked = run("link", "-", "--kb", "mine", "--jsonl", given=b"Acme Corp. sold an anvil.")
     links = json.loads(linked.out)["links"]
     assert [(link["text"], link["entity"]) for link in links] == [("Acme Corp.", "acme"), ("anvil", "anvil")]
-
-
-def test_two_builds_of_one_file_are_the_same_build(tmp_path):
-    source = put(tmp_path / "kb.jsonl", LINES)
-    builds = {
-        build_kb("jsonl", source, name="mine", home=tmp_path / name).build for name in ("one", "another")
-    }
-    assert len(builds) == 1
-
-
-def test_lines_may_speak_of_entities_that_come_later_or_never(tmp_path):
-    lines = [
-        {"alias": "x", "key": "late"},
-        {"alias": "y", "key": "never"},
-        {"subject": "late", "relation": "r", "object": "late"},
-        {"subject": "late", "relation": "r", "object": "never"},
-        {"redirect": "other", "to": "late"},
-        {"redirect": "gone", "to": "never"},
-        {"key": "late"},
-    ]
-    with built(tmp_path, put(tmp_path / "kb.jsonl", lines)) as kb:
-        assert found(kb, "x") == [("late", 1)]
-        assert [*kb.match()] == [Triple("late", "r", "late")]
-        assert kb["other"].key == "late"
-        assert kb.manifest.counts.dropped == {
-            "alias of no entity": 1, "redirect to no entity": 1, "triple with an unknown end": 1,
-        }  # fmt: skip

@@ -1,14 +1,11 @@
 """`.spo` files that are none: one error that names file and line, and nothing is published."""
 
-import os
-
 import pytest
 
 import kgkit
 from kb_builders.spo import SpoBuilder
 from kgkit.errors import NotThere, SourceError
-from tests.cli_helpers import install_builder, process, run
-from tests.toys import REPOSITORY
+from tests.cli_helpers import install_builder, run
 
 GOOD = "苹果\t义原\t水果\n".encode()
 BAD = {
@@ -68,25 +65,6 @@ def test_the_command_line_says_so_with_exit_code_1_and_lists_no_kb(bad, tmp_path
     assert "bad" not in listed.out
 
 
-def test_a_process_ends_with_the_sentence_and_no_traceback(tmp_path, site):
-    path = tmp_path / "bad.spo"
-    path.write_bytes(GOOD + "苹果\t是\n".encode())
-    where = f"{REPOSITORY}{os.pathsep}{site}"
-    done = process("build-kb", "spo", path, "--home", tmp_path / "home", PYTHONPATH=where)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"error: {path}:2: expected 3 tab-separated fields, found 2\n")
-
-
-def test_a_kb_that_was_there_stays_as_it_was(tmp_path):
-    path, home = tmp_path / "fruit.spo", tmp_path / "home"
-    path.write_bytes(GOOD)
-    before = kgkit.build_kb(SpoBuilder(), path, home=home)
-    path.write_bytes(GOOD + b"a\tb\n")
-    assert run("build-kb", "spo", path, "--home", home).code == 1
-    with kgkit.open_kb("spo", home=home) as kb:
-        assert (kb.build, "苹果" in kb) == (before.build, True)
-
-
 def test_a_folder_is_no_file_of_triples(tmp_path):
     done = run("build-kb", "spo", tmp_path, "--home", tmp_path / "home")
     assert done.code == 1
@@ -97,8 +75,3 @@ def test_a_folder_is_no_file_of_triples(tmp_path):
 def test_a_file_that_is_not_there_is_another_matter(tmp_path):
     done = run("build-kb", "spo", tmp_path / "no.spo", "--home", tmp_path / "home")
     assert (done.code, "no.spo" in done.err) == (3, True)
-
-
-def test_a_build_without_a_source_asks_for_one(tmp_path):
-    done = run("build-kb", "spo", "--home", tmp_path / "home")
-    assert (done.code, "`kgkit build-kb spo PATH --name NAME`" in done.err) == (2, True)

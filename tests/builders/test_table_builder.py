@@ -1,11 +1,9 @@
 """Tables as sources: columns by their headings or by name, separators, CSV of spreadsheets, Parquet."""
 
-import os
-
 import pytest
 
 import kgkit
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import SourceError, UsageError
 from tests.cli_helpers import run
 
 NAMES = (
@@ -79,7 +77,7 @@ def test_an_imported_folder_of_neo4j_has_the_language_that_is_named(tmp_path):
 
 def test_a_language_is_a_tag(tmp_path):
     path = write(tmp_path / "staff.csv", STAFF)
-    with pytest.raises(UsageError, match="language is 'English'; it is a tag of BCP 47"):
+    with pytest.raises(UsageError, match="'English'"):
         kgkit.build_kb("table", path, name="staff", home=tmp_path, language="English")
 
 
@@ -216,23 +214,16 @@ def test_what_is_wrong_in_a_table_is_said_with_its_line(tmp_path, content, line,
         raise error
 
 
-def test_a_pipe_is_refused_as_it_is_read_twice(tmp_path):
-    os.mkfifo(tmp_path / "pipe.csv")
-    assert "is a pipe or a device" in str(refused(tmp_path / "pipe.csv", tmp_path))
-    with pytest.raises(NotThere, match="no file"):
-        kgkit.build_kb("table", tmp_path / "none.csv", home=tmp_path)
-
-
 def test_a_column_that_is_not_there_is_refused(tmp_path):
     path = write(tmp_path / "names.csv", NAMES)
     error = refused(path, tmp_path, label="nmae")
     assert "has no column 'nmae' for label; there are: 'id', 'name'" in str(error)
     assert "no column 'aliasesx'" in str(refused(path, tmp_path, aliases="aliasesx"))
-    with pytest.raises(UsageError, match="a column of a table is one of key, label"):
+    with pytest.raises(UsageError, match="key, label"):
         kgkit.build_kb("table", path, home=tmp_path, columns={"name": "name"})
-    with pytest.raises(UsageError, match="one column for key, not 2: id, name"):
+    with pytest.raises(UsageError, match=r"key.*id, name"):
         kgkit.build_kb("table", path, home=tmp_path, columns={"key": ["id", "name"]})
-    with pytest.raises(UsageError, match="the builder jsonl takes no columns"):
+    with pytest.raises(UsageError, match="jsonl"):
         kgkit.build_kb("jsonl", path, home=tmp_path, columns={"key": "id"})
 
 
@@ -253,14 +244,6 @@ def test_the_guess_is_shown_before_the_build_and_alone(tmp_path):
     assert run("build-kb", "wordnet", "--preview", "--home", tmp_path).out == (
         "the builder wordnet has no preview\n"
     )
-
-
-def test_a_table_is_added_to_a_knowledge_base(tmp_path):
-    built(write(tmp_path / "names.csv", NAMES), tmp_path).close()
-    write(tmp_path / "more.csv", "id,name\ncog,Cog Inc\n")
-    assert run("kb", "add", "names", tmp_path / "more.csv", "--home", tmp_path).code == 0
-    with kgkit.open_kb("names", tmp_path) as kb:
-        assert keys_of(kb, "cog inc") == ["cog"]
 
 
 SHIPS = (

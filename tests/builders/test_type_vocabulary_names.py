@@ -203,7 +203,7 @@ def test_where_nobody_counted_every_name_counts_one():
     ids=["no types", "other types", "unknown types", "another hierarchy"],
 )
 def test_a_kb_that_tells_no_persons_places_and_organizations_is_refused(records):
-    with pytest.raises(UsageError, match="'some' does not tell persons, locations and organizations"):
+    with pytest.raises(UsageError, match="'some'"):
         vocabulary(*records)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kb_builders.wikipedia import WikipediaBuilder
-from kgkit.building import Aliases, Entity, Step, Triples, find_builder
+from kgkit.building import Aliases, Entity, Step, Triples
 from tests.wiki_dumps import P, dump, observed, seen, seen_in, write
 
 DOG = P(
@@ -100,11 +100,6 @@ def test_a_redirect_to_another_namespace_or_wiki_is_left_out(tmp_path):
     )
     assert not found.redirects and not found.counts and not found.entities
     assert found.units == 4
-
-
-def test_redirects_to_themselves_and_in_circles_are_the_builds_to_judge(tmp_path):
-    found = seen_in(tmp_path, P("A", redirect="A"), P("B", redirect="C"), P("C", redirect="B"))
-    assert {**found.redirects, "A": "A", "B": "C", "C": "B"} == found.redirects
 
 
 def test_other_namespaces_count_as_pages_read_and_give_nothing(tmp_path):
@@ -281,14 +276,3 @@ def test_the_source_is_described_by_its_head_and_its_name(tmp_path):
     zh = WikipediaBuilder().look(write(tmp_path / "x.xml", dump([DOG], "zh")))
     assert zh.properties is not None and zh.properties.language == "zh"
     assert (zh.info.version, zh.info.date) == ("zhwiki", "")
-
-
-def test_the_builder_is_installed():
-    builder = find_builder("wikipedia")
-    assert isinstance(builder, WikipediaBuilder)
-    assert (builder.name, builder.engine, builder.unit, builder.properties.generator) == (
-        "wikipedia",
-        "local",
-        "pages",
-        "alias",
-    )

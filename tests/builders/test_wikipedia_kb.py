@@ -85,12 +85,6 @@ def test_links_are_told_in_both_directions(kb):
     ]
 
 
-def test_redirects_in_a_circle_are_dropped_and_counted(kb):
-    assert kb.manifest.counts.dropped["redirect in a loop"] == 4  # and by their numbers
-    with pytest.raises(UnknownEntity):
-        kb["The Sun"]
-
-
 def test_what_it_is_stands_in_the_manifest(kb):
     info = kb.manifest.source
     assert (info.name, info.version, info.date, info.licence) == (
@@ -99,18 +93,6 @@ def test_what_it_is_stands_in_the_manifest(kb):
         "2026-11-01",
         "CC BY-SA 4.0",
     )
-
-
-@pytest.mark.slow
-def test_two_sources_are_one_build(kb, source, tmp_path):
-    both = [
-        source / "enwiki-20261101-pages-articles-multistream.xml.bz2",
-        source / "enwiki-20261101-page_props.sql.gz",
-    ]
-    built = kgkit.build_kb("wikipedia", both, home=tmp_path, workers=2)
-    with kgkit.open_kb("wikipedia", home=tmp_path) as other:
-        assert list(other) == list(kb)
-    assert built.manifest.tables == kb.manifest.tables
 
 
 def test_the_engine_in_memory_makes_the_same_of_a_dump(tmp_path):
@@ -128,27 +110,6 @@ def test_a_limit_is_one_of_pages_and_leaves_out_no_link_of_theirs(tmp_path, limi
     with kgkit.open_kb("wikipedia", home=tmp_path) as kb:
         assert len(list(kb)) == limit
         assert len(kb.candidates("first")) == (limit > 1)
-
-
-@pytest.mark.slow
-def test_ten_thousand_redirects_in_a_circle_are_dropped(tmp_path):
-    pages = [
-        P("Dog", "x"),
-        *(P(f"R{number}", redirect=f"R{(number + 1) % 10_000}") for number in range(10_000)),
-    ]
-    built = kgkit.build_kb("wikipedia", write(tmp_path / "dump.xml.bz2", dump(pages)), home=tmp_path)
-    assert built.manifest.counts.dropped["redirect in a loop"] == 20_000
-    assert built.manifest.counts.redirects == 1
-
-
-def test_a_chain_of_redirects_leads_to_its_end(tmp_path):
-    pages = [
-        P("Dog", "x"),
-        *(P(f"R{number}", redirect=f"R{number - 1}" if number else "Dog") for number in range(500)),
-    ]
-    kgkit.build_kb("wikipedia", write(tmp_path / "dump.xml.bz2", dump(pages)), home=tmp_path)
-    with kgkit.open_kb("wikipedia", home=tmp_path) as kb:
-        assert kb["R499"].key == kb["curid:501"].key == "Dog"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """First paragraphs, as plain text."""
 
-import time
-
 import pytest
 
 from kb_builders.wikipedia.lead import MAX_PARAGRAPH, first_paragraph, items
@@ -92,19 +90,6 @@ def test_a_long_sentence_ends_with_a_word():
 
 def test_a_paragraph_of_exactly_so_many_characters_stays():
     assert lead("x" * MAX_PARAGRAPH) == "x" * MAX_PARAGRAPH
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["{{" * 100_000, "{{a}}" * 100_000, "[[File:" * 50_000, "{|\n" * 100_000, "<ref>" * 100_000,
-     "<ref " * 100_000, "(" * 200_000, "\n " * 200_000, "[[a|" * 50_000, "'" * 200_000, "-{" * 100_000,
-     "[http://" * 50_000,
-     "{{a" * 50_000 + "}}" * 50_000, " \n:" * 90_000],
-)  # fmt: skip
-def test_no_page_takes_long(text):
-    start = time.process_time()
-    lead(text)
-    assert time.process_time() - start < 3
 
 
 def test_items_are_the_lines_of_lists():

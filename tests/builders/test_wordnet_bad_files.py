@@ -131,14 +131,14 @@ def test_an_index_of_another_release_is_told_of_the_synset(source, tmp_path):
 @pytest.mark.parametrize("file", ["data.adv", "index.adj", "verb.exc", "cntlist.rev"])
 def test_a_missing_file_is_named(source, tmp_path, file):
     (source / file).unlink()
-    with pytest.raises(NotThere, match=rf"lacks {file}\. Give the folder"):
+    with pytest.raises(NotThere, match=file):
         kgkit.build_kb(WordNetBuilder(), source, home=tmp_path / "home")
 
 
 def test_a_folder_without_wordnet_is_no_source(tmp_path):
     (tmp_path / "empty").mkdir()
     for folder in ("empty", "none-at-all"):
-        with pytest.raises(NotThere, match=r"no WordNet database: it lacks data\.noun"):
+        with pytest.raises(NotThere, match=r"data\.noun"):
             kgkit.build_kb(WordNetBuilder(), tmp_path / folder, home=tmp_path / "home")
 
 

@@ -1,7 +1,6 @@
 """`kgkit kb add` onto a knowledge base whose surfaces are in tries."""
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -67,16 +66,6 @@ def test_the_new_build_has_the_tries_of_its_base_under_a_second_name(tries, tmp_
     for said in ("files", "sha256"):
         assert getattr(built.manifest, said)[SURFACES] == getattr(old, said)[SURFACES]
     assert (built.path / SURFACES).samefile(tries.folder / SURFACES)
-    assert verify(built.path) == []
-
-
-def test_where_the_disk_knows_no_second_name_the_tries_are_copied(tries, tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError("no links here")
-
-    monkeypatch.setattr(os, "link", refuse)
-    built = add(tmp_path, "tries")
-    assert not (built.path / SURFACES).samefile(tries.folder / SURFACES)
     assert verify(built.path) == []
 
 

@@ -32,13 +32,13 @@ def test_numbers_of_64_bits_can_be_stored(number):
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400])
 def test_larger_integers_are_refused_with_what_to_write_instead(number):
-    with pytest.raises(ValueError, match=r"a number is too large: .*write others as strings"):
+    with pytest.raises(ValueError, match=r"2\*\*64 - 1"):
         check_attributes({"deep": [{"n": number}]})
 
 
 @pytest.mark.parametrize("attributes", [{"a": "\ud800"}, {"\udfff": "a"}, {"a": ["b", {"c": "x\ud800y"}]}])
 def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(attributes):
-    with pytest.raises(ValueError, match=r"not Unicode: '.*' is half of a surrogate pair"):
+    with pytest.raises(ValueError, match="not Unicode"):
         check_attributes(attributes)
 
 
@@ -46,7 +46,7 @@ def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(attributes):
 def test_values_may_be_nested_as_deep_as_is_said_and_no_deeper(kind):
     check_attributes({"a": nested(MAX_DEPTH - 1, kind)})
     for depth in (MAX_DEPTH, MAX_DEPTH + 1, 5000):
-        with pytest.raises(ValueError, match=r"nested too deeply: .* may be nested 200 deep"):
+        with pytest.raises(ValueError, match="200 deep"):
             check_attributes({"a": nested(depth, kind)})
 
 
@@ -81,7 +81,7 @@ def test_an_object_is_read_from_text_and_from_bytes():
 
 def test_json_of_another_type_is_refused_with_the_place():
     assert decoded_json("[1, 2]", list[int]) == [1, 2]
-    with pytest.raises(ValueError, match=r"Expected `int`, got `str` - at `\$\[1\]`"):
+    with pytest.raises(ValueError, match=r"\$\[1\]"):
         decoded_json('[1, "2"]', list[int])
 
 
@@ -101,7 +101,7 @@ def test_a_count_that_is_no_number_is_refused(value):
 
 @pytest.mark.parametrize("value", [-1, -1e-9, 1.1e30, math.inf, -math.inf, math.nan, "nan", "inf"])
 def test_a_count_out_of_range_is_refused(value):
-    with pytest.raises(ValueError, match=r"the count is .*: counts lie between 0 and 1e\+30"):
+    with pytest.raises(ValueError, match=r"1e\+30"):
         alias_count(value)
 
 

@@ -138,18 +138,3 @@ def test_half_of_what_is_free_may_be_used_unless_told_and_a_cgroup_limits_that(
     monkeypatch.setattr(choice, "_CGROUPS", tmp_path / "fs")
     monkeypatch.setattr(choice, "_MEMINFO", tmp_path / "meminfo")
     assert choice.default_memory() == expected
-
-
-def test_where_the_system_says_nothing_the_default_is_as_ever(tmp_path, monkeypatch):
-    for name in ("_CGROUP", "_CGROUPS", "_MEMINFO", "_STATM"):
-        monkeypatch.setattr(choice, name, tmp_path / "nothing")
-    assert choice.default_memory() == choice.MOST_BY_DEFAULT
-    assert choice.used_memory() >= 0
-
-
-def test_memory_in_use_grows_with_what_is_held():
-    before = choice.used_memory()
-    held = bytearray(64 << 20)
-    held[::4096] = b"x" * len(held[::4096])
-    assert not before or choice.used_memory() - before > 32 << 20
-    del held

@@ -21,10 +21,6 @@ def file(folder: Path, content: bytes, name: str = "file.txt") -> Path:
     return path
 
 
-def lines(folder: Path, content: bytes) -> list[tuple[int, str]]:
-    return [*text_lines(file(folder, content))]
-
-
 def complaint(path: Path) -> SourceError:
     with pytest.raises(SourceError) as caught:
         [*text_lines(path)]
@@ -36,34 +32,24 @@ def complaint(path: Path) -> SourceError:
 # -- what is read ---------------------------------------------------------------------
 
 
-def test_lines_are_numbered_from_one_and_have_no_end(tmp_path):
-    assert lines(tmp_path, b"a\nb c\n d \n") == [(1, "a"), (2, "b c"), (3, " d ")]
+ODD = "a\u2028b\x0bc\x85d\x1ee\tf"
+ANY = "e\u0301 苹果 🜁 \U0010ffff ﬁ"
 
 
-def test_empty_lines_are_left_out_and_counted(tmp_path):
-    assert lines(tmp_path, b"\n\na\n\r\nb\n\n") == [(3, "a"), (5, "b")]
-
-
-def test_the_last_line_needs_no_end(tmp_path):
-    assert lines(tmp_path, b"a\nb") == [(1, "a"), (2, "b")]
-
-
-def test_lines_of_windows_lose_their_ends_too(tmp_path):
-    assert lines(tmp_path, b"a\r\nb\r\n") == [(1, "a"), (2, "b")]
-
-
-def test_nothing_but_a_newline_ends_a_line(tmp_path):
-    text = "a\u2028b\x0bc\x85d\x1ee\tf"
-    assert lines(tmp_path, text.encode()) == [(1, text)]
-
-
-def test_a_mark_of_byte_order_is_no_part_of_the_first_line(tmp_path):
-    assert lines(tmp_path, b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == [(1, "a"), (2, "\ufeffb")]
-
-
-def test_any_unicode_comes_as_it_is(tmp_path):
-    text = "e\u0301 苹果 🜁 \U0010ffff ﬁ"
-    assert lines(tmp_path, f"{text}\n".encode()) == [(1, text)]
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"a\nb c\n d \n", [(1, "a"), (2, "b c"), (3, " d ")]),
+        (b"\n\na\n\r\nb\n\n", [(3, "a"), (5, "b")]),  # empty lines are counted
+        (b"a\nb", [(1, "a"), (2, "b")]),
+        (b"a\r\nb\r\n", [(1, "a"), (2, "b")]),
+        (ODD.encode(), [(1, ODD)]),  # nothing but a line feed ends a line
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", [(1, "a"), (2, "\ufeffb")]),
+        (f"{ANY}\n".encode(), [(1, ANY)]),
+    ],
+)
+def test_lines_are_numbered_from_one_and_have_no_end(tmp_path, content, found):
+    assert [*text_lines(file(tmp_path, content))] == found
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
@@ -83,11 +69,6 @@ def test_a_line_may_be_as_long_as_the_limit_says(tmp_path, monkeypatch):
     assert [(number, len(line)) for number, line in text_lines(path)] == [(1, (1 << 20) - 1), (2, 1)]
 
 
-def test_a_link_to_a_file_is_followed(tmp_path):
-    (tmp_path / "link").symlink_to(file(tmp_path, b"a\n"))
-    assert [*text_lines(tmp_path / "link")] == [(1, "a")]
-
-
 def test_lines_come_one_by_one(tmp_path):
     found = text_lines(file(tmp_path, b"a\n\xff\n"))
     assert next(found) == (1, "a")
@@ -101,12 +82,6 @@ def test_lines_come_one_by_one(tmp_path):
 def test_a_file_that_is_not_there_is_named(tmp_path):
     with pytest.raises(NotThere, match=str(tmp_path / "nothing")):
         [*text_lines(tmp_path / "nothing")]
-
-
-def test_a_link_to_nothing_is_not_there(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "nothing")
-    with pytest.raises(NotThere):
-        [*text_lines(tmp_path / "link")]
 
 
 def test_a_folder_is_no_file(tmp_path):

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -348,7 +347,7 @@ def test_a_manifest_that_tells_of_occurrences_that_are_not_there_is_damage(small
     del says["tables"]["occurrences"]
     path.chmod(0o644)
     path.write_bytes(msgspec.json.encode(says))
-    with pytest.raises(DamagedKB, match="disagree about 'occurrences'"):
+    with pytest.raises(DamagedKB, match="'occurrences'"):
         kgkit.open_kb("small", home=small.home.path.parents[1])
 
 
@@ -481,18 +480,3 @@ def test_lemmas_are_sought_by_link_probability_too_and_forms_by_that_of_their_le
         assert likely(all_surfaces=True) == likely(min_link_probability=0) == every
         [given] = LemmaGenerator(kb)([Document("d", "a dog", mentions=[Mention(2, 5, "dog")])])
         assert [one.candidates.null for one in given.mentions] == [0]
-
-
-def test_what_knowbert_reads_has_the_share_of_null(small):
-    pytest.importorskip("torch")
-    from kgkit.inputs.linking import text_linker_inputs
-    from kgkit.inputs.mentions import MentionSpans
-
-    mentions = AliasGenerator(small).mentions(TEXT)[:2]
-    spans = np.array([[0, 1], [4, 6]])
-    candidates = [mention.candidates or NO_CANDIDATES for mention in mentions]
-    mentions_read = [MentionSpans(spans, candidates, np.zeros(2, bool), np.arange(2))]
-    inputs = text_linker_inputs(mentions_read, lambda ids: np.zeros((len(ids), 2), np.float32))
-    assert inputs.null_features is not None
-    assert inputs.null_features[0, :, 0].tolist() == pytest.approx([0.8, 0.0])
-    assert inputs.features[0, 0, :2, 0].tolist() == pytest.approx([0.15, 0.05])

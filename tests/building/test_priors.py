@@ -1,14 +1,10 @@
 """Tables of p(entity | mention) from elsewhere: what is read of them, and what is said of bad ones."""
 
-import bz2
-import gzip
-import lzma
-
 import pytest
 
 from kgkit.building import Aliases, Step
 from kgkit.building.priors import priors_of
-from kgkit.errors import NotThere, SourceError
+from kgkit.errors import SourceError
 
 # As Ganea and Hofmann write them: a tab behind the last entry, underscores, commas in titles.
 COUNTED = (
@@ -106,16 +102,6 @@ def test_a_mention_without_a_page_says_nothing(table):
     assert counts(table("nobody\t0\t\nnothing\t0\n" + COUNTED)) == counts(table(COUNTED))
 
 
-@pytest.mark.parametrize(("suffix", "packed"), [(".gz", gzip), (".bz2", bz2), (".xz", lzma)])
-def test_a_compressed_table_reads_alike(table, suffix, packed):
-    path = table(packed.compress(COUNTED.encode()), f"p_e_m.txt{suffix}")
-    assert counts(path) == counts(table(COUNTED))
-
-
-def test_windows_line_ends_read_alike(table):
-    assert counts(table(COUNTED.replace("\n", "\r\n"))) == counts(table(COUNTED))
-
-
 def test_counts_are_handed_on_by_the_thousand_and_lines_are_told(table):
     path = table("".join(f"m{n}\t2\t{n},1,A_{n}\t{n},1,B_{n}\t\n" for n in range(12_000)))
     records = [*priors_of(path)]
@@ -158,16 +144,3 @@ def test_a_dictionary_with_an_entry_without_a_title_is_refused(table):
 
 def test_a_table_without_titles_is_refused_as_a_whole(table):
     assert "no title" in str(complaint(table("a\t3\t1,2\t2,1\n")))
-
-
-def test_an_empty_file_is_refused(table):
-    assert "is empty" in str(complaint(table("")))
-
-
-def test_a_table_that_is_not_there_is_said_to_be_missing(tmp_path):
-    with pytest.raises(NotThere):
-        counts(tmp_path / "none.txt")
-
-
-def test_a_truncated_table_is_refused(table):
-    assert "cannot be read on" in str(complaint(table(gzip.compress(COUNTED.encode() * 99)[:-30], "t.gz")))

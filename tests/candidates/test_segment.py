@@ -87,9 +87,9 @@ def test_without_a_segmentation_the_tokens_of_a_document_are_its_segments(kb):
     [document] = generator([Document("d", BROCCOLI, tokens=[(0, 1), (1, 3), (3, 4), (4, 7)])])
     assert found(document.mentions) == [(4, 7, "西兰花")]
     assert document.tokens is not None
-    with pytest.raises(UsageError, match=r"document 'd' has no tokens.*'我喜欢新西兰花'.*pass segments="):
+    with pytest.raises(UsageError, match=r"'d'.*'我喜欢新西兰花'"):
         [*generator([Document("d", BROCCOLI)])]
-    with pytest.raises(UsageError, match=r"nothing cuts the text '我喜欢新西兰花'.*pass segments="):
+    with pytest.raises(UsageError, match="'我喜欢新西兰花'"):
         generator.mentions(BROCCOLI)
 
 

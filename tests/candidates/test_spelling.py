@@ -1,7 +1,6 @@
 """What spelling tells: function words, words that a KB has with capitals only, sentences, hyphens."""
 
 import re
-from time import process_time
 
 import pytest
 
@@ -390,30 +389,6 @@ def test_a_hyphen_of_unicode_is_found_as_that_of_keyboards(kb, tmp_path, hyphen)
     ):
         assert found(AliasGenerator(tries), text) == [f"X{hyphen}ray", f"co{hyphen}operative"]
         assert found(LemmaGenerator(mail), f"an e{hyphen}mail") == [f"e{hyphen}mail"]
-
-
-def test_thousands_of_words_joined_by_hyphens_take_no_more_than_others(lexicon):
-    generator, words = LemmaGenerator(lexicon), 12_000
-
-    def seconds(text: str) -> float:
-        before = process_time()
-        generator.mentions(text)
-        return process_time() - before
-
-    assert seconds("ice-cream-" * words) < 10 * seconds("ice-cream " * words) + 1
-
-
-def test_fifty_thousand_hyphens_are_read_in_linear_time(kb, lexicon):
-    def seconds(generator, count: int, hyphen: str) -> float:
-        text = "Aa " + f"a{hyphen}" * count + "b"
-        before = process_time()
-        generator.mentions(text)
-        return process_time() - before
-
-    for generator in (AliasGenerator(kb), LemmaGenerator(lexicon)):
-        for hyphen in ("-", "\u2010"):
-            # A quadratic search takes a hundred times as long for ten times as many.
-            assert seconds(generator, 50_000, hyphen) < 40 * seconds(generator, 5_000, hyphen) + 1
 
 
 def test_a_chain_of_more_parts_than_a_window_may_see_is_no_word(tmp_path):

@@ -1,7 +1,6 @@
 """The alias generator over tries, beside the same generator over the table `starts`."""
 
 import itertools
-import pickle
 import random
 
 import pytest
@@ -12,7 +11,6 @@ import kgkit
 from kgkit.building import Alias, Entity, Form
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator
 from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.linking import link
 from kgkit.store import verify
 from tests.candidates.test_alias import GAPS, every_span, spans, texts
 from tests.small_kb import ENDLESS, SIXTY_FOUR, SIXTY_THREE, build, surfaces_kb
@@ -138,18 +136,6 @@ def test_a_lone_surrogate_is_in_no_mention_and_hides_none(pair):
         spans(one.mentions("New York \ud800 New \ud800York, 苹果\ud800公司")) for one in generators(pair)
     ]
     assert found[0] == found[1] == ["New York", "York", "苹果"]
-
-
-def test_a_generator_over_tries_may_be_pickled(pair):
-    _, kb = pair
-    generator = pickle.loads(pickle.dumps(AliasGenerator(kb, AliasConfig(max_candidates=1))))
-    (mention,) = generator.mentions("New York")
-    assert len(mention.candidates) == 1
-
-
-def test_documents_are_linked_over_tries(pair):
-    _, kb = pair
-    assert [found.text for found in link("the New York Times", kb).links] == ["New York Times"]
 
 
 def test_the_lemma_generator_asks_starts_alone(pair):

@@ -132,15 +132,3 @@ def test_what_is_done_to_rows_that_were_read_is_not_kept(catalog):
     assert [kb.name for kb in catalog.kbs()] == ["toy"]
     with catalog.reading() as session:
         assert session.scalars(select(Run)).all() == []
-
-
-def test_rows_can_be_read_when_the_catalog_is_closed(catalogued):
-    catalogued.path.mkdir()
-    built = build_toy(catalogued.path.parent, home=catalogued.path).build
-    register(catalogued, "toy", built)
-    with Catalog.open() as catalog:
-        [kb] = catalog.kbs()
-        [build] = catalog.builds()
-    assert [row.name for row in kb.builds] == [built] == [build.name]
-    assert build.kb.name == "toy"
-    assert "catalog of" in repr(catalog)

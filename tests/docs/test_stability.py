@@ -68,7 +68,7 @@ def test_on_windows_publishing_is_refused_with_one_error_before_anything_is_writ
     home = build_toy(tmp_path).path.parents[3]
     pack = kgkit.pack("toy", tmp_path / "toy.tar", home=home).path
     monkeypatch.setattr(versions, "_PLATFORM", "win32")
-    with pytest.raises(UnsupportedPlatform, match=r"publishes nothing on Windows.*Use it in WSL 2"):
+    with pytest.raises(UnsupportedPlatform, match="WSL 2"):
         build_toy(tmp_path, home=tmp_path / "other")
     with pytest.raises(UnsupportedPlatform), stage_model(tmp_path / "other" / "models" / "m"):
         pass

@@ -64,16 +64,6 @@ def test_standard_output_needs_a_format_of_one_file(toy_home):
     assert folder.code == 2 and "is a folder of files" in folder.err
 
 
-@pytest.mark.parametrize("name", ["kb.ttl.gz", "kb.jsonl.bz2", "kb.kgtk.xz"])
-def test_a_file_is_compressed_as_its_name_says(name, toy, toy_home, tmp_path):
-    path, home = tmp_path / name, tmp_path / "home"
-    assert run("kb", "export", "toy", "-o", path, "--home", toy_home).code == 0
-    assert path.read_bytes()[:2] in (b"\x1f\x8b", b"BZ", b"\xfd7")
-    assert run("kb", "import", path, "--name", "again", "--home", home).code == 0
-    with kgkit.open_kb("again", home=home) as again:
-        assert list(differences(toy, again)) == []
-
-
 def test_a_file_is_replaced_whole_and_a_folder_never(toy_home, tmp_path):
     target = tmp_path / "toy.nt"
     target.write_text("old")

@@ -91,20 +91,6 @@ def test_a_file_whose_entities_stand_together_is_read_once_to_the_same_end(group
     assert [entity.key for entity in entities(gathered(items))] == [key for key, _ in groups]
 
 
-def test_who_is_told_of_in_one_place_comes_there_who_in_several_comes_late_who_is_named_only_last():
-    items = [
-        EntityField("a", "kind", "k"),
-        EntityField("b", "kind", "k"),
-        Triple("b", "r", "z"),
-        EntityField("a", "pos", "n"),
-        EntityField("c", "kind", "k"),
-    ]
-    records = gathered(items)
-    names = [record.key if isinstance(record, Entity) else "triple" for record in records]
-    assert names == ["triple", "b", "c", "a", "z"]  # a record of another kind does not wait for an entity
-    assert entities(records)[2] == Entity("a", kind="k", pos="n")
-
-
 @pytest.mark.parametrize(
     ("languages", "best"),
     [
@@ -125,11 +111,6 @@ def test_one_value_is_itself_and_several_are_a_list_even_of_lists():
     }  # fmt: skip
 
 
-def test_attributes_of_ours_are_taken_whole_and_later_ones_win():
-    items = [EntityField("a", "attributes", {"p": 1, "q": 2}), EntityField("a", "attributes", {"q": 3})]
-    assert gathered(items) == [Entity("a", attributes={"p": 1, "q": 3})]
-
-
 def test_a_label_that_lacks_is_made_and_is_an_alias_too_unless_there_is_none_to_make():
     items = [EntityField("a", "label", ("A", "")), EntityField("b", "kind", "k"), Triple("a", "r", "c")]
     records = gathered(items, named=lambda key: f"the {key}" if key != "c" else "")
@@ -137,14 +118,3 @@ def test_a_label_that_lacks_is_made_and_is_an_alias_too_unless_there_is_none_to_
     assert records.index(Alias("the b", "b")) < records.index(Entity("b", "the b", kind="k"))
     assert Entity("a", "A") in records and Entity("c") in records
     assert sum(isinstance(record, Alias) for record in records) == 1
-
-
-def test_another_key_of_an_entity_is_no_entity_by_being_named():
-    records = gathered([Triple("a", "r", "b"), Redirect("b", "a")])
-    assert [entity.key for entity in entities(records)] == ["a"]
-    told = gathered([Redirect("b", "a"), EntityField("b", "kind", "k")])
-    assert [entity.key for entity in entities(told)] == ["b"]  # something is said of it: the build refuses it
-
-
-def test_a_file_that_says_nothing_has_no_entities():
-    assert gathered([]) == [] == gathered([], grouped=True, named=str)

@@ -70,11 +70,6 @@ def test_blank_nodes_are_numbered_in_their_order(fruit):
     assert [triple.object for triple in fruit.match("_:1")] == [PEAR]
 
 
-def test_two_imports_of_one_file_are_the_same_build(fruit, tmp_path):
-    with imported(FRUIT, "turtle", tmp_path, "fruit.ttl") as again:
-        assert again.build == fruit.build
-
-
 def test_a_strangers_graph_survives_as_rdf_with_its_own_iris(fruit, tmp_path):
     path = written(fruit, FORMATS["ntriples"], tmp_path)
     lines = path.read_text().splitlines()
@@ -132,14 +127,6 @@ def test_our_own_file_in_any_order_has_the_same_entities_facts_and_counts(order,
         assert {pair: counts[pair] for pair in ((one.surface, one.key) for one in whole["aliases"])} == {
             (one.surface, one.key): one.count for one in whole["aliases"]
         }
-
-
-def test_a_packed_file_is_read(tmp_path):
-    import gzip
-
-    packed = gzip.compress(FRUIT.encode())
-    with imported(packed, "turtle", tmp_path, "fruit.ttl.gz") as kb:
-        assert kb[APPLE].label == "apple"
 
 
 def test_an_rdf_kb_links_a_text(fruit, tmp_path):

@@ -119,9 +119,9 @@ def test_what_is_no_table_is_refused_with_its_line(tmp_path, content, line, said
 def test_a_table_that_is_not_there_and_an_empty_one_are_errors(tmp_path):
     with pytest.raises(NotThere, match="no file"):
         [*csv_rows(tmp_path / "t.csv")]
-    with pytest.raises(SourceError, match="is empty: there is nothing to read"):
+    with pytest.raises(SourceError, match="empty"):
         [*csv_rows(write(tmp_path / "t.csv", ""))]
-    with pytest.raises(SourceError, match="is a folder; name a file in it"):
+    with pytest.raises(SourceError, match="folder"):
         [*csv_rows(tmp_path)]
 
 

@@ -1,7 +1,5 @@
 """GraphML in networkx and of strangers; WN-LMF in `wn` and of strangers."""
 
-import gzip
-
 import networkx
 import pytest
 
@@ -156,11 +154,6 @@ def test_the_lexicon_says_what_it_is(tiny):
         "https://tiny.example",
     )
     assert (tiny.manifest.language, tiny.manifest.generator) == ("en", "lemma")
-
-
-def test_a_packed_wordnet_is_read(tmp_path):
-    with imported(gzip.compress(LMF.encode()), "wn-lmf", tmp_path, "tiny.xml.gz") as kb:
-        assert kb["tiny-1-n"].label == "goose"
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of wn's own connection

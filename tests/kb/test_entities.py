@@ -1,7 +1,6 @@
 """Entities by key, by id and one after the other; the handle itself."""
 
 import pickle
-import threading
 from copy import copy, deepcopy
 
 import numpy as np
@@ -10,11 +9,9 @@ import pytest
 import kgkit
 from kgkit.building import Entity, Redirect
 from kgkit.errors import (
-    ClosedKB,
     KgkitError,
     MissingExtra,
     NotThere,
-    StaleKB,
     UnknownEntity,
     UnknownName,
     UsageError,
@@ -155,60 +152,12 @@ def test_the_handle_says_what_it_is(kb):
     assert kb.relations == ("is_a", "has_kind", "part_of", "has_part", "near", "chases", "fears", "likes")
 
 
-def test_a_closed_handle_says_so(home):
-    kb = kgkit.open_kb("facts", home=home)
-    kb.close()
-    kb.close()
-    for ask in (
-        lambda: kb["dog"],
-        lambda: kb.neighbors("dog"),
-        lambda: kb.candidates("dog"),
-        lambda: list(kb),
-    ):
-        with pytest.raises(ClosedKB):
-            ask()
-
-
-def test_a_with_statement_closes_it(home):
-    with kgkit.open_kb("facts", home=home) as kb:
-        assert "dog" in kb
-    with pytest.raises(ClosedKB):
-        kb.get("dog")
-
-
 def test_a_handle_can_be_pickled_and_copied(kb):
     kb.candidates("dog", pos="n")  # fills what is loaded on demand
     for again in (pickle.loads(pickle.dumps(kb)), deepcopy(kb), copy(kb)):
         assert (again.name, again.build) == (kb.name, kb.build)
         assert list(again) == list(kb)
         assert again.neighbors("dog") == kb.neighbors("dog")
-
-
-def test_a_pickled_handle_of_a_build_that_is_gone_is_stale(tmp_path):
-    build(tmp_path, [Entity("a")]).close()
-    with kgkit.open_kb("small", home=tmp_path) as kb:
-        pickled = pickle.dumps(kb)
-        (kb.store.folder / "manifest.json").unlink()
-        with pytest.raises(StaleKB):
-            pickle.loads(pickled)
-
-
-def test_many_threads_read_the_same_from_one_handle(kb):
-    def read() -> list[object]:
-        return [
-            [entity.key for entity in kb],
-            [kb.neighbors(entity.id).tolist() for entity in kb],
-            [list(kb.candidates(entity.key)) for entity in kb],
-            list(kb.match()),
-        ]
-
-    expected, found = read(), []
-    threads = [threading.Thread(target=lambda: found.extend(read() for _ in range(5))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [expected] * 40
 
 
 def test_a_build_may_be_named_and_the_only_one_need_not_be(home, tmp_path):
@@ -223,7 +172,7 @@ def test_a_build_may_be_named_and_the_only_one_need_not_be(home, tmp_path):
         kgkit.open_kb(home=tmp_path)
     with pytest.raises(KgkitError, match="0123456789ab"):
         kgkit.open_kb("facts@0123456789ab", home=tmp_path)
-    with pytest.raises(NotThere, match="no knowledge base 'unicorns'"):
+    with pytest.raises(NotThere, match="'unicorns'"):
         kgkit.open_kb("unicorns", home=tmp_path)
 
 

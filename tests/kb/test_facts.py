@@ -83,9 +83,7 @@ def test_unknown_names_are_named_with_what_there_is(kb):
         lambda: kb.walk("dog", "isa"),
         lambda: kb.path("dog", "cat", relations=["isa"]),
     ):
-        with pytest.raises(
-            UnknownName, match=r"no relation in 'facts' named 'isa'; there are: is_a, has_kind"
-        ):
+        with pytest.raises(UnknownName, match=r"'isa'.*is_a, has_kind"):
             ask()
     with pytest.raises(UsageError, match="direction is 'up'"):
         kb.neighbors("dog", None, "up")

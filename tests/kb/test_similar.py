@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Indel
 
 import kgkit
-from kgkit.errors import ClosedKB, UsageError
+from kgkit.errors import UsageError
 from kgkit.kb import similar
 from kgkit.kb.similar import proposed_surfaces, similar_surfaces
 from kgkit.store.trigrams import SHORT, TrigramIndex, TrigramWriter, grams_of
@@ -140,13 +140,6 @@ def test_a_handle_folds_the_text(tmp_path):
         assert kb.similar_surfaces("New York", k=0) == []
         with pytest.raises(UsageError, match="k is -1"):
             kb.similar_surfaces("York", k=-1)
-
-
-def test_a_closed_handle_says_that_it_is_closed(tmp_path):
-    kb = surfaces_kb(tmp_path)
-    kb.close()
-    with pytest.raises(ClosedKB, match="has been closed"):
-        kb.similar_surfaces("York")
 
 
 def test_fuzzy_candidates_are_the_same_with_and_without_the_index(tmp_path):

@@ -131,14 +131,6 @@ def test_what_is_added_to_a_build_of_format_2_makes_another_one_of_it(tmp_path, 
         assert not kb.store.has_names
 
 
-def test_entities_of_a_closed_handle_have_no_surfaces(toy_built):
-    kb = kgkit.open_kb("toy", toy_built.path.parents[3])
-    number = kb.id("Apple")
-    kb.close()
-    with pytest.raises(kgkit.KgkitError, match="has been closed"):
-        kb.surfaces_of(number)
-
-
 def test_a_reader_lists_the_keys_of_aliases(toy_built):
     reader = StoreReader.open(toy_built.path)
     assert reader.alias_keys(0) == [b"apple", b"apples", "苹果".encode()]

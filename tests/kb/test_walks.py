@@ -105,7 +105,7 @@ def test_a_path_to_itself_has_no_steps(kb):
 
 
 def test_where_there_is_no_path_it_says_so(kb):
-    with pytest.raises(NoPath, match="no path from 'dog' to 'alone' in 'facts'"):
+    with pytest.raises(NoPath, match="'dog' to 'alone'"):
         kb.path("dog", "alone")
     with pytest.raises(NoPath):
         kb.path("dog", "mouse", relations=["part_of", "is_a"])

@@ -208,7 +208,7 @@ def test_a_model_with_a_pickle_is_not_packed(home, tmp_path, encoder_folder):
     fields = json.loads((folder / MANIFEST).read_bytes())
     fields["sizes"]["pytorch_model.bin"] = 3
     (folder / MANIFEST).write_text(json.dumps(fields))
-    with pytest.raises(UsageError, match=r"pytorch_model.bin cannot be packed: it ends in '.bin'"):
+    with pytest.raises(UsageError, match=r"pytorch_model\.bin"):
         kgkit.pack("names", tmp_path / "a.tar", home=copied.path)
 
 
@@ -304,16 +304,3 @@ def test_a_card_that_somebody_added_to_goes_along_and_damages_nothing(home, tmp_
     unpacked, target = sent(copied, tmp_path, "opinions")
     assert "F1 on my data: 90" in unpacked.card
     assert (find_trained(target, "opinions") / "README.md").read_text() == card.read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["prior", "wsd-minilm"])
-def test_all_of_wordnet_links_the_same_in_an_empty_home(wordnet_build, tmp_path, model):
-    """Slow: all of WordNet is packed, with vectors of the texts that are needed."""
-    if model != "prior" and find_in_package(MINILM) is None:
-        pytest.skip(f"{MINILM} is not installed")
-    home = Home(tmp_path / "home")
-    packed = kgkit.pack("wordnet", tmp_path / "wordnet.tar", home=wordnet_build.parents[3])
-    kgkit.unpack(packed.path, home=home.path)
-    _, target = sent(home, tmp_path, "kb:wordnet")
-    assert links(target, "wordnet", model) == links(home, "wordnet", model)

@@ -121,7 +121,7 @@ def test_what_is_damaged_here_is_replaced_by_what_is_in_the_pack(pack, tmp_path,
     path = target / file
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(NameConflict, match="is here already, and is another one than that of the pack"):
+    with pytest.raises(NameConflict, match="here already"):
         kgkit.unpack(pack, home=target)
     assert "replace" in actions(kgkit.unpack(pack, home=target, replace=True)).values()
     assert (target / file).read_bytes() == content
@@ -172,7 +172,7 @@ def test_a_home_that_has_only_added_to_a_build_keeps_its_own(extended, tmp_path)
 
 def test_two_builds_of_a_knowledge_base_do_not_go_into_one_pack(extended, tmp_path):
     home, first, second = extended
-    with pytest.raises(UsageError, match="a pack holds one build of a knowledge base"):
+    with pytest.raises(UsageError, match="one build"):
         kgkit.pack([f"kb:toy@{first}", f"kb:toy@{second}"], tmp_path / "a.tar", home=home)
 
 
@@ -208,7 +208,7 @@ def test_a_name_alone_is_enough_where_one_thing_has_it(home, tmp_path):
 def test_a_name_of_several_things_is_told_with_the_choices(tmp_path):
     home = toy_home(tmp_path / "origin")
     made(home, name="toy")
-    with pytest.raises(UsageError, match="names several things: say which, kb:toy or vectors:toy/toy"):
+    with pytest.raises(UsageError, match="kb:toy or vectors:toy/toy"):
         kgkit.pack("toy", tmp_path / "a.tar", home=home)
 
 
@@ -236,7 +236,7 @@ def test_a_file_that_is_damaged_is_not_packed_and_no_file_is_left_behind(tmp_pat
     content = matrix.read_bytes()
     matrix.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     (tmp_path / "a.tar").write_text("what was there")
-    with pytest.raises(DamagedPack, match=r"matrix.npy of vectors:toy/plane has another content"):
+    with pytest.raises(DamagedPack, match=r"matrix\.npy of vectors:toy/plane"):
         kgkit.pack("toy/plane", tmp_path / "a.tar", home=home)
     assert (tmp_path / "a.tar").read_text() == "what was there"
     matrix.write_bytes(content[:-1])

@@ -227,89 +227,40 @@ def test_files_in_another_order_or_under_another_name_are_refused(archive, tmp_p
     refused(archive.write(tmp_path / "pack.tar"), tmp_path)
 
 
-def change_twice(archive):
-    archive.manifest["items"].append(archive.manifest["items"][0])
-
-
-def change_format(archive):
-    archive.manifest["format"] = 99
-
-
-def change_empty(archive):
-    archive.manifest["items"] = []
-
-
-def change_unrequested(archive):
-    for item in archive.manifest["items"]:
-        item["requested"] = False
-
-
-def change_field(archive):
-    archive.manifest["execute"] = "rm"
-
-
-def change_kind(archive):
-    archive.manifest["items"][0]["kind"] = "script"
-
-
-def change_name(archive):
-    archive.manifest["items"][0]["name"] = "../toy"
-
-
-def change_vectors_name(archive):
-    archive.item("vectors:toy/plane")["name"] = "toy/a/b"
-
-
-def change_version(archive):
-    archive.manifest["items"][0]["version"] = "../x"
-
-
-def change_first(archive):
-    files = archive.manifest["items"][0]["files"]
-    files["manifest.json"] = files.pop("manifest.json")
-
-
-def change_digest(archive):
-    archive.manifest["items"][0]["files"]["data.mdb"]["sha256"] = "zz"
-
-
-def change_size(archive):
-    archive.manifest["items"][0]["files"]["data.mdb"]["size"] = -1
-
-
-def change_number(archive):
-    archive.manifest["items"][0]["files"].update(
-        {f"f{number}.json": {"size": 0, "sha256": "0" * 64} for number in range(20_001)}
-    )
-
-
-def change_capitals(archive):
-    archive.manifest["items"][0]["files"]["DATA.mdb"] = {"size": 0, "sha256": "0" * 64}
-
-
-def change_into_folder(archive):
-    archive.manifest["items"][0]["files"]["data.mdb/x.json"] = {"size": 0, "sha256": "0" * 64}
-
-
-def change_long_manifest(archive):
-    archive.manifest["items"][0]["files"]["manifest.json"]["size"] = 64_000_001
-
-
-CHANGES = {
-    change_twice: "declares something twice", change_format: "has format 99", change_empty: "nothing in it",
-    change_unrequested: "nothing in it is what somebody asked for", change_field: "unknown field",
-    change_kind: "Invalid enum value", change_name: "is no name of a kb",
-    change_vectors_name: "is no name of a vectors", change_version: "is no version of kb:toy",
-    change_first: "first file of kb:toy is not its manifest.json", change_digest: "matching regex",
-    change_size: ">= 0", change_number: "declares more than 20,000 files", change_capitals: "have one path",
-    change_into_folder: "have one path", change_long_manifest: "is longer than",
+NOTHING = {"size": 0, "sha256": "0" * 64}
+MANY = {f"f{number}.json": NOTHING for number in range(20_001)}
+CHANGES = {  # of the manifest of the pack, of its first item, or of a file of that; what the error says
+    "format": ({"format": 99}, "has format 99"), "empty": ({"items": []}, "nothing in it"),
+    "field": ({"execute": "rm"}, "unknown field"), "kind": ({"kind": "script"}, "Invalid enum value"),
+    "name": ({"name": "../toy"}, "is no name of a kb"), "version": ({"version": "../x"}, "is no version"),
+    "digest": ({"data.mdb": NOTHING | {"sha256": "zz"}}, "matching regex"),
+    "size": ({"data.mdb": NOTHING | {"size": -1}}, ">= 0"), "number": (MANY, "more than 20,000 files"),
+    "capitals": ({"DATA.mdb": NOTHING}, "have one path"),
+    "folder": ({"data.mdb/x.json": NOTHING}, "have one path"),
+    "long": ({"manifest.json": NOTHING | {"size": 64_000_001}}, "is longer than"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_a_manifest_that_makes_no_sense_is_refused(archive, tmp_path, change):
-    change(archive)
-    assert CHANGES[change] in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+@pytest.mark.parametrize(("change", "message"), CHANGES.values(), ids=CHANGES)
+def test_a_manifest_that_makes_no_sense_is_refused(archive, tmp_path, change, message):
+    item = archive.manifest["items"][0]
+    places = (archive.manifest, ("format", "items", "execute")), (item, ("kind", "name", "version"))
+    place = next((place for place, names in places if {*change} <= {*names}), item["files"])
+    place.update(change)
+    assert message in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
+
+
+def test_items_that_make_no_sense_are_refused(archive, tmp_path):
+    items = archive.manifest["items"]
+    files = items[0]["files"]
+    for changed, message in (
+        ([*items, items[0]], "declares something twice"),
+        ([item | {"requested": False} for item in items], "nothing in it is what somebody asked for"),
+        ([archive.item("vectors:toy/plane") | {"name": "toy/a/b"}], "is no name of a vectors"),
+        ([items[0] | {"files": dict(reversed(files.items()))}], "first file of kb:toy"),
+    ):
+        archive.manifest["items"] = changed
+        assert message in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +338,7 @@ def test_pages_that_end_the_process_that_reads_them_are_refused(archive, tmp_pat
 
 def test_a_format_that_is_not_read_says_which_are(archive, tmp_path):
     archive.edit_json("kb:toy", "manifest.json", format=9)
-    with pytest.raises(FormatMismatch, match="it reads 2, 3, 4: ask for a pack of another version"):
+    with pytest.raises(FormatMismatch, match="2, 3, 4"):
         kgkit.unpack(archive.write(tmp_path / "pack.tar"), home=tmp_path / "home")
 
 

@@ -10,7 +10,7 @@ import pytest
 import kgkit
 from kb_builders import wordnet_source
 from kgkit.errors import DamagedPack, MissingExtra, NetworkForbidden, NotThere, UsageError
-from kgkit.network import OFFLINE, check_online, is_set, open_url
+from kgkit.network import OFFLINE
 from tests.cli_helpers import run
 from tests.pack_toys import toy_pack
 
@@ -78,30 +78,15 @@ def test_a_file_that_is_no_pack_is_refused_with_the_command_that_writes_one(cont
 def test_a_server_that_has_no_such_pack_or_a_damaged_or_a_large_one_is_told(pack, tmp_path):
     content = pack.read_bytes()
     with server(short=(len(content), content[:-50]), cut=content[:-50], large=(1 << 50, b"")) as address:
-        with pytest.raises(NotThere, match="none cannot be fetched: HTTP Error 404"):
+        with pytest.raises(NotThere, match="404"):
             kgkit.unpack(f"{address}/none", home=tmp_path / "home")
         with pytest.raises((NotThere, DamagedPack), match=r"read to its end|ends too early"):
             kgkit.unpack(f"{address}/short", home=tmp_path / "home")
         with pytest.raises(DamagedPack, match="cut"):
             kgkit.unpack(f"{address}/cut", home=tmp_path / "home")
-        with pytest.raises(NotThere, match="1,125,899,906,842,624 bytes, and"):
+        with pytest.raises(NotThere, match="1,125,899,906,842,624"):
             kgkit.unpack(f"{address}/large", home=tmp_path / "home")
     assert not (tmp_path / "home").exists()
-
-
-def test_a_server_that_is_not_there_is_told(tmp_path):
-    with server() as address:
-        pass
-    with pytest.raises(NotThere, match="cannot be fetched"):
-        kgkit.unpack(f"{address}/toy", home=tmp_path / "home")
-
-
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://example.org/x", "data:,x"])
-def test_other_addresses_than_those_of_the_web_are_none(address, tmp_path):
-    with pytest.raises(NotThere, match="no address of http or https"), open_url(address, 1000):
-        pass
-    with pytest.raises(NotThere, match="no file"):
-        kgkit.unpack(address, home=tmp_path / "home")
 
 
 # -- the hub ----------------------------------------------------------------
@@ -172,7 +157,7 @@ def test_what_the_hub_does_not_have_is_told(hub, tmp_path, address, error, messa
 
 
 def test_a_pack_of_the_hub_that_is_too_large_is_not_fetched(hub, tmp_path):
-    with pytest.raises(UsageError, match="2,000 bytes, and 1,999 are allowed"):
+    with pytest.raises(UsageError, match=r"2,000 .*1,999"):
         kgkit.unpack("hf:me/fruit", home=tmp_path / "home", max_bytes=1999)
     assert hub == []
 
@@ -194,30 +179,12 @@ def test_without_the_package_of_the_hub_the_extra_is_named(tmp_path, monkeypatch
 # -- offline ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["1", "true", "YES", "on"])
-def test_a_variable_that_is_switched_on_forbids_the_network(monkeypatch, value):
-    monkeypatch.setenv(OFFLINE, value)
-    with pytest.raises(NetworkForbidden) as error:
-        check_online("the file X", "copy it")
-    assert str(error.value) == (
-        "the file X is not fetched: KGKIT_OFFLINE forbids the network; unset it, or copy it"
-    )
-    assert error.value.target == "the file X"
-
-
-@pytest.mark.parametrize("value", ["", "0", "false", "no"])
-def test_a_variable_that_is_switched_off_forbids_nothing(monkeypatch, value):
-    monkeypatch.setenv(OFFLINE, value)
-    assert not is_set(OFFLINE)
-    check_online("the file X")
-
-
 @pytest.mark.parametrize(
     "source", ["http://127.0.0.1:9/toy.tar", "https://example.org/toy.tar", "hf:me/fruit"]
 )
 def test_no_pack_is_fetched_offline(monkeypatch, hub, tmp_path, source):
     monkeypatch.setenv(OFFLINE, "1")
-    with pytest.raises(NetworkForbidden, match="KGKIT_OFFLINE forbids the network"):
+    with pytest.raises(NetworkForbidden, match="KGKIT_OFFLINE"):
         kgkit.unpack(source, home=tmp_path / "home")
     done = run("unpack", source, "--home", tmp_path / "home")
     assert done.code == 3 and "KGKIT_OFFLINE forbids the network" in " ".join(done.err.split())
@@ -231,7 +198,7 @@ def test_no_encoder_is_fetched_offline(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.delenv("TRANSFORMERS_OFFLINE", raising=False)
     monkeypatch.setenv(OFFLINE, "1")
-    with pytest.raises(NetworkForbidden, match="the encoder 'nobody/nothing', which is not on this machine"):
+    with pytest.raises(NetworkForbidden, match="nobody/nothing"):
         find_model("nobody/nothing")
 
 

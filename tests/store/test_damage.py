@@ -46,7 +46,7 @@ def test_a_truncated_data_file_is_refused_before_it_is_mapped(built, kept):
     size = data.stat().st_size
     with data.open("rb+") as file:
         file.truncate(kept % size)
-    with pytest.raises(DamagedKB, match=rf"{kept % size:,} bytes, its manifest says {size:,} bytes"):
+    with pytest.raises(DamagedKB, match=rf"{kept % size:,} bytes.* {size:,} bytes"):
         open_toy(built)
 
 

@@ -80,17 +80,12 @@ def flipped(folder, flips, seed, most):
 
 
 @pytest.mark.slow
-def test_after_any_flip_verify_refuses_look_ups_answer_or_say_what_is_wrong_and_nothing_is_added(tmp_path):
-    counts = flipped(tmp_path, 40, 2, 40)
-    assert stress_flips.broken(counts) == []
-    assert counts["verify", "refused"] == counts["quick", "refused"] == 40
-    assert counts["kb add", "refused: DamagedKB"] == 40
-
-
-@pytest.mark.slow
 def test_after_any_of_many_flips_verify_refuses_look_ups_answer_or_say_what_is_wrong(tmp_path):
     """Slow: 400 flips, after each of which everything is looked up in a process of its own."""
-    assert stress_flips.broken(flipped(tmp_path, 400, 0, 300)) == []
+    counts = flipped(tmp_path, 400, 0, 300)
+    assert stress_flips.broken(counts) == []
+    assert counts["verify", "refused"] == counts["quick", "refused"] == 400
+    assert counts["kb add", "refused: DamagedKB"] == 400
 
 
 # -- what a build is made of ----------------------------------------------------------
@@ -142,7 +137,7 @@ def test_a_kb_is_verified_before_it_is_opened_if_that_is_asked_for(mini):
     kgkit.open_kb("mini", home=mini, verify=True).close()
     flip(build_of(mini))
     kgkit.open_kb("mini", home=mini).close()
-    with pytest.raises(DamagedKB, match=r"data\.mdb is damaged.* tells more; run `kgkit build-kb wordnet"):
+    with pytest.raises(DamagedKB, match=r"data\.mdb is damaged.*kgkit build-kb wordnet"):
         kgkit.open_kb("mini", home=mini, verify=True)
 
 
@@ -251,9 +246,7 @@ def test_a_look_up_that_cannot_decode_a_row_names_the_kb_and_what_tells_more(min
             lambda: LemmaGenerator(kb).mentions("hot"),
             lambda: [*kgkit.Linker(kb)(["A dog."])],
         ):
-            with pytest.raises(
-                DamagedKB, match=f"knowledge base mini@{folder.name} is damaged: .* cannot be"
-            ):
+            with pytest.raises(DamagedKB, match=f"mini@{folder.name}"):
                 look_up()
     done = run("show", "dog.n.01", "--kb", "mini", "--home", mini)
     assert (done.code, f"`kgkit kb verify mini@{folder.name} --home" in done.err) == (1, True)

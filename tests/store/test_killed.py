@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 import kgkit
 from kgkit.home import Home
 from kgkit.store import verify, writer
-from tests.toys import build_toy, child_env, entities, run_python
+from tests.toys import build_toy, entities, run_python
 
 # What a build does to the disk, but for LMDB's own writing.
 STEPS = ("fsync", "mkdir", "rename", "replace", "rmdir", "symlink", "unlink")
@@ -215,13 +214,3 @@ def test_what_a_killed_build_left_is_swept_before_the_next_one_needs_the_room(tm
     seen: list[bool] = []
     build_toy(tmp_path, all=Looks(NOW))
     assert seen == [False]
-
-
-@pytest.mark.slow
-def test_builds_that_are_killed_at_random_moments_break_no_promise():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.stress_kill", "--toy", "30000", "--moments", "10"],
-        env=child_env(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "promises broken: 0" in done.stdout
