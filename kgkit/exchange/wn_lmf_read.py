@@ -2,7 +2,7 @@
 
 A synset and a sense are entities, joined by `lemma_in_synset` as in kgkit's
 WordNet; a key is the `dc:identifier` (in OMW's English wordnet the sense key)
-or else the id. ILI, lexicographer file, examples, members and frames are
+or else the id. ILI, lexicographer file, examples and members are
 attributes of synsets; count, rank, frames, marker and examples those of
 senses. Relations go by the names of kgkit's WordNet (`member_holonym` for
 `holo_member`), `other` by its `dc:type`. Forms of an entry are irregular forms

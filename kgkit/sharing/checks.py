@@ -54,8 +54,12 @@ Action = Literal["add", "replace", "keep"]
 REPLACE: Final = "`--replace` puts it in the place of that, `--home FOLDER` unpacks it into another home"
 
 
-def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> list[Action]:
-    """Return what is to be done with each item of a pack.
+Plan = Sequence[tuple[PackItem, Action]]
+"""What is done with each item of a pack."""
+
+
+def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> Plan:
+    """Return the items of a pack, each with what is to be done with it.
 
     Args:
         manifest: manifest of the pack.
@@ -65,13 +69,13 @@ def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> list[A
     Raises:
         NameConflict: if something else has a name, and it is not to be replaced.
     """
-    actions = [_action(item, home) for item in manifest.items]
-    for item, action in zip(manifest.items, actions, strict=True):
+    plan = [(item, _action(item, home)) for item in manifest.items]
+    for item, action in plan:
         if action == "replace" and not replace:
             raise NameConflict(
                 f"{item.title} is here already, and is another one than that of the pack: {REPLACE}"
             )
-    return actions
+    return plan
 
 
 def _action(item: PackItem, home: Home) -> Action:
@@ -111,11 +115,11 @@ def _action_of_kb(item: PackItem, kb: KBHome) -> Action:
     return "replace"
 
 
-def check_builds(manifest: PackManifest, described: Sequence[object], home: Home) -> None:
+def check_builds(plan: Plan, described: Sequence[object], home: Home) -> None:
     """Make sure that the vectors of a pack belong to the builds that they will lie beside.
 
     Args:
-        manifest: manifest of the pack.
+        plan: items of the pack.
         described: what each item says of itself; None of those that are kept.
         home: home that it is unpacked in.
 
@@ -124,8 +128,8 @@ def check_builds(manifest: PackManifest, described: Sequence[object], home: Home
         NotThere: if their knowledge base is neither in the pack nor here.
     """
     new_builds = {each.build: each for each in described if isinstance(each, Manifest)}
-    builds = {item.name: new_builds[item.version] for item in manifest.items if item.version in new_builds}
-    for item, vectors in zip(manifest.items, described, strict=True):
+    builds = {item.name: new_builds[item.version] for item, _ in plan if item.version in new_builds}
+    for (item, _), vectors in zip(plan, described, strict=True):
         if not isinstance(vectors, VectorsManifest):
             continue
         if (build := builds.get(item.kb)) is not None:

@@ -10,7 +10,7 @@ and `kgkit clean`.
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,8 @@ from kgkit.models.needs import check_needs
 from kgkit.models.publishing import stage_model
 from kgkit.models.registering import catalogue
 from kgkit.models.storage import UNPACKING, sweep_unpacking
-from kgkit.sharing.checks import Action, check_builds, check_content, plan_actions
-from kgkit.sharing.layout import CHUNK, LARGEST_PACK, PackItem, PackManifest
+from kgkit.sharing.checks import Action, Plan, check_builds, check_content, plan_actions
+from kgkit.sharing.layout import CHUNK, LARGEST_PACK, PackItem
 from kgkit.sharing.reading import PackReader, open_pack
 from kgkit.store import Staging
 from kgkit.store.manifest import read_manifest as read_build
@@ -36,29 +36,18 @@ from kgkit.vectors.work import making
 from kgkit.versions import NEW, free_space, lock_folder, publish_version, read_current, sweep, sync_tree
 
 
-class UnpackedItem(NamedTuple):
-    """Something that a pack has brought.
-
-    Attributes:
-        item: entry of the pack, under the name that it has now.
-        action: what was done: `add`, `replace`, or `keep` for what was there already.
-    """
-
-    item: PackItem
-    action: Action
-
-
 class Unpacked(NamedTuple):
     """What has become of a pack.
 
     Attributes:
-        items: what it holds, in the order in which it was published.
+        items: entries of what it holds, in the order in which it was published, each with what was done:
+            `add`, `replace`, or `keep` for what was there already.
         encoders: names of the encoders that these need, and that are not in it.
         missing: what its models need, and is neither in it nor here.
         card: card of the pack, in Markdown.
     """
 
-    items: tuple[UnpackedItem, ...]
+    items: tuple[tuple[PackItem, Action], ...]
     encoders: tuple[str, ...]
     missing: tuple[str, ...]
     card: str
@@ -97,34 +86,33 @@ def unpack(
         WriteFailed: if the disk refuses.
 
     Examples:
-        >>> [each.action for each in kgkit.unpack("mine.tar.gz").items]
+        >>> [action for _, action in kgkit.unpack("mine.tar.gz").items]
         ['add', 'add']
     """
     where = Home.find(home)
     with open_pack(os.fspath(source), max_bytes) as reader:
         manifest = reader.manifest
-        actions = plan_actions(manifest, where, replace=replace)
-        with _staging(where, manifest, actions) as staged:
-            _extract(reader, staged, actions, progress)
-            _publish(where, manifest, actions, staged)
-    unpacked = tuple(UnpackedItem(item, action) for item, action in zip(manifest.items, actions, strict=True))
+        plan = plan_actions(manifest, where, replace=replace)
+        with _staging(where, plan) as staged:
+            _extract(reader, plan, staged, progress)
+            _publish(where, plan, staged)
     models = [item.name for item in manifest.items if item.kind == "model"]
     needs = [read_current(partial(find_model_folder, name, where), read_header).needs for name in models]
     missing = dict.fromkeys(
         need.name for each in needs for need in check_needs(each, where) if not need.available
     )
-    return Unpacked(unpacked, manifest.encoders, tuple(missing), reader.card)
+    return Unpacked(tuple(plan), manifest.encoders, tuple(missing), reader.card)
 
 
-def _extract(reader: PackReader, staged: Path, actions: Sequence[Action], progress: Progress | None) -> None:
+def _extract(reader: PackReader, plan: Plan, staged: Path, progress: Progress | None) -> None:
     """Read a pack to its end, and write what is new into *staged*.
 
     Raises:
         DamagedPack: if it does not hold what its manifest says.
         OSError: if the disk refuses.
     """
-    manifest, done = reader.manifest, 0
-    for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True)):
+    done = 0
+    for number, (item, action) in enumerate(plan):
         for name, file in item.files.items():
             content = reader.file(f"{item.kind}/{item.name}/{name}", file)
             path = Path(os.devnull) if action == "keep" else staged / str(number) / name
@@ -133,11 +121,11 @@ def _extract(reader: PackReader, staged: Path, actions: Sequence[Action], progre
                 shutil.copyfileobj(content, target, CHUNK)
             done += file.size
             if progress is not None:
-                progress("unpacking", done, manifest.size)
+                progress("unpacking", done, reader.manifest.size)
     reader.check_end()
 
 
-def _publish(home: Home, manifest: PackManifest, actions: Sequence[Action], staged: Path) -> None:
+def _publish(home: Home, plan: Plan, staged: Path) -> None:
     """Check what has been written, all of it, and then publish it.
 
     Raises:
@@ -146,10 +134,10 @@ def _publish(home: Home, manifest: PackManifest, actions: Sequence[Action], stag
     """
     described = [
         None if action == "keep" else check_content(item, staged / str(number))
-        for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True))
+        for number, (item, action) in enumerate(plan)
     ]
-    check_builds(manifest, described, home)
-    for number, (item, action) in enumerate(zip(manifest.items, actions, strict=True)):
+    check_builds(plan, described, home)
+    for number, (item, action) in enumerate(plan):
         if action != "keep":
             publish = {"kb": _publish_kb, "vectors": _publish_vectors, "model": _publish_model}[item.kind]
             publish(home, item.name, staged / str(number))
@@ -189,13 +177,13 @@ def _publish_model(home: Home, name: str, folder: Path) -> None:
 
 
 @contextmanager
-def _staging(home: Home, manifest: PackManifest, actions: Sequence[Action]) -> Iterator[Path]:
+def _staging(home: Home, plan: Plan) -> Iterator[Path]:
     """Give a folder to write to, which is gone at the end.
 
     Raises:
         WriteFailed: if there is not room for what is new, or the disk refuses.
     """
-    needed = sum(item.size for item, action in zip(manifest.items, actions, strict=True) if action != "keep")
+    needed = sum(item.size for item, action in plan if action != "keep")
     sweep_unpacking(home)  # first: its room may be needed
     free = free_space(home.path)
     if needed > free:
