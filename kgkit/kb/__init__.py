@@ -3,9 +3,8 @@
 from kgkit.kb.differences import Difference, differences
 from kgkit.kb.facts import Direction
 from kgkit.kb.handle import KnowledgeBase, open_kb
-from kgkit.kb.parts_of_speech import POS
 from kgkit.kb.search import SearchResult
-from kgkit.kb.surfaces import EntitySurface, Node
+from kgkit.kb.surfaces import POS, EntitySurface, Node
 
 __all__ = [
     "POS",
