@@ -18,7 +18,7 @@ def mcp(
     """
     import_extra("mcp", "mcp")
     from kgkit.home import Home
-    from kgkit.serving.agent_server import serve_stdio
+    from kgkit.serving.mcp import serve_stdio
     from kgkit.serving.service import Service
     from kgkit.serving.settings import ServiceSettings
 

@@ -17,10 +17,10 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse, Response
 
 from kgkit import __version__
-from kgkit.serving import agent_server, nif, page, reconciliation, rest, spotlight
-from kgkit.serving.answers import add_error_handlers, json_response
+from kgkit.serving import mcp, nif, page, reconciliation, rest, spotlight
 from kgkit.serving.guard import Guard
 from kgkit.serving.metrics import CONTENT_TYPE, ServiceMetrics
+from kgkit.serving.problems import add_error_handlers, json_response
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ ROUTERS: Final[tuple[Callable[[Service], APIRouter], ...]] = (
     spotlight.router,
     nif.router,
     reconciliation.router,
-    agent_server.router,
+    mcp.router,
     page.router,
 )
 """Functions that make the routers of the service, each in a module of its own."""
@@ -39,37 +39,28 @@ REFRESH_SECONDS: Final = 1.0
 """Time between two checks for newly published builds."""
 
 
-def operations_router(metrics: ServiceMetrics) -> Callable[[Service], APIRouter]:
-    """Return the function that makes the router of `/health` and `/metrics`.
+def _operations_router(service: Service, metrics: ServiceMetrics) -> APIRouter:
+    """Return the router of `/health` and `/metrics`."""
+    routes = APIRouter(tags=["operations"])
 
-    Args:
-        metrics: metrics of this process.
-    """
+    @routes.get("/health/live")
+    async def live() -> Response:
+        """Say that the process answers."""
+        return json_response({"status": "live"})
 
-    def make_router(service: Service) -> APIRouter:
-        """Return the router."""
-        routes = APIRouter(tags=["operations"])
+    @routes.get("/health/ready")
+    async def ready() -> Response:
+        """List the knowledge bases that are served, and which published builds are not, and why."""
+        record = readiness(service)
+        return json_response(record, 200 if record["status"] == "ready" else 503)
 
-        @routes.get("/health/live")
-        async def live() -> Response:
-            """Say that the process answers."""
-            return json_response({"status": "live"})
+    @routes.get("/metrics", response_class=PlainTextResponse)
+    async def show_metrics() -> Response:
+        """Show the metrics of all workers, in Prometheus's text format."""
+        observe(service, metrics)
+        return Response(await service.call(metrics.exposition), media_type=CONTENT_TYPE)
 
-        @routes.get("/health/ready")
-        async def ready() -> Response:
-            """List the knowledge bases that are served, and which published builds are not, and why."""
-            record = readiness(service)
-            return json_response(record, 200 if record["status"] == "ready" else 503)
-
-        @routes.get("/metrics", response_class=PlainTextResponse)
-        async def show_metrics() -> Response:
-            """Show the metrics of all workers, in Prometheus's text format."""
-            observe(service, metrics)
-            return Response(await service.call(metrics.exposition), media_type=CONTENT_TYPE)
-
-        return routes
-
-    return make_router
+    return routes
 
 
 def readiness(service: Service) -> dict[str, Any]:
@@ -112,9 +103,10 @@ def make_app(service: Service) -> FastAPI:
         title="kgkit", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None,
         openapi_url="/v1/openapi.json", redirect_slashes=False,
     )  # fmt: skip
-    for make_router in (*ROUTERS, operations_router(metrics)):
+    for make_router in ROUTERS:
         app.include_router(make_router(service))
-    add_error_handlers(app, service, page.error_page)
+    app.include_router(_operations_router(service, metrics))
+    add_error_handlers(app, service.home, page.error_page)
     app.add_middleware(Guard, service=service, metrics=metrics, error_page=page.error_page)
     settings = service.settings
     if settings.allowed_origins:

@@ -11,7 +11,9 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -29,23 +31,18 @@ _SHORT: Final = 4_000
 
 
 @dataclass(eq=False)
-class LinkJob:
+class _LinkJob:
     """Documents of one request.
 
     Attributes:
         linkers: linkers, one for each knowledge base; jobs of the same are linked together.
         documents: documents of the request.
-        future: future of the links.
-        loop: loop that waits for it.
+        future: future of the links; it is done too when nobody waits for them any more.
     """
 
     linkers: tuple[Linker, ...]
     documents: Sequence[Document]
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[list[LinkedDocument]]" = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.future = self.loop.create_future()
+    future: Future[list[LinkedDocument]] = field(default_factory=Future)
 
     @property
     def is_long(self) -> bool:
@@ -57,19 +54,13 @@ class LinkJob:
         try:
             self.finish(link_documents(self.linkers, self.documents))
         except BaseException as error:  # noqa: BLE001 - whoever waits gets it
-            self.fail(error)
+            with suppress(InvalidStateError):
+                self.future.set_exception(error)
 
     def finish(self, links: list[LinkedDocument]) -> None:
         """Give the future its result."""
-        self._call(_set_result, links)
-
-    def fail(self, error: BaseException) -> None:
-        """Give the future an error."""
-        self._call(_set_error, error)
-
-    def _call(self, function: Callable[..., None], value: object) -> None:
-        if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(function, self.future, value)
+        with suppress(InvalidStateError):
+            self.future.set_result(links)
 
 
 class LinkQueue:
@@ -86,7 +77,7 @@ class LinkQueue:
 
     def __init__(self, size: int, batch: int) -> None:
         self._size, self._batch = size, batch
-        self._jobs: deque[LinkJob] = deque()
+        self._jobs: deque[_LinkJob] = deque()
         self._ready = threading.Condition()
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -103,7 +94,7 @@ class LinkQueue:
         Raises:
             Busy: if too many requests wait.
         """
-        job = LinkJob(linkers, documents, asyncio.get_running_loop())
+        job = _LinkJob(linkers, documents)
         with self._ready:
             if len(self._jobs) >= self._size or self._closed:
                 raise Busy("too many requests for links are waiting")
@@ -112,7 +103,7 @@ class LinkQueue:
                 self._thread.start()
             self._jobs.append(job)
             self._ready.notify()
-        return await job.future
+        return await asyncio.wrap_future(job.future)
 
     def close(self) -> None:
         """End the thread when the jobs that wait are done."""
@@ -129,7 +120,7 @@ class LinkQueue:
             with pausing(partial(self._pause if jobs[0].is_long else _check_waiting, jobs)):
                 self._run(jobs)
 
-    def _run(self, jobs: Sequence[LinkJob]) -> None:
+    def _run(self, jobs: Sequence[_LinkJob]) -> None:
         """Link the documents of jobs; if that fails, those of each job by themselves."""
         self.batches += 1
         self.documents += sum(len(job.documents) for job in jobs)
@@ -143,7 +134,7 @@ class LinkQueue:
                 if not job.future.done():
                     job.run()
 
-    def _pause(self, long_jobs: Sequence[LinkJob]) -> None:
+    def _pause(self, long_jobs: Sequence[_LinkJob]) -> None:
         """Link a batch of short jobs that wait, between two batches of a long job.
 
         Raises:
@@ -156,7 +147,7 @@ class LinkQueue:
             with pausing(partial(_check_waiting, jobs)):
                 self._run(jobs)
 
-    def _link_together(self, jobs: Sequence[LinkJob]) -> None:
+    def _link_together(self, jobs: Sequence[_LinkJob]) -> None:
         documents = [document for job in jobs for document in job.documents]
         links = link_documents(jobs[0].linkers, documents)
         begin = 0
@@ -174,14 +165,14 @@ class LinkQueue:
                 return
             self._ready.wait(remaining)
 
-    def _next_jobs(self) -> list[LinkJob]:
+    def _next_jobs(self) -> list[_LinkJob]:
         """Return the next job, with those behind it that can be linked together with it; none at the end."""
         with self._ready:
             while True:
                 while self._jobs and self._jobs[0].future.done():  # nobody waits for it any more
                     self._jobs.popleft()
                 if self._jobs:
-                    if has_encoder(self._jobs[0].linkers) and not self._jobs[0].is_long:
+                    if _has_encoder(self._jobs[0].linkers) and not self._jobs[0].is_long:
                         self._gather()
                     if jobs := self._take():
                         return jobs
@@ -190,13 +181,13 @@ class LinkQueue:
                 else:
                     self._ready.wait()
 
-    def _take(self, *, short_only: bool = False) -> list[LinkJob]:
+    def _take(self, *, short_only: bool = False) -> list[_LinkJob]:
         """Take the first job from the queue, and those behind it that share its batch.
 
         Args:
             short_only: whether the first short job is taken, and none if there is no short one.
         """
-        jobs, remaining, count = list[LinkJob](), deque[LinkJob](), 0
+        jobs, remaining, count = list[_LinkJob](), deque[_LinkJob](), 0
         while self._jobs and count < self._batch:
             job = self._jobs.popleft()
             if job.future.done():  # nobody waits for it any more
@@ -219,7 +210,7 @@ class LinkQueue:
         return jobs
 
 
-def _check_waiting(jobs: Sequence[LinkJob]) -> None:
+def _check_waiting(jobs: Sequence[_LinkJob]) -> None:
     """End the work for jobs for none of which anybody waits any more.
 
     Raises:
@@ -229,19 +220,9 @@ def _check_waiting(jobs: Sequence[LinkJob]) -> None:
         raise Abandoned
 
 
-def has_encoder(linkers: Sequence[Linker]) -> bool:
+def _has_encoder(linkers: Sequence[Linker]) -> bool:
     """Say whether one of the linkers has a model that takes several documents at once."""
     return any(linker.scorer.batch_size > 1 for linker in linkers)
-
-
-def _set_result(future: "asyncio.Future[list[LinkedDocument]]", links: list[LinkedDocument]) -> None:
-    if not future.done():
-        future.set_result(links)
-
-
-def _set_error(future: "asyncio.Future[list[LinkedDocument]]", error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
 
 
 def link_documents(linkers: Sequence[Linker], documents: Sequence[Document]) -> list[LinkedDocument]:

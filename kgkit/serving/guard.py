@@ -20,9 +20,8 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 
-from kgkit.serving.answers import ErrorPage, problem_response
 from kgkit.serving.metrics import ServiceMetrics
-from kgkit.serving.problems import Busy, Problem, problem_of
+from kgkit.serving.problems import Busy, ErrorPage, Problem, problem_of, problem_response
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)

@@ -88,7 +88,7 @@ class ServiceMetrics:
         """
         self._waiting.set(waiting)
         self._workers.set(1)
-        self._memory.set(resident_bytes())
+        self._memory.set(_resident_bytes())
         self._refused.set(refused)
         self._batches.inc(batches - self._counted[0])
         self._documents.inc(documents - self._counted[1])
@@ -115,7 +115,7 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def resident_bytes() -> int:
+def _resident_bytes() -> int:
     """Return the memory of this process that is in RAM; 0 where the system does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])

@@ -10,7 +10,7 @@ detected (A2KB). Offsets count code points.
 from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BytesIO
-from typing import Final, Literal, NamedTuple, Unpack, get_args
+from typing import Final, Literal, Unpack, get_args
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -42,21 +42,11 @@ MAX_TRIPLES: Final = 250_000
 """Triples of a request, whatever they say."""
 
 
-class NifDocument(NamedTuple):
-    """A context, and the document that is linked.
-
-    Attributes:
-        iri: IRI of the context.
-        document: text of the context; its mentions are the phrases, if these are to be linked. A mention's id
-            is the IRI of its phrase.
-    """
-
-    iri: str
-    document: Document
-
-
-def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) -> list[NifDocument]:
+def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) -> list[Document]:
     """Return the documents of a graph in Turtle.
+
+    The id of a document is the IRI of its context. Its mentions are the phrases, if these are to be linked;
+    the id of a mention is the IRI of its phrase.
 
     Args:
         content: graph, as UTF-8.
@@ -72,14 +62,14 @@ def read_documents(content: bytes, limits: NifLimits, task: Task | None = None) 
     except SourceError as error:
         where = "" if error.line is None else f"line {error.line}: "
         raise Problem(422, f"{where}{error.message}", remedy="send NIF 2.0 in Turtle") from None
-    return [_nif_document(context, task) for context in contexts]
+    return [_document(context, task) for context in contexts]
 
 
-def _nif_document(context: NifContext, task: Task | None) -> NifDocument:
+def _document(context: NifContext, task: Task | None) -> Document:
     if ":" not in context.iri:
         raise Problem(422, "a nif:Context is a blank node", remedy="name it by an IRI")
     if task == "a2kb" or (task is None and not context.phrases):
-        return NifDocument(context.iri, Document(context.iri, context.text))
+        return Document(context.iri, context.text)
     try:
         mentions = [_mention(context, iri, phrase) for iri, phrase in context.phrases]
     except GoldError as error:
@@ -87,7 +77,7 @@ def _nif_document(context: NifContext, task: Task | None) -> NifDocument:
     if (problem := mention_problem(context.text, mentions)) is not None:
         raise Problem(422, f"<{context.iri}>: {problem}")
     mentions.sort(key=lambda mention: (mention.start, mention.end, mention.id))
-    return NifDocument(context.iri, Document(context.iri, context.text, mentions=mentions))
+    return Document(context.iri, context.text, mentions=mentions)
 
 
 def _mention(context: NifContext, iri: str, phrase: NifResource) -> Mention:
@@ -110,18 +100,19 @@ def phrase_iri(context: str, start: int, end: int) -> str:
 
 
 def write_documents(
-    documents: Sequence[NifDocument], linked: Sequence[LinkedDocument], *, by_label: bool = False
+    documents: Sequence[Document], linked: Sequence[LinkedDocument], *, by_label: bool = False
 ) -> bytes:
     """Return contexts with their links in Turtle.
 
     Args:
-        documents: contexts.
+        documents: contexts, as `read_documents` gives them.
         linked: the links of each.
         by_label: whether addresses of entities are made of their labels: see `resource_iri`.
     """
     parts = [NIF_HEAD]
-    for nif, links in zip(documents, linked, strict=True):
-        parts.extend(nif_statements(nif.iri, nif.document.text, _phrases(nif.iri, links, by_label)))
+    for document, links in zip(documents, linked, strict=True):
+        phrases = _phrases(document.id, links, by_label)
+        parts.extend(nif_statements(document.id, document.text, phrases))
     return "".join(parts).encode()
 
 
@@ -180,23 +171,23 @@ def router(service: Service) -> APIRouter:
 
 async def _links(
     service: Service,
-    documents: list[NifDocument],
+    documents: list[Document],
     *,
     kb: str | None,
     **settings: Unpack[LinkArguments],
 ) -> list[LinkedDocument]:
     """Return the links of each document; mentions of the request are answered even if they are NIL."""
-    service.check_documents([nif_document.document for nif_document in documents])
+    service.check_documents(documents)
     linked: dict[int, LinkedDocument] = {}
     for has_mentions in (False, True):
         indices = [
             index
-            for index, nif_document in enumerate(documents)
-            if (nif_document.document.mentions is not None) == has_mentions
+            for index, document in enumerate(documents)
+            if (document.mentions is not None) == has_mentions
         ]
         if indices:
             links = await service.link(
-                [documents[index].document for index in indices],
+                [documents[index] for index in indices],
                 kb=kb,
                 **(settings | LinkArguments(nil=settings["nil"] or has_mentions)),
             )

@@ -11,10 +11,10 @@ time of change: a build that was damaged and is built again has the same name.
 
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, Unpack
 
@@ -50,15 +50,26 @@ class ServedKB:
 
     Attributes:
         damage_logged: whether damage that look-ups have found is in the log.
+        reconciler: function that returns a reconciler of given settings; those used last are kept.
     """
 
     def __init__(self, kb: KnowledgeBase, linkers: Mapping[str, Linker], state: Sequence[str]) -> None:
         self.kb, self.linkers, self.state = kb, dict(linkers), tuple(state)
         self.damage_logged = False
-        self._variants: OrderedDict[LinkSettings, Linker] = OrderedDict()
-        self._reconcilers: OrderedDict[ReconcileConfig, Reconciler] = OrderedDict()
-        self._generator = generator_for(kb, max_candidates=None)
-        self._lock, self._generator_lock = threading.Lock(), threading.Lock()
+        self._generator, self._lock = generator_for(kb, max_candidates=None), threading.Lock()
+
+        @lru_cache(_MAX_VARIANTS)
+        def variant(settings: LinkSettings) -> Linker:
+            """Return a linker of other settings; it shares what was opened."""
+            base = linkers[settings.model]
+            return Linker(kb, settings, generator=base.generator, scorer=base.scorer, tagger=base.tagger)
+
+        @lru_cache(_MAX_VARIANTS)
+        def reconciler(config: ReconcileConfig) -> Reconciler:
+            """Return a reconciler of these settings, which keeps what it remembers."""
+            return Reconciler(kb, config, check_kind=False)  # a check reads all entities
+
+        self._variant, self.reconciler = variant, reconciler
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -81,35 +92,11 @@ class ServedKB:
         base = self.linkers.get(chosen.model)
         if base is None:
             raise UnknownName(f"model served for {self.kb.name!r}", chosen.model, self.models)
-        if chosen == LinkSettings(model=chosen.model):
-            return base
-        with self._lock:
-            linker = self._variants.get(chosen)
-            if linker is None:
-                linker = self._variants[chosen] = Linker(
-                    self.kb, chosen, generator=base.generator, scorer=base.scorer, tagger=base.tagger
-                )
-                if len(self._variants) > _MAX_VARIANTS:
-                    self._variants.popitem(last=False)
-            self._variants.move_to_end(chosen)
-        return linker
-
-    def reconciler(self, config: ReconcileConfig) -> Reconciler:
-        """Return a reconciler of these settings; those used last are kept with what they remember."""
-        with self._lock:
-            reconciler = self._reconcilers.get(config)
-        if reconciler is None:
-            reconciler = Reconciler(self.kb, config, check_kind=False)  # which reads all entities
-        with self._lock:
-            self._reconcilers[config] = reconciler
-            self._reconcilers.move_to_end(config)
-            if len(self._reconcilers) > _MAX_VARIANTS:
-                self._reconcilers.popitem(last=False)
-        return reconciler
+        return base if chosen == LinkSettings(model=chosen.model) else self._variant(chosen)
 
     def candidates(self, text: str, pos: str = "") -> Candidates:
         """Return what a text means as a whole, and its lemmas where the generator looks for some."""
-        with self._generator_lock:
+        with self._lock:
             return self._generator.candidates_of(Mention(0, len(text), text, pos=pos))
 
 
@@ -244,7 +231,7 @@ class ServiceResources:
                 linkers[linker.model if model == AUTO else model] = linker
             if PRIOR not in linkers:
                 linkers[PRIOR] = Linker.open(kb, model=PRIOR)
-            _open_vectors(kb)
+            list(_fitting_vectors(kb))  # once opened, they stay
         except BaseException:
             kb.close()
             raise
@@ -304,12 +291,8 @@ def _file_versions(folder: Path) -> list[str]:
     return versions
 
 
-def _open_vectors(kb: KnowledgeBase) -> list[str]:
-    """Open the vectors of a build that fit it, so that they stay, and return their names."""
-    return list(_fitting_vectors(kb))
-
-
 def _fitting_vectors(kb: KnowledgeBase) -> Iterator[str]:
+    """Yield the names of the vectors of a build that fit it, once they are open."""
     for name in vectors_names(kb.home):
         with suppress(KgkitError):
             kb.vectors(name)

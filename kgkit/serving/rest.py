@@ -19,8 +19,13 @@ from kgkit.kb.json_records import (
 )
 from kgkit.linking.settings import LinkSettings
 from kgkit.models.listing import models
-from kgkit.serving.answers import PROBLEM_RESPONSES, json_response, validation_problem
-from kgkit.serving.problems import Problem, without_paths
+from kgkit.serving.problems import (
+    PROBLEM_RESPONSES,
+    Problem,
+    json_response,
+    validation_problem,
+    without_paths,
+)
 from kgkit.serving.searching import SearchHit
 from kgkit.serving.service import LONG, Service, search_cost
 from kgkit.setting_types import attribute_helps
@@ -56,9 +61,11 @@ class DocumentRequest(RequestModel):
     mentions: list[MentionRequest] | None = None
 
 
-_HELPS: Final = attribute_helps(LinkSettings) | {
+LINK_HELPS: Final = attribute_helps(LinkSettings) | {
     "model": "Model that scores candidates; auto: the first that is served for the knowledge base."
 }
+"""Descriptions of the settings of linking, by name."""
+
 _FIELDS: Final[dict[str, Any]] = {
     each.name: (
         each.type,
@@ -66,7 +73,7 @@ _FIELDS: Final[dict[str, Any]] = {
             each.default,
             ge=each.metadata.get("least"),
             le=each.metadata.get("most"),
-            description=_HELPS[each.name],
+            description=LINK_HELPS[each.name],
         ),
     )
     for each in fields(LinkSettings)
@@ -179,7 +186,7 @@ async def read_body(request: Request, model: type[Model]) -> Model:
         ) from None
 
 
-def body_schema(model: type[BaseModel]) -> dict[str, Any]:
+def _body_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the part of an OpenAPI operation that describes a body which `read_body` reads."""
     schema = model.model_json_schema()
     schema = _without_references(schema, schema.pop("$defs", {}))
@@ -214,7 +221,7 @@ def _add_links(routes: APIRouter, service: Service) -> None:
         linked = await service.link(_documents(request), kb=request.kb, **settings)
         return json_response(linked[0] if isinstance(request.text, str) else linked)
 
-    @routes.post("/link", openapi_extra=body_schema(LinkRequest))
+    @routes.post("/link", openapi_extra=_body_schema(LinkRequest))
     async def link_body(request: Request) -> Response:
         """Link a text or several to one knowledge base or several."""
         return await link(await read_body(request, LinkRequest))
@@ -244,11 +251,11 @@ def _add_names(routes: APIRouter, service: Service) -> None:
         def look_up() -> list[dict[str, Any]]:
             kb = service.kb(query.kb)
             hits = service.search(query.q, query.kb, by=query.by, kind=query.kind, limit=query.limit)
-            return [search_record(kb, hit) for hit in hits]
+            return [_search_record(kb, hit) for hit in hits]
 
         return json_response(await service.call_weighed(search_cost(query.by), look_up))
 
-    @routes.post("/reconcile", openapi_extra=body_schema(ReconcileRequest))
+    @routes.post("/reconcile", openapi_extra=_body_schema(ReconcileRequest))
     async def reconcile(request: Request) -> Response:
         """Find the entities that names mean, through typing errors."""
         body = await read_body(request, ReconcileRequest)
@@ -325,7 +332,7 @@ def _add_listings(routes: APIRouter, service: Service) -> None:
     async def list_models() -> Response:
         """List the models that link to each knowledge base, and those on this machine."""
         served = {name: service.served(name).models for name in service.kb_names()}
-        return json_response({"served": served, "installed": await service.call(model_records, service)})
+        return json_response({"served": served, "installed": await service.call(_model_records, service)})
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
@@ -355,7 +362,7 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
     return records
 
 
-def model_records(service: Service) -> list[dict[str, Any]]:
+def _model_records(service: Service) -> list[dict[str, Any]]:
     """Return the models of the home as records, without their paths."""
     records = []
     for model in models(service.home.path):
@@ -367,7 +374,7 @@ def model_records(service: Service) -> list[dict[str, Any]]:
     return records
 
 
-def search_record(kb: KnowledgeBase, hit: SearchHit) -> dict[str, Any]:
+def _search_record(kb: KnowledgeBase, hit: SearchHit) -> dict[str, Any]:
     """Return a search hit as a record.
 
     Args:

@@ -123,7 +123,7 @@ class ServiceSettings:
         check_range(self, "port", least=0, most=65_535)
         check_range(self, "workers", least=1, most=256)
         if self.token is not None:
-            check_token(self.token)
+            _check_token(self.token)
         elif not is_loopback(self.host):
             raise UsageError(
                 f"host {self.host} can be reached from other machines, so a token is needed: "
@@ -172,11 +172,11 @@ def read_token(file: Path | None) -> str | None:
             reason = getattr(error, "strerror", None) or "it is not UTF-8"
             raise NotThere(f"no token in {file}: {reason}") from None
     if token is not None:
-        check_token(token)
+        _check_token(token)
     return token
 
 
-def check_token(token: str) -> None:
+def _check_token(token: str) -> None:
     """Refuse a token that is easily guessed, or that a header cannot carry.
 
     Raises:

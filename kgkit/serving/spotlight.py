@@ -12,7 +12,7 @@ always a list, where Spotlight writes an object for a list of one: its clients r
 `spacy-dbpedia-spotlight`, which wants a list from `spot`. All values are strings; offsets count code points.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final, Literal, NamedTuple, get_args
 from xml.etree import ElementTree
@@ -30,7 +30,7 @@ from kgkit.serving.problems import Problem
 from kgkit.serving.resource_iris import is_by_label, resource_iri, resource_name
 from kgkit.serving.service import Service
 from kgkit.text import escape_xml
-from kgkit.types import Document, Entity, LinkCandidate, LinkedDocument
+from kgkit.types import Document, Entity, LinkedDocument
 
 Process = Literal["annotate", "candidates", "spot"]
 
@@ -61,9 +61,9 @@ class SpotlightResource(NamedTuple):
     label: str
     types: tuple[str, ...]
     support: int
-    prior: float
-    score: float
-    second: float
+    prior: float = 0.0
+    score: float = 0.0
+    second: float = 0.0
 
 
 class SpotlightSurface(NamedTuple):
@@ -365,15 +365,16 @@ def _surfaces(
     requested = requested_types(settings.types)
     only_best = process == "annotate" or settings.confidence >= _MAJORITY
     surfaces = []
-    describe = lru_cache(maxsize=None)(partial(_description, kb))
+    describe = lru_cache(maxsize=None)(partial(_resource, kb))
     count = 0
     for link in linked:
         candidates = [each for each in link.candidates if each.score >= settings.confidence]
         second = link.candidates[1].score / link.score if len(link.candidates) > 1 and link.score > 0 else 0.0
         resources = [
-            resource
-            for resource in _resources(describe, candidates[:1] if only_best else candidates, second)
-            if resource.support >= settings.support
+            resource._replace(prior=each.prior, score=each.score, second=second)
+            for each in (candidates[:1] if only_best else candidates)
+            if (resource := describe(each.entity)) is not None
+            and resource.support >= settings.support
             and _is_selected(resource.types, requested, settings.policy)
         ]
         if resources:
@@ -387,33 +388,15 @@ def _surfaces(
     return surfaces
 
 
-class _Description(NamedTuple):
-    """The fields of a resource that are those of its entity."""
-
-    iri: str
-    label: str
-    types: tuple[str, ...]
-    support: int
-
-
-def _description(kb: KnowledgeBase, key: str) -> _Description | None:
+def _resource(kb: KnowledgeBase, key: str) -> SpotlightResource | None:
+    """Return an entity as Spotlight describes it, without a prior and scores."""
     entity = kb.get(key)
     if entity is None:  # it was there when the text was linked
         return None
     by_label = is_by_label(kb.manifest.url_pattern)
     iri = resource_iri(key, kb.url(entity.id) or "", by_label=by_label)
     support = kb.degree(entity.id, direction="in")
-    return _Description(iri, entity.label or key, _types(entity), support)
-
-
-def _resources(
-    describe: Callable[[str], _Description | None], candidates: Sequence[LinkCandidate], second: float
-) -> Iterator[SpotlightResource]:
-    """Yield candidates as Spotlight describes them."""
-    for candidate in candidates:
-        description = describe(candidate.entity)
-        if description is not None:
-            yield SpotlightResource(*description, candidate.prior, candidate.score, second)
+    return SpotlightResource(iri, entity.label or key, _types(entity), support)
 
 
 def _types(entity: Entity) -> tuple[str, ...]:

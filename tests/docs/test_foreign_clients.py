@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 import kgkit
 from kgkit.home import Home
-from kgkit.serving.agent_tools import MAX_CHARACTERS, TOOLS
 from kgkit.serving.app import make_app
+from kgkit.serving.mcp import MAX_CHARACTERS, TOOLS
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
 from tests.doc_pages import ROOT, blocks, fits

@@ -88,13 +88,6 @@ def test_a_client_alone_waits_for_nobody(monkeypatch):
     assert linker.batches == [["a"], ["b"], ["c"]]
 
 
-def test_documents_come_back_in_order():
-    async def work(queue):
-        return await queue.link((CountingLinker(),), documents("a", "b", "c"))
-
-    assert [linked.id for linked in run_queue(work)] == ["a", "b", "c"]
-
-
 def test_requests_that_wait_are_linked_together_and_each_gets_its_own():
     linker = CountingLinker(open_gate=False)
 
@@ -226,12 +219,6 @@ def test_closing_waits_for_what_is_under_way_and_takes_nothing_more():
     assert [linked.id for linked in asyncio.run(run())] == ["first"]
 
 
-def test_a_queue_that_was_never_used_closes_at_once():
-    queue = LinkQueue(1, 1)
-    queue.close()
-    assert (len(queue), queue.batches) == (0, 0)
-
-
 # -- long requests --------------------------------------------------------------
 
 
@@ -290,21 +277,6 @@ def test_a_long_request_shares_no_batch_and_waits_for_another_long_one():
     assert linker.batches == [["first"], ["b", "c"], ["long"], ["longer"]]
 
 
-def test_short_requests_of_another_linker_are_linked_in_the_pauses_too():
-    linker, other = PausingLinker(open_gate=False), CountingLinker()
-
-    async def work(queue):
-        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
-        await asyncio.to_thread(linker.entered.wait, 20)
-        short = asyncio.create_task(queue.link((other,), documents("a")))
-        await asyncio.sleep(0)
-        linker.gate.set()
-        await asyncio.gather(short, long)
-
-    run_queue(work)
-    assert (other.batches, linker.batches) == ([["a"]], [["long"]])
-
-
 def test_a_long_request_that_nobody_waits_for_any_more_is_given_up():
     linker = PausingLinker(open_gate=False)
 
@@ -319,36 +291,6 @@ def test_a_long_request_that_nobody_waits_for_any_more_is_given_up():
 
     run_queue(work)
     assert linker.batches == [["after"]] and linker.pauses == 1
-
-
-def test_an_error_of_a_short_request_is_not_one_of_the_long_request():
-    linker = PausingLinker(open_gate=False)
-
-    async def work(queue):
-        long = asyncio.create_task(queue.link((linker,), documents("long", text=LONG)))
-        await asyncio.to_thread(linker.entered.wait, 20)
-        short = asyncio.create_task(queue.link((linker,), documents("bad", text="wrong")))
-        await asyncio.sleep(0)
-        linker.gate.set()
-        errors = await asyncio.gather(short, long, return_exceptions=True)
-        assert isinstance(errors[0], ValueError) and errors[1][0].id == "long"
-
-    run_queue(work)
-
-
-def test_without_a_long_request_there_is_nothing_to_do_in_pauses():
-    linker = PausingLinker(open_gate=False)
-
-    async def work(queue):
-        first = asyncio.create_task(queue.link((linker,), documents("a", text="x" * 2_000)))
-        await asyncio.to_thread(linker.entered.wait, 20)
-        second = asyncio.create_task(queue.link((linker,), documents("b")))
-        await asyncio.sleep(0)
-        linker.gate.set()
-        await asyncio.gather(first, second)
-
-    run_queue(work)
-    assert linker.batches == [["a"], ["b"]] and linker.pauses == 2
 
 
 def test_links_of_several_linkers_are_one_document(client, served):

@@ -12,9 +12,7 @@ from kgkit.serving.kb_schema import (
     properties_of_type,
     property_values,
     read_schema,
-    types_of,
 )
-from kgkit.types import Entity
 from tests.city_toys import CITIES
 
 
@@ -57,12 +55,6 @@ def test_a_large_knowledge_base_is_sampled(cities_kb, monkeypatch):
     assert schema.may_have("a type that was not seen")
 
 
-def test_of_a_knowledge_base_that_was_read_all_types_are_known(cities_kb):
-    schema = read_schema(cities_kb)
-    assert schema.may_have("city")
-    assert not schema.may_have("river")
-
-
 def test_more_types_than_are_shown_are_no_complete_list(cities_kb, monkeypatch):
     monkeypatch.setattr(kb_schema, "_MAX_NAMES", 2)
     schema = read_schema(cities_kb)
@@ -78,12 +70,6 @@ def test_an_attribute_that_is_not_shown_for_want_of_room_may_be_selected_by(citi
     assert len(shortened.types) < len(schema.attributes) > len(shortened.attributes)
     for name in schema.attributes:
         assert shortened.may_select(f"{name}=1")
-
-
-def test_the_kind_is_the_last_type_and_none_comes_twice():
-    assert types_of(Entity("a", kind="city", types=("city", "", "capital"))) == ("city", "capital")
-    assert types_of(Entity("a", kind="place", types=("city",))) == ("city", "place")
-    assert types_of(Entity("a")) == ()
 
 
 def test_properties_of_a_type_are_those_that_its_entities_have(cities_kb):
@@ -127,18 +113,6 @@ def test_a_property_has_its_values(cities_kb, name, values):
 def test_a_relation_has_entities_and_its_inverse_too(cities_kb):
     assert [each.key for each in property_values(cities_kb, cities_kb["Q64"], "country", 10)] == ["Q183"]
     assert [each.key for each in property_values(cities_kb, cities_kb["Q183"], "has_capital", 10)] == ["Q64"]
-
-
-def test_no_more_values_are_given_than_are_asked_for(cities_kb):
-    assert property_values(cities_kb, cities_kb["Q64"], "twins", 1) == ["Paris"]
-    assert property_values(cities_kb, cities_kb["Q64"], "country", 1) == [cities_kb["Q183"]]
-
-
-def test_a_build_is_read_once(cities_kb, monkeypatch):
-    cache, reads = SchemaCache(), []
-    monkeypatch.setattr(kb_schema, "read_schema", lambda kb: reads.append(kb.name) or read_schema(kb))
-    assert cache(cities_kb) is cache(cities_kb)
-    assert reads == ["cities"]
 
 
 def test_requests_that_come_at_once_wait_for_one_reading(cities_kb, monkeypatch):

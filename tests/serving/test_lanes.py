@@ -17,8 +17,7 @@ from kgkit.reconciling.reconciler import Reconciler
 from kgkit.serving.kb_schema import read_schema
 from kgkit.serving.lanes import Abandoned, Lane
 from kgkit.serving.problems import Busy
-from kgkit.serving.reconciliation import extension
-from kgkit.serving.reconciliation_candidates import answer_queries, read_extension, read_queries
+from kgkit.serving.reconciliation import answer_queries, extension, read_extension, read_queries
 from kgkit.serving.searching import search_entities
 from kgkit.serving.service import LONG, Service
 from kgkit.serving.settings import Limits, ServiceSettings

@@ -98,16 +98,6 @@ def test_links_below_the_threshold_are_left_out_unless_nil_is_asked_for(cities):
     assert spans(post(cities, text, path="/nif?threshold=0.9&nil=true")) == {"urn:a": nil}
 
 
-def test_a_page_of_wikipedia_is_a_resource_of_dbpedia(cities):
-    answer = post(cities, context("urn:a", "Berlin"), path="/nif/wiki")
-    assert spans(answer) == {"urn:a": [(0, 6, "http://dbpedia.org/resource/Berlin")]}
-
-
-def test_the_answer_is_the_same_each_time(cities):
-    parts = context("urn:a", TEXT), context("urn:b", TEXT)
-    assert post(cities, *parts).content == post(cities, *parts).content
-
-
 @pytest.mark.parametrize(
     ("accept", "media"),
     [

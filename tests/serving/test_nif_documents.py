@@ -1,11 +1,9 @@
 """Texts of NIF as documents, and their links as NIF."""
 
-from io import BytesIO
-
 import pytest
 
-from kgkit.evaluation.nif import NifLimits, read_contexts, read_nif
-from kgkit.serving.nif import NifDocument, phrase_iri, read_documents, write_documents
+from kgkit.evaluation.nif import NifLimits, read_nif
+from kgkit.serving.nif import phrase_iri, read_documents, write_documents
 from kgkit.serving.problems import Problem
 from kgkit.turtle import MAX_NESTED
 from kgkit.types import Document, Link, LinkedDocument, Mention
@@ -38,16 +36,10 @@ def problem_of(content, limits=LIMITS, task=None):
 # -- reading ----------------------------------------------------------------
 
 
-def test_a_context_without_phrases_is_a_text_whose_mentions_are_to_be_found():
-    assert read_documents(graph(), LIMITS) == [
-        NifDocument("urn:a#char=0,15", Document("urn:a#char=0,15", "😀 Berlin and 北京"))
-    ]
-
-
 def test_phrases_are_mentions_in_the_order_of_the_text():
     content = graph(phrase("<urn:a#2>", 13, 15), phrase("<urn:a#1>", 2, 8, '; nif:anchorOf "Berlin" '))
     (document,) = read_documents(content, LIMITS)
-    assert document.document.mentions == [
+    assert document.mentions == [
         Mention(2, 8, "Berlin", id="urn:a#1"),
         Mention(13, 15, "北京", id="urn:a#2"),
     ]
@@ -56,12 +48,12 @@ def test_phrases_are_mentions_in_the_order_of_the_text():
 def test_a_phrase_that_says_an_entity_already_is_linked_again():
     content = graph(phrase("<urn:a#1>", 2, 8, "; itsrdf:taIdentRef <http://x.example/Q64> "))
     (document,) = read_documents(content, LIMITS)
-    assert [mention.text for mention in document.document.mentions] == ["Berlin"]
+    assert [mention.text for mention in document.mentions] == ["Berlin"]
 
 
 def test_a_phrase_that_is_a_blank_node_gets_an_iri():
     (document,) = read_documents(graph(phrase("[]", 2, 8)), LIMITS)
-    assert [mention.id for mention in document.document.mentions] == ["urn:a#char=2,8"]
+    assert [mention.id for mention in document.mentions] == ["urn:a#char=2,8"]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +63,8 @@ def test_a_phrase_that_is_a_blank_node_gets_an_iri():
 def test_the_task_says_whether_phrases_are_linked(task, phrases, mentions):
     content = graph(*[phrase("<urn:a#1>", 2, 8)] * phrases)
     (document,) = read_documents(content, LIMITS, task)
-    linked_mentions = document.document.mentions
+    linked_mentions = document.mentions
     assert (linked_mentions if linked_mentions is None else len(linked_mentions)) == mentions
-
-
-def test_several_contexts_are_several_documents():
-    content = graph() + ("<urn:b> " + CONTEXT).encode()
-    assert [document.iri for document in read_documents(content, LIMITS)] == ["urn:a#char=0,15", "urn:b"]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +90,6 @@ def test_several_contexts_are_several_documents():
 )
 def test_a_graph_that_cannot_be_linked_is_refused_with_what_is_wrong(content, message):
     assert message in problem_of(content)
-
-
-def test_more_resources_than_the_limit_are_refused():
-    content = graph(*[phrase(f"<urn:a#{number}>", 2, 8) for number in range(5)])
-    assert len(read_documents(content, NifLimits(6, 100))) == 1
-    assert problem_of(content, NifLimits(5, 100)) == "more than 5 texts and annotations"
 
 
 def test_triples_that_say_nothing_are_counted_too():
@@ -155,14 +136,14 @@ def link(start, end, entity, text, **fields):
 
 
 def written(iri, document):
-    content = write_documents([NifDocument(iri, Document(iri, document.text))], [document])
+    content = write_documents([Document(iri, document.text)], [document])
     return content.decode()
 
 
 def test_senses_of_a_word_have_iris_of_their_own():
     url = "https://x.example/lemma/bank"
     document = linked(link(0, 4, "bank.n.01", "bank", url=url), text="bank")
-    content = write_documents([NifDocument("urn:a", Document("urn:a", "bank"))], [document], by_label=True)
+    content = write_documents([Document("urn:a", "bank")], [document], by_label=True)
     assert f"<{url}#bank.n.01>" in content.decode()
 
 
@@ -183,11 +164,6 @@ def test_a_link_has_its_confidence_and_its_iri():
     assert "<urn:a#char=2,8> a nif:Phrase" in turtle
     assert 'itsrdf:taConfidence "0.75"^^xsd:double' in turtle
     assert "itsrdf:taIdentRef <http://www.wikidata.org/entity/Q64>" in turtle
-
-
-def test_the_address_of_an_entity_is_its_iri():
-    address = "https://x.example/berlin"
-    assert f"taIdentRef <{address}>" in written("urn:a", linked(link(2, 8, "Q64", "Berlin", url=address)))
 
 
 def test_nil_is_an_iri_of_its_own():
@@ -217,9 +193,4 @@ def test_a_phrase_is_named_as_its_context_is_and_never_the_same(context, iri):
 def test_texts_with_quotes_and_controls_come_out_as_they_went_in():
     text = 'a "b" \\ \n\r\t\x00 \x7f <<'
     (document,) = read_documents(written("urn:a", linked(text=text)).encode(), LIMITS)
-    assert document.document.text == text
-
-
-def test_contexts_are_read_without_limits_from_files():
-    contexts = read_contexts(BytesIO(graph(phrase("<urn:a#1>", 2, 8))))
-    assert [(context.text, len(context.phrases)) for context in contexts] == [("😀 Berlin and 北京", 1)]
+    assert document.text == text

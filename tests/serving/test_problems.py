@@ -19,7 +19,7 @@ from kgkit.errors import (
     UsageError,
 )
 from kgkit.home import Home
-from kgkit.serving.problems import Busy, Problem, problem_of, without_paths
+from kgkit.serving.problems import Problem, problem_of, without_paths
 
 HOME = Home(Path("/srv/knowledge"))
 
@@ -60,21 +60,6 @@ def test_a_problem_stays_what_it_is():
     }
 
 
-def test_empty_members_are_left_out():
-    assert set(Problem(404, "nothing").to_dict()) == {"type", "title", "status", "detail"}
-
-
-def test_an_error_that_nobody_expected_is_answered_without_its_message():
-    problem = problem_of(RuntimeError("the secret text of a request"), HOME)
-    assert "secret" not in problem.to_json().decode()
-    assert "RuntimeError" in problem.detail
-
-
-def test_an_error_of_the_disk_is_answered_without_its_path():
-    problem = problem_of(FileNotFoundError(2, "No such file", "/srv/knowledge/kbs/a"), HOME)
-    assert "/srv" not in problem.to_json().decode()
-
-
 def test_an_unknown_entity_has_its_hint_as_remedy_and_a_long_key_is_cut():
     problem = problem_of(UnknownEntity("k" * 5_000, "toy", lambda: "did you mean k?"), HOME)
     assert problem.remedy == "did you mean k?"
@@ -105,12 +90,6 @@ def test_a_home_that_is_the_root_hides_nothing():
 def test_a_lone_surrogate_is_written_as_an_escape():
     body = Problem(422, "the text \ud800", field="\udc00").to_json()
     assert json.loads(body)["detail"] == "the text \\ud800"
-
-
-def test_whoever_finds_the_service_busy_is_told_when_to_ask_again():
-    problem = Busy("too much waits", 7)
-    assert (problem.status, problem.headers) == (503, {"Retry-After": "7"})
-    assert problem.remedy == "ask again in 7 s"
 
 
 def test_advice_names_an_address_and_no_function_of_python(client):

@@ -4,15 +4,12 @@ import pytest
 
 from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 from kgkit.serving.kb_schema import read_schema
-from kgkit.serving.reconciliation_candidates import (
+from kgkit.serving.reconciliation import (
     EntityValue,
     PropertyFilter,
     ReconciliationQuery,
     answer_queries,
-    describe,
-    value_record,
 )
-from kgkit.types import Entity
 from tests.city_toys import HTML_KEY
 
 ODDS = 9
@@ -65,10 +62,6 @@ def test_a_candidate_says_what_it_is(answer):
         "features": [{"id": "name_similarity", "value": 1.0}],
         "description": "capital of Germany",
     }
-
-
-def test_a_name_that_is_blank_has_no_candidates(answer):
-    assert answer("") == answer("  ") == []
 
 
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (2, 2), (None, 2), (10**12, 2)])
@@ -189,26 +182,3 @@ def test_subjects_share_what_they_have_alike(cities_service, answer):
 
 
 # -- records ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "record"),
-    [
-        ("a", {"str": "a"}),
-        (3, {"int": 3}),
-        (2.5, {"float": 2.5}),
-        (True, {"str": "true"}),
-        ({"a": [1]}, {"str": '{"a":[1]}'}),
-        (Entity("Q1", "Zoo", "x"), {"id": "Q1", "name": "Zoo", "description": "x"}),
-        (Entity("Q1"), {"id": "Q1", "name": "Q1"}),
-    ],
-)
-def test_a_value_says_what_it_is(value, record):
-    assert value_record(value) == record
-
-
-def test_a_long_description_is_abbreviated():
-    text = describe(Entity("a", description="x" * 301))["description"]
-    assert (len(text), text[-1]) == (300, "…")
-    assert describe(Entity("a", description="x" * 300)) == {"description": "x" * 300}
-    assert describe(Entity("a")) == {}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kgkit.serving.problems import Problem
-from kgkit.serving.reconciliation_candidates import (
+from kgkit.serving.reconciliation import (
     MAX_PROPERTIES,
     MAX_VALUES,
     EntityValue,
@@ -61,14 +61,6 @@ def test_fields_of_other_versions_are_read_past():
     assert queries({"q": {"query": "x", "conditions": [], "userLang": "de"}}) == {
         "q": ReconciliationQuery("x")
     }
-
-
-def test_the_order_of_a_batch_stays():
-    assert list(queries({name: {"query": name} for name in "cab"})) == ["c", "a", "b"]
-
-
-def test_a_batch_may_be_empty():
-    assert queries({}) == {}
 
 
 @pytest.mark.parametrize("limit", [1, 5.0, 10**18])
@@ -132,15 +124,6 @@ def test_the_values_of_a_batch_are_counted_together():
 # -- data extension ---------------------------------------------------------
 
 
-def test_an_extension_is_read():
-    text = json.dumps(
-        {"ids": ["Q64"], "properties": [{"id": "area"}, {"id": "twins", "settings": {"limit": 1}}]}
-    )
-    query = read_extension(text, LIMITS)
-    assert query.ids == ["Q64"]
-    assert query.properties == [ExtensionProperty("area"), ExtensionProperty("twins", {"limit": 1})]
-
-
 @pytest.mark.parametrize(
     ("setting", "limit"), [(None, 9), (0, 9), ("0", 9), (3, 3), ("3", 3), (3.0, 3), (12, 9), ("99999", 9)]
 )
@@ -152,10 +135,6 @@ def test_the_limit_of_a_property_is_a_number_or_its_digits(setting, limit):
 def test_another_limit_of_a_property_is_refused(setting):
     with pytest.raises(Problem, match="the limit of 'a' is no whole number"):
         ExtensionProperty("a", {"limit": setting}).limit(9)
-
-
-def test_a_setting_that_is_not_known_is_read_past():
-    assert ExtensionProperty("a", {"content": "id"}).limit(9) == 9
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.home import Home
-from kgkit.reconciling.reconciler import ReconcileConfig
 from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA
@@ -160,26 +159,6 @@ def test_linkers_of_one_model_share_its_scorer_and_generator(tmp_path):
     assert served.linker(threshold=0.5, nil=True) is not strict
 
 
-def test_linkers_of_very_many_settings_are_not_all_kept(tmp_path):
-    publish(tmp_path, "apple")
-    served = open_resources(tmp_path).served()
-    first = served.linker(threshold=0.0)
-    for number in range(100):
-        served.linker(threshold=number / 100, top_k=3)
-    assert len(served._variants) <= 16
-    assert served.linker(threshold=0.0) is not first
-
-
-def test_reconcilers_are_kept_with_what_they_remember(tmp_path):
-    publish(tmp_path, "apple")
-    served = open_resources(tmp_path).served()
-    config = ReconcileConfig(top=3)
-    assert served.reconciler(config) is served.reconciler(ReconcileConfig(top=3))
-    for top in range(1, 40):
-        served.reconciler(ReconcileConfig(top=top))
-    assert len(served._reconcilers) <= 16
-
-
 def test_a_build_that_is_published_is_taken_and_the_former_one_reads_on(tmp_path):
     publish(tmp_path, "apple")
     resources = open_resources(tmp_path)
@@ -191,15 +170,6 @@ def test_a_build_that_is_published_is_taken_and_the_former_one_reads_on(tmp_path
     assert link(resources.served(), "a pear") == ["pear"]
     assert link(former, "an apple") == ["apple"]
     assert resources.problems == {}
-
-
-def test_nothing_is_opened_again_while_nothing_is_published(tmp_path):
-    publish(tmp_path, "apple")
-    resources = open_resources(tmp_path)
-    served = resources.served()
-    resources.refresh()
-    resources.refresh()
-    assert resources.served() is served
 
 
 def test_a_knowledge_base_that_is_built_later_is_served(tmp_path):

@@ -55,24 +55,10 @@ def test_a_typing_error_is_found_by_the_index(names):
     assert search_entities(names, "Lutecia", 1)[0].match == "similar"
 
 
-def test_an_entity_comes_once(names):
-    entities = keys(names, "par")
-    assert len(entities) == len(set(entities)) >= 4
-
-
-def test_no_more_come_than_are_asked_for(names):
-    assert len(keys(names, "par", 2)) == 2
-
-
 def test_only_those_of_a_kind_come(names):
     assert keys(names, "Paris", kind="town") == ["Paris_(Texas)"]
     with pytest.raises(UnknownName, match="city"):
         keys(names, "Paris", kind="village")
-
-
-@pytest.mark.parametrize("text", ["qqqq", "\0", "苹果", "x" * 5_000, "%", "'; drop", "👩‍🔬"])
-def test_a_text_that_is_like_nothing_finds_nothing(names, text):
-    assert keys(names, text) == []
 
 
 def test_a_part_of_a_label_is_found_in_a_small_knowledge_base(names, monkeypatch):

@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from kgkit.errors import NoPath, NotThere, UnknownEntity, UnknownName, UsageError
+from kgkit.errors import UnknownEntity, UnknownName
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.serving import kb_schema
 from kgkit.serving.problems import Busy, Problem
 from kgkit.serving.service import Service, check_limit, facts_of
 from kgkit.serving.settings import Limits, ServiceSettings
-from kgkit.types import Document, Mention
+from kgkit.types import Document
 
 
 @pytest.fixture
@@ -38,15 +38,6 @@ def link(service, *texts, **settings):
 # -- knowledge bases ----------------------------------------------------------
 
 
-def test_the_knowledge_bases_are_named_the_default_first(small):
-    assert small.kb_names() == ["mini", "facts"]
-    assert small.kb().name == "mini"
-    assert small.kb("facts").name == "facts"
-    assert small.served("facts").kb is small.kb("facts")
-    with pytest.raises(UnknownName, match="knowledge base served here"):
-        small.kb("nothing")
-
-
 def test_a_service_is_started_once_it_is_open(served_home):
     service = Service(ServiceSettings(kbs={"mini": ("prior",)}), Home(served_home))
     assert not service.started and service.kb_names() == []
@@ -56,60 +47,6 @@ def test_a_service_is_started_once_it_is_open(served_home):
 
 
 # -- links --------------------------------------------------------------------
-
-
-def test_documents_are_linked_in_order(small):
-    linked = link(small, "a dog", "a mouse")
-    assert [document.links[0].entity for document in linked] == ["dog.n.01", "mouse.n.01"]
-
-
-def test_no_documents_are_no_links(small):
-    assert link(small) == []
-
-
-def test_links_to_several_knowledge_bases_are_in_one_document(small):
-    (linked,) = link(small, "a dog", kb=["facts", "mini"])
-    assert [each.kb for each in linked.links] == ["facts", "mini"]
-
-
-@pytest.mark.parametrize(
-    ("texts", "field"), [(["a"] * 3, "documents"), (["a" * 21], "characters"), (["a" * 11] * 2, "characters")]
-)
-def test_more_than_a_request_may_have_is_refused(small, texts, field):
-    with pytest.raises(Problem) as caught:
-        link(small, *texts)
-    assert (caught.value.status, caught.value.field) == (413, field)
-
-
-def test_mentions_are_counted_and_checked(small):
-    def documents(*spans):
-        return [Document("0", "a dog", mentions=[Mention(*span, "dog") for span in spans])]
-
-    small.check_documents(documents((2, 5)))
-    with pytest.raises(Problem, match="mentions: 4, of 3"):
-        small.check_documents(documents(*[(2, 5)] * 4))
-    with pytest.raises(UsageError, match="mention 1 spans 5 to 2"):
-        small.check_documents(documents((5, 2)))
-    with pytest.raises(UsageError, match="not 'dog'"):
-        small.check_documents(documents((0, 3)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "error"),
-    [
-        ({"kb": "nothing"}, UnknownName),
-        ({"kb": ["mini", "nothing"]}, UnknownName),
-        ({"kb": ["mini", "mini"]}, UsageError),
-        ({"kb": []}, UsageError),
-        ({"model": "nothing"}, UnknownName),
-        ({"threshold": 2.0}, UsageError),
-        ({"top_k": 11}, Problem),
-        ({"top_k": -1}, UsageError),
-    ],
-)
-def test_settings_of_links_that_cannot_be_are_refused(small, settings, error):
-    with pytest.raises(error):
-        link(small, "a dog", **{"top_k": 1, **settings})
 
 
 def test_texts_that_wait_together_get_the_links_that_they_get_alone(served_home):
@@ -133,13 +70,6 @@ def test_texts_that_wait_together_get_the_links_that_they_get_alone(served_home)
 
 
 # -- look-ups -----------------------------------------------------------------
-
-
-def test_a_look_up_is_done_in_another_thread(small):
-    async def run():
-        return await small.call(threading.current_thread)
-
-    assert asyncio.run(run()) is not threading.main_thread()
 
 
 def test_a_look_up_takes_its_arguments_and_raises_its_error(small):
@@ -200,12 +130,6 @@ def test_the_hint_of_an_unknown_entity_is_made_in_the_thread(small):
     assert threads and threads[0] is not threading.main_thread()
 
 
-def test_candidates_are_those_of_lemmas_too(small):
-    keys = [each.key for each in small.candidates("mice", k=2)]
-    assert keys[0] == "mouse.n.01"
-    assert [each.key for each in small.candidates("dog", "facts")] == ["dog"]
-
-
 @pytest.mark.parametrize("text", ["", "  ", "\n"])
 def test_nothing_is_looked_up_for_an_empty_text(small, text):
     with pytest.raises(Problem, match="text is empty"):
@@ -231,27 +155,6 @@ def test_rows_have_bounds(small, count):
         small.candidates("dog", k=count)
 
 
-def test_rows_are_as_many_as_are_asked_for_or_by_default(small):
-    assert small.rows("k", None) == 10
-    assert small.rows("k", 3, 2) == 3
-    assert small.rows("k", None, 2) == 2
-
-
-def test_a_search_has_two_kinds(small):
-    assert small.search("dog", limit=1)[0].entity.key == "dog.n.01"
-    with pytest.raises(Problem, match="by is 'x'"):
-        small.search("dog", by="x", limit=1)
-    with pytest.raises(NotThere, match="kgkit embed"):
-        small.search("dog", by="text", limit=1)
-
-
-def test_an_entity_is_found_by_any_of_its_keys(small):
-    assert small.entity("dog.n.01").label == "dog"
-    assert small.entity("cat", "facts").label == "Cat"
-    with pytest.raises(UnknownEntity):
-        small.entity("cat")
-
-
 def test_facts_are_those_from_the_entity_then_those_to_it(small):
     facts = small.neighbors("mouse", "facts")
     assert [(fact.subject, fact.relation, fact.object) for fact in facts][:2] == [
@@ -268,25 +171,6 @@ def test_no_more_facts_come_than_are_asked_for(small, most):
     kb = small.kb("facts")
     every = facts_of(kb, kb["cat"], None, "both", 1_000)
     assert facts_of(kb, kb["cat"], None, "both", most) == every[:most]
-
-
-def test_a_path_leads_from_one_entity_to_the_other(small):
-    assert [step.relation for step in small.path("claw", "paw", "facts")] == ["part_of"]
-    with pytest.raises(NoPath):
-        small.path("dog", "alone", "facts")
-    with pytest.raises(UnknownEntity):
-        small.path("dog", "nothing", "facts")
-
-
-def test_names_are_reconciled_within_the_limits(small):
-    matches = small.reconcile(["puppyy", None], k=2)
-    assert (matches[0].key, matches[1].key) == ("puppy.n.01", None)
-    with pytest.raises(Problem, match="names: 3, of 2"):
-        small.reconcile(["a"] * 3)
-    with pytest.raises(Problem, match="characters"):
-        small.reconcile(["x" * 21])
-    with pytest.raises(UsageError, match="threshold"):
-        small.reconcile(["a"], k=1, threshold=3)
 
 
 @pytest.mark.parametrize(

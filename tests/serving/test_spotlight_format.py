@@ -60,10 +60,6 @@ def test_annotate_repeats_the_settings_and_lists_resources():
     }
 
 
-def test_annotate_has_no_resources_where_nothing_is_annotated():
-    assert "Resources" not in as_json("annotate", ())
-
-
 def test_candidates_has_an_object_for_one_resource_and_a_list_for_several():
     single, several = as_json("candidates")["annotation"]["surfaceForm"]
     assert single["resource"] == {
@@ -116,10 +112,6 @@ def test_xml_of_annotate_says_what_its_json_says():
     } == record
 
 
-def test_xml_of_annotate_has_no_resources_where_nothing_is_annotated():
-    assert list(parse("annotate", ())) == []
-
-
 def test_xml_of_candidates_has_a_node_for_each_resource():
     root = parse("candidates")
     assert (root.tag, root.get("text")) == ("annotation", TEXT)
@@ -138,10 +130,6 @@ def test_what_xml_cannot_hold_is_escaped():
     root = parse("spot", (SpotlightSurface("\x01", 0),), "\x00 a \ufffe \x1f")
     assert root.get("text") == r"\u0000 a \ufffe \u001f"
     assert root[0].get("name") == r"\u0001"
-
-
-def test_white_space_survives_in_attributes():
-    assert parse("spot", (), "a\n\tb").get("text") == "a\n\tb"
 
 
 # -- HTML -------------------------------------------------------------------
@@ -170,10 +158,6 @@ def test_html_marks_spots_without_an_entity():
     assert [tag for tag in page("spot", (SpotlightSurface("Rome", 11),)).names() if tag in "a mark"] == [
         "mark"
     ]
-
-
-def test_html_breaks_lines_where_the_text_does():
-    assert list(page("spot", (), "a\nb\nc").names()).count("br") == 2
 
 
 def test_html_leaves_out_what_overlaps():

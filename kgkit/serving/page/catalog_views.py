@@ -3,50 +3,31 @@
 No paths of this machine are shown: files by their names, commands without folders.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from fastapi import APIRouter
+from fastapi.responses import Response
 
 from kgkit.errors import KgkitError, NotThere
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.models.listing import ModelSummary, describe_model, models
+from kgkit.serving.forms import parse_integer
+from kgkit.serving.page.addresses import paging_of
+from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import without_paths
 from kgkit.serving.service import Service
 from kgkit.vectors import vectors_names
 
 if TYPE_CHECKING:
-    from kgkit.catalog import Run
-from fastapi import APIRouter
-from fastapi.responses import Response
-
-from kgkit.serving.forms import parse_integer
-from kgkit.serving.page.addresses import paging_of
-from kgkit.serving.page.rendering import render
+    from kgkit.catalog import Run, Score
 
 EXAMPLES: Final = 8
 """Entities of a knowledge base that its view shows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunView:
-    """A training or an evaluation, without paths.
-
-    Attributes:
-        run: row of the catalog.
-        command: command as it was typed.
-        config: settings by name.
-        data: digest of each file that was read, by its name.
-    """
-
-    run: "Run"
-    command: str
-    config: Mapping[str, str]
-    data: Mapping[str, str]
 
 
 def kb_rows(service: Service) -> list[dict[str, Any]]:
@@ -121,7 +102,7 @@ def model_rows(service: Service) -> list[ModelSummary]:
     ]
 
 
-def model_facts(service: Service, name: str) -> dict[str, Any]:
+def _model_facts(service: Service, name: str) -> dict[str, Any]:
     """Return the content of the view of a model.
 
     Raises:
@@ -140,86 +121,27 @@ def model_facts(service: Service, name: str) -> dict[str, Any]:
     return {"shown": shown, "needs": facts["needs"]}
 
 
-def run_page(home: Home, model: str, start: int, size: int) -> tuple[int, list[RunView]]:
-    """Return the number of runs, and some of them, newest first.
+def _recorded_runs(home: Home, model: str = "") -> list["Run"]:
+    """Return the runs in the catalog, newest first; those of one model, unless *model* is empty."""
+    from kgkit.catalog import Catalog
 
-    Args:
-        home: home with the catalog.
-        model: name of the only model; empty for all.
-        start: position of the first run, from 0.
-        size: largest number of runs.
-    """
-    from sqlalchemy import func, select
-
-    from kgkit.catalog import Catalog, Model, Run
-
-    with Catalog.open(home) as catalog, catalog.reading() as session:
-        query = select(Run).where(Run.home == catalog.home)
-        if model:
-            query = query.join(Run.model).where(Model.name == model)
-        total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
-        rows = session.scalars(query.order_by(Run.started.desc(), Run.id.desc()).offset(start).limit(size))
-        return total, [_run_view(row, home) for row in rows.unique()]
+    with Catalog.open(home) as catalog:
+        return catalog.runs(model or None)
 
 
-def run_view(home: Home, number: int) -> RunView:
-    """Return a run by its number.
-
-    Raises:
-        NotThere: if there is none.
-    """
-    from kgkit.catalog import Catalog, Run
-
-    with Catalog.open(home) as catalog, catalog.reading() as session:
-        row = session.get(Run, number)
-        if row is None or row.home != catalog.home:
-            raise NotThere(f"no run {number:,} in the catalog; the page of runs lists them")
-        return _run_view(row, home)
+def _recorded_scores(home: Home) -> list[tuple["Score", "Run"]]:
+    """Return the scores in the catalog with their runs, newest first."""
+    return [(score, run) for run in _recorded_runs(home) for score in run.scores]
 
 
-def score_page(
-    home: Home, task: str, dataset: str, start: int, size: int
-) -> tuple[int, Sequence[Any], list[str], list[str]]:
-    """Return the number of scores, some of them, newest first, and the tasks and data sets that there are.
-
-    Args:
-        home: home with the catalog.
-        task: name of the only task; empty for all.
-        dataset: name of the only data set; empty for all.
-        start: position of the first score, from 0.
-        size: largest number of scores.
-    """
-    from sqlalchemy import func, select
-
-    from kgkit.catalog import Catalog, Model, Run, Score
-
-    with Catalog.open(home) as catalog, catalog.reading() as session:
-        of_home = Run.home == catalog.home
-        query = (
-            select(Score, Run.id, Run.started, Model.name).join(Score.run).outerjoin(Run.model).where(of_home)
-        )
-        if task:
-            query = query.where(Score.task == task)
-        if dataset:
-            query = query.where(Score.dataset == dataset)
-        total = session.scalar(select(func.count()).select_from(query.subquery())) or 0
-        ordered = query.order_by(Run.started.desc(), Run.id.desc(), Score.id)
-        rows = session.execute(ordered.offset(start).limit(size)).all()
-        names = [
-            sorted(session.scalars(select(column).distinct().join(Score.run).where(of_home)))
-            for column in (Score.task, Score.dataset)
-        ]
-        return total, rows, names[0], names[1]
-
-
-def _run_view(run: "Run", home: Home) -> RunView:
+def _run_view(run: "Run", home: Home) -> dict[str, Any]:
     config = {
         name: without_paths(_plain(value), home)
         for name, value in run.config.items()
         if value not in (None, "", [], {})
     }
     data = {Path(name).name: digest or "" for name, digest in run.data.items()}
-    return RunView(run=run, command=without_paths(run.command, home), config=config, data=data)
+    return {"run": run, "command": without_paths(run.command, home), "config": config, "data": data}
 
 
 def _plain(value: Any) -> str:
@@ -257,32 +179,42 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/model")
     async def show_model(name: str) -> Response:
         """Show what a model says of itself."""
-        facts = await service.call(model_facts, service, name)
+        facts = await service.call(_model_facts, service, name)
         return render("model.html", "models", name=name, facts=facts)
 
     @routes.get("/runs")
     async def show_runs(model: str = "", page: str = "") -> Response:
         """List trainings and evaluations, newest first."""
         number = parse_integer("page", page, 1, most=1_000_000)
-        total, rows = await service.call(run_page, service.home, model, (number - 1) * ROWS, ROWS)
-        paging = paging_of("/runs", total, number, ROWS, model=model)
+        runs = await service.call(_recorded_runs, service.home, model)
+        paging = paging_of("/runs", len(runs), number, ROWS, model=model)
+        rows = [_run_view(run, service.home) for run in runs[paging.start : paging.last]]
         return render("runs.html", "runs", rows=rows, model=model, paging=paging)
 
     @routes.get("/run")
     async def show_run(id: str) -> Response:
         """Show a training or an evaluation."""
         number = parse_integer("id", id, 1, most=2**62)
-        return render("run.html", "runs", run=await service.call(run_view, service.home, number))
+        runs = await service.call(_recorded_runs, service.home)
+        if not (found := [run for run in runs if run.id == number]):
+            raise NotThere(f"no run {number:,} in the catalog; the page of runs lists them")
+        return render("run.html", "runs", run=_run_view(found[0], service.home))
 
     @routes.get("/scores")
     async def show_scores(task: str = "", dataset: str = "", page: str = "") -> Response:
         """List what runs have measured."""
         number = parse_integer("page", page, 1, most=1_000_000)
-        total, rows, tasks, datasets = await service.call(
-            score_page, service.home, task, dataset, (number - 1) * ROWS, ROWS
+        scores = await service.call(_recorded_scores, service.home)
+        chosen = [
+            (score, run)
+            for score, run in scores
+            if task in ("", score.task) and dataset in ("", score.dataset)
+        ]
+        paging = paging_of("/scores", len(chosen), number, ROWS, task=task, dataset=dataset)
+        tasks, datasets = (
+            sorted({getattr(score, name) for score, _ in scores}) for name in ("task", "dataset")
         )
-        paging = paging_of("/scores", total, number, ROWS, task=task, dataset=dataset)
         return render(
-            "scores.html", "scores", rows=rows, task=task, dataset=dataset, tasks=tasks, datasets=datasets,
-            paging=paging,
+            "scores.html", "scores", rows=chosen[paging.start : paging.last], task=task, dataset=dataset,
+            tasks=tasks, datasets=datasets, paging=paging,
         )  # fmt: skip

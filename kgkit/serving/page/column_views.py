@@ -2,12 +2,13 @@
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, File, Form, UploadFile
+from fastapi import APIRouter, Form, Query, UploadFile
 from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel, StringConstraints
 
 from kgkit.errors import KgkitError, SourceError
 from kgkit.reconciling.columns import added_columns, match_cells
@@ -116,8 +117,7 @@ CANDIDATES: Final = 3
 THRESHOLD: Final = 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class ColumnForm:
+class ColumnForm(BaseModel):
     """The fields of the form.
 
     Attributes:
@@ -133,65 +133,55 @@ class ColumnForm:
     layout: str = "lines"
     column: str = ""
     kb: str = ""
-    kind: str = ""
+    kind: Annotated[str, StringConstraints(strip_whitespace=True)] = ""
     threshold: str = ""
 
 
-async def posted_form(
-    names: Annotated[str, Form()] = "",
-    layout: Annotated[str, Form()] = "lines",
-    column: Annotated[str, Form()] = "",
-    kb: Annotated[str, Form()] = "",
-    kind: Annotated[str, Form()] = "",
-    threshold: Annotated[str, Form()] = "",
-    file: Annotated[UploadFile | None, File()] = None,
-) -> ColumnForm:
-    """Return the fields of a posted form; a file stands for a table in their place.
+class _PostedColumn(ColumnForm):
+    """The fields of a posted form; a file stands for a table in their place."""
 
-    Raises:
-        Problem: if the file is no text in UTF-8.
-    """
-    names = names.replace("\r\n", "\n")
-    if file is not None and file.filename:
-        layout = "lines" if file.filename.lower().endswith(".txt") else "table"
-        try:
-            names = (await file.read()).decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise Problem(
-                422, "the file is no text in UTF-8", field="file", remedy="save it as CSV in UTF-8"
-            ) from None
-    return ColumnForm(
-        names=names, layout=layout, column=column, kb=kb, kind=kind.strip(), threshold=threshold
-    )
+    file: UploadFile | None = None
+
+    async def read(self) -> ColumnForm:
+        """Return the fields, with the content of the file.
+
+        Raises:
+            Problem: if the file is no text in UTF-8.
+        """
+        fields = ColumnForm(**self.model_dump(exclude={"file"}))
+        fields.names = fields.names.replace("\r\n", "\n")
+        if self.file is not None and self.file.filename:
+            fields.layout = "lines" if self.file.filename.lower().endswith(".txt") else "table"
+            try:
+                fields.names = (await self.file.read()).decode("utf-8-sig")
+            except UnicodeDecodeError:
+                raise Problem(
+                    422, "the file is no text in UTF-8", field="file", remedy="save it as CSV in UTF-8"
+                ) from None
+        return fields
 
 
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the views of a column to a router."""
 
     @routes.get("/column")
-    async def show_column(
-        names: str = "",
-        layout: str = "lines",
-        column: str = "",
-        kb: str = "",
-        kind: str = "",
-        threshold: str = "",
-    ) -> Response:
+    async def show_column(fields: Annotated[ColumnForm, Query()]) -> Response:
         """Show a form, and what the names of its column mean."""
-        fields = ColumnForm(names=names, layout=layout, column=column, kb=kb, kind=kind, threshold=threshold)
         return await _page(service, fields)
 
     @routes.post("/column")
-    async def post_column(fields: Annotated[ColumnForm, Depends(posted_form)]) -> Response:
+    async def post_column(form: Annotated[_PostedColumn, Form()]) -> Response:
         """Lead to the address of a column, or show it where it is too long for an address."""
-        target = address("/column", **asdict(fields))
+        fields = await form.read()
+        target = address("/column", **fields.model_dump())
         if fields.names.strip() and fits_address(target):
             return RedirectResponse(target, status_code=303)
         return await _page(service, fields)
 
     @routes.post("/column.csv")
-    async def download_column(fields: Annotated[ColumnForm, Depends(posted_form)]) -> Response:
+    async def download_column(form: Annotated[_PostedColumn, Form()]) -> Response:
         """Return the table with the columns that were added, as CSV."""
+        fields = await form.read()
         table, matches = await _matches(service, fields, kb_name(service, fields.kb))
         headers = {"Content-Disposition": 'attachment; filename="column.csv"'}
         content = table_csv(table, matches, CANDIDATES)
@@ -210,7 +200,7 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
         len(matches or ()) // _ROWS, render, "column.html", "column", error=problem,
         kb_names=service.kb_names(), kb=name, fields=fields,
         layouts=LAYOUTS, table=table, matches=matches, most=service.limits.names, threshold=THRESHOLD,
-        hidden_fields=asdict(fields),
+        hidden_fields=fields.model_dump(),
     )  # fmt: skip
 
 

@@ -1,7 +1,6 @@
-"""Views of entities: search, card, facts of a relation, neighbourhood, nearest."""
+"""Views of entities: search, card, facts of a relation, neighbourhood, nearest, path."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -9,11 +8,10 @@ from fastapi.responses import Response
 
 from kgkit.errors import FormatMismatch, KgkitError, UnknownEntity
 from kgkit.kb import KnowledgeBase
-from kgkit.kb.surfaces import EntitySurface
 from kgkit.linking.linker import PARTS_OF_SPEECH
 from kgkit.serving.forms import parse_integer
 from kgkit.serving.page.addresses import kb_name, paging_of
-from kgkit.serving.page.facts import FactGroup, facts_by_relation, facts_of_relation
+from kgkit.serving.page.facts import facts_by_relation, facts_of_relation
 from kgkit.serving.page.graph import (
     MAX_NODES,
     GraphNode,
@@ -24,9 +22,9 @@ from kgkit.serving.page.graph import (
 )
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import Problem, problem_of
-from kgkit.serving.service import Service, search_cost
+from kgkit.serving.service import LONG, Service, search_cost
 from kgkit.text import truncate
-from kgkit.types import Entity, Neighbour
+from kgkit.types import Entity, Neighbour, Triple
 from kgkit.vectors import vectors_names
 
 MAX_VALUES: Final = 30
@@ -35,56 +33,14 @@ MAX_CHARACTERS: Final = 1_000
 """Characters of a value; of a longer one the beginning is shown."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttributeView:
-    """An attribute as the card shows it.
-
-    Attributes:
-        name: name of the attribute.
-        values: values as texts, shortened.
-        hidden: number of values that are not shown.
-    """
-
-    name: str
-    values: list[str]
-    hidden: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class EntityCard:
-    """Content of the card of an entity.
-
-    Attributes:
-        kb: name of the KB.
-        entity: entity itself.
-        url: address on the web; empty if it has none.
-        ids: identifiers elsewhere, by name.
-        attributes: attributes that are not empty, without the identifiers.
-        surfaces: names with their priors, the most frequent first.
-        hidden_surfaces: number of names that are not shown; None if the build is too old to list names.
-        link_probability: probability that an occurrence of the label is a link; None if it was not counted.
-        facts: facts by relation.
-    """
-
-    kb: str
-    entity: Entity
-    url: str
-    ids: Mapping[str, Any]
-    attributes: list[AttributeView]
-    surfaces: list[EntitySurface]
-    hidden_surfaces: int | None
-    link_probability: float | None
-    facts: list[FactGroup]
-
-
 MAX_SURFACES: Final = 40
 """Names that a card shows."""
 MAX_FACTS: Final = 12
 """Facts of each relation that a card shows; the view `/facts` has all."""
 
 
-def entity_card(kb: KnowledgeBase, key: str) -> EntityCard:
-    """Return the card of an entity.
+def entity_card(kb: KnowledgeBase, key: str) -> dict[str, Any]:
+    """Return the content of the card of an entity, by the names that its template reads.
 
     Raises:
         UnknownEntity: if the KB has no such entity.
@@ -96,21 +52,21 @@ def entity_card(kb: KnowledgeBase, key: str) -> EntityCard:
         hidden: int | None = max(0, len(surfaces) - MAX_SURFACES)
     except FormatMismatch:  # a build of an older format, which does not list them
         surfaces, hidden = [], None
-    return EntityCard(
-        kb=kb.name,
-        entity=entity,
-        url=kb.url(entity) or "",
-        ids=ids,
-        attributes=[*attribute_views(entity.attributes, set(ids))],
-        surfaces=surfaces[:MAX_SURFACES],
-        hidden_surfaces=hidden,
-        link_probability=kb.link_probability(entity.label) if entity.label else None,
-        facts=facts_by_relation(kb, kb.id(entity), MAX_FACTS),
-    )
+    return {
+        "kb": kb.name,
+        "entity": entity,
+        "url": kb.url(entity) or "",
+        "ids": ids,
+        "attributes": [*attribute_views(entity.attributes, set(ids))],
+        "surfaces": surfaces[:MAX_SURFACES],
+        "hidden_surfaces": hidden,  # None: names are not listed
+        "link_probability": kb.link_probability(entity.label) if entity.label else None,
+        "facts": facts_by_relation(kb, kb.id(entity), MAX_FACTS),
+    }
 
 
-def attribute_views(attributes: Mapping[str, Any], excluded: set[str]) -> Iterator[AttributeView]:
-    """Yield the attributes that are not empty, in their order.
+def attribute_views(attributes: Mapping[str, Any], excluded: set[str]) -> Iterator[dict[str, Any]]:
+    """Yield name, values and number of hidden values of the attributes that are not empty, in their order.
 
     Args:
         attributes: values by name, JSON-like.
@@ -120,7 +76,7 @@ def attribute_views(attributes: Mapping[str, Any], excluded: set[str]) -> Iterat
         values = [*value] if isinstance(value, list | tuple) else [value]
         texts = [_value_text(each) for each in values[:MAX_VALUES] if each not in ("", None, [], {})]
         if texts and name not in excluded:
-            yield AttributeView(name=name, values=texts, hidden=max(0, len(values) - MAX_VALUES))
+            yield {"name": name, "values": texts, "hidden": max(0, len(values) - MAX_VALUES)}
 
 
 def _value_text(value: Any) -> str:
@@ -132,6 +88,22 @@ def _value_text(value: Any) -> str:
     else:
         text = str(value)
     return truncate(text, MAX_CHARACTERS)
+
+
+def path_steps(kb: KnowledgeBase, source: str, facts: Sequence[Triple]) -> list[dict[str, Any]]:
+    """Return the facts of a path as steps from its first entity: relation, direction, entity that is reached.
+
+    Args:
+        kb: knowledge base of the path.
+        source: key of the first entity.
+        facts: facts, each with the entity that the one before has led to.
+    """
+    steps, key = list[dict[str, Any]](), source
+    for fact in facts:
+        is_forward = fact.subject == key
+        key = fact.object if is_forward else fact.subject
+        steps.append({"relation": fact.relation, "is_forward": is_forward, "entity": kb[key]})
+    return steps
 
 
 FACTS: Final = 100
@@ -146,6 +118,7 @@ REASONS: Final = {"exact": "by the", "prefix": "begins the", "part": "within the
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the views of entities to a router."""
     _add_search_views(routes, service)
+    _add_path_view(routes, service)
     _add_entity_views(routes, service)
 
 
@@ -165,13 +138,38 @@ def _add_search_views(routes: APIRouter, service: Service) -> None:
         return await _nearest(service, key, q, kb_name(service, kb), vectors, k)
 
 
+def _add_path_view(routes: APIRouter, service: Service) -> None:
+    @routes.get("/path")
+    async def show_path(source: str = "", target: str = "", kb: str = "", relation: str = "") -> Response:
+        """Show a shortest path between two entities."""
+        handle = service.kb(kb_name(service, kb))
+        start: Entity | None = None
+        steps: list[dict[str, Any]] | None = None
+        problem: Problem | None = None
+        if source and target:
+            try:
+                start = handle[source]
+                relations = [relation] if relation else None
+                facts = await service.call_weighed(
+                    LONG, service.path, source, target, handle.name, relations=relations
+                )
+                steps = await service.call(path_steps, handle, source, facts)
+            except (KgkitError, Problem) as error:
+                problem = problem_of(error, service.home)
+        return render(
+            "path.html", "path", error=problem, kb_names=service.kb_names(), kb=handle.name, source=source,
+            target=target, relation=relation, start=start, steps=steps,
+            relation_options=[("", "any"), *((name, name) for name in handle.relations)],
+        )  # fmt: skip
+
+
 def _add_entity_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/entity")
     async def show_entity(key: str, kb: str = "") -> Response:
         """Show the card of an entity."""
         handle = service.kb(kb_name(service, kb))
         card = await service.call(entity_card, handle, key)
-        part_of_speech = PARTS_OF_SPEECH.get(card.entity.pos, card.entity.pos)
+        part_of_speech = PARTS_OF_SPEECH.get(card["entity"].pos, card["entity"].pos)
         has_vectors = bool(vectors_names(handle.home))
         return render(
             "entity.html",
@@ -211,7 +209,7 @@ def _add_entity_views(routes: APIRouter, service: Service) -> None:
         """Show what stands around an entity, as a drawing and as a list."""
         handle = service.kb(kb_name(service, kb))
         return await service.call(
-            graph_page,
+            _graph_page,
             handle,
             key,
             relation=relation or None,
@@ -244,17 +242,19 @@ def _kinds(service: Service) -> list[str]:
     )
 
 
-def graph_page(kb: KnowledgeBase, key: str, *, relation: str | None, radius: int, max_nodes: int) -> Response:
+def _graph_page(
+    kb: KnowledgeBase, key: str, *, relation: str | None, radius: int, max_nodes: int
+) -> Response:
     """Return the page of a neighbourhood, as `neighborhood` chooses it."""
     around = neighborhood(kb, key, max_nodes=max_nodes, radius=radius, relation=relation)
     return render(
         "graph.html", kb=kb.name, around=around, drawing=draw_neighborhood(around), relation=relation or "",
         relation_options=[("", "all"), *((name, name) for name in around.relations)], radius=radius,
-        max_nodes=max_nodes, groups=nodes_by_relation(around),
+        max_nodes=max_nodes, groups=_nodes_by_relation(around),
     )  # fmt: skip
 
 
-def nodes_by_relation(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
+def _nodes_by_relation(around: Neighborhood) -> list[tuple[str, list[dict[str, Any]]]]:
     """Return the nodes as the list beside the drawing has them: by relation, with those behind each."""
     groups: dict[str, list[dict[str, Any]]] = {}
     inner: dict[int, list[GraphNode]] = {}

@@ -10,16 +10,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
-from kgkit.serving.page.colors import hue_classes
 from kgkit.serving.page.facts import FactDirection, groups_of_ids
-from kgkit.serving.page.widths import shorten, text_width
+from kgkit.serving.page.rendering import hue_classes, shorten, text_width
 from kgkit.types import Entity, Ids
 
 MAX_NODES: Final = 200
@@ -44,19 +43,8 @@ class GraphNode:
     parent: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class GraphFact:
-    """A fact between two nodes.
-
-    Attributes:
-        subject: position of the subject; 0 is the centre.
-        relation: name of the relation.
-        object: position of the object.
-    """
-
-    subject: int
-    relation: str
-    object: int
+GraphFact = tuple[int, str, int]
+"""A fact between two nodes: position of the subject, relation, position of the object; 0 is the centre."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +162,7 @@ def _facts_among(
     branches: list[GraphFact] = []
     others: list[GraphFact] = []
     for fact in (fact for row in zip_longest(*sources) for fact in row if fact is not None):
-        near, far = sorted((fact.subject, fact.object))
+        near, far = sorted((fact[0], fact[2]))
         is_branch = far > 0 and reached[numbers[far]][2] == near
         (branches if is_branch else others).append(fact)
     return branches + others[:_FURTHER_FACTS]
@@ -197,7 +185,7 @@ def _facts_of(
             if inverse == code and number > neighbor:
                 continue
         if relation in (None, name):
-            yield GraphFact(subject=positions[number], relation=name, object=positions[neighbor])
+            yield positions[number], name, positions[neighbor]
 
 
 _LINE: Final = 20.0  # units between two labels of a ring
@@ -209,66 +197,12 @@ _MARGIN: Final = 14.0
 _CENTRE: Final = 100.0  # half of what the label of the centre may take
 
 
-class DrawnNode(NamedTuple):
-    """A node and its label.
+def draw_neighborhood(around: Neighborhood) -> dict[str, Any]:
+    """Return the drawing of a neighbourhood, by the names that its template reads.
 
-    Attributes:
-        entity: entity of the node.
-        x, y: position.
-        label: label, shortened.
-        color: class of the color.
-        title: label in full, and how the node was reached.
-        transform: rotation of the label about the node, as SVG has it.
-        anchor: end of the label that is at the node: `start`, `middle` or `end`.
-        dx, dy: position of the label from the node.
-        radius: radius of the circle.
-    """
-
-    entity: Entity
-    x: float
-    y: float
-    label: str
-    color: str
-    title: str
-    transform: str = ""
-    anchor: str = "middle"
-    dx: float = 0
-    dy: float = -18
-    radius: float = 9
-
-
-class DrawnEdge(NamedTuple):
-    """A line between two nodes.
-
-    Attributes:
-        path: path, as SVG has it.
-        color: class of the color; `chord` where neither node was reached from the other.
-        title: facts that the line stands for.
-    """
-
-    path: str
-    color: str
-    title: str
-
-
-class GraphDrawing(NamedTuple):
-    """A drawing of a neighbourhood.
-
-    Attributes:
-        size: width and height in units; the centre is at (0, 0), in the middle.
-        nodes: nodes, the centre last, so that it lies on top.
-        edges: lines.
-        legend: class of the color of each relation.
-    """
-
-    size: int
-    nodes: list[DrawnNode]
-    edges: list[DrawnEdge]
-    legend: dict[str, str]
-
-
-def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
-    """Return the drawing of a neighbourhood.
+    A node has a position (x, y), a label, turned and moved from it, and a color, which is a class; the centre
+    is at (0, 0), in the middle, and comes last, so that it lies on top. An edge is the line of one fact or
+    several. *size* is width and height in units.
 
     Args:
         around: entities and facts, see `kgkit.serving.page.graph`.
@@ -293,11 +227,17 @@ def draw_neighborhood(around: Neighborhood) -> GraphDrawing:
         _drawn_node(node, points[position], colors[position], names)
         for position, node in enumerate(around.nodes, start=1)
     ]
-    longest = max((text_width(node.label) for node in nodes), default=0)
+    longest = max((text_width(node["label"]) for node in nodes), default=0)
     half = step * len(rings) + _GAP + _LETTER * longest
-    nodes.append(DrawnNode(around.centre, 0, 0, shorten(names[0], _LETTERS), "centre", names[0]))
+    nodes.append(
+        {
+            "entity": around.centre, "x": 0, "y": 0, "label": shorten(names[0], _LETTERS), "color": "centre",
+            "title": names[0], "transform": "", "anchor": "middle", "dx": 0, "dy": -18, "radius": 9,
+        }
+    )  # fmt: skip
     size = 2 * math.ceil(half + _MARGIN)
-    return GraphDrawing(size, nodes, [*_drawn_edges(around, points, colors, names)], legend)
+    edges = [*_drawn_edges(around, points, colors, names)]
+    return {"size": size, "nodes": nodes, "edges": edges, "legend": legend}
 
 
 def _rings(nodes: Sequence[GraphNode]) -> list[list[int]]:
@@ -327,31 +267,34 @@ def relation_name(node: GraphNode) -> str:
     return node.relation if node.direction == "out" else f"← {node.relation}"
 
 
-def _drawn_node(node: GraphNode, point: tuple[float, float], color: str, names: Sequence[str]) -> DrawnNode:
+def _drawn_node(
+    node: GraphNode, point: tuple[float, float], color: str, names: Sequence[str]
+) -> dict[str, Any]:
     x, y = point
     degrees = math.degrees(math.atan2(y, x))
     flipped = abs(degrees) > 90
     name, via = node.entity.label or node.entity.key, f" {names[node.parent]}" if node.parent else ""
-    return DrawnNode(
-        node.entity, x, y, shorten(name, _LETTERS), color,
-        f"{name} ({relation_name(node)}{via})",
-        transform=f"rotate({degrees - 180 * math.copysign(flipped, degrees):.1f} {x:g} {y:g})",
-        anchor="end" if flipped else "start", dx=4 - _GAP if flipped else _GAP - 4, dy=5, radius=5,
-    )  # fmt: skip
+    return {
+        "entity": node.entity, "x": x, "y": y, "label": shorten(name, _LETTERS), "color": color,
+        "title": f"{name} ({relation_name(node)}{via})",
+        "transform": f"rotate({degrees - 180 * math.copysign(flipped, degrees):.1f} {x:g} {y:g})",
+        "anchor": "end" if flipped else "start", "dx": 4 - _GAP if flipped else _GAP - 4, "dy": 5,
+        "radius": 5,
+    }  # fmt: skip
 
 
 def _drawn_edges(
     around: Neighborhood, points: Sequence[tuple[float, float]], colors: Sequence[str], names: Sequence[str]
-) -> Iterator[DrawnEdge]:
+) -> Iterator[dict[str, str]]:
     """Yield lines for the facts; bent and faint where neither node was reached from the other."""
     drawn: dict[tuple[int, int], list[str]] = {}
-    for fact in around.facts:
-        if fact.subject != fact.object:
-            ends = min(fact.subject, fact.object), max(fact.subject, fact.object)
-            drawn.setdefault(ends, []).append(f"{names[fact.subject]} {fact.relation} {names[fact.object]}")
+    for subject, relation, object in around.facts:
+        if subject != object:
+            ends = min(subject, object), max(subject, object)
+            drawn.setdefault(ends, []).append(f"{names[subject]} {relation} {names[object]}")
     for (near, far), facts in drawn.items():
         (x, y), (u, v) = points[near], points[far]
         branch = around.nodes[far - 1].parent == near
         bend = "L" if branch else f"Q{(x + u) / 4:.1f} {(y + v) / 4:.1f} "
         path = f"M{x:.1f} {y:.1f}{bend}{u:.1f} {v:.1f}"
-        yield DrawnEdge(path, colors[far] if branch else "chord", "; ".join(facts))
+        yield {"path": path, "color": colors[far] if branch else "chord", "title": "; ".join(facts)}

@@ -1,12 +1,12 @@
 """The first view: a text with its links, their colors, and what their scores are made of."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
-from fastapi import APIRouter, Depends, Form
+from fastapi import APIRouter, Form, Query
 from fastapi.responses import RedirectResponse, Response
+from pydantic import BaseModel
 
 from kgkit.drawing.links import hue_of_entity, type_hues
 from kgkit.errors import KgkitError
@@ -14,8 +14,7 @@ from kgkit.linking.linker import type_of_entity
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address, kb_name
-from kgkit.serving.page.colors import hue_class, shade_class
-from kgkit.serving.page.rendering import render
+from kgkit.serving.page.rendering import hue_class, render, shade_class
 from kgkit.serving.problems import Problem, problem_of
 from kgkit.serving.service import Service
 from kgkit.types import Document, Entity, Link, LinkCandidate, LinkedDocument
@@ -30,93 +29,10 @@ FindEntity = Callable[[str], Entity | None]
 """Returns the entity of a key; None if there is none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CandidateView:
-    """A candidate of a link.
+def text_view(document: LinkedDocument, find_entity: FindEntity) -> dict[str, Any]:
+    """Return the pieces, the links and the legend of a linked text, by the names that its template reads.
 
-    Attributes:
-        key: key of the entity.
-        label: label of the entity.
-        meaning: description of the entity.
-        score: probability.
-        prior: p(entity given the surface) in the KB.
-        shares: for each part of the scores what it alone would give to this candidate, in [0, 1]; None where
-            the model has no such part.
-    """
-
-    key: str
-    label: str
-    meaning: str
-    score: float
-    prior: float
-    shares: tuple[float | None, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkView:
-    """A link as the view lists it.
-
-    Attributes:
-        number: number of the link, from 1.
-        link: link itself.
-        type: type of its entity.
-        color: classes of its mark.
-        candidates: candidates, best first; none of a link that is not listed.
-        parts: names of the parts that its scores have.
-    """
-
-    number: int
-    link: Link
-    type: str
-    color: str
-    candidates: list[CandidateView]
-    parts: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Name of the entity: its label, or its key."""
-        return self.link.label or self.link.entity or ""
-
-    @property
-    def target(self) -> str:
-        """Address to which its mark leads: its candidates, or its entity where these are not listed."""
-        if self.number <= MAX_LISTED:
-            return f"#candidates-{self.number}"
-        return address("/entity", kb=self.link.kb, key=self.link.entity) if self.link.entity else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """A piece of the text; with its link, if it is a mention."""
-
-    text: str
-    link: LinkView | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextView:
-    """A text with its links.
-
-    Attributes:
-        model: name of the model that scored them.
-        pieces: text, cut at its mentions.
-        links: links in the order of the text; of those that overlap all.
-        legend: class of the color of each type; empty where colors stand for entities.
-    """
-
-    model: str
-    pieces: list[Piece]
-    links: list[LinkView]
-    legend: dict[str, str]
-
-    @property
-    def listed(self) -> list[LinkView]:
-        """Links that are listed with their candidates: the first `MAX_LISTED`."""
-        return self.links[:MAX_LISTED]
-
-
-def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
-    """Return the view of a linked text; of links that overlap the first is marked in the text.
+    Of links that overlap the first is marked in the text.
 
     Args:
         document: text with its links, whose candidates have the parts of their scores.
@@ -132,12 +48,19 @@ def text_view(document: LinkedDocument, find_entity: FindEntity) -> TextView:
         for number, link in enumerate(document.links, start=1)
     ]
     legend = {name: hue_class(hue) for name, hue in hues.items()}
-    return TextView(model=document.model, pieces=_pieces(document.text, links), links=links, legend=legend)
+    return {
+        "model": document.model,
+        "pieces": _pieces(document.text, links),
+        "links": links,
+        "listed": links[:MAX_LISTED],
+        "legend": legend,
+    }
 
 
 def _link_view(
     number: int, link: Link, type_name: str, hues: dict[str, int], find_entity: FindEntity
-) -> LinkView:
+) -> dict[str, Any]:
+    """Return a link as it is marked and listed; those beyond `MAX_LISTED` lead to their entities."""
     hue = hues.get(type_name, hue_of_entity(link.entity or ""))
     color = "nil" if link.nil else f"{hue_class(hue)} {shade_class(link.score)}"
     rows = link.candidates if number <= MAX_LISTED else []
@@ -146,17 +69,27 @@ def _link_view(
     for index, row in enumerate(rows):
         entity = find_entity(row.entity)
         candidates.append(
-            CandidateView(
-                key=row.entity,
-                label=row.label,
-                meaning="" if entity is None else entity.description,
-                score=row.score,
-                prior=row.prior,
-                shares=tuple(None if column is None else column[index] for column in shares),
-            )
+            {
+                "key": row.entity,
+                "label": row.label,
+                "meaning": "" if entity is None else entity.description,
+                "score": row.score,
+                "prior": row.prior,
+                "shares": [None if column is None else column[index] for column in shares],
+            }
         )
     parts = tuple(part for part, column in zip(PARTS, shares, strict=True) if column is not None)
-    return LinkView(number=number, link=link, type=type_name, color=color, candidates=candidates, parts=parts)
+    target = address("/entity", kb=link.kb, key=link.entity) if link.entity else ""
+    return {
+        "number": number,
+        "link": link,
+        "type": type_name,
+        "color": color,
+        "candidates": candidates,
+        "parts": parts,
+        "name": link.label or link.entity or "",
+        "target": f"#candidates-{number}" if number <= MAX_LISTED else target,
+    }
 
 
 def part_shares(candidates: Sequence[LinkCandidate], part: str) -> list[float] | None:
@@ -173,16 +106,18 @@ def part_shares(candidates: Sequence[LinkCandidate], part: str) -> list[float] |
     return shares
 
 
-def _pieces(text: str, links: Iterable[LinkView]) -> list[Piece]:
-    pieces, end = [], 0
+def _pieces(text: str, links: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the text, cut at its mentions; a piece that is a mention has its link."""
+    pieces, end = list[dict[str, Any]](), 0
     for view in links:
-        if view.link.start >= end:
-            if view.link.start > end:
-                pieces.append(Piece(text=text[end : view.link.start]))
-            pieces.append(Piece(text=view.link.text, link=view))
-            end = view.link.end
+        link: Link = view["link"]
+        if link.start >= end:
+            if link.start > end:
+                pieces.append({"text": text[end : link.start], "link": None})
+            pieces.append({"text": link.text, "link": view})
+            end = link.end
     if end < len(text):
-        pieces.append(Piece(text=text[end:]))
+        pieces.append({"text": text[end:], "link": None})
     return pieces
 
 
@@ -196,8 +131,7 @@ CANDIDATES: Final = 6
 COHERENCE: Final = (("", "none"), ("graph", "by the graph"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextForm:
+class TextForm(BaseModel):
     """The fields of the form.
 
     Attributes:
@@ -215,30 +149,19 @@ class TextForm:
     coherence: str = ""
 
 
-def posted_form(
-    text: Annotated[str, Form()] = "",
-    kb: Annotated[str, Form()] = "",
-    model: Annotated[str, Form()] = "",
-    threshold: Annotated[str, Form()] = "",
-    coherence: Annotated[str, Form()] = "",
-) -> TextForm:
-    """Return the fields of a posted form, with line ends as they were written."""
-    text = text.replace("\r\n", "\n")
-    return TextForm(text=text, kb=kb, model=model, threshold=threshold, coherence=coherence)
-
-
 def add_views(routes: APIRouter, service: Service) -> None:
     """Add the view of a text to a router."""
 
     @routes.get("/")
-    async def show_text(fields: Annotated[TextForm, Depends()]) -> Response:
+    async def show_text(fields: Annotated[TextForm, Query()]) -> Response:
         """Show a form, and the links of its text."""
         return await _page(service, fields)
 
     @routes.post("/")
-    async def post_text(fields: Annotated[TextForm, Depends(posted_form)]) -> Response:
+    async def post_text(fields: Annotated[TextForm, Form()]) -> Response:
         """Lead to the address of a text, or show its links where the text is too long for an address."""
-        target = address("/", **asdict(fields))
+        fields.text = fields.text.replace("\r\n", "\n")
+        target = address("/", **fields.model_dump())
         if fits_address(target):
             return RedirectResponse(target, status_code=303)
         return await _page(service, fields)
@@ -246,7 +169,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
 
 async def _page(service: Service, fields: TextForm) -> Response:
     name = kb_name(service, fields.kb)
-    view: TextView | None = None
+    view: dict[str, Any] | None = None
     problem: Problem | None = None
     if fields.text.strip():
         try:
@@ -261,7 +184,7 @@ async def _page(service: Service, fields: TextForm) -> Response:
     )  # fmt: skip
 
 
-async def _linked_view(service: Service, fields: TextForm, kb: str) -> TextView:
+async def _linked_view(service: Service, fields: TextForm, kb: str) -> dict[str, Any]:
     if fields.coherence not in dict(COHERENCE):
         raise Problem(
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"

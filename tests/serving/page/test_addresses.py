@@ -4,10 +4,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kgkit.serving.forms import parse_integer, parse_number
 from kgkit.serving.page.addresses import MAX_ADDRESS, address, fits_address, paging_of
-from kgkit.serving.page.colors import HUES, hue_class, hue_classes, shade_class
-from kgkit.serving.problems import Problem
+from kgkit.serving.page.rendering import HUES, hue_class, hue_classes, shade_class
 from tests.serving.page.conftest import STRANGE_KEYS
 
 
@@ -31,23 +29,6 @@ def test_half_of_a_surrogate_pair_does_not_stop_an_address():
 def test_a_long_address_is_told_from_a_short_one():
     assert fits_address(address("/", text="a" * 1_000))
     assert not fits_address(address("/", text="苹" * (MAX_ADDRESS // 9 + 1)))
-
-
-def test_whole_numbers_of_forms_are_in_range():
-    assert parse_integer("k", "", 20, most=100) == 20
-    assert parse_integer("k", " 7 ", 20, most=100) == 7
-    for text in ("0", "101", "7.5", "many", "-1", "9" * 5_000):
-        with pytest.raises(Problem, match="a whole number from 1 to 100") as caught:
-            parse_integer("k", text, 20, most=100)
-        assert (caught.value.status, caught.value.field) == (422, "k")
-
-
-def test_numbers_of_forms_are_in_range():
-    assert parse_number("threshold", "") is None
-    assert parse_number("threshold", "0.25") == 0.25
-    for text in ("1.5", "-0.1", "nan", "inf", "half"):
-        with pytest.raises(Problem, match="a number from 0 to 1"):
-            parse_number("threshold", text)
 
 
 def test_the_pages_of_a_list_lead_to_each_other():

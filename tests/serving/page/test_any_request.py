@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgkit.serving.page.addresses import address
-from tests.serving.page.conftest import HTML, STRANGE_KEYS
+from tests.serving.page.conftest import STRANGE_KEYS
 from tests.serving.page.html_reader import Page
 
 SOME = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
@@ -105,13 +105,3 @@ def test_methods_that_change_things_are_not_answered(browser, method):
     answer = browser.request(method, "/")
     assert answer.status_code == 405
     assert "allow" in answer.headers
-
-
-@pytest.mark.parametrize("path", ["/search", "/entity", "/kbs"])
-def test_views_are_read_only(browser, path):
-    assert browser.post(path, data={"q": HTML}).status_code == 405
-
-
-def test_equal_requests_have_equal_answers(browser):
-    for path in ("/", "/graph?kb=facts&key=dog&radius=2", "/search?q=d&kb=facts", "/scores"):
-        assert browser.get(path).content == browser.get(path).content

@@ -7,7 +7,6 @@ from starlette.testclient import TestClient
 
 from kgkit.home import Home
 from kgkit.serving.app import make_app
-from kgkit.serving.page.catalog_views import run_page, run_view, score_page
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
 from tests.serving.conftest import BASE_URL
@@ -74,16 +73,6 @@ def test_scores_are_those_of_a_task_and_a_data_set(read):
     assert {values.get("value") for values in page.named("option")} >= {"", "el", f"set {HTML}"}
 
 
-def test_rows_come_in_pages(page_home):
-    total, rows = run_page(Home(page_home), "", 0, 10)
-    assert (total, [row.run.id for row in rows]) == (1, [1])
-    assert run_page(Home(page_home), "", 1, 10) == (1, [])
-    total, scores, tasks, datasets = score_page(Home(page_home), "", "", 0, 10)
-    assert (total, len(scores), tasks, datasets) == (1, 1, ["el"], [f"set {HTML}"])
-    assert score_page(Home(page_home), "", "other", 0, 10)[0] == 0
-    assert run_view(Home(page_home), 1).config["kb"] == "facts"
-
-
 def test_a_newer_build_that_is_not_taken_is_told(page_home, tmp_path, monkeypatch):
     home = tmp_path / "home"
     shutil.copytree(page_home, home)
@@ -91,6 +80,7 @@ def test_a_newer_build_that_is_not_taken_is_told(page_home, tmp_path, monkeypatc
     app = make_app(service)
     with TestClient(app, base_url=BASE_URL, headers=BROWSER) as client:
         reason = f"the build in {home}/kbs/facts has no vectors"
+        monkeypatch.setattr(service.resources, "refresh", lambda: None)
         monkeypatch.setitem(service.resources._problems, "facts", reason)
         for path in ("/kbs", "/kb?name=facts"):
             page = Page(client.get(path).text)

@@ -25,17 +25,6 @@ def test_lines_are_names_whatever_is_in_them():
     assert table.columns == ["name"]
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_of_a_table_is_that_of_its_first_line(delimiter):
-    text = delimiter.join(["id", "name"]) + "\n" + delimiter.join(["1", '"a b"']) + "\n"
-    assert read_table(text, "table", "name", 10).names == ["a b"]
-
-
-def test_a_cell_may_go_over_several_lines():
-    table = read_table('name,n\n"a\nb",1\nc,2\n', "table", "", 10)
-    assert table.rows == [["a\nb", "1"], ["c", "2"]]
-
-
 @pytest.mark.parametrize(
     ("text", "layout", "column", "field", "message"),
     [
@@ -55,10 +44,6 @@ def test_what_is_no_column_is_refused(text, layout, column, field, message):
         read_table(text, layout, column, 10)
     assert caught.value.status == (413 if "more than" in message else 422)
     assert caught.value.field == field
-
-
-def test_half_of_a_surrogate_pair_is_replaced_in_a_table():
-    assert read_table("name\na\ud800\n", "table", "", 10).names == ["a?"]
 
 
 # -- writing ----------------------------------------------------------------
@@ -140,11 +125,6 @@ def test_the_button_of_a_result_downloads_what_it_shows(browser, read):
     assert [row[0] for row in rows] == ["name", f'"{HTML}"', "mark"]
 
 
-def test_a_text_file_has_a_name_a_line(browser):
-    answer = browser.post("/column", data={"kb": "facts"}, files={"file": ("names.txt", b"dog\ncat\n")})
-    assert "of 2 names matched" in answer.text
-
-
 def test_a_file_of_another_encoding_is_refused_as_a_page(browser):
     answer = browser.post("/column", data={"kb": "facts"}, files={"file": ("a.csv", "né".encode("latin-1"))})
     assert answer.status_code == 422
@@ -155,11 +135,3 @@ def test_more_names_than_a_request_may_have_are_refused(browser):
     answer = browser.post("/column", data={"kb": "facts", "names": "dog\n" * 21})
     assert answer.status_code == 413
     assert "kgkit reconcile" in answer.text
-
-
-def test_a_table_offers_its_columns(read):
-    page = read(address("/column", kb="facts", names="a,b\n1,dog\n", layout="table", column="b"))
-    assert sorted(
-        {"kb", "layout", "column"} & set(page.forms[0][1]), key=["kb", "layout", "column"].index
-    ) == ["kb", "layout", "column"]
-    assert "1 of 1" in page.words

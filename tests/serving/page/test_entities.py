@@ -10,7 +10,7 @@ from tests.small_kb import facts_kb, surfaces_kb
 
 
 def views(attributes, excluded=frozenset()):
-    return {view.name: view.values for view in attribute_views(attributes, set(excluded))}
+    return {view["name"]: view["values"] for view in attribute_views(attributes, set(excluded))}
 
 
 def test_attributes_are_texts_without_empty_ones_and_identifiers():
@@ -33,24 +33,24 @@ def test_nested_attributes_are_written_out():
 
 def test_long_attributes_are_cut():
     [sequence, text] = attribute_views({"many": list(range(1_000)), "long": "x" * 100_000}, set())
-    assert (len(sequence.values), sequence.hidden) == (MAX_VALUES, 1_000 - MAX_VALUES)
-    assert len(text.values[0]) == MAX_CHARACTERS
-    assert text.values[0].endswith("…")
+    assert (len(sequence["values"]), sequence["hidden"]) == (MAX_VALUES, 1_000 - MAX_VALUES)
+    assert len(text["values"][0]) == MAX_CHARACTERS
+    assert text["values"][0].endswith("…")
 
 
 def test_a_card_has_names_facts_and_no_address_where_there_is_none(tmp_path):
     with facts_kb(tmp_path) as kb:
         card = entity_card(kb, "dog")
-    assert [surface.surface for surface in card.surfaces] == ["dog"]
-    assert (card.url, card.ids, card.hidden_surfaces) == ("", {}, 0)
-    assert ("is_a", "out", 1) in [(group.relation, group.direction, group.total) for group in card.facts]
+    assert [surface.surface for surface in card["surfaces"]] == ["dog"]
+    assert (card["url"], card["ids"], card["hidden_surfaces"]) == ("", {}, 0)
+    assert ("is_a", "out", 1) in [(group.relation, group.direction, group.total) for group in card["facts"]]
 
 
 def test_a_card_has_spellings_with_their_priors(tmp_path):
     with surfaces_kb(tmp_path) as kb:
         card = entity_card(kb, "Turkey_(bird)")
-    assert {surface.surface for surface in card.surfaces} >= {"turkey"}
-    assert all(0 <= surface.prior <= 1 for surface in card.surfaces)
+    assert {surface.surface for surface in card["surfaces"]} >= {"turkey"}
+    assert all(0 <= surface.prior <= 1 for surface in card["surfaces"])
 
 
 @pytest.mark.parametrize("key", STRANGE_KEYS)

@@ -35,43 +35,25 @@ def view_of(text, *links):
 def test_pieces_and_mentions_make_the_text_again():
     text = "A dog runs to the bank."
     view = view_of(text, link(text, "dog", "dog"), link(text, "runs", "run.v"), link(text, "bank", "bank.n"))
-    assert "".join(piece.text for piece in view.pieces) == text
-    assert [piece.text for piece in view.pieces if piece.link] == ["dog", "runs", "bank"]
-    assert [item.number for item in view.links] == [1, 2, 3]
+    assert "".join(piece["text"] for piece in view["pieces"]) == text
+    assert [piece["text"] for piece in view["pieces"] if piece["link"]] == ["dog", "runs", "bank"]
+    assert [item["number"] for item in view["links"]] == [1, 2, 3]
 
 
 def test_of_links_that_overlap_the_first_is_marked_and_all_are_listed():
     text = "the dog bank"
     view = view_of(text, link(text, "dog bank", "dog"), link(text, "bank", "bank.n"))
-    assert [piece.text for piece in view.pieces] == ["the ", "dog bank"]
-    assert len(view.links) == 2
-
-
-def test_a_text_without_links_is_one_piece():
-    assert [piece.text for piece in view_of("nothing").pieces] == ["nothing"]
-    assert view_of("").pieces == []
+    assert [piece["text"] for piece in view["pieces"]] == ["the ", "dog bank"]
+    assert len(view["links"]) == 2
 
 
 def test_types_have_colors_and_a_legend_where_there_are_several():
     text = "dog runs bank"
     view = view_of(text, link(text, "dog", "dog"), link(text, "runs", "run.v"), link(text, "bank", "bank.n"))
-    assert [item.type for item in view.links] == ["animal", "verb", "place"]
-    assert list(view.legend) == ["animal", "place", "verb"]
-    assert len(set(view.legend.values())) == 3
-    assert all(item.color.split()[0] == view.legend[item.type] for item in view.links)
-
-
-def test_of_a_single_type_entities_have_the_colors():
-    text = "dog dog"
-    view = view_of(text, link(text, "dog", "dog"), link(text, "dog", "dog", begin=1))
-    assert view.legend == {}
-    assert view.links[0].color == view.links[1].color
-
-
-def test_a_link_to_nothing_has_no_color():
-    text = "dog"
-    [item] = view_of(text, link(text, "dog", None)).links
-    assert (item.color, item.name) == ("nil", "")
+    assert [item["type"] for item in view["links"]] == ["animal", "verb", "place"]
+    assert list(view["legend"]) == ["animal", "place", "verb"]
+    assert len(set(view["legend"].values())) == 3
+    assert all(item["color"].split()[0] == view["legend"][item["type"]] for item in view["links"])
 
 
 def test_of_many_links_the_first_are_listed_and_the_marks_of_the_others_lead_to_their_entities():
@@ -80,19 +62,19 @@ def test_of_many_links_the_first_are_listed_and_the_marks_of_the_others_lead_to_
         link(text, "dog", "dog", candidate("dog", 1.0), begin=4 * index) for index in range(MAX_LISTED + 1)
     ]
     view = view_of(text, *links, link(text, "dog", None, begin=4 * len(links)))
-    assert len(view.links) == MAX_LISTED + 2 and view.listed == view.links[:MAX_LISTED]
-    last, further, nil = view.links[-3:]
-    assert (last.target, len(last.candidates)) == (f"#candidates-{MAX_LISTED}", 1)
-    assert (further.target, further.candidates) == (address("/entity", kb="kb", key="dog"), [])
-    assert nil.target == ""
-    assert sum(piece.link is not None for piece in view.pieces) == len(view.links)
+    assert len(view["links"]) == MAX_LISTED + 2 and view["listed"] == view["links"][:MAX_LISTED]
+    last, further, nil = view["links"][-3:]
+    assert (last["target"], len(last["candidates"])) == (f"#candidates-{MAX_LISTED}", 1)
+    assert (further["target"], further["candidates"]) == (address("/entity", kb="kb", key="dog"), [])
+    assert nil["target"] == ""
+    assert sum(piece["link"] is not None for piece in view["pieces"]) == len(view["links"])
 
 
 def test_an_entity_that_has_gone_is_shown_by_its_key():
     text = "dog"
     gone = Link(0, 3, "dog", "kb", "wolf", None, "", 0.5, False, [candidate("wolf", 1.0)], "", {}, "")
-    [item] = view_of(text, gone).links
-    assert (item.name, item.type, item.candidates[0].meaning) == ("wolf", "", "")
+    [item] = view_of(text, gone)["links"]
+    assert (item["name"], item["type"], item["candidates"][0]["meaning"]) == ("wolf", "", "")
 
 
 def test_a_part_alone_gives_shares_by_its_exponentials():
@@ -118,11 +100,11 @@ def test_candidates_have_meanings_and_the_parts_of_their_scores():
         candidate("dog", 0.9, prior=-0.1, coherence=0.5),
         candidate("bank.n", 0.1, prior=-2.0, coherence=0.5),
     )
-    [item] = view_of(text, link(text, "dog", "dog", *rows, score=0.9)).links
-    assert item.parts == ("prior", "coherence")
-    assert [each.meaning for each in item.candidates] == ["barks", ""]
-    assert item.candidates[0].shares[1] is None
-    assert item.candidates[0].shares[2] == pytest.approx(0.5)
+    [item] = view_of(text, link(text, "dog", "dog", *rows, score=0.9))["links"]
+    assert item["parts"] == ("prior", "coherence")
+    assert [each["meaning"] for each in item["candidates"]] == ["barks", ""]
+    assert item["candidates"][0]["shares"][1] is None
+    assert item["candidates"][0]["shares"][2] == pytest.approx(0.5)
 
 
 # -- the view itself --------------------------------------------------------

@@ -64,17 +64,6 @@ def test_a_card_says_how_often_its_name_is_a_link(tmp_path, site):
     assert "km134" in card.words.replace(" ", "")
 
 
-def test_facts_that_lead_back_are_in_no_drawing_twice(tmp_path, site):
-    edit_toys.build(tmp_path)
-    page = site("rivers")
-    drawing = page("/graph", key="bath", radius=2)
-    titles = [values["d"] for values in drawing.named("path")]
-    assert len(titles) == len(set(titles))
-    assert address("/entity", kb="rivers", key="severn") in drawing.links
-    alone = page("/graph", key="wash")
-    assert "No fact names this entity." in alone.words
-
-
 def test_parts_of_speech_are_words(tmp_path, site):
     edit_toys.build(tmp_path)
     page = site("rivers")
@@ -182,16 +171,6 @@ def test_many_runs_and_scores_come_in_pages(tmp_path, site, monkeypatch):
     assert "None yet" in page("/runs", page=4).words
     assert "1 to 2 of 10" in page("/scores", task="el").words
     assert "page=2" in "".join(page("/scores", task="el").links)
-
-
-def test_settings_of_a_run_have_no_folders(tmp_path, site):
-    facts_kb(tmp_path).close()
-    record(Home(tmp_path), f"kgkit train linker --out {tmp_path}/secret/place.bin", f1=0.5)
-    run = site("facts")("/run", id=1)
-    assert "lr" in run.text
-    assert "1, 2" in run.text
-    assert str(tmp_path) not in run.text
-    assert "secret" not in run.text
 
 
 def test_runs_of_a_model_are_listed(tmp_path, site):

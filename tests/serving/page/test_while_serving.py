@@ -1,7 +1,5 @@
 """What happens to the page while other things happen: new builds, old builds, queues that are full."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -13,7 +11,7 @@ from kgkit.serving.page.addresses import address
 from kgkit.serving.page.catalog_views import kb_facts, model_rows
 from kgkit.serving.problems import Busy
 from kgkit.serving.service import Service
-from kgkit.serving.settings import Limits, ServiceSettings
+from kgkit.serving.settings import ServiceSettings
 from tests.serving.conftest import BASE_URL
 from tests.serving.page.conftest import BROWSER
 from tests.serving.page.html_reader import Page
@@ -98,58 +96,12 @@ def test_a_busy_service_says_so_as_a_page(home, monkeypatch):
         assert "a dog" in Page(answer.text).text
 
 
-def test_look_ups_that_wait_are_bounded(home):
-    _, client = client_of(home, kbs={"facts": ("prior",)}, limits=Limits(lookups=1, threads=1))
-    with client, ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(client.get, ["/graph?key=dog&radius=2"] * 24))
-    assert {answer.status_code for answer in answers} <= {200, 503}
-    assert any(answer.status_code == 200 for answer in answers)
-
-
-def test_views_are_the_same_for_many_at_once(home):
-    _, client = client_of(home, kbs={"facts": ("prior",)})
-    paths = ["/entity?key=dog", "/graph?key=dog&radius=2", "/search?q=d", "/?text=dog+cat", "/kbs"] * 6
-    with client, ThreadPoolExecutor(6) as pool:
-        answers = list(pool.map(client.get, paths))
-        assert all(answer.status_code == 200 for answer in answers)
-        for path in set(paths):
-            assert len({answer.content for at, answer in zip(paths, answers, strict=True) if at == path}) == 1
-
-
-def test_a_form_that_is_too_large_is_refused(home):
-    _, client = client_of(home, kbs={"facts": ("prior",)}, limits=Limits(body_bytes=2_000))
-    with client:
-        assert client.post("/", data={"text": "a" * 3_000}).status_code == 413
-        assert client.post("/column", files={"file": ("a.csv", b"a\n" * 2_000)}).status_code == 413
-
-
-def test_pages_of_other_sites_cannot_read_answers_and_hosts_are_checked(home):
-    _, client = client_of(home, kbs={"facts": ("prior",)})
-    with client:
-        fields = {"text": "dog"}
-        for origin in ("https://evil.example", "null", BASE_URL):
-            answer = client.post("/", data=fields, headers={"Origin": origin})
-            assert answer.status_code == 200
-            assert "access-control-allow-origin" not in answer.headers
-        assert client.get("/", headers={"Host": "evil.example"}).status_code == 400
-
-
 def test_forms_of_the_page_send_their_origin(home):
     # The header says no-referrer, with which a browser posts forms with the origin `null`.
     _, client = client_of(home, kbs={"facts": ("prior",)})
     with client:
         metas = Page(client.get("/").text).named("meta")
     assert {"name": "referrer", "content": "same-origin"} in metas
-
-
-def test_with_a_token_a_password_is_asked_for(home):
-    _, client = client_of(home, kbs={"facts": ("prior",)}, token="0123456789abcdef")
-    with client:
-        answer = client.get("/")
-        assert answer.status_code == 401
-        assert answer.headers["www-authenticate"].startswith("Basic")
-        assert client.get("/", auth=("anyone", "0123456789abcdef")).status_code == 200
-        assert client.get("/", auth=("anyone", "another one, wrong")).status_code == 401
 
 
 def test_what_a_model_or_vectors_lack_is_told_without_folders(home):

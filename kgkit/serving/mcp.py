@@ -1,22 +1,33 @@
-"""Tools for language-model agents: the arguments of each, and its answer as a record.
+"""`/mcp`: the Model Context Protocol, over standard input and output too: tools for language-model agents.
 
-All are read-only. An answer has at most `MAX_CHARACTERS` of JSON: rows beyond that are left out, and
-`omitted` has their number.
+All tools are read-only. An answer has at most `MAX_CHARACTERS` of JSON: rows beyond that are left out, and
+`omitted` has their number. The knowledge bases are listed as the resource `kgkit://kbs`.
 """
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from fastapi import APIRouter
 from msgspec import Meta
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
+from kgkit import __version__
 from kgkit.kb import KnowledgeBase
-from kgkit.models.folder import AUTO
+from kgkit.lazy import import_extra
+from kgkit.linking.settings import LinkSettings
 from kgkit.serving.kb_schema import types_of
+from kgkit.serving.problems import Problem, problem_of
+from kgkit.serving.rest import LINK_HELPS
 from kgkit.serving.service import LONG, Service
 from kgkit.text import truncate
 from kgkit.types import Document, Entity, LinkedDocument, Triple
+
+log = logging.getLogger(__name__)
 
 MAX_CHARACTERS: Final = 20_000
 """Characters of an answer, as JSON."""
@@ -31,19 +42,26 @@ KeyArgument = Annotated[str, Meta(min_length=1, description="Key of the entity, 
 Limit = Annotated[int, Meta(ge=1, le=100, description="Largest number of rows.")]
 
 
-class LinkArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """What the tool `link` takes."""
+LINK_SETTINGS: Final = ("model", "threshold")
+"""Settings of linking that the tool `link` takes."""
 
-    text: Annotated[str, Meta(min_length=1, description="Text of any language.")]
-    kb: KBArgument = None
-    model: Annotated[str | None, Meta(description="Model that scores candidates; null: the default.")] = None
-    threshold: Annotated[
-        Annotated[float, Meta(ge=0, le=1)] | None,
-        Meta(description="Least score of a link; null: the model's own."),
-    ] = None
+LinkArguments = msgspec.defstruct(
+    "LinkArguments",
+    [
+        ("text", Annotated[str, Meta(min_length=1, description="Text of any language.")]),
+        ("kb", KBArgument, None),
+        *(
+            (each.name, Annotated[each.type | None, Meta(description=LINK_HELPS[each.name])], None)  # type: ignore[operator]
+            for each in fields(LinkSettings)
+            if each.name in LINK_SETTINGS
+        ),
+    ],
+    forbid_unknown_fields=True,
+    module=__name__,
+)
 
 
-class ReconcileArguments(msgspec.Struct, forbid_unknown_fields=True):
+class _ReconcileArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `reconcile` takes."""
 
     names: Annotated[
@@ -56,7 +74,7 @@ class ReconcileArguments(msgspec.Struct, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=10, description="Largest number of candidates of a name.")] = 3
 
 
-class SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
+class _SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `search` takes."""
 
     query: Annotated[str, Meta(min_length=1, description="Key, name, or the beginning of one.")]
@@ -64,14 +82,14 @@ class SearchArguments(msgspec.Struct, forbid_unknown_fields=True):
     limit: Limit = 10
 
 
-class EntityArguments(msgspec.Struct, forbid_unknown_fields=True):
+class _EntityArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `entity` takes."""
 
     key: KeyArgument
     kb: KBArgument = None
 
 
-class NeighboursArguments(msgspec.Struct, forbid_unknown_fields=True):
+class _NeighboursArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `neighbours` takes."""
 
     key: KeyArgument
@@ -83,7 +101,7 @@ class NeighboursArguments(msgspec.Struct, forbid_unknown_fields=True):
     limit: Limit = 50
 
 
-class PathArguments(msgspec.Struct, forbid_unknown_fields=True):
+class _PathArguments(msgspec.Struct, forbid_unknown_fields=True):
     """What the tool `path` takes."""
 
     source: KeyArgument
@@ -119,14 +137,11 @@ class AgentTool:
 # -- answers ----------------------------------------------------------------
 
 
-async def _link(service: Service, arguments: LinkArguments) -> dict[str, Any]:
-    linked = await service.link(
-        [Document("text", arguments.text)],
-        kb=arguments.kb,
-        model=arguments.model or AUTO,
-        threshold=arguments.threshold,
-        top_k=1,
-    )
+async def _link(service: Service, arguments: Any) -> dict[str, Any]:
+    values = {name: getattr(arguments, name) for name in LINK_SETTINGS}
+    settings = {name: value for name, value in values.items() if value not in (None, "")}
+    documents = [Document("text", arguments.text)]
+    linked = await service.link(documents, kb=arguments.kb, top_k=1, **settings)
     return await service.call(_link_record, service.kb(arguments.kb), linked[0])
 
 
@@ -146,7 +161,7 @@ def _link_record(kb: KnowledgeBase, linked: LinkedDocument) -> dict[str, Any]:
     return {"kb": kb.name, "model": linked.model, "links": links}
 
 
-async def _reconcile(service: Service, arguments: ReconcileArguments) -> dict[str, Any]:
+async def _reconcile(service: Service, arguments: _ReconcileArguments) -> dict[str, Any]:
     matches = await service.call_weighed(
         len(arguments.names), service.reconcile, arguments.names, arguments.kb, kind=arguments.kind,
         k=arguments.limit,
@@ -165,13 +180,13 @@ async def _reconcile(service: Service, arguments: ReconcileArguments) -> dict[st
     return {"kb": service.kb(arguments.kb).name, "names": names}
 
 
-async def _search(service: Service, arguments: SearchArguments) -> dict[str, Any]:
+async def _search(service: Service, arguments: _SearchArguments) -> dict[str, Any]:
     hits = await service.call(service.search, arguments.query, arguments.kb, limit=arguments.limit)
     rows = [_entity_record(hit.entity) | {"match": hit.match} for hit in hits]
     return {"kb": service.kb(arguments.kb).name, "entities": rows}
 
 
-async def _entity(service: Service, arguments: EntityArguments) -> dict[str, Any]:
+async def _entity(service: Service, arguments: _EntityArguments) -> dict[str, Any]:
     return await service.call(_full_entity, service.kb(arguments.kb), arguments.key)
 
 
@@ -189,7 +204,7 @@ def _full_entity(kb: KnowledgeBase, key: str) -> dict[str, Any]:
     }
 
 
-async def _neighbours(service: Service, arguments: NeighboursArguments) -> dict[str, Any]:
+async def _neighbours(service: Service, arguments: _NeighboursArguments) -> dict[str, Any]:
     facts = await service.call(
         service.neighbors,
         arguments.key,
@@ -202,7 +217,7 @@ async def _neighbours(service: Service, arguments: NeighboursArguments) -> dict[
     return {"kb": service.kb(arguments.kb).name, "facts": rows}
 
 
-async def _path(service: Service, arguments: PathArguments) -> dict[str, Any]:
+async def _path(service: Service, arguments: _PathArguments) -> dict[str, Any]:
     facts = await service.call_weighed(LONG, service.path, arguments.source, arguments.target, arguments.kb)
     rows = await service.call(_fact_records, service.kb(arguments.kb), facts)
     return {"kb": service.kb(arguments.kb).name, "facts": rows}
@@ -287,35 +302,35 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             name="reconcile",
             description="Find the entities that names mean, through typing errors. A score is a probability; "
             "match says whether it is at least 0.5.",
-            arguments=ReconcileArguments,
+            arguments=_ReconcileArguments,
             answer=_reconcile,
             rows="names",
         ),
         AgentTool(
             name="search",
             description="Find entities by a key, a name or the beginning of one.",
-            arguments=SearchArguments,
+            arguments=_SearchArguments,
             answer=_search,
             rows="entities",
         ),
         AgentTool(
             name="entity",
             description="Show an entity: label, description, types, attributes.",
-            arguments=EntityArguments,
+            arguments=_EntityArguments,
             answer=_entity,
             rows="attributes",
         ),
         AgentTool(
             name="neighbours",
             description="List facts of an entity: subject, relation, object.",
-            arguments=NeighboursArguments,
+            arguments=_NeighboursArguments,
             answer=_neighbours,
             rows="facts",
         ),
         AgentTool(
             name="path",
             description="Find a shortest path of facts between two entities.",
-            arguments=PathArguments,
+            arguments=_PathArguments,
             answer=_path,
             rows="facts",
         ),
@@ -341,3 +356,161 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
             }
         )
     return records
+
+
+# -- the protocol ------------------------------------------------------------
+
+
+def router(service: Service) -> APIRouter:
+    """Return the router of `/mcp`."""
+    return APIRouter(
+        routes=[Route(MCPEndpoint.path, MCPEndpoint(service), methods=["POST"], include_in_schema=False)]
+    )
+
+
+class MCPEndpoint:
+    """ASGI application of `/mcp`; the SDK is imported when the first request comes.
+
+    Args:
+        service: service that answers.
+
+    Attributes:
+        path: address, by which requests are counted and logged.
+    """
+
+    path = "/mcp"
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._server: Any = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request.
+
+        Raises:
+            MissingExtra: if the SDK is not installed.
+        """
+        scope["route"] = self
+        if self._server is None:
+            self._server = await asyncio.to_thread(make_mcp_server, self._service)
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        manager = StreamableHTTPSessionManager(
+            self._server,
+            json_response=True,
+            stateless=True,
+            max_request_body_size=self._service.limits.body_bytes,
+        )
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
+
+
+KBS_URI: Final = "kgkit://kbs"
+"""The resource that lists the knowledge bases."""
+
+_INSTRUCTIONS: Final = (
+    "Knowledge bases: link finds entities in a text, reconcile and search find them by name; entity, "
+    "neighbours and path show their facts. Entities go by their keys. "
+    f"{KBS_URI} lists the knowledge bases."
+)
+
+
+def make_mcp_server(service: Service) -> Any:
+    """Return a server of the SDK with the tools of `agent_tools`.
+
+    Args:
+        service: service that answers.
+
+    Raises:
+        MissingExtra: if the SDK is not installed.
+    """
+    import_extra("mcp", "mcp")
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+
+    async def list_tools(_: Any, __: Any) -> Any:
+        """List the tools."""
+        return types.ListToolsResult(tools=_tool_descriptions())
+
+    async def call_tool(_: Any, params: Any) -> Any:
+        """Answer a call; an error is one that the agent reads."""
+        try:
+            text, is_error = await call_agent_tool(service, params.name, params.arguments or {}), False
+        except Exception as error:  # noqa: BLE001 - the agent gets every error as a text, without paths
+            text, is_error = _error_text(error, service), True
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=is_error)
+
+    async def list_resources(_: Any, __: Any) -> Any:
+        """List the resource that lists the knowledge bases."""
+        resource = types.Resource(
+            uri=KBS_URI, name="kbs", mime_type="application/json",
+            description="The knowledge bases with their sizes, kinds and relations.",
+        )  # fmt: skip
+        return types.ListResourcesResult(resources=[resource])
+
+    async def read_resource(_: Any, params: Any) -> Any:
+        """Return the resource that lists the knowledge bases."""
+        from mcp.shared.exceptions import MCPError
+
+        if str(params.uri) != KBS_URI:
+            raise MCPError(types.INVALID_PARAMS, f"no such resource; there is {KBS_URI}")
+        text = bounded_json({"kbs": await service.call(kb_records, service)}, "kbs")
+        contents = types.TextResourceContents(uri=KBS_URI, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    return Server(
+        "kgkit", version=__version__, instructions=_INSTRUCTIONS, on_list_tools=list_tools,
+        on_call_tool=call_tool, on_list_resources=list_resources, on_read_resource=read_resource,
+    )  # fmt: skip
+
+
+def _tool_descriptions() -> list[Any]:
+    """Return the tools as the SDK describes them."""
+    import mcp_types as types
+
+    hints = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    return [
+        types.Tool(
+            name=tool.name, description=tool.description, input_schema=tool.input_schema(), annotations=hints
+        )
+        for tool in TOOLS.values()
+    ]
+
+
+async def call_agent_tool(service: Service, name: str, arguments: dict[str, Any]) -> str:
+    """Return the answer of a tool as JSON.
+
+    Args:
+        service: service that answers.
+        name: name of the tool.
+        arguments: arguments of the call, as the agent sent them.
+
+    Raises:
+        Problem: if there is no such tool, or the arguments are not what it takes.
+        KgkitError: if the service cannot answer.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise Problem(404, f"no tool {name[:40]!r}; there are {', '.join(TOOLS)}")
+    try:
+        decoded = msgspec.convert(arguments, tool.arguments)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise Problem(422, str(error)[:300]) from None
+    return bounded_json(await tool.answer(service, decoded), tool.rows)
+
+
+def _error_text(error: Exception, service: Service) -> str:
+    problem = problem_of(error, service.home)
+    if problem.status == 500:
+        log.error("a tool failed: %s", type(error).__name__, exc_info=error)
+    text = f"{problem.detail}; {problem.remedy}" if problem.remedy else problem.detail
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+async def serve_stdio(service: Service) -> None:
+    """Answer an agent over standard input and output, until the input ends."""
+    server = make_mcp_server(service)
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (read_stream, write_stream):
+        await server.run(read_stream, write_stream, server.create_initialization_options())
