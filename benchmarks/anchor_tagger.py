@@ -390,7 +390,7 @@ def main() -> None:
 
 def write(out: Path, head: Any, reader: WordReader, counts: dict[str, int], data: Sequence[Path]) -> None:
     """Write the folder of the model."""
-    head.save_pretrained(out / "head", about="Trained on the links of Wikipedia's pages.")
+    head.save_pretrained(out / "head")
     files = sorted(path for path in out.rglob("*") if path.is_file() and path.parent != out)
     manifest = {
         "format": 2, "kind": "tagger", "name": NAME, "type": "", "task": "", "encoder": ENCODER, "needs": {},

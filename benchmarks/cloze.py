@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -42,7 +42,6 @@ from kgkit.evaluation.cloze import (
 from kgkit.evaluation.facts import GOOGLE_RE, cloze_questions, draw_facts, read_facts, read_templates
 from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
-from kgkit.inputs.ebert import Injection
 from kgkit.kb import open_kb
 from kgkit.methods.cloze import ClozeModel, cloze_guesses, name_guesses
 from kgkit.methods.cloze_opening import (
@@ -55,8 +54,6 @@ from kgkit.models.folder import find_trained, has_model
 from kgkit.models.manifest import MANIFEST
 from kgkit.vectors import find_vectors, vectors_names
 
-INJECTED: Final[tuple[Injection, ...]] = get_args(Injection)
-"""Rows of the plain model that reads vectors of the subjects: how it reads them."""
 OTHER_VECTORS: Final = {
     "concat, another's of the type": OTHERS,
     "concat, another's of the relation": OF_RELATION,
@@ -127,20 +124,18 @@ class LamaRows:
         self._names = home.path / "asked" / f"names-{Path(encoder).name}-{key}.json"
         self._names.parent.mkdir(parents=True, exist_ok=True)
 
-    def row(
-        self, name: str, injection: Injection | None = None, *, model: str = "", vectors: str = ""
-    ) -> Row:
-        """Return a row: of the plain model, with *injection* if it reads vectors, or of a trained *model*."""
+    def row(self, name: str, *, injected: bool = False, model: str = "", vectors: str = "") -> Row:
+        """Return a row: of the plain model, with vectors if they are *injected*, or of a trained *model*."""
         vectors = vectors or self.vectors
         identity = self._identity + _model_identity(self.home, model or self.encoder)
-        identity += self._vectors_identity(vectors) + repr((name, vectors, injection)).encode()
+        identity += self._vectors_identity(vectors) + repr((name, vectors, injected)).encode()
         file = "-".join(["cloze", *name.replace(",", "").split()]).replace("/", "-")
-        answer = compute_once(self.home, file, identity, lambda: self._answer(injection, model, vectors))
+        answer = compute_once(self.home, file, identity, lambda: self._answer(injected, model, vectors))
         print(f"{name}: done", file=sys.stderr, flush=True)
         sets = {(each["filter"], each["subjects"]): each for each in answer["sets"]}
         return Row(name, sets, answer["vocabulary"], answer["no_word"])
 
-    def _answer(self, injection: Injection | None, model: str, vectors_name: str) -> bytes:
+    def _answer(self, injected: bool, model: str, vectors_name: str) -> bytes:
         """Return the scores of a row, as JSON."""
         questions = cloze_questions(self._facts, {**GOOGLE_RE, **self._templates}).instances
         objects = [question for question in questions if question.hidden == "object"]
@@ -154,8 +149,8 @@ class LamaRows:
             else:
                 masked_lm = stack.enter_context(open_masked_lm(self.encoder, self.home, self.device))
                 answering = plain_cloze_model(masked_lm)
-                if injection is not None:
-                    answering = injected_cloze_model(masked_lm, vectors, entities, injection)
+                if injected:
+                    answering = injected_cloze_model(masked_lm, vectors, entities)
             guesses = cloze_guesses(answering, objects)
             words = len(answering.words)
         by_filter = filtered(self._facts, self._name_guesses())
@@ -347,10 +342,10 @@ def all_rows(lama: LamaRows, knowberts: Iterable[str] = ()) -> list[Row]:
     """Return the rows of all models: plain, and KnowBerts."""
     rows = [lama.row("plain")]
     rows += [lama.row(name, model=name) for name in knowberts]
-    rows += [lama.row(name, name) for name in INJECTED]
+    rows.append(lama.row("concat", injected=True))
     others = {name: f"{lama.vectors}{end}" for name, end in OTHER_VECTORS.items()}
     rows += [
-        lama.row(name, "concat", vectors=vectors)
+        lama.row(name, injected=True, vectors=vectors)
         for name, vectors in others.items()
         if lama.has_vectors(vectors)
     ]

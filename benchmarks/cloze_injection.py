@@ -1,7 +1,6 @@
-"""Cloze questions for E-BERT: the vector of the subject stands beside its name, or instead of it.
+"""Cloze questions for E-BERT: the vector of the subject stands beside its name.
 
-    concat     [CLS] Jean_Marais / Jean Mara ##is speaks [MASK] . [SEP]
-    replace    [CLS] Jean_Marais speaks [MASK] . [SEP]
+    [CLS] Jean_Marais / Jean Mara ##is speaks [MASK] . [SEP]
 
 (Poerner et al. 2020.) Nothing is trained: the masked language model is the plain one. A subject
 without a vector is read as word pieces, and so is one whose own name is hidden.
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from kgkit.evaluation.facts import ClozeQuestion
 from kgkit.heads.ebert import EBert
-from kgkit.inputs.ebert import EBertReader, Injection
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import EntitySpan, LinkedText
 from kgkit.inputs.masking import HiddenPieces, logits_of
@@ -96,7 +95,7 @@ def _positions(sequence: EntitySequence, span: tuple[int, int]) -> Numbers:
 
 
 def injected_cloze_model(
-    masked_lm: MaskedLanguageModel, vectors: "Vectors", entities: NDArray[np.int64], inject: Injection
+    masked_lm: MaskedLanguageModel, vectors: "Vectors", entities: NDArray[np.int64]
 ) -> EBertClozeModel:
     """Return a masked language model that reads vectors of subjects as if they were word pieces.
 
@@ -104,9 +103,8 @@ def injected_cloze_model(
         masked_lm: plain masked language model.
         vectors: vectors of the entities, which `kgkit align` has mapped to the model's encoder.
         entities: (F,) entity of the subject of each fact; -1 where there is none.
-        inject: whether a vector stands before the name and a slash, or in place of the name.
     """
     model, encoder, size = masked_lm
     ebert, stored = begin_head(encoder, vectors, around=model)
-    reader = EBertReader(encoder, stored, size=size, inject=inject)
+    reader = EBertReader(encoder, stored, size=size)
     return EBertClozeModel(encoder, ebert.to(model.device).eval(), reader, entities)

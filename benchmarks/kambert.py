@@ -161,7 +161,7 @@ def rows_of(tagger: str, chunker: str, pmi: str) -> dict[str, list[str]]:
         for name in sources
     }
     return {
-        "plain": ["--control"], "KAM-BERT": every, **without, "without terms": [*every, "--terms", "0"],
+        "plain": ["--control"], "KAM-BERT": every, **without,
         "with WordNet": [*every, "--kb", "wordnet", "--linker", "wsd-minilm"], "without any map": [],
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ N = 20
 
 
 def inputs_of(config, sentences=3, pieces=9, mentions=4, candidates=5, seed=0):
-    """Sentences with some of everything: no mention, no candidate, no piece, no vector, no id."""
+    """Sentences with some of everything: no mention, no candidate, no piece, no vector."""
     draw = torch.Generator().manual_seed(seed)
 
     def normal(*shape):
@@ -31,8 +31,6 @@ def inputs_of(config, sentences=3, pieces=9, mentions=4, candidates=5, seed=0):
     spans[0, 2, 1] = spans[0, 2, 0]  # a mention without a word piece
     vectors = normal(sentences, mentions, candidates, config.stored or config.width)
     vectors[0, 0, 1] = 0  # an entity without a vector
-    ids = below(N, sentences, mentions, candidates)
-    ids[0, 0, 2] = -1  # one that has no row in the table
     return LinkerInputs(
         hidden=normal(sentences, pieces, config.hidden),
         spans=spans,
@@ -40,7 +38,6 @@ def inputs_of(config, sentences=3, pieces=9, mentions=4, candidates=5, seed=0):
         vectors=vectors,
         features=normal(sentences, mentions, candidates, config.features),
         candidates=real & there[..., None],
-        ids=ids if config.entities else None,
         null_features=normal(sentences, mentions, config.features) if config.null else None,
     )
 
@@ -113,11 +110,9 @@ def slow_linker(linker, inputs):
             entities, features = {}, {}
             for column in np.flatnonzero(given.candidates[sentence, mention]):
                 place = sentence, mention, column
-                entity = given.vectors[place] * (0 if config.control else 1)
+                entity = given.vectors[place]
                 if config.stored is not None:
                     entity = linear(weights, "entities.project", entity)
-                if config.entities and given.ids[place] >= 0:
-                    entity = entity + weights["entities.table.weight"][given.ids[place]]
                 entities[column] = layer_norm(weights, "entities.norm", entity)
                 features[column] = given.features[place]
             if config.null:

@@ -23,18 +23,15 @@ Departures:
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import UsageError
-from kgkit.heads.folder import SavedHead, card_of
+from kgkit.heads.folder import SavedHead
 from kgkit.heads.parts import draw_weights
-
-if TYPE_CHECKING:
-    pass
 
 KIND: Final = "classifier"
 
@@ -147,42 +144,3 @@ class Classifier(SavedHead):
         if self.config.answer == "number":
             return logits * self.config.scale + self.config.mean
         return logits.sigmoid() if self.config.answer == "labels" else logits.softmax(-1)
-
-    def _card(self, about: str) -> str:
-        config = self.config
-        labels = ", ".join(f"`{name}`" for name in config.labels)
-        return card_of(
-            self, _CARD, about, hidden=config.hidden,
-            positions="one word piece of a text" if config.positions == 1 else
-            f"{config.positions} word pieces of a text",
-            answers=f"Its answers are {_ANSWERS[config.answer]}{f': {labels}' if labels else ''}.",
-        )  # fmt: skip
-
-
-_ANSWERS: Final = {
-    "label": "one of the labels",
-    "labels": "any number of the labels",
-    "tags": "one of the tags for each token",
-    "number": "numbers",
-    "choice": "the choice of one of several texts",
-}
-_CARD: Final = """\
----
-library_name: kgkit
-pipeline_tag: text-classification
----
-
-# A classifier
-
-{about}A linear layer over an encoder's vectors at {positions} (Peters et al. 2019, *Knowledge Enhanced
-Contextual Word Representations*, section 4.3): {parameters} parameters, on top of an encoder of width
-{hidden} that is not part of it.
-
-{answers}
-
-```python
-from kgkit.heads import Classifier
-
-classifier = Classifier.from_pretrained("this folder")
-```
-"""

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kgkit.errors import UsageError
-from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
+from kgkit.errors import DamagedModel, UsageError
+from kgkit.heads.folder import EncoderHead, load_weights
 from kgkit.heads.parts import to_device
 
 if TYPE_CHECKING:
@@ -42,23 +42,16 @@ class EBertConfig:
     Attributes:
         stored: S; 0: the head reads no entities, as a control.
         width: E.
-        aligned: whether vectors are mapped by W; else S is E, and they are read as they are stored.
         model: class of transformers that the encoder was saved as.
     """
 
     stored: int
     width: int
-    aligned: bool = True
     model: str = "AutoModel"
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.stored < 0:
             raise UsageError(f"vectors of width {self.stored} cannot be read as embeddings of {self.width}")
-        if self.stored and not self.aligned and self.stored != self.width:
-            raise UsageError(
-                f"vectors of entities have width {self.stored}, input embeddings {self.width}: without a map "
-                "both have to be equal; fit one with `kgkit align`"
-            )
 
 
 class EBertInputs(NamedTuple):
@@ -89,7 +82,7 @@ class EBert(EncoderHead):
     Args:
         model: encoder, or a model of transformers around it (`BertForMaskedLM`, …); it is not changed.
         config: settings; None: a control, which reads no entities.
-        weight: (E, S) float32, W; None where vectors are read as they are stored.
+        weight: (E, S) float32, W; None of a control.
 
     Raises:
         UsageError: if the model takes no input embeddings, or the settings do not fit it.
@@ -159,38 +152,21 @@ class EBert(EncoderHead):
     def map(self, vectors: Tensor) -> Tensor:
         """Return W v for each stored vector, (…, S) -> (…, E) float32: the embedding of an entity."""
         vectors = vectors.float()
-        if self.weight is None:
-            return vectors
+        assert self.weight is not None  # a control reads no vectors
         with torch.autocast(vectors.device.type, enabled=False):  # W v is what was fitted, to the digit
             return functional.linear(vectors, self.weight.float())
 
     def _own_weights(self) -> dict[str, Tensor]:
         return {} if self.weight is None else {_MAP: self.weight}
 
-    def _card(self, about: str) -> str:
-        kind = "mapped by `W`, which lies here," if self.config.aligned else "as they are stored"
-        width = self.config.stored
-        entities = f"Vectors of entities, {width} wide, are read {kind} as if they were word pieces."
-        model = type(self.model).__name__
-        return card_of(self, _CARD, about, model=model, entities=entities if width else "A control.")
-
     @classmethod
     def _read_own(cls, folder: Path, config: EBertConfig) -> tuple[Tensor | None]:
-        return (read_map(folder, config),)
-
-
-def read_map(folder: Path, config: EBertConfig) -> Tensor | None:
-    """Return W of the head in *folder*, (E, S); None if it has none.
-
-    Raises:
-        DamagedModel: if it cannot be read, or has another shape than the settings say.
-    """
-    shape = _map_shape(config)
-    check_shapes(folder, lambda: {} if shape is None else {_MAP: shape})
-    weights: dict[str, Tensor] = {}
-    with reading_weights(folder) as stored:
-        weights.update(stored)
-    return weights.get(_MAP)
+        weights = load_weights(folder)
+        shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+        expected = {_MAP: (config.width, config.stored)} if config.stored else {}
+        if shapes != expected:
+            raise DamagedModel(f"the head in {folder} cannot be loaded: {shapes} found, {expected} expected")
+        return (weights.get(_MAP),)
 
 
 def embedding_width(model: "PreTrainedModel") -> int:
@@ -206,29 +182,3 @@ def embedding_width(model: "PreTrainedModel") -> int:
             "E-BERT takes an encoder like BERT"
         )
     return int(table.weight.shape[1])
-
-
-def _map_shape(config: EBertConfig) -> tuple[int, int] | None:
-    """Return the shape of W, (E, S); None where there is none."""
-    return (config.width, config.stored) if config.stored and config.aligned else None
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- e-bert
----
-
-# E-BERT
-
-{about}A {model} that reads word pieces and entities in one sequence (Poerner et al. 2020, *E-BERT:
-Efficient-Yet-Effective Entity Embeddings for BERT*): {parameters} parameters, none of them beside the
-encoder's, which lies in `encoder/` as transformers has it. {entities}
-
-```python
-from kgkit.heads import EBert
-
-ebert = EBert.from_pretrained("this folder")
-```
-"""

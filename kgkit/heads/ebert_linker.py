@@ -24,7 +24,7 @@ from torch.nn import functional
 from kgkit.encoder.device import pick_device
 from kgkit.errors import UsageError
 from kgkit.heads.ebert import EBert, EBertInputs
-from kgkit.heads.folder import card_of, check_shapes, read_settings, reading_weights, save_head
+from kgkit.heads.folder import load_module, read_settings, save_head
 
 if TYPE_CHECKING:
     from typing import Self
@@ -163,36 +163,22 @@ class EBertLinker(nn.Module):
         if self._call is not None:
             raise _Transformed(args[0])
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "") -> None:
-        """Write the E-BERT, its masked language model and ε into *folder*, which is made.
-
-        Args:
-            folder: folder for the model.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
-        """
-        self.ebert.save_pretrained(folder, about=about)
-        own = dict(self.named_parameters(recurse=False))
-        card = card_of(nn.ParameterList(own.values()), _CARD, about)
-        save_head(Path(folder) / NULL, KIND, self.config, own, card)
+    def save_pretrained(self, folder: Path | str) -> None:
+        """Write the E-BERT, its masked language model and ε into *folder*, which is made."""
+        self.ebert.save_pretrained(folder)
+        save_head(Path(folder) / NULL, KIND, self.config, dict(self.named_parameters(recurse=False)))
 
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
         """Return the head that was saved in *folder*, ready to be asked.
 
         Raises:
-            NotThere, DamagedModel, UsageError, MissingExtra: as `EBert.from_pretrained` does.
+            NotThere, DamagedModel, UsageError: as `EBert.from_pretrained` does.
         """
         folder = Path(folder)
         config = read_settings(folder / NULL, KIND, EBertLinkerConfig)
-        shapes = {"null_vector": (config.width,), "null_bias": (1,)} if config.null else {}
-        check_shapes(folder / NULL, lambda: shapes)
-        head = cls(EBert.from_pretrained(folder, device="cpu"), config)
-        with reading_weights(folder / NULL) as weights, torch.no_grad():
-            for name, weight in weights.items():
-                getattr(head, name).copy_(weight)
+        ebert = EBert.from_pretrained(folder, device="cpu")
+        head = load_module(folder / NULL, lambda: cls(ebert, config))
         return head.to(pick_device(device)).eval()
 
 
@@ -236,18 +222,3 @@ def check_decoder(model: "PreTrainedModel") -> nn.Module:
         )
     output: nn.Module = decoder
     return output
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- e-bert
-- entity-linking
----
-
-# E-BERT-MLM: the null entity
-
-{about}The vector and the bias of ε, the entity of spans that mean nothing (Poerner et al. 2020), of
-the E-BERT in the folder above. Together they have {parameters} parameters.
-"""

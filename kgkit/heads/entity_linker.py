@@ -6,7 +6,7 @@ Equations (1) to (5) of section 3. It serves by itself, on top of an encoder, fr
     B  sentences     M  mentions per sentence    H  encoder width
     T  word pieces   C  candidates per mention   E  width in which spans and entities meet
     F  features of a candidate in its mention; the prior alone, as published
-    D  entity vector width, as stored            N  entities with a vector of their own to train
+    D  entity vector width, as stored
     U  entities of a batch, each once            R  candidates that are there
 
     hidden (B, T, H) ─(1)─▶ words ─pooling─▶ spans ─(2)─▶ spans (B, M, E) ─┐
@@ -18,15 +18,15 @@ score of -inf) and reach nothing else: what stands there has a gradient of exact
 
 Departures:
     From the paper, as the released code (allenai/kb) has it: the dot product of (3) is divided by √E; the
-    pooled spans, and the entities' vectors, go through a LayerNorm (`norms`); pooling weighs word pieces by
+    pooled spans, and the entities' vectors, go through a LayerNorm; pooling weighs word pieces by
     one linear layer, where Lee et al. (2017) have a network with a hidden one; parameters are drawn from a
     normal distribution of width 0.02. Every LayerNorm has an ε of 1e-5, those inside (2) too.
     From both: (4) takes several gold candidates, and maximises the sum of their probabilities; (5) takes
     each of them as one to be found. (5) is a sum over candidates, as in the paper, and both are means over
     mentions; the code takes the mean of (5) over all candidates of a batch. NULL is one trained vector,
     with no LayerNorm; the code takes a row of the entity matrix. Features besides the prior, a
-    learned projection of stored vectors, trained vectors of entities that are added to it, `input_dropout`
-    and `control` are additions, and off unless asked for. [MASK], too, is one trained vector.
+    learned projection of stored vectors and `input_dropout` are additions, and off unless asked for.
+    [MASK], too, is one trained vector.
     Elsewhere: priors of WordNet's senses are (count + 1) / sum (docs/priors.md); those of the 30 candidates
     that are kept are not divided by their sum again; the vectors of entities come
     with a mean square of 1 for each kind, and a part of speech is a column of theirs, where the code has a
@@ -36,16 +36,17 @@ Departures:
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import UsageError
-from kgkit.heads.folder import SavedHead, card_of, save_head
+from kgkit.heads.folder import SavedHead, save_head
 from kgkit.heads.parts import TransformerBlock, draw_weights, masked_softmax, to_device
 from kgkit.ranges import check_range
 
@@ -64,12 +65,10 @@ class EntityLinkerConfig:
     width: int = 200  # E
     stored: int | None = None  # D, projected to E by a learned map; None: it is E, and there is no map
     features: int = 1  # F
-    entities: int = 0  # N, with a trained vector added to the stored one; 0: no such table
     attention: bool = True  # between the mentions of a sentence, (2)
     heads: int = 4  # of (2)
     inner: int = 1024  # hidden width of (2)
     scorer: int = 100  # hidden width of the MLP of (3)
-    norms: bool = True  # the LayerNorms that the released code adds
     null: bool = False  # NULL is a candidate of every mention
     mask: bool = False  # there is an entity [MASK], for mentions whose words are hidden
     threshold: float | None = None  # δ: candidates that score less are not in the weighted vector
@@ -77,8 +76,11 @@ class EntityLinkerConfig:
     margin: float = 0.2  # γ of (5)
     dropout: float = 0.1  # inside (2), as in BERT
     input_dropout: float = 0.0  # of the encoder's vectors: those that are cached have had none
-    entity_dropout: float = 0.0  # of the trained vectors of entities
-    control: bool = False  # read stored vectors as zeros: what is reached without their knowledge
+
+    REMOVED: ClassVar[Mapping[str, object]] = {
+        "entities": 0, "norms": True, "entity_dropout": 0.0, "control": False,
+    }  # fmt: skip
+    """Settings that heads of older versions have."""
 
     @property
     def stored_width(self) -> int:
@@ -87,8 +89,8 @@ class EntityLinkerConfig:
 
     def __post_init__(self) -> None:
         check_range(self, "hidden", "width", "stored", "heads", "inner", "scorer", least=1)
-        check_range(self, "features", "entities", "margin", least=0)
-        check_range(self, "dropout", "input_dropout", "entity_dropout", least=0, below=1)
+        check_range(self, "features", "margin", least=0)
+        check_range(self, "dropout", "input_dropout", least=0, below=1)
         if self.attention and self.width % self.heads:
             raise UsageError(f"a width of {self.width} cannot be divided among {self.heads} heads")
         if self.loss not in ("softmax", "margin"):
@@ -109,8 +111,6 @@ class LinkerInputs(NamedTuple):
             zeros for an entity without one.
         features: (B, M, C, F) features of a candidate in its mention: its prior, …
         candidates: (B, M, C) bool, whether there is a candidate.
-        ids: (B, M, C), or (U,), int64, rows of the trained vectors; -1 for an entity that has none. None
-            without them.
         null_features: (B, M, F) features of NULL; None: zeros. Read where NULL is a candidate.
         rows: (B, M, C) int64, index of each candidate among the batch's entities; any number where padded.
             None: `vectors` has those of each candidate.
@@ -124,7 +124,6 @@ class LinkerInputs(NamedTuple):
     vectors: Tensor
     features: Tensor
     candidates: Tensor
-    ids: Tensor | None = None
     null_features: Tensor | None = None
     rows: Tensor | None = None
     masked: Tensor | None = None
@@ -170,37 +169,25 @@ class SpanPooling(nn.Module):
 
 
 class EntityVectors(nn.Module):
-    """Vectors of candidates: as stored, or projected, with the trained vector of each entity added."""
+    """Vectors of candidates: as stored, or projected."""
 
     def __init__(self, config: EntityLinkerConfig) -> None:
         super().__init__()
-        self.control = config.control
-        self.project = None if config.stored is None else nn.Linear(config.stored, config.width)
-        # The row behind the last is of no entity: it gets no gradient, and stays zero.
-        count = config.entities
-        self.table = nn.Embedding(count + 1, config.width, padding_idx=count, sparse=True) if count else None
-        self.dropout = nn.Dropout(config.entity_dropout)
-        self.norm = nn.LayerNorm(config.width) if config.norms else nn.Identity()
+        self.project = nn.Identity() if config.stored is None else nn.Linear(config.stored, config.width)
+        self.norm = nn.LayerNorm(config.width)
 
     def forward(self, inputs: LinkerInputs, real: Tensor) -> Tensor:
         """Return (B, M, C, E); zeros where nothing is *real* (B, M, C)."""
         if inputs.rows is None:  # most places of a padded batch are empty
-            ids = None if inputs.ids is None else inputs.ids[real]
-            own = self._of(inputs.vectors[real], ids)  # (R, E)
+            own = self._of(inputs.vectors[real])  # (R, E)
             entities = own.new_zeros((*real.shape, own.shape[-1]))
             return entities.index_put(real.nonzero(as_tuple=True), own)
-        once = functional.pad(self._of(inputs.vectors, inputs.ids), (0, 0, 0, 1))  # (U + 1, E)
+        once = functional.pad(self._of(inputs.vectors), (0, 0, 0, 1))  # (U + 1, E)
         return once[inputs.rows.masked_fill(~real, len(once) - 1)]
 
-    def _of(self, vectors: Tensor, ids: Tensor | None) -> Tensor:
-        """Return (R, E) for vectors (R, D) and ids (R,)."""
-        entities = torch.zeros_like(vectors) if self.control else vectors
-        if self.project is not None:
-            entities = self.project(entities)  # (R, E)
-        if self.table is not None and ids is not None:
-            rows = ids.masked_fill(ids < 0, self.table.num_embeddings - 1)
-            entities = entities + self.dropout(self.table(rows))
-        normed: Tensor = self.norm(entities)
+    def _of(self, vectors: Tensor) -> Tensor:
+        """Return (R, E) for vectors (R, D)."""
+        normed: Tensor = self.norm(self.project(vectors))
         return normed
 
 
@@ -248,9 +235,6 @@ def weigh(scores: Tensor, entities: Tensor, threshold: float | None, null: Tenso
 class EntityLinker(SavedHead):
     """KnowBert's entity linker, (1) to (5).
 
-    The trained vectors of entities have a sparse gradient: they need an
-    optimizer that takes it, as `torch.optim.SparseAdam` does.
-
     Args:
         config: settings.
         generator: generator that the first parameters are drawn with.
@@ -271,7 +255,7 @@ class EntityLinker(SavedHead):
         self.input_dropout = nn.Dropout(config.input_dropout)
         self.project = nn.Linear(config.hidden, config.width)  # W1, b1
         self.pool = SpanPooling(config.width)
-        self.norm = nn.LayerNorm(config.width) if config.norms else nn.Identity()
+        self.norm = nn.LayerNorm(config.width)
         self.block = (
             TransformerBlock(config.width, config.heads, config.inner, config.dropout)
             if config.attention
@@ -387,60 +371,17 @@ class EntityLinker(SavedHead):
         losses, counted = self.losses(output, gold)
         return losses.sum() / counted.sum().clamp(min=1)
 
-    def save_pretrained(self, folder: Path | str, *, about: str = "", half: bool = False) -> None:
-        """Write the head into *folder*, which is made: weights, configuration, a model card.
+    def save_pretrained(self, folder: Path | str, *, half: bool = False) -> None:
+        """Write the head into *folder*, which is made: weights and configuration.
 
         Args:
             folder: folder for the head; what a head saved there before is replaced.
-            about: Markdown of the card: what it was trained on, under which licences, how well it does.
             half: whether to write float16, in half the space.
-
-        Raises:
-            MissingExtra: if safetensors is not installed.
         """
         weights = self.state_dict()
         if half:
             weights = {name: weight.half() for name, weight in weights.items()}
-        save_head(Path(folder), KIND, self.config, weights, self._card(about))
-
-    def _card(self, about: str) -> str:
-        config = self.config
-        return card_of(
-            self, _CARD, about, hidden=config.hidden, features=config.features,
-            stored=config.stored_width,
-            loss="(4), cross entropy" if config.loss == "softmax" else f"(5), margin {config.margin}",
-            null="NULL is a candidate" if config.null else "NULL is no candidate",
-            threshold="no threshold" if config.threshold is None else f"δ = {config.threshold}",
-        )  # fmt: skip
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- entity-linking
-- knowbert
----
-
-# An entity linker
-
-{about}The entity linker of KnowBert (Peters et al. 2019, *Knowledge Enhanced Contextual Word
-Representations*, equations 1 to 5): {parameters} parameters, on top of an encoder that is not part of it.
-
-| reads | width |
-|---|---|
-| word pieces of an encoder | {hidden} |
-| vectors of entities | {stored} |
-| features of a candidate | {features} |
-
-Trained with the loss {loss}; {null}; {threshold}.
-
-```python
-from kgkit.heads import EntityLinker
-
-linker = EntityLinker.from_pretrained("this folder")
-```
-"""
+        save_head(Path(folder), KIND, self.config, weights)
 
 
 def softmax_losses(scores: Tensor, gold: Tensor) -> Tensor:

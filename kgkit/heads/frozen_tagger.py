@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
-from kgkit.heads.folder import SavedHead, card_of, check_shapes, read_settings, reading_weights
+from kgkit.heads.folder import SavedHead, load_module, read_settings
 from kgkit.heads.parts import draw_weights
 from kgkit.heads.tagger import TaggerInputs, WordTaggerConfig
 from kgkit.ranges import check_range
@@ -85,7 +85,6 @@ class FrozenWordTagger(SavedHead):
         self.label = nn.Linear(config.width, config.labels)
         for part in (self.project, self.shape, *self.blocks, self.label):
             draw_weights(part, generator)
-        self.to(encoder.device)
 
     def features(self, inputs: TaggerInputs) -> Tensor:
         """Return what the encoder gives for each word, (B, W, N · H): nothing of it is learnt."""
@@ -143,59 +142,11 @@ class FrozenWordTagger(SavedHead):
             NotThere: if there is none.
             DamagedModel: if its files cannot be read, or do not fit each other, or the encoder.
             UsageError: if it is another kind of head.
-            MissingExtra: if safetensors is not installed.
         """
         folder = Path(folder)
         config = read_settings(folder, KIND, FrozenTaggerConfig)
-        check_shapes(folder, lambda: _frozen_shapes(config, encoder.width))
-        tagger = cls(encoder, config)
-        with reading_weights(folder) as weights:
-            tagger.load_state_dict(weights)
-        return tagger.eval()
+        tagger = load_module(folder, lambda: cls(encoder, config))
+        return tagger.float().to(encoder.device).eval()
 
     def _own_weights(self) -> dict[str, Tensor]:
         return {name: tensor.half() for name, tensor in self.state_dict().items()}
-
-    def _card(self, about: str) -> str:
-        return card_of(
-            self, _CARD, about, encoder=self.reads.name,
-            layers=", ".join(map(str, self.config.layers)),
-            types=", ".join(f"`{name}`" for name in self.config.types),
-        )  # fmt: skip
-
-
-def _frozen_shapes(config: FrozenTaggerConfig, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the weights of a frozen tagger, for an encoder of *width*."""
-    wide, narrow = width * len(config.layers), config.width
-    shapes: dict[str, tuple[int, ...]] = {
-        "norm.weight": (wide,), "norm.bias": (wide,), "project.weight": (narrow, wide),
-        "project.bias": (narrow,), "shape.weight": (config.shapes, narrow),
-        "label.weight": (config.labels, narrow), "label.bias": (config.labels,),
-    }  # fmt: skip
-    for index in range(config.blocks):
-        shapes |= {f"blocks.{index}.weight": (narrow, 3 * narrow), f"blocks.{index}.bias": (narrow,)}
-    for index in range(config.blocks + 1):
-        shapes |= {f"norms.{index}.weight": (narrow,), f"norms.{index}.bias": (narrow,)}
-    return shapes
-
-
-_CARD: Final = """\
----
-tags:
-- named-entity-recognition
-pipeline_tag: token-classification
-library_name: kgkit
----
-
-# A tagger of names over an encoder that stays as it is
-
-{about}Layers {layers} of `{encoder}`, which is not part of it, at the first word piece of each word, with
-the shape of the word, and of its neighbours: {parameters} parameters. Types: {types}.
-
-```python
-from kgkit.encoder import Encoder
-from kgkit.heads import FrozenWordTagger
-
-tagger = FrozenWordTagger.beside(Encoder.load("{encoder}"), "this folder")
-```
-"""

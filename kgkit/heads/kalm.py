@@ -18,9 +18,11 @@ a mixture over types, each of which has a vocabulary V_j:
     (8)  both contexts: h is that before the word and, of a model from right to left, that behind it
     (9)  types of both contexts, as in (5)
     (10) P(τ | contexts, y) = α P(τ | contexts) + β P(τ | y), with P(τ | y) from a knowledge base
-    (11) loss: − log P(y) + λ KL(P(τ | contexts) ‖ P(τ | y))²
+    (11) loss: − log P(y)
 
-Not in the paper: `posterior`, P(τ | contexts, y) ∝ P(y | τ) P(τ | contexts), which may stand first in (10).
+Departures:
+    In (10) `posterior` stands in the place of P(τ | contexts): P(τ | contexts, y) ∝ P(y | τ) P(τ | contexts).
+    λ of (11) is 0: the divergence from P(τ | y) is no part of the loss.
 
 K = 0 is the AWD-LSTM. With (6) and (7) a word is read after the types of it are known, so the LSTMs go word
 by word; without, each reads its sequence at once.
@@ -32,9 +34,6 @@ What the paper leaves open:
     read the word that is to be predicted. The loss and the types of both directions are those of the T − 2
     inner words.
     Dropout of the input is that of embeddings; ν is not dropped.
-    A word whose P(τ | y) is uniform has no divergence in (11).
-    P(τ | y) has zeros, where the divergence in (11) is infinite: it is mixed with `smoothing` of the uniform
-    distribution.
     The first weights of W^e and W^h: uniform in ±0.1, as the embeddings; LSTMs begin as torch has them.
     AR and TAR of both directions are the means of theirs.
 """
@@ -49,7 +48,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from kgkit.errors import DamagedModel, UsageError
-from kgkit.heads.folder import SavedHead, card_of, load_head
+from kgkit.heads.folder import SavedHead
 from kgkit.ranges import check_range
 
 if TYPE_CHECKING:
@@ -170,7 +169,6 @@ class KALMConfig:
         words: V.
         types: K names of types; none: an AWD-LSTM.
         bidirectional: whether a word is predicted from both sides.
-        feedback: whether types are fed back, equations (6) and (7).
         embedding, hidden, type_width: E, H and D.
         layers: number of LSTMs; the last one has width E.
         dropout_words: dropout of whole words of the vocabulary.
@@ -178,14 +176,11 @@ class KALMConfig:
             behind the last one.
         activation: AR, the weight of the squares of the dropped states.
         slowness: TAR, the weight of the squared differences of states that follow each other.
-        prior_weight: λ of equation (11).
-        smoothing: share of the uniform distribution in P(τ | y) of equation (11).
     """
 
     words: int
     types: tuple[str, ...] = ()
     bidirectional: bool = False
-    feedback: bool = True
     embedding: int = 400
     hidden: int = 1150
     type_width: int = 100
@@ -196,28 +191,20 @@ class KALMConfig:
     dropout_output: float = 0.4
     activation: float = 2.0
     slowness: float = 1.0
-    prior_weight: float = 0.0
-    smoothing: float = 0.01
 
     def __post_init__(self) -> None:
         check_range(self, "words", "embedding", "hidden", "type_width", least=1)
         check_range(self, "layers", least=1, most=_MOST_LAYERS)
         drops = "dropout_words", "dropout_input", "dropout_hidden", "dropout_output"
         check_range(self, *drops, least=0, below=1)
-        check_range(self, "activation", "slowness", "prior_weight", least=0)
-        check_range(self, "smoothing", above=0, below=1)
+        check_range(self, "activation", "slowness", least=0)
         if len({*self.types}) < len(self.types) or not all(self.types):
             raise UsageError(f"types are {self.types}: none of them empty, or twice")
-
-    @property
-    def feeds_back(self) -> bool:
-        """Whether types are read with the words."""
-        return self.feedback and bool(self.types)
 
     def widths(self) -> list[tuple[int, int]]:
         """Return the widths of the input and of the output of each layer."""
         inner = [self.hidden] * (self.layers - 1)
-        read = self.embedding + (self.type_width if self.feeds_back else 0)
+        read = self.embedding + (self.type_width if self.types else 0)
         return list(zip([read, *inner], [*inner, self.embedding], strict=True))
 
 
@@ -408,14 +395,13 @@ class KALM(SavedHead):
                 "both directions reads three or more, and carries no state"
             )
         vectors = vectors * locked_mask(vectors[:, :1].detach(), config.dropout_input, self.training)
-        types = self.types if config.feeds_back else None
         raw, dropped = [], []
         for number, stack in enumerate(self.directions):
             assert isinstance(stack, LSTMStack)
             words = vectors if number == 0 else turn_rows(vectors, lengths)
             half = slice(number * config.embedding, (number + 1) * config.embedding)
             before = stack.begin(len(words)) if state is None else state
-            states, state_behind = stack(words, before, types, half)
+            states, state_behind = stack(words, before, self.types, half)
             drop = locked_mask(states[:, :1].detach(), config.dropout_output, self.training)
             both = (states, states * drop)
             if number == 1:
@@ -460,10 +446,6 @@ class KALM(SavedHead):
         """
         config = self.config
         losses = -self.log_likelihood(output, words)
-        if config.prior_weight and config.types:
-            # A prior that prefers no type says nothing: that of an open name.
-            is_told = (self.prior != self.prior[:, :1]).any(1)[words]
-            losses = losses + config.prior_weight * (self.divergence(output, words) * is_told) ** 2
         real = torch.ones_like(words, dtype=torch.bool) if real is None else real
         total = losses[real].mean()
         count = len(output.raw)
@@ -474,14 +456,8 @@ class KALM(SavedHead):
                 total = total + config.slowness / count * mean_square(raw[:, 1:] - raw[:, :-1], steps)
         return total
 
-    def divergence(self, output: KALMOutput, words: Tensor) -> Tensor:
-        """Return KL(P(τ | contexts) ‖ P(τ | y)), (B, S), of words (B, S), whose prior is smoothed."""
-        share = self.config.smoothing
-        prior = self.prior[words] * (1 - share) + share / self.prior.shape[-1]
-        return (output.types.exp() * (output.types - prior.log())).sum(-1)
-
     def posterior(self, output: KALMOutput, words: Tensor) -> Tensor:
-        """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3): our addition.
+        """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3).
 
         A word in a single vocabulary has its type with certainty; no softmax is computed for it.
         """
@@ -495,31 +471,16 @@ class KALM(SavedHead):
         result[is_ambiguous] = joint.softmax(-1).to(result.dtype)
         return result
 
-    def mixed_types(
-        self,
-        output: KALMOutput,
-        words: Tensor,
-        context_weight: float,
-        prior_weight: float,
-        *,
-        posterior: bool = False,
-        prior: Tensor | None = None,
-    ) -> Tensor:
+    def mixed_types(self, output: KALMOutput, words: Tensor, prior: Tensor, prior_weight: float) -> Tensor:
         """Return the mixture of types (B, S, 1 + K) of words (B, S): equation (10).
 
         Args:
             output: what `forward` said.
             words: (B, S) int64.
-            context_weight: α.
-            prior_weight: β.
-            posterior: whether `posterior` has the weight α, in the place of P(τ | contexts); not published.
-            prior: (B, S, 1 + K) P(τ | y); None: the one that the model has of the words.
+            prior: (B, S, 1 + K) P(τ | y).
+            prior_weight: β; α is 1 − β.
         """
-        prior = self.prior[words] if prior is None else prior
-        if not context_weight:
-            return prior_weight * prior
-        types = self.posterior(output, words) if posterior else output.types.exp()
-        return context_weight * types + prior_weight * prior
+        return (1 - prior_weight) * self.posterior(output, words) + prior_weight * prior
 
     def _vocabularies(self) -> list[slice | Tensor]:
         """Return the words of each type, as a slice where they stand together."""
@@ -536,18 +497,14 @@ class KALM(SavedHead):
 
     # -- on disk ----------------------------------------------------------------
 
-    def _card(self, about: str) -> str:
-        names = ", ".join(f"`{name}`" for name in self.config.types) or "none"
-        return card_of(self, _CARD, about, types=names, words=f"{self.config.words:,}")
-
     @classmethod
     def from_pretrained(cls, folder: Path | str, *, device: str = "auto") -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
 
         Raises:
-            NotThere, DamagedModel, UsageError, MissingExtra: as `SavedHead` does.
+            NotThere, DamagedModel, UsageError: as `SavedHead` does.
         """
-        kalm = load_head(cls, Path(folder), KIND, KALMConfig, device)
+        kalm = super().from_pretrained(folder, device=device)
         members, prior = kalm.members, kalm.prior
         sums = prior.sum(1)
         if not (
@@ -556,18 +513,3 @@ class KALM(SavedHead):
         ):
             raise DamagedModel(f"the head in {folder} cannot be loaded: its types or priors are none")
         return kalm
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- language-modeling
----
-
-# KALM
-
-{about}A language model of {words} words with latent types (Liu, Du and Stoyanov 2019, *Knowledge-Augmented
-Language Model and Its Application to Unsupervised Named-Entity Recognition*): {parameters} parameters.
-Types: {types}.
-"""

@@ -39,7 +39,7 @@ from torch.nn import functional
 
 from kgkit.encoder.attention import register_attention, set_attention
 from kgkit.errors import UsageError
-from kgkit.heads.folder import EncoderHead, card_of, check_shapes, reading_weights
+from kgkit.heads.folder import EncoderHead, load_module
 from kgkit.heads.parts import layers_of, to_device
 from kgkit.ranges import check_range
 
@@ -129,18 +129,14 @@ class AttentionMixing(nn.Module):
         gamma: (layers - 1,) γ.
     """
 
-    identity: Tensor
-
     def __init__(self, config: KamBertConfig) -> None:
         super().__init__()
         self.config = config
         if config.plain:
             return
-        heads, channels = config.heads, config.heads + len(config.maps)
-        identity = torch.zeros(heads, channels, 3, 3)
-        identity[:, :, 1, 1] = torch.eye(heads, channels)
-        self.register_buffer("identity", identity, persistent=False)
-        self.weight = nn.Parameter(identity.expand(config.layers, -1, -1, -1, -1).clone())
+        weight = torch.zeros(config.layers, config.heads, config.heads + len(config.maps), 3, 3)
+        weight[..., 1, 1].diagonal(dim1=1, dim2=2).fill_(1)
+        self.weight = nn.Parameter(weight)
         self.gamma = nn.Parameter(torch.zeros(config.layers - 1))
 
     def forward(
@@ -162,7 +158,8 @@ class AttentionMixing(nn.Module):
             return logits
         real = logits if pairs is None else logits.masked_fill(~pairs, 0.0)
         every = torch.cat([real, maps.to(logits.dtype)], 1)
-        kernel = alpha * self.weight[layer] + (1 - alpha) * self.identity  # the share of S is one more weight
+        kernel = alpha * self.weight[layer]
+        kernel[..., 1, 1].diagonal().add_(1 - alpha)  # the share of S is one more weight
         return functional.conv2d(every, kernel.to(every.dtype), padding=1)
 
 
@@ -372,41 +369,6 @@ class KamBert(EncoderHead):
     def _own_weights(self) -> Mapping[str, Tensor]:
         return self.mixing.state_dict()
 
-    def _card(self, about: str) -> str:
-        config = self.config
-        own = sum(parameter.numel() for parameter in self.mixing.parameters())
-        maps = ", ".join(config.maps) or "none"
-        return card_of(
-            self, _CARD, about, model=type(self.model).__name__, own=f"{own:,}", maps=maps,
-            alpha=config.alpha,
-            control=" It is a control, which reads without any map." if config.plain else "",
-        )  # fmt: skip
-
     @classmethod
     def _read_own(cls, folder: Path, config: KamBertConfig) -> tuple[AttentionMixing]:
-        check_shapes(folder, lambda: AttentionMixing(config).state_dict())
-        mixing = AttentionMixing(config)
-        with reading_weights(folder) as weights:
-            mixing.load_state_dict(weights)
-        return (mixing,)
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- kam-bert
----
-
-# KAM-BERT
-
-{about}A {model} whose attention is mixed with maps of what is known of a text (Bai et al. 2022, *Enhancing
-Self-Attention with Knowledge-Assisted Attention Maps*): {parameters} parameters, {own} of them beside the
-encoder's, which lies in `encoder/` as transformers has it. Maps: {maps}; α: {alpha}.{control}
-
-```python
-from kgkit.heads import KamBert
-
-kambert = KamBert.from_pretrained("this folder")
-```
-"""
+        return (load_module(folder, lambda: AttentionMixing(config)),)

@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from kgkit.encoder.attention import additive_mask, attention_of
 from kgkit.errors import UsageError
-from kgkit.heads.folder import EncoderHead, card_of
+from kgkit.heads.folder import EncoderHead
 from kgkit.heads.parts import to_device
 
 if TYPE_CHECKING:
@@ -48,16 +48,12 @@ _WITH_MATRIX: Final = ("eager", "sdpa")
 
 @dataclass(frozen=True, kw_only=True)
 class KBertConfig:
-    """Settings of `KBert`: without both it reads the facts as if they stood in the text.
+    """Settings of `KBert`.
 
     Attributes:
-        soft_positions: whether tokens stand where their branch begins, not after what is injected before.
-        visible_matrix: whether a branch and its mention alone see each other.
         model: class of transformers that the encoder was saved as.
     """
 
-    soft_positions: bool = True
-    visible_matrix: bool = True
     model: str = "AutoModel"
 
 
@@ -144,52 +140,16 @@ class KBert(EncoderHead):
             inputs: batch of trees.
             model_inputs: further arguments of the model, as `labels`.
         """
-        config, arguments = self.config, {"input_ids": inputs.ids, **model_inputs}
+        arguments = {"input_ids": inputs.ids, **model_inputs}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
         if not inputs.hooks.any():
             return self.model(attention_mask=inputs.real.long(), **arguments)
-        count = torch.arange(inputs.ids.shape[1], device=inputs.ids.device)
-        positions = inputs.positions if config.soft_positions else count.expand_as(inputs.ids)
-        arguments["position_ids"] = positions + self._first
-        if not config.visible_matrix:
-            inputs = inputs._replace(
-                branches=torch.zeros_like(inputs.branches), hooks=torch.zeros_like(inputs.hooks)
-            )
+        arguments["position_ids"] = inputs.positions + self._first
         mask = additive_mask(visible_matrix(inputs), next(self.model.parameters()).dtype)
         return self.model(attention_mask=mask, **arguments)
-
-    def _card(self, about: str) -> str:
-        config = self.config
-        return card_of(
-            self, _CARD, about, model=type(self.model).__name__,
-            positions="stand where their branch begins" if config.soft_positions else
-            "stand one behind the other",
-            branch="is seen by its mention alone" if config.visible_matrix else "is seen by the whole text",
-        )  # fmt: skip
 
 
 def _position_table(model: "PreTrainedModel") -> nn.Embedding | None:
     table = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
     return table if isinstance(table, nn.Embedding) else None
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- k-bert
----
-
-# K-BERT
-
-{about}A {model} that reads sentence trees (Liu et al. 2020, *K-BERT: Enabling Language Representation with
-Knowledge Graph*): {parameters} parameters, none of them beside the encoder's, which lies in `encoder/` as
-transformers has it. Tokens of a fact {positions}, and it {branch}.
-
-```python
-from kgkit.heads import KBert
-
-kbert = KBert.from_pretrained("this folder")
-```
-"""

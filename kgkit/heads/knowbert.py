@@ -33,14 +33,7 @@ from kgkit.encoder.device import pick_device
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
 from kgkit.heads.entity_linker import EntityLinker, EntityLinkerConfig, LinkerInputs, LinkerOutput
-from kgkit.heads.folder import (
-    EncoderHead,
-    card_of,
-    check_shapes,
-    encoder_below,
-    read_settings,
-    reading_weights,
-)
+from kgkit.heads.folder import EncoderHead, encoder_below, load_module, read_settings
 from kgkit.heads.parts import TransformerBlock, draw_weights, layers_of
 from kgkit.ranges import check_range
 
@@ -106,10 +99,10 @@ class KAR(nn.Module):
         self.config = config
         width, hidden = config.linker.width, config.linker.hidden
         self.linker = EntityLinker(config.linker, generator)
-        self.span_norm = nn.LayerNorm(width) if config.linker.norms else nn.Identity()
+        self.span_norm = nn.LayerNorm(width)
         self.block = TransformerBlock(width, config.heads, config.inner, config.dropout)
         self.back = nn.Linear(width, hidden)  # W2, b2
-        self.norm = nn.LayerNorm(hidden) if config.linker.norms else nn.Identity()
+        self.norm = nn.LayerNorm(hidden)
         self.dropout = nn.Dropout(config.dropout)
         draw_weights(self.block, generator)
         self.invert()
@@ -211,13 +204,20 @@ class KnowBert(EncoderHead):
         for name, config in kbs.items():
             self.add(name, config, generator)
 
-    def add(self, name: str, config: KARConfig, generator: torch.Generator | None = None) -> None:
+    def add(
+        self,
+        name: str,
+        config: KARConfig,
+        generator: torch.Generator | None = None,
+        kar: KAR | None = None,
+    ) -> None:
         """Put a knowledge base into the model, above those that stand behind the same layer.
 
         Args:
             name: name of the knowledge base.
             config: settings.
             generator: generator that its first parameters are drawn with.
+            kar: what stands between the layers; None: a new one of these settings.
 
         Raises:
             UsageError: if it is there already, if the encoder has no such layer, or another width.
@@ -233,7 +233,7 @@ class KnowBert(EncoderHead):
                 f"{self.model.config.hidden_size}"
             )
         self._names.append(name)
-        self._kars.append(KAR(config, generator).to(self.model.device).train(self.training))
+        self._kars.append((kar or KAR(config, generator)).to(self.model.device).train(self.training))
         behind = [embeddings, *layers][config.layer]  # 0: the embeddings
         self._hooks.append(behind.register_forward_hook(partial(self._recontextualize, name)))
 
@@ -322,12 +322,6 @@ class KnowBert(EncoderHead):
     def _own_weights(self) -> Mapping[str, Tensor]:
         return self._kars.state_dict()
 
-    def _card(self, about: str) -> str:
-        lines = [
-            f"| {name} | {kar.config.layer} | {kar.config.linker.width} |" for name, kar in self.kars.items()
-        ]
-        return card_of(self, _CARD, about, model=type(self.model).__name__, kbs="\n".join(lines))
-
     @classmethod
     def from_pretrained(
         cls,
@@ -335,7 +329,6 @@ class KnowBert(EncoderHead):
         *,
         model: str | None = None,
         device: str = "auto",
-        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
 
@@ -344,21 +337,19 @@ class KnowBert(EncoderHead):
             model: class of transformers for the encoder, or for the model around it, where it is not the one
                 that it was saved as: `AutoModel` leaves out what stood on top.
             device: name of the torch device.
-            settings: settings of that class, as `{"num_labels": 3}`.
 
         Raises:
-            NotThere, DamagedModel, UsageError, MissingExtra: as `KBert.from_pretrained` does.
+            NotThere, DamagedModel, UsageError: as `KBert.from_pretrained` does.
         """
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, KnowBertConfig)
-        check_shapes(folder, lambda: nn.ModuleList(map(KAR, config.kbs.values())).state_dict())
-        encoder, missing = encoder_below(
-            folder, folder.absolute() / ENCODER, config.model, model, settings=settings
-        )
-        knowbert = cls(encoder, config.kbs, trained_with=config.trained_with)
+        kars = load_module(folder, lambda: nn.ModuleList(map(KAR, config.kbs.values())))
+        encoder, missing = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
+        knowbert = cls(encoder, {}, trained_with=config.trained_with)
         knowbert.drawn = missing
-        with reading_weights(folder) as weights:
-            knowbert._kars.load_state_dict(weights)
+        for (name, own), kar in zip(config.kbs.items(), kars, strict=True):
+            assert isinstance(kar, KAR)
+            knowbert.add(name, own, kar=kar)
         return knowbert.to(where).eval()
 
     def _recontextualize(self, name: str, layer: nn.Module, args: Any, output: Any) -> Any:
@@ -408,28 +399,3 @@ def usual_layers(depth: int, kbs: int) -> list[int]:
     """
     first = max(0, depth - max(2, kbs))
     return [min(first + number, depth) for number in range(kbs)]
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-tags:
-- knowbert
----
-
-# A KnowBert
-
-{about}A `{model}` with knowledge bases between its layers (Peters et al. 2019, *Knowledge Enhanced Contextual
-Word Representations*): {parameters} parameters in all. The encoder lies in `encoder/`; vectors of entities
-are those of the knowledge bases, and no part of it.
-
-| knowledge base | behind layer | width |
-|---|--:|--:|
-{kbs}
-
-```python
-from kgkit.heads import KnowBert
-
-knowbert = KnowBert.from_pretrained("this folder")
-```
-"""

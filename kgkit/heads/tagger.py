@@ -33,14 +33,7 @@ from torch.nn import functional
 from kgkit.encoder import Encoder
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
-from kgkit.heads.folder import (
-    WEIGHTS,
-    SavedHead,
-    card_of,
-    check_shapes,
-    read_settings,
-    reading_weights,
-)
+from kgkit.heads.folder import SavedHead, load_module, read_settings
 from kgkit.heads.parts import draw_weights, to_device
 from kgkit.ranges import check_range
 
@@ -133,7 +126,6 @@ class WordTagger(SavedHead):
         draw_weights(self.label, generator)
         if self.shape is not None:
             draw_weights(self.shape, generator)
-        self.to(encoder.device)
 
     def forward(self, inputs: TaggerInputs) -> Tensor:
         """Return the logits of the labels of each word, (B, W, L), float32 at least; zeros where padded."""
@@ -168,38 +160,17 @@ class WordTagger(SavedHead):
             DamagedModel: if its files cannot be read, or do not fit each other.
             SourceError: if those of its encoder cannot.
             UsageError: if it is another kind of head, or there is no such device.
-            MissingExtra: if safetensors is not installed.
         """
         folder = Path(folder)
         config = read_settings(folder, KIND, WordTaggerConfig)
         encoder = Encoder.load(str(folder.absolute() / ENCODER), device=device)
-        check_shapes(folder, lambda: _shapes(config, encoder.width))
-        tagger = cls(encoder, config)
-        with reading_weights(folder) as weights:
-            if weights.keys() != tagger._own_weights().keys():
-                raise RuntimeError(f"{WEIGHTS} has {', '.join(sorted(weights))}")
-            tagger.load_state_dict(weights, strict=False)
-        return tagger.eval()
+        return load_module(folder, lambda: cls(encoder, config)).to(encoder.device).eval()
 
     def _save_encoder(self, folder: Path) -> None:
         self.reads.save(folder)
 
     def _own_weights(self) -> dict[str, Tensor]:
         return {name: tensor for name, tensor in self.state_dict().items() if not name.startswith("encoder.")}
-
-    def _card(self, about: str) -> str:
-        path = Path(self.reads.name)
-        return card_of(
-            self, _CARD, about, encoder=path.name if path.is_absolute() else self.reads.name,
-            types=", ".join(f"`{name}`" for name in self.config.types),
-            shapes=f", {self.config.shapes} of them told apart" if self.config.shapes else " is not read",
-        )  # fmt: skip
-
-
-def _shapes(config: WordTaggerConfig, width: int) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the weights that are not the encoder's."""
-    label = {"label.weight": (config.labels, width), "label.bias": (config.labels,)}
-    return label | ({"shape.weight": (config.shapes, width)} if config.shapes else {})
 
 
 # -- labels -----------------------------------------------------------------
@@ -296,27 +267,3 @@ def _sums(scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         within = torch.logaddexp(free, coming[:, 2::2])  # (B, K)
         follows[:, 1::2], follows[:, 2::2] = within, within
     return before[:, :-1], after, before[:, -1]
-
-
-_CARD: Final = """\
----
-library_name: kgkit
-pipeline_tag: token-classification
-tags:
-- named-entity-recognition
----
-
-# A tagger of names
-
-{about}A linear layer over the first word piece of each word (Devlin et al. 2019, *BERT: Pre-training of Deep
-Bidirectional Transformers for Language Understanding*, section 5.3), with its encoder, which was fine-tuned
-with it and lies in `encoder/`: {parameters} parameters in all. The encoder was `{encoder}`.
-
-It tells names of the types {types}; the case of words{shapes}.
-
-```python
-from kgkit.heads import WordTagger
-
-tagger = WordTagger.from_pretrained("this folder")
-```
-"""

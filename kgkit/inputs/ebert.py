@@ -2,14 +2,14 @@
 
     P  word pieces of a text    T  pieces of a sequence: word pieces and entities
 
-    concat     [CLS] the Jean_Marais / Jean Mara ##is film [SEP]     the entity, a slash, and its mention
-    replace    [CLS] the Jean_Marais film [SEP]                      the entity in the place of its mention
+    [CLS] the Jean_Marais / Jean Mara ##is film [SEP]
 
-(Poerner et al. 2020, section 3.2.) The mention of an entity without a vector is read as word pieces alone.
+The entity, a slash, and its mention (`concat` of Poerner et al. 2020, section 3.2). The mention of an entity
+without a vector is read as word pieces alone.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from kgkit.types import Numbers
 if TYPE_CHECKING:
     from kgkit.heads.ebert import EBertInputs
 
-Injection = Literal["concat", "replace"]
-
 
 class EBertReader(TextReader):
     """Gives an E-BERT texts to read.
@@ -36,17 +34,13 @@ class EBertReader(TextReader):
         vectors: vectors of entities; None: none is read, as by a control.
         size: number of pieces of a sequence, entities and special pieces included; of longer texts the rest
             is not read, of a pair the longer is cut first, and a warning is logged once.
-        inject: whether an entity and a slash stand before the mention (`concat`), or an entity in its place
-            (`replace`).
-        spaced: whether the slash and markers are cut as they are between words; else as texts of their own,
-            which models of kgkit 0.2.0 were trained with. Most tokenizers cut them alike.
 
     Attributes:
         slash: word piece between an entity and its mention.
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or there is no room for any; if its tokenizer has no
-            piece for a slash; if entities are to stand elsewhere.
+            piece for a slash.
 
     Examples:
         >>> reader = EBertReader(encoder, StoredEntityVectors(kb.vectors("text")))
@@ -61,19 +55,13 @@ class EBertReader(TextReader):
         vectors: StoredEntityVectors | None,
         *,
         size: int = SIZE,
-        inject: Injection = "concat",
-        spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
-        self.vectors, self.inject, self.spaced = vectors, inject, spaced
-        slash = self.sign("/")
+        self.vectors = vectors
+        slash = self.tokens.sign("/")
         if slash is None:
             raise UsageError(f"the tokenizer of {encoder.name} has no word piece for a slash")
         self.slash = slash
-
-    def sign(self, sign: str) -> int | None:
-        """Return the word piece of a sign that is put into texts, the last of several; None without any."""
-        return self.tokens.sign(sign, spaced=self.spaced)
 
     def read(
         self,
@@ -148,11 +136,7 @@ class EBertReader(TextReader):
         for part, own in zip(pieces, mentions, strict=True):
             length = np.ones(len(part), np.int64)
             for mention in own:
-                if self.inject == "replace":
-                    length[mention.first : mention.end] = 0
-                    length[mention.first] = 1
-                else:
-                    length[mention.end - 1] = 3
+                length[mention.end - 1] = 3
             lengths.append(np.cumsum(length))
         fitting = fit_pieces([int(length[-1]) if len(length) else 0 for length in lengths], room)
         counts = zip(lengths, fitting, strict=True)
@@ -167,22 +151,17 @@ class EBertReader(TextReader):
     ) -> "_Part":
         """Return the first *count* pieces of a text, with entities and markers among them."""
         mentions = [mention for mention in mentions if mention.end <= count]
-        insertions = self._markers(pieces, mentions, count, names)
+        insertions = self._markers(pieces, count, names)
         for mention in mentions:
             span = (mention.span.start, mention.span.end)
-            entity = _Insertion(mention.first, _ENTITY_ORDER, ENTITY, *span)
-            slash = _Insertion(mention.first, _ENTITY_ORDER, self.slash, -1, -1)
-            insertions += [entity] if self.inject == "replace" else [entity, slash]
+            insertions.append(_Insertion(mention.first, _ENTITY_ORDER, ENTITY, *span))
+            insertions.append(_Insertion(mention.first, _ENTITY_ORDER, self.slash, -1, -1))
         if not insertions:
             return _Part(pieces.ids[:count], pieces.starts[:count], pieces.ends[:count])
         insertions.sort(key=lambda insertion: insertion[:2])
-        kept = np.ones(count, np.bool_)
-        if self.inject == "replace":
-            for mention in mentions:
-                kept[mention.first : mention.end] = False
-        positions = np.searchsorted(np.flatnonzero(kept), [insertion.position for insertion in insertions])
+        positions = [insertion.position for insertion in insertions]
         ids, starts, ends = (
-            np.insert(column[:count][kept], positions, [insertion[field] for insertion in insertions])
+            np.insert(column[:count], positions, [insertion[field] for insertion in insertions])
             for column, field in zip(pieces, (2, 3, 4), strict=True)
         )
         return _Part(ids, starts, ends, tuple((mention.span.entity,) for mention in mentions))
@@ -190,7 +169,6 @@ class EBertReader(TextReader):
     def _markers(
         self,
         pieces: WordPieces,
-        mentions: "Sequence[_Mention]",
         count: int,
         names: "Sequence[_Name]",
     ) -> "list[_Insertion]":
@@ -201,10 +179,6 @@ class EBertReader(TextReader):
         insertions = []
         for number, (start, end, opening, closing) in enumerate(names):
             first, last = (min(position, count) for position in pieces.within(start, end))
-            if self.inject == "replace":  # a marker within a mention has no place there
-                for mention in mentions:
-                    first = mention.first if mention.first < first < mention.end else first
-                    last = mention.end if mention.first < last < mention.end else last
             if first < last:
                 orders = (1, -last, number), (0, -first, -number)
             else:

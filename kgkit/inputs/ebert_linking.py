@@ -6,16 +6,16 @@
 
     [CLS] l [E-MASK] / s * r [SEP]
 
-s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates. A
-span that was linked before stands as its entity's vector, without its words.
+s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
 these again, until all parts fit; no cut goes through a mention, nor through a word, if there is another cut.
 
-Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
-and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
+All spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash and star.
+A sequence has three pieces more for each of its spans, and parts are so short that these fit.
 
 Departures:
+    The paper reads each span in a sequence of its own.
     p(a), of which the score takes the logarithm, is 1e-6 (`LEAST_PRIOR`) at least: of a prior of 0 the paper
     says nothing.
 """
@@ -130,10 +130,6 @@ class DocumentPart(NamedTuple):
     spans: tuple[CandidateSpan, ...]
 
 
-EntityLink = tuple[CandidateSpan, int]
-"""A span that is linked, and the id of its entity."""
-
-
 class MaskedSpans(NamedTuple):
     """A sequence, and the spans in it whose entities are masked.
 
@@ -155,8 +151,6 @@ class EBertLinkingReader(TextReader):
         encoder: encoder whose tokenizer cuts them.
         vectors: vectors of entities: candidates without one are not scored.
         size: pieces of a sequence, [E-MASK], slash, star and special ones included; what is longer is split.
-        packed: whether spans that do not overlap are read in one sequence.
-        spaced: whether slash and star are cut as they are between words; see `EBertReader`.
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash or a star.
@@ -174,14 +168,12 @@ class EBertLinkingReader(TextReader):
         vectors: StoredEntityVectors,
         *,
         size: int,
-        packed: bool = False,
-        spaced: bool = True,
     ) -> None:
         super().__init__(encoder, size=size)
-        self.vectors, self.packed = vectors, packed
+        self.vectors = vectors
         if self.room(1) < ADDED + 1:
             raise UsageError(f"texts of {size} pieces have no room for a span and its {ADDED} pieces")
-        self.slash, self.star = (self._piece(sign, encoder, spaced) for sign in "/*")
+        self.slash, self.star = (self._piece(sign, encoder) for sign in "/*")
 
     def read(self, document: Document) -> list[DocumentPart]:
         """Return a document as parts that are read one by one; together they have all of its words.
@@ -198,53 +190,26 @@ class EBertLinkingReader(TextReader):
             parts.append(DocumentPart(pieces.ids[begin:end], tuple(moved)))
         return parts
 
-    def passes(
-        self, part: DocumentPart, spans: Sequence[CandidateSpan], links: Sequence[EntityLink] = ()
-    ) -> list[tuple[CandidateSpan, ...]]:
+    def passes(self, part: DocumentPart, spans: Sequence[CandidateSpan]) -> list[tuple[CandidateSpan, ...]]:
         """Return spans of a part, by the sequence that each is masked in.
 
-        A sequence has one of them; packed, it has as many as do not overlap: each span, by its first piece
-        and the longest first, is in the first sequence in which it overlaps none and there is room.
-
-        Args:
-            part: part of a document.
-            spans: spans whose entities are masked; none overlaps one that is linked.
-            links: spans that were linked before.
+        A sequence has as many as do not overlap: each span, by its first piece and the longest first, is in
+        the first sequence in which it overlaps none and there is room.
         """
-        length = len(part.ids) - sum(span.end - span.first - 1 for span, _ in links)
-        return self._groups(spans, max(1, (self.room(1) - length) // ADDED))
+        return _groups(spans, max(1, (self.room(1) - len(part.ids)) // ADDED))
 
-    def mask(
-        self,
-        part: DocumentPart,
-        spans: Sequence[CandidateSpan],
-        links: Sequence[EntityLink] = (),
-    ) -> MaskedSpans:
-        """Return the sequence of a part in which the entities of some spans are masked.
-
-        Args:
-            part: part of a document.
-            spans: spans whose entities are masked; none overlaps another, or one that is linked.
-            links: spans that were linked before, each with the id of its entity.
-        """
-        linked = {(span.first, span.end): entity for span, entity in links}
+    def mask(self, part: DocumentPart, spans: Sequence[CandidateSpan]) -> MaskedSpans:
+        """Return the sequence of a part in which the entities of spans, in their order, are masked."""
         pieces: list[Piece] = [*self.tokens.before]
         positions, at = [], 0
-        ordered = sorted(spans, key=lambda span: span.first)
-        masked = {(span.first, span.end): span for span in ordered}
         words: list[int] = part.ids.tolist()
-        for first, end in sorted([*linked, *masked]):
-            pieces += words[at:first]
-            if (first, end) in linked:
-                pieces.append((linked[first, end],))
-            else:
-                positions.append(len(pieces))
-                pieces += [
-                    masked[first, end].ids, self.slash, *words[first:end], self.star
-                ]  # fmt: skip
-            at = end
+        for span in spans:
+            pieces += words[at : span.first]
+            positions.append(len(pieces))
+            pieces += [span.ids, self.slash, *words[span.first : span.end], self.star]
+            at = span.end
         pieces += [*words[at:], *self.tokens.after]
-        return MaskedSpans(build_sequence(pieces), tuple(positions), tuple(ordered))
+        return MaskedSpans(build_sequence(pieces), tuple(positions), tuple(spans))
 
     def batch(self, sequences: Sequence[MaskedSpans]) -> "EBertLinkerInputs":
         """Return sequences padded to the longest, with the candidates of their masked entities.
@@ -279,8 +244,8 @@ class EBertLinkingReader(TextReader):
             torch.from_numpy(log_priors),
         )
 
-    def _piece(self, sign: str, encoder: Encoder, spaced: bool) -> int:
-        piece = self.tokens.sign(sign, spaced=spaced)
+    def _piece(self, sign: str, encoder: Encoder) -> int:
+        piece = self.tokens.sign(sign)
         if piece is None or piece == encoder.tokenizer.unk_token_id:
             raise UsageError(f"the tokenizer of {encoder.name} has no word piece {sign}, which marks spans")
         return piece
@@ -304,20 +269,6 @@ class EBertLinkingReader(TextReader):
                 spans.append(CandidateSpan(first, end, index, rows, ids, log_priors))
         return sorted(spans, key=lambda span: (span.first, -span.end))
 
-    def _groups(self, spans: Sequence[CandidateSpan], most: int) -> list[tuple[CandidateSpan, ...]]:
-        """Return spans by the sequence that each is masked in, *most* in one at most."""
-        if not self.packed:
-            return [(span,) for span in spans]
-        groups: list[list[CandidateSpan]] = []
-        for span in sorted(spans, key=lambda span: (span.first, -span.end)):
-            fitting = (group for group in groups if group[-1].end <= span.first and len(group) < most)
-            group = next(fitting, None)
-            if group is None:
-                groups.append([span])
-            else:
-                group.append(span)
-        return [tuple(group) for group in groups]
-
     def _split(
         self,
         begin: int,
@@ -327,10 +278,23 @@ class EBertLinkingReader(TextReader):
     ) -> Iterator[tuple[int, int, list[CandidateSpan]]]:
         """Yield the parts of a range of word pieces, with their spans: itself if it fits, else halves."""
         own = [span for span in spans if begin <= span.first and span.end <= end]
-        masked = max(map(len, self._groups(own, len(own))), default=1)
+        masked = max(map(len, _groups(own, len(own))), default=1)
         if end - begin + ADDED * masked <= self.room(1) or end - begin < 2:
             yield begin, end, own
             return
         cut = cuts.nearest_middle(begin, end)
         yield from self._split(begin, cut, own, cuts)
         yield from self._split(cut, end, own, cuts)
+
+
+def _groups(spans: Sequence[CandidateSpan], most: int) -> list[tuple[CandidateSpan, ...]]:
+    """Return spans by the sequence that each is masked in, *most* in one at most."""
+    groups: list[list[CandidateSpan]] = []
+    for span in sorted(spans, key=lambda span: (span.first, -span.end)):
+        fitting = (group for group in groups if group[-1].end <= span.first and len(group) < most)
+        group = next(fitting, None)
+        if group is None:
+            groups.append([span])
+        else:
+            group.append(span)
+    return [tuple(group) for group in groups]

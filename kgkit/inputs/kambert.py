@@ -17,15 +17,13 @@ from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.maps import (
     MapName,
-    PhraseSpan,
     WordAssociations,
     WordMap,
     auxiliary_words,
     correlation_map,
-    entity_map,
     join_maps,
     knowledge_map,
-    phrase_map,
+    span_map,
     word_ranges,
 )
 from kgkit.inputs.mentions import MentionSpans
@@ -49,13 +47,13 @@ class AnnotatedText(NamedTuple):
     Attributes:
         text: the text.
         names: names in it, for the map `entity`.
-        phrases: phrases in it with their levels, for the map `phrase`; chunks have level 1.
+        phrases: chunks in it, for the map `phrase`.
         links: its entities by the name of their knowledge base, for the map `knowledge`.
     """
 
     text: str
     names: Sequence[tuple[int, int]] = ()
-    phrases: Sequence[PhraseSpan] = ()
+    phrases: Sequence[tuple[int, int]] = ()
     links: Mapping[str, Sequence[EntitySpan]] = {}
 
 
@@ -144,17 +142,9 @@ class MapBuilder:
 
     def _map_of_spans(self, name: MapName, parts: "Sequence[_TextInWords]", size: int) -> WordMap:
         """Return a map that is made of the spans of texts."""
-        if name == "entity":
-            return entity_map(size, [words for part in parts for words in part.ranges(part.text.names)])
-        if name == "phrase":
-            phrases = [
-                PhraseSpan(first, end, phrase.level)
-                for part in parts
-                for phrase, (first, end) in zip(
-                    part.text.phrases, part.ranges(phrase[:2] for phrase in part.text.phrases), strict=True
-                )
-            ]
-            return phrase_map(size, phrases)
+        if name != "knowledge":
+            spans = [(part, part.text.names if name == "entity" else part.text.phrases) for part in parts]
+            return span_map(size, [words for part, own in spans for words in part.ranges(own)])
         maps = []
         for kb_name, kb in self.kbs.items():
             links = [part.text.links.get(kb_name, ()) for part in parts]
@@ -259,8 +249,6 @@ class KamBertReader(WordTextReader):
         builder: what makes their maps; one without maps and auxiliary words for a control.
         size: number of word pieces of a text, special ones included; auxiliary words are not counted, and
             have as many pieces at most: words for which there is no room are left out.
-        spaced: whether auxiliary words are cut as between words; else as texts of their own, which models of
-            version 0.2.0 were trained with. Most tokenizers cut them alike.
 
     Raises:
         UsageError: as `TextReader` does.
@@ -272,11 +260,9 @@ class KamBertReader(WordTextReader):
         torch.Size([1, 7, 384])
     """
 
-    def __init__(
-        self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE, spaced: bool = True
-    ) -> None:
+    def __init__(self, encoder: Encoder, builder: MapBuilder, *, size: int = SIZE) -> None:
         super().__init__(encoder, size=size)
-        self.builder, self.spaced = builder, spaced
+        self.builder = builder
         self._pieces = BoundedCache[str, tuple[int, ...]](_CACHE_BYTES)  # of auxiliary words
 
     def read(self, texts: Sequence[AnnotatedText]) -> MappedText:
@@ -329,8 +315,7 @@ class KamBertReader(WordTextReader):
         for word in words:
             cut = self._pieces.get(word)
             if cut is None:
-                cut = self.tokens.inside(word) if self.spaced else tuple(self.tokens(word).ids.tolist())
-                self._pieces.keep(word, cut)
+                cut = self._pieces.keep(word, self.tokens.inside(word))
             own = cut if len(cut) <= room else ()
             pieces.append(own)
             room -= len(own)

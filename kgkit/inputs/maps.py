@@ -3,20 +3,18 @@
     W  words of a text    P  its word pieces    C  blocks of a map    S  spans
 
     entity        1 between the words of one name                               equation (5)
-    phrase        1/l between the words of a phrase of level l; 1 of a chunk    equation (6)
+    phrase        1 between the words of one chunk                              equation (6)
     correlation   the positive PMI of two words                                 equation (7)
     knowledge     1 between the words of two entities that are neighbours in a knowledge base   equation (8)
 
 A map is sparse: blocks of cells, each with one value. A span is a block, two spans are a block and its
 mirror image, a pair of words is a block of one cell. Maps are made of words; `WordMap.spread` gives the word
-pieces of a word what the word has. Special pieces have nothing. Where blocks overlap, the greatest value
-holds.
+pieces of a word what the word has. Special pieces have nothing. Blocks that overlap have one value.
 
 What names, chunks and entities a text has is decided elsewhere: functions take finished spans and links.
 
 Departures:
-    The paper draws phrases of higher levels fainter and gives no figure: 1/l is how equation (6) is read
-    here. Of nested phrases the lowest has the cell.
+    Phrases are chunks. The paper has those of higher levels too, fainter by a figure that it does not give.
     The diagonal of `correlation` is zero, though a table may have a PMI of a word with itself.
 """
 
@@ -64,14 +62,6 @@ class MapCells(NamedTuple):
     values: Values
 
 
-class PhraseSpan(NamedTuple):
-    """A phrase: its words, end exclusive, and its level; a phrase without another one in it has level 1."""
-
-    first: int
-    end: int
-    level: int = 1
-
-
 class WordMap(NamedTuple):
     """A map of a text.
 
@@ -116,21 +106,16 @@ class WordMap(NamedTuple):
         offsets = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = first_rows[block] + offsets // widths[block]
         columns = first_columns[block] + offsets % widths[block]
-        values = self.values[block]
-        cells = rows * self.size + columns
-        order = np.lexsort((-values, cells))  # of equal cells the greatest value first
-        cells = cells[order]
-        last_of_cell = order[np.append(True, cells[1:] != cells[:-1])[: len(cells)]]
-        return MapCells(rows[last_of_cell], columns[last_of_cell], values[last_of_cell])
+        _, once = np.unique(rows * self.size + columns, return_index=True)
+        return MapCells(rows[once], columns[once], self.values[block][once])
 
     def _without_overlap(self) -> "WordMap":
         """Return the same map in blocks that do not overlap: however many cells its own have in common."""
         edges = np.unique(self.blocks)
         grid = np.zeros((len(edges), len(edges)), np.float32)  # of the cells between edges
         corners = np.searchsorted(edges, self.blocks)
-        for index in np.argsort(self.values, kind="stable").tolist():
-            first_row, end_row, first_column, end_column = corners[index].tolist()
-            grid[first_row:end_row, first_column:end_column] = self.values[index]
+        for (first_row, end_row, first_column, end_column), value in zip(corners, self.values, strict=True):
+            grid[first_row:end_row, first_column:end_column] = value
         rows, columns = np.nonzero(grid)
         blocks = np.stack([edges[rows], edges[rows + 1], edges[columns], edges[columns + 1]], 1)
         return WordMap(self.size, blocks, grid[rows, columns])
@@ -161,30 +146,15 @@ def word_ranges(words: Sequence[tuple[int, int]], spans: Iterable[tuple[int, int
     return np.stack([firsts, np.maximum(firsts, ends)], 1).astype(np.int64)
 
 
-def entity_map(size: int, names: Iterable[tuple[int, int]]) -> WordMap:
-    """Return the map of names: 1 between the words of one name, equation (5).
+def span_map(size: int, spans: Iterable[tuple[int, int]]) -> WordMap:
+    """Return the map of names or chunks: 1 between the words of one span, equations (5) and (6).
 
     Args:
         size: W.
-        names: ranges of words, end exclusive.
+        spans: ranges of words, end exclusive.
     """
-    return phrase_map(size, (PhraseSpan(first, end) for first, end in names))
-
-
-def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
-    """Return the map of phrases: 1/l between the words of a phrase of level l, as equation (6) is read here.
-
-    Two words have the value of the lowest phrase that both are in.
-
-    Args:
-        size: W.
-        phrases: phrases; chunks have level 1.
-    """
-    levels = dict[tuple[int, int], int]()  # the lowest of each span
-    for first, end, level in phrases:
-        if first < end:
-            levels[first, end] = min(level, levels.get((first, end), level))
-    return WordMap.of(size, (span * 2 for span in levels), (1 / level for level in levels.values()))
+    blocks = {(first, end) * 2 for first, end in spans if first < end}
+    return WordMap.of(size, sorted(blocks), [1.0] * len(blocks))
 
 
 def correlation_map(words: Sequence[str], table: WordAssociations, others: Sequence[str] = ()) -> WordMap:

@@ -102,18 +102,13 @@ class PieceTokenizer:
         first, end = pieces.within(1, 2 + len(word))
         return tuple(pieces.ids[first:end].tolist())
 
-    def sign(self, sign: str, *, spaced: bool = True) -> int | None:
-        """Return the id of a sign that is put into a text, as a slash; of several pieces the last.
+    def sign(self, sign: str) -> int | None:
+        """Return the id of a sign that is put between words, as a slash; of several pieces the last.
 
-        Args:
-            sign: the sign.
-            spaced: whether it is cut as between words; else as a text of its own, as version 0.2.0 did.
-
-        Returns:
-            The id; None if the tokenizer has no piece for it.
+        None if the tokenizer has no piece for it.
         """
-        ids = self.inside(sign) if spaced else self(sign).ids
-        return int(ids[-1]) if len(ids) else None
+        ids = self.inside(sign)
+        return ids[-1] if ids else None
 
 
 def _lower(letter: str) -> str:

@@ -133,8 +133,8 @@ class Method(Protocol):
         """Return the groups of parameters that an optimizer takes, each with its learning rate."""
         ...
 
-    def save(self, folder: Path, *, about: str = "") -> None:
-        """Write the head, its encoder and its classifier into *folder*; *about* is Markdown for the cards."""
+    def save(self, folder: Path) -> None:
+        """Write the head, its encoder and its classifier into *folder*."""
         ...
 
 

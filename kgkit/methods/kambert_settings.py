@@ -1,14 +1,12 @@
 """Settings of a training, manifest and kind of KAM-BERT."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 import msgspec
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.tasks import TASKS
-from kgkit.home import Home, explicit_path
 from kgkit.inputs.maps import MapName
 from kgkit.methods.settings import USE, LinkedTextManifest, TaskTraining
 from kgkit.models.kinds import Kind
@@ -18,11 +16,6 @@ LINKS: Final = "links"
 """The tagger that takes the links of the linker for names."""
 
 DEFAULT_LINKER: Final = "prior"
-
-
-def is_file_of_trees(chunker: str) -> bool:
-    """Return whether the source of phrases is a file."""
-    return (path := explicit_path(chunker)) is not None and path.is_file()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +28,7 @@ class KamBertTraining(TaskTraining):
         encoder: folder, package or hub id of the encoder, or a trained model that has one.
         control: the same encoder without maps, auxiliary words, kernels and skip connections.
         tagger: tagger or spaCy pipeline whose names are the map of entities; links: the links of the linker.
-        chunker: tagger or spaCy pipeline whose chunks are the map of phrases, or the path of a file of trees
-            in brackets, whose phrases have levels.
+        chunker: tagger or spaCy pipeline whose chunks are the map of phrases.
         pmi: PMI table of the map of correlations, and of auxiliary words.
         terms: number of auxiliary words of a text; 8 if a PMI table is named.
         linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
@@ -55,11 +47,6 @@ class KamBertTraining(TaskTraining):
     terms: int | None = None
     linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
     alpha: float = 0.2
-
-    def files_in(self, home: Home) -> tuple[Path, ...]:
-        """Return all files that are read, a file of trees among them; a control reads no trees."""
-        has_trees = not self.control and is_file_of_trees(self.chunker)
-        return (*self.files, Path(self.chunker).expanduser()) if has_trees else self.files
 
     @property
     def auxiliary(self) -> int:
@@ -87,14 +74,12 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         maps: names of its maps; none in a control.
         tagger: model, or spaCy pipeline, that finds names; `links`: the links of the linker are names; empty:
             there is no map of names.
-        chunker: model, or spaCy pipeline, that finds phrases, or file of trees that has them; empty: there is
-            no map of phrases.
+        chunker: model, or spaCy pipeline, that finds phrases; empty: there is no map of phrases.
         pmi: PMI table; empty: there are neither correlations nor auxiliary words.
         terms: number of auxiliary words of a text.
         sources: what identifies the sources of maps when it was trained, by their names: SHA-256 of their
-            manifests, the version of a spaCy pipeline, or size and SHA-256 of a file of trees as it was.
+            manifests, or the version of a spaCy pipeline.
         specials: pieces that were added for the task.
-        spaced: whether auxiliary words are cut as between words; not so in version 0.2.0.
     """
 
     maps: tuple[MapName, ...] = ()
@@ -104,7 +89,6 @@ class KamBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     terms: Annotated[int, msgspec.Meta(ge=0)] = 0
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     specials: tuple[str, ...] = ()
-    spaced: bool = False
 
 
 KAMBERT: Final = Kind(

@@ -177,7 +177,5 @@ def _readers(
     trees = TreeReader(encoder, builder, size=settings.size)
     if settings.query != "link" or not kbs:
         return trees, None
-    linkers = MultiKBLinker.open(
-        kbs, model=settings.linker, coherence=settings.coherence, device=device, references=True
-    )
+    linkers = MultiKBLinker.open(kbs, model=settings.linker, device=device, references=True)
     return trees, link_once(linkers, device)

@@ -256,11 +256,11 @@ class KnowBertMethod:
         pretrained = set[int]() if self.start is None else pretrained_parameters(self.start)
         return group_parameters(self.model, pretrained, training)
 
-    def save(self, folder: Path, *, about: str = "") -> None:
+    def save(self, folder: Path) -> None:
         """Write the KnowBert, its tokenizer and the classifier into *folder*."""
         head: Any = self.model.head
-        save_knowbert(head, self.encoder, folder, about)
-        self.model.classifier.save_pretrained(folder / CLASSIFIER, about=about)
+        save_knowbert(head, self.encoder, folder)
+        self.model.classifier.save_pretrained(folder / CLASSIFIER)
 
 
 def _hidden(knowbert: "KnowBert", inputs: KnowBertBatch) -> "Tensor":
@@ -268,11 +268,11 @@ def _hidden(knowbert: "KnowBert", inputs: KnowBertBatch) -> "Tensor":
     return hidden
 
 
-def save_knowbert(knowbert: "KnowBert", encoder: "Encoder", folder: Path, about: str) -> None:
+def save_knowbert(knowbert: "KnowBert", encoder: "Encoder", folder: Path) -> None:
     """Write a KnowBert with its tokenizer into the folder of a model."""
     from kgkit.encoder.folder import ENCODER
 
-    knowbert.save_pretrained(folder / FOLDER, about=about)
+    knowbert.save_pretrained(folder / FOLDER)
     encoder.tokenizer.save_pretrained(folder / FOLDER / ENCODER)
     encoder.save_settings(folder / FOLDER / ENCODER)
 

@@ -10,7 +10,6 @@ from typing import ClassVar, Final, Literal, NamedTuple, get_type_hints
 from kgkit.errors import UnknownName, UsageError
 from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
-from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.models.manifest import ModelManifest
 from kgkit.ranges import check_range
@@ -48,13 +47,11 @@ class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
         size: word pieces of a text, what is injected and special ones included.
         linker: model whose links are read; "": only links that are given.
         linker_sha256: of the manifest of that linker; empty where it is none that is trained.
-        coherence: rescoring of its links, of some models of version 0.2.0; None: none.
     """
 
     size: int
     linker: str = ""
     linker_sha256: str = ""
-    coherence: Literal["graph"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +97,6 @@ class TaskTraining:
     """Whether the default or only knowledge base is taken where none is named; else there is none."""
     REFUSED: ClassVar[tuple[str, ...]] = ()
     """Tasks among `TASKS` that the settings refuse, with an error that says what to train for them."""
-    coherence: ClassVar[None] = None
-    """Links are read as a linker makes them; models of version 0.2.0 may have let them agree."""
     KNOWLEDGE: ClassVar[tuple[str, ...]] = ()
     """Settings of what a control leaves out: they have no effect on it."""
     LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}
@@ -128,10 +123,6 @@ class TaskTraining:
     def files(self) -> tuple[Path, ...]:
         """All files that the settings name as files."""
         return (*self.data, *self.gold, *self.dev, *self.dev_gold)
-
-    def files_in(self, home: Home) -> tuple[Path, ...]:
-        """Return all files that are read: `files`, and those whose names could be a model's of *home*."""
-        return self.files
 
     @property
     def without_effect(self) -> list[str]:

@@ -189,8 +189,8 @@ def _prepare(home: Home, _: str, training: KALMTraining, device: str, progress: 
         )  # fmt: skip
         return Outcome(_results(trained, data), save)
 
-    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-        kalm.save_pretrained(staged / FOLDER, about=_about(training, results))
+    def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        kalm.save_pretrained(staged / FOLDER)
         vocabulary.save(staged / WORDS)
         return {
             "task": TASK,
@@ -280,13 +280,3 @@ def _results(trained: TrainingState, data: WordData) -> dict[str, Any]:
         **({} if trained.averaged_from is None else {"averaged_from_step": trained.averaged_from}),
         **scores_by_epoch(trained),
     }
-
-
-def _about(training: KALMTraining, results: Mapping[str, Any]) -> str:
-    files = ", ".join(f"`{path.name}`" for path in training.data)
-    what = "pseudo-perplexity" if training.bidirectional else "perplexity"
-    return (
-        f"Trained on {files}: {results['words']:,} words. The {what} of {results['held_out']:,} other words, "
-        f"which chose the epoch: {results['perplexity']:.1f}. The licence of those texts may bind what is "
-        "made of them."
-    )

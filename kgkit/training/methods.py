@@ -190,7 +190,7 @@ def train_model(
         _warn_of_control(training, kbs, vectors)
     run = recorded(
         home, command=command, config=asdict(training), seeds=[training.seed], device=device,
-        data=training.files_in(home),
+        data=training.files,
     )  # fmt: skip
     with ExitStack() as stack:
 

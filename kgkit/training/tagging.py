@@ -149,8 +149,8 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
             )
         return Outcome(results, save)
 
-    def save(staged: Path, results: Mapping[str, Any]) -> dict[str, Any]:
-        head.save_pretrained(staged / HEAD, about=_about(training, results))
+    def save(staged: Path, _: Mapping[str, Any]) -> dict[str, Any]:
+        head.save_pretrained(staged / HEAD)
         return {
             "types": types,
             "encoder": training.encoder,
@@ -267,18 +267,6 @@ def _results(
         "seconds": trained.seconds,
         **scores_by_epoch(trained),
     }
-
-
-def _about(training: TaggerTraining, results: Mapping[str, Any]) -> str:
-    files = ", ".join(f"`{path.name}`" for path in training.data)
-    teacher = f", which {training.teacher} has found" if training.teacher else ""
-    text = f"Trained on {files}: {results['names']:,} names in {results['documents']:,} documents{teacher}."
-    if "f1" in results:
-        text += (
-            f" F1 on {results['dev_names']:,} names of other documents, which chose the epoch: "
-            f"{100 * results['f1']:.1f}, and {100 * results['span_f1']:.1f} without types."
-        )
-    return f"{text} The licence of those texts may bind what is made of them."
 
 
 def read_untagged(files: Iterable[Path], tagger: MentionTagger) -> Iterator[Document]:

@@ -110,7 +110,7 @@ def train_method(
         manifest: ModelManifest = make_manifest(kind, name, **_fields(training, beginning))
         return _plan(training, data, beginning, resources, progress)._replace(needs=manifest.needs)
 
-    files = training.files_in(home)
+    files = training.files
     return run_job(kind, home, name, training, prepare, files=files, command=command, seed=training.seed)
 
 
@@ -151,7 +151,7 @@ def _plan(
         return Outcome({**scores_by_epoch(trained), **counts, "seconds": trained.seconds}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        method.save(folder, about=about_data(training, resources.home))
+        method.save(folder)
         return _fields(training, beginning)
 
     return Plan(beginning.identity, train)
@@ -201,14 +201,6 @@ def fit_method(
 def _fields(training: TaskTraining, beginning: "Beginning") -> dict[str, Any]:
     """Return the fields of a manifest that settings and method decide."""
     return {**manifest_fields(training), **beginning.manifest}
-
-
-def about_data(training: TaskTraining, home: Home) -> str:
-    """Return what the card of a model says of its data."""
-    files = ", ".join(f"`{path.name}`" for path in training.files_in(home))
-    if not files:
-        return f"For the task {training.task}, as it begins: it was not trained."
-    return f"Trained for the task {training.task} on {files}. Their licence may bind what is made of them."
 
 
 def manifest_fields(training: TaskTraining) -> dict[str, Any]:

@@ -52,14 +52,13 @@ def subjects(home):
         yield vectors, subject_entities(FACTS, kb, vectors)
 
 
-@pytest.mark.parametrize("inject", ["concat", "replace"])
-def test_the_vector_of_the_subject_stands_in_the_question(masked_lm, subjects, questions, inject):
+def test_the_vector_of_the_subject_stands_in_the_question(masked_lm, subjects, questions):
     vectors, entities = subjects
-    model = injected_cloze_model(masked_lm, vectors, entities, inject=inject)
+    model = injected_cloze_model(masked_lm, vectors, entities)
     prediction = model.predict(questions[:1])
     entity, mask = (int(entities[0]),), model.mask
     words = {word: PIECES.index(word) for word in PIECES}
-    name = [model.reader.slash, words["big"], words["dog"]] if inject == "concat" else []
+    name = [model.reader.slash, words["big"], words["dog"]]
     pieces = [words["[CLS]"], entity, *name, words["eats"], mask, words["[UNK]"], words["[SEP]"]]
     with torch.no_grad():
         output = model.ebert(model.reader.batch([build_sequence(pieces)]))
@@ -68,7 +67,7 @@ def test_the_vector_of_the_subject_stands_in_the_question(masked_lm, subjects, q
 
 
 def test_a_subject_without_a_vector_is_asked_of_plainly(masked_lm, model, subjects, questions):
-    injected = injected_cloze_model(masked_lm, *subjects, inject="concat")
+    injected = injected_cloze_model(masked_lm, *subjects)
     plain, read = (cloze_guesses(each, questions).guesses for each in (model, injected))
     has_vector = subjects[1] >= 0
     for one, other in zip(plain, read, strict=True):

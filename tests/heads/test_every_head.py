@@ -114,7 +114,6 @@ def linker_inputs(rows, length, kind=torch.float32):
         vectors=pad(drawn(3, 2, 3, STORED, seed=2), mentions, candidates, fill=1e3).to(kind),
         features=pad(drawn(3, 2, 3, 2, seed=3), mentions, candidates, fill=1e3).to(kind),
         candidates=pad(exist, mentions, candidates, fill=False),
-        ids=None,
         null_features=None,
     )
 

@@ -138,21 +138,6 @@ def test_what_stands_beside_in_a_batch_and_padding_change_nothing():
         torch.testing.assert_close(both[row, :13], wanted)
 
 
-def test_the_ablations_leave_out_one_thing_each():
-    model, inputs = bert(), tree()
-    whole, flat, open_ = (
-        KBert(model, KBertConfig(**settings))(inputs).last_hidden_state
-        for settings in ({}, {"soft_positions": False}, {"visible_matrix": False})
-    )
-    hard = inputs._replace(positions=torch.arange(13)[None])
-    assert torch.equal(flat, KBert(model)(hard).last_hidden_state)
-    everyone = model(
-        input_ids=inputs.ids, position_ids=inputs.positions, attention_mask=inputs.real.long()
-    ).last_hidden_state
-    torch.testing.assert_close(open_, everyone)
-    assert not torch.allclose(whole, flat) and not torch.allclose(whole, open_)
-
-
 def test_roberta_counts_positions_from_behind_its_padding():
     model = bert("Roberta", pad_token_id=1)
     inputs = tree()._replace(types=None)
@@ -187,13 +172,11 @@ def test_what_does_not_fit_is_told():
 
 def test_a_model_that_was_saved_says_the_same(tmp_path):
     pytest.importorskip("safetensors")
-    kbert = KBert(bert().float(), KBertConfig(soft_positions=False))
-    kbert.save_pretrained(tmp_path / "new", about="Of nothing.")
+    kbert = KBert(bert().float())
+    kbert.save_pretrained(tmp_path / "new")
     again = KBert.from_pretrained(tmp_path / "new", device="cpu")
-    assert again.config == KBertConfig(soft_positions=False, model="BertModel") and not again.training
+    assert again.config == KBertConfig(model="BertModel") and not again.training
     assert torch.equal(again(tree()).last_hidden_state, kbert(tree()).last_hidden_state)
-    card = (tmp_path / "new" / "README.md").read_text()
-    assert "Of nothing." in card and "stand one behind the other, and it is seen by its mention alone" in card
     with pytest.raises(NotThere):
         KBert.from_pretrained(tmp_path)
     with pytest.raises(UsageError, match="transformers has no class Nope"):

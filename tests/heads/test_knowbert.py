@@ -22,7 +22,6 @@ LINKER = EntityLinkerConfig(hidden=H, width=E, stored=D, features=F, heads=2, in
 CONFIG = KARConfig(linker=LINKER, layer=1, heads=2, inner=12)
 LINKERS = {
     "wordnet": LINKER,
-    "as-in-the-paper": dataclasses.replace(LINKER, norms=False),
     "aida": dataclasses.replace(LINKER, loss="margin", null=True, threshold=0.0),
 }
 PIECES = 9
@@ -466,15 +465,13 @@ def test_a_saved_model_is_the_same_again(kind, tmp_path):
     kbs = {"b.2": CONFIG, "a": dataclasses.replace(CONFIG, layer=2, linker=LINKERS["aida"])}
     told = {"a": {"aida@0123/text": "4567"}}
     knowbert = KnowBert(bert(kind), kbs, trained_with=told).float().eval()
-    knowbert.save_pretrained(tmp_path / "model", about="Made by hand.")
+    knowbert.save_pretrained(tmp_path / "model")
     again = KnowBert.from_pretrained(tmp_path / "model", device="cpu")
     ids = words()
     knowledge = {name: single(inputs_of(config.linker)) for name, config in kbs.items()}
     output, loaded_output = (each(knowledge, input_ids=ids).model[0] for each in (knowbert, again))
     assert torch.equal(output, loaded_output)
     assert again.trained_with == told and [*again.kars] == ["b.2", "a"]
-    card = (tmp_path / "model" / "README.md").read_text()
-    assert "Made by hand." in card and "| b.2 | 1 | 8 |" in card and kind in card
 
 
 def test_a_saved_model_is_read_without_what_stood_on_top(tmp_path):

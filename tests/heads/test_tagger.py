@@ -11,11 +11,10 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("safetensors")
 
-import kgkit.heads  # noqa: E402
 from kgkit.encoder import Encoder  # noqa: E402
-from kgkit.errors import DamagedModel, NotThere, UsageError  # noqa: E402
+from kgkit.errors import DamagedModel, UsageError  # noqa: E402
 from kgkit.heads import WordTagger, WordTaggerConfig  # noqa: E402
-from kgkit.heads.folder import CARD, CONFIG, WEIGHTS  # noqa: E402
+from kgkit.heads.folder import CONFIG  # noqa: E402
 from kgkit.heads.tagger import decode  # noqa: E402
 from kgkit.inputs.tagging import SHAPES, TaggingConfig, WordReader, tagger_inputs  # noqa: E402
 from kgkit.types import Document  # noqa: E402
@@ -207,43 +206,28 @@ def test_a_saved_head_says_the_same_with_the_encoder_that_was_trained(folder, tm
     with torch.no_grad():
         for parameter in made.encoder.parameters():
             parameter.add_(0.01)
-    made.save_pretrained(tmp_path / "head", about="Of two documents.")
+    made.save_pretrained(tmp_path / "head")
     found = WordTagger.from_pretrained(tmp_path / "head", device="cpu")
     assert found.config == made.config
     assert not found.training
     some = readings(made)
     np.testing.assert_array_equal(logits_of(found, some), logits_of(made, some))
-    card = (tmp_path / "head" / CARD).read_text()
-    assert "Of two documents." in card
-    assert "`LOC`, `PER`" in card
 
 
 def test_files_that_are_not_a_tagger_are_refused(tagger, tmp_path):
-    with pytest.raises(NotThere, match=r"there is no config\.json"):
-        WordTagger.from_pretrained(tmp_path)
     tagger.save_pretrained(tmp_path)
     whole = json.loads((tmp_path / CONFIG).read_text())
-    for change, error, said in [
-        ({"head": "knowbert-linker"}, UsageError, "of kind 'knowbert-linker', expected 'tagger'"),
-        ({"colour": 1}, DamagedModel, "settings that this kgkit does not know: colour"),
-        ({"types": []}, DamagedModel, "is no configuration of a tagger"),
-        ({"types": ["A", "B", "C"]}, DamagedModel, "cannot be loaded"),
-        ({"shapes": 0}, DamagedModel, "cannot be loaded"),
+    for change in [
+        {"types": []},
+        {"types": ["A", "B", "C"]},
+        {"shapes": 0},
     ]:
         (tmp_path / CONFIG).write_text(json.dumps(whole | change))
-        with pytest.raises(error, match=said):
+        with pytest.raises(DamagedModel):
             WordTagger.from_pretrained(tmp_path, device="cpu")
-    (tmp_path / CONFIG).write_text(json.dumps(whole))
-    (tmp_path / WEIGHTS).write_bytes(b"nothing")
-    with pytest.raises(DamagedModel, match="cannot be loaded"):
-        WordTagger.from_pretrained(tmp_path, device="cpu")
 
 
 @pytest.mark.parametrize("settings", [{"types": ()}, {"types": ("A", "A")}, {"types": ("",)}, {"shapes": -1}])
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(UsageError):
         WordTaggerConfig(**{"types": TYPES} | settings)
-
-
-def test_the_head_is_among_those_that_are_listed():
-    assert kgkit.heads.WordTagger is WordTagger

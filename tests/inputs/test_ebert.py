@@ -78,38 +78,31 @@ def linked(kb, text, *names):
     return LinkedText(text, tuple(spans))
 
 
-def both(encoder, vectors, text, **others):
-    return [
-        EBertReader(encoder, vectors, size=24, inject=mode).read([text], **others)
-        for mode in ("concat", "replace")
-    ]
+def read(encoder, vectors, text, **others):
+    return EBertReader(encoder, vectors, size=24).read([text], **others)
 
 
-def test_the_sequences_of_the_paper(encoder, kb, vectors, pieces):
+def test_the_sequence_of_the_paper(encoder, kb, vectors, pieces):
     text = linked(kb, "Jean Marais plays it", ("Jean Marais", "Jean_Marais"))
-    concat, replace = both(encoder, vectors, text)
-    assert pieces(concat) == "[CLS] Jean_Marais / Jean Mara ##is plays it [SEP]"
-    assert pieces(replace) == "[CLS] Jean_Marais plays it [SEP]"
-    assert pieces(both(encoder, None, text)[0]) == "[CLS] Jean Mara ##is plays it [SEP]"  # a control
-    assert [*zip(concat.starts.tolist(), concat.ends.tolist(), strict=True)] == [
+    sequence = read(encoder, vectors, text)
+    assert pieces(sequence) == "[CLS] Jean_Marais / Jean Mara ##is plays it [SEP]"
+    assert pieces(read(encoder, None, text)) == "[CLS] Jean Mara ##is plays it [SEP]"  # a control
+    assert [*zip(sequence.starts.tolist(), sequence.ends.tolist(), strict=True)] == [
         (-1, -1), (0, 11), (-1, -1), (0, 4), (5, 9), (9, 11), (12, 17), (18, 20), (-1, -1)
     ]  # fmt: skip
-    assert concat.words.tolist() == [3, 4, 5, 6, 7] and replace.words.tolist() == [2, 3]
+    assert sequence.words.tolist() == [3, 4, 5, 6, 7]
 
 
 def test_the_markers_of_a_relation_stand_around_entities(encoder, kb, vectors, pieces):
     text = linked(kb, TEXT, ("Jean Marais", "Jean_Marais"), ("dog", "dog"))
     marker = encoder.tokenizer.convert_tokens_to_ids
-    marks = {"marks": [(12, 23), (4, 7)], "markers": [(marker("#"),) * 2, (marker("$"),) * 2]}
-    concat, replace = both(encoder, vectors, text, **marks)
-    assert pieces(concat) == ("[CLS] the $ dog / dog $ and # Jean_Marais / Jean Mara ##is # of [UNK] [SEP]")
-    assert pieces(replace) == "[CLS] the $ dog $ and # Jean_Marais # of [UNK] [SEP]"
-    nested = {**marks, "marks": [(12, 23), (12, 16)]}
-    concat, replace = both(encoder, vectors, text, **nested)
-    assert "and # $ Jean_Marais / Jean $ Mara ##is # of" in pieces(concat)
-    assert "and # $ Jean_Marais $ # of" in pieces(replace)
-    equal = {**marks, "marks": [(4, 7), (4, 7)]}
-    assert "the # $ dog / dog $ # and" in pieces(both(encoder, vectors, text, **equal)[0])
+    markers = [(marker("#"),) * 2, (marker("$"),) * 2]
+    for marks, expected in (
+        ([(12, 23), (4, 7)], "[CLS] the $ dog / dog $ and # Jean_Marais / Jean Mara ##is # of [UNK] [SEP]"),
+        ([(12, 23), (12, 16)], "and # $ Jean_Marais / Jean $ Mara ##is # of"),
+        ([(4, 7), (4, 7)], "the # $ dog / dog $ # and"),
+    ):
+        assert expected in pieces(read(encoder, vectors, text, marks=marks, markers=markers))
 
 
 def test_signs_are_cut_as_between_words_where_a_piece_has_the_space_before_it(tmp_path, kb, vectors):
@@ -117,34 +110,25 @@ def test_signs_are_cut_as_between_words_where_a_piece_has_the_space_before_it(tm
     encoder = Encoder.load(str(folder), device="cpu", dtype="float32")
     text = linked(kb, "see the dog barks", ("dog", "dog"))
     name = encoder.tokenizer.convert_ids_to_tokens
-    for spaced, slash in ((True, "Ġ/"), (False, "/")):
-        reader = EBertReader(encoder, vectors, size=24, spaced=spaced)
-        ids = reader.read([text]).ids.tolist()
-        entity = ids.index(ENTITY)
-        assert name(ids[entity - 1 : entity]) == ["Ġthe"]
-        assert name(ids[entity + 1 :]) == [slash, "Ġdog", "Ġbarks", "</s>"]
-        assert name([reader.sign("#")]) == [slash.replace("/", "#")]
-        assert name([reader.sign("%")]) == ["%"]  # behind a piece of the space alone
-
-
-def test_a_tokenizer_that_splits_at_signs_cuts_them_alike_wherever_they_stand(encoder):
-    for spaced in (True, False):
-        reader = EBertReader(encoder, None, size=24, spaced=spaced)
-        pieces = [reader.slash, *map(reader.sign, "/#$%")]
-        assert encoder.tokenizer.convert_ids_to_tokens(pieces) == ["/", "/", "#", "$", "[UNK]"]
+    reader = EBertReader(encoder, vectors, size=24)
+    ids = reader.read([text]).ids.tolist()
+    entity = ids.index(ENTITY)
+    assert name(ids[entity - 1 : entity]) == ["Ġthe"]
+    assert name(ids[entity + 1 :]) == ["Ġ/", "Ġdog", "Ġbarks", "</s>"]
+    assert name([reader.tokens.sign("#")]) == ["Ġ#"]
+    assert name([reader.tokens.sign("%")]) == ["%"]  # behind a piece of the space alone
 
 
 def test_without_a_vector_there_are_word_pieces_only(encoder, kb, vectors, pieces):
     text = linked(kb, TEXT, ("dog", "nobody"), ("Mars", "Mars"))
     unknown = text._replace(spans=(*text.spans, EntitySpan(12, 23, 1_000_000)))
-    for sequence in both(encoder, vectors, unknown):
-        assert [kb[entity].key for [entity] in sequence.entities] == ["Mars"]
+    assert [kb[entity].key for [entity] in read(encoder, vectors, unknown).entities] == ["Mars"]
 
 
 def test_of_mentions_that_overlap_the_first_and_longest_is_read(encoder, kb, vectors, pieces):
     names = ("Jean", "dog"), ("Jean Marais", "Jean_Marais"), ("Marais of", "Mars"), ("of Mars", "Mars")
-    [concat, _] = both(encoder, vectors, linked(kb, TEXT, *names))
-    assert pieces(concat) == "[CLS] the dog and Jean_Marais / Jean Mara ##is Mars / of [UNK] [SEP]"
+    sequence = read(encoder, vectors, linked(kb, TEXT, *names))
+    assert pieces(sequence) == "[CLS] the dog and Jean_Marais / Jean Mara ##is Mars / of [UNK] [SEP]"
 
 
 def test_a_pair_is_read_as_the_tokenizer_has_it_with_entities_in_both(encoder, kb, vectors, pieces):
@@ -171,8 +155,6 @@ def test_long_texts_are_cut_so_that_entities_have_room(encoder, kb, vectors, pie
     assert len(cut) == 10 and cut.ids[-3:-1].tolist() == [4, 5]  # nothing is left of the name
     pair = reader.read([text, text._replace(text="it barks", spans=())])
     assert pieces(pair) == "[CLS] the dog / dog and [SEP] it barks [SEP]"
-    replaced = EBertReader(encoder, vectors, size=8, inject="replace").read([text])
-    assert pieces(replaced) == "[CLS] the dog and Jean_Marais of [UNK] [SEP]"
     with pytest.raises(UsageError, match="of 8 pieces, of which 6 are markers, leave no room for words"):
         EBertReader(encoder, vectors, size=8).read([text], tail=[5] * 6)
 

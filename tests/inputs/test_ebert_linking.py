@@ -1,4 +1,4 @@
-"""What E-BERT-MLM reads: the paper's sequence, packed spans, links as entities, split documents."""
+"""What E-BERT-MLM reads: masked spans, those that share a sequence, split documents."""
 
 import numpy as np
 import pytest
@@ -75,16 +75,7 @@ def test_a_span_stands_behind_the_mean_of_its_candidates_between_a_slash_and_a_s
     assert np.exp(inputs.log_priors.numpy()).round(4).tolist() == [[0.5, 0.25]]
 
 
-def test_a_linked_span_is_its_entity_and_has_no_words(encoder, reader):
-    read = reader()
-    document = mentioned(TEXT, ("big city", {3: 1.0}), ("dog", {4: 1.0, 5: 1.0}), ("fruit", {6: 1.0}))
-    [part] = read.read(document)
-    city, dog, fruit = part.spans
-    masked = read.mask(part, [dog], [(city, 3), (fruit, 6)])
-    assert line(encoder, masked) == "[CLS] the [3] grows and the [4, 5] / dog * eats [6] [SEP]"
-
-
-def test_packed_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
+def test_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
     document = mentioned(
         TEXT,
         ("city", {5: 1.0}),
@@ -92,7 +83,7 @@ def test_packed_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
         ("big city grows", {7: 1.0}),
         ("dog", {6: 1.0}),
     )
-    read = reader(packed=True)
+    read = reader()
     [part] = read.read(document)
     lines = [line(encoder, read.mask(part, spans)) for spans in read.passes(part, part.spans)]
     assert lines == [
@@ -100,14 +91,12 @@ def test_packed_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
         "[CLS] the [3, 4] / big city * grows and the dog eats fruit [SEP]",
         "[CLS] the big [5] / city * grows and the dog eats fruit [SEP]",
     ]
-    single = reader()
-    assert [len(spans) for spans in single.passes(part, part.spans)] == [1] * 4
 
 
-def test_a_sequence_has_as_many_packed_spans_as_there_is_room_for(reader):
+def test_a_sequence_has_as_many_spans_as_there_is_room_for(reader):
     words = "dog cat tree city fruit"
     document = mentioned(words, *((word, {3: 1.0}) for word in words.split()))
-    read = reader(size=13, packed=True)
+    read = reader(size=13)
     parts = read.read(document)
     assert [len(part.ids) for part in parts] == [2, 1, 2]  # three pieces more for each span
     for part in parts:
@@ -115,8 +104,6 @@ def test_a_sequence_has_as_many_packed_spans_as_there_is_room_for(reader):
         assert len(read.mask(part, spans).sequence) <= 13
     part = parts[0]._replace(ids=np.zeros(6, np.int64))
     assert [len(spans) for spans in read.passes(part, part.spans)] == [1, 1]
-    linked = [(part.spans[0]._replace(first=2, end=6), 3)]  # a span of four pieces has become one
-    assert [len(spans) for spans in read.passes(part, part.spans, linked)] == [2]
 
 
 def test_a_long_document_is_split_again_and_again_at_the_sentence_end_nearest_the_middle(encoder, reader):
@@ -181,9 +168,8 @@ def test_a_mention_without_a_vector_is_not_read_and_a_prior_of_zero_is_no_infini
 def test_slash_and_star_are_cut_as_between_words(tmp_path):
     folder = byte_level_encoder(tmp_path, words=("/", "*"))
     encoder = Encoder.load(str(folder), device="cpu", dtype="float32")
-    for spaced, signs in ((True, ["Ġ/", "Ġ*"]), (False, ["/", "*"])):
-        reader = EBertLinkingReader(encoder, StoredEntityVectors(Vectors()), size=24, spaced=spaced)
-        assert encoder.tokenizer.convert_ids_to_tokens([reader.slash, reader.star]) == signs
+    reader = EBertLinkingReader(encoder, StoredEntityVectors(Vectors()), size=24)
+    assert encoder.tokenizer.convert_ids_to_tokens([reader.slash, reader.star]) == ["Ġ/", "Ġ*"]
 
 
 def test_what_cannot_mark_spans_is_refused(tmp_path, encoder, reader):

@@ -126,7 +126,7 @@ def test_the_manifest_says_what_it_needs(home):
     with open_kb("names", home.path) as kb, open_model("concat", home=home, device="cpu") as model:
         manifest = model.manifest
         assert manifest.needs.kbs == {"names": kb.build} and manifest.needs.vectors == ("names/text",)
-    assert (manifest.inject, manifest.linker) == ("concat", "prior")
+    assert manifest.linker == "prior"
     assert manifest.alignment and [*manifest.trained_with] == ["names"]
     with open_model("control", home=home, device="cpu") as model:
         assert (model.manifest.alignment, model.manifest.trained_with, model.manifest.linker) == ("", {}, "")
@@ -243,19 +243,12 @@ def test_relations_are_marked_with_number_sign_and_dollar_and_read_at_cls(home, 
         assert reading.positions.tolist() == [[0]] and method.model.classifier.config.positions == 1
 
 
-def test_markers_are_cut_as_between_words_and_as_before_by_an_older_model(copied, encoder, tmp_path):
+def test_markers_are_cut_as_between_words(copied, tmp_path):
     folder = byte_level_encoder(tmp_path / "bytes", words=("#", "$", "/", "dog"))
     wide = Encoder.load(str(folder), device="cpu", dtype="float32")
     for beginning in begun(copied, wide, task="relation", kb=None, control=True):
-        assert beginning.manifest["spaced"] and "#" not in beginning.manifest["specials"]
+        assert "#" not in beginning.manifest["specials"]
         assert wide.tokenizer.convert_ids_to_tokens(beginning.method._markers) == ["Ġ#", "Ġ$"]
-    path = find_trained(copied, "concat") / MANIFEST
-    manifest = json.loads(path.read_text())
-    with open_model("concat", home=copied, device="cpu") as model:
-        assert manifest.pop("spaced") and model.method.reader.spaced
-    path.write_text(json.dumps(manifest))
-    with open_model("concat", home=copied, device="cpu") as model:
-        assert not model.method.reader.spaced
 
 
 def test_vectors_without_a_map_are_refused(encoder, tmp_path):

@@ -72,14 +72,12 @@ def test_links_may_be_given(ebert):
     assert keys == [["name3"], ["name3"], ["name0"], []]
 
 
-def test_a_map_can_be_handed_over_and_the_entity_may_replace_its_mention(home, encoder):
+def test_a_map_can_be_handed_over(home, encoder):
     with open_kb("names", home) as kb:
         alignment = save_map(kb.vectors("text"), encoder)
-        ebert = kgkit.EBertEncoder.open(
-            encoder, kb=kb, alignment=alignment, inject="replace", linker=None, home=home
-        )
+        ebert = kgkit.EBertEncoder.open(encoder, kb=kb, alignment=alignment, linker=None, home=home)
         [encoding] = ebert([LinkedText(TEXT, (EntitySpan(4, 9, kb.id("name1")),))])
-        assert encoding.pieces == ("[CLS]", "the", "name1", "eats", "[SEP]")
+        assert encoding.pieces == ("[CLS]", "the", "name1", "/", "[UNK]", "eats", "[SEP]")
         [unlinked] = ebert([TEXT])
         assert unlinked.entities == (None,) * 5
         ebert.close()
@@ -116,13 +114,9 @@ def test_what_is_no_id_of_an_entity_is_refused(ebert, entity):
         list(ebert([LinkedText(TEXT, (EntitySpan(4, 9, entity),))]))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"inject": "both"}, "inject is 'both'; it is concat or replace"), ({"size": 0}, "texts of 0 pieces")],
-)
-def test_settings_that_make_no_sense_are_refused(home, encoder, settings, message):
-    with pytest.raises(UsageError, match=message):
-        EBertEncoder.open(encoder, kb="names", home=home, linker=None, **settings)
+def test_a_size_without_room_is_refused(home, encoder):
+    with pytest.raises(UsageError, match="0 pieces"):
+        EBertEncoder.open(encoder, kb="names", home=home, linker=None, size=0)
 
 
 def test_a_head_begins_around_the_model_that_stands_on_the_encoder(home, encoder):

@@ -444,21 +444,6 @@ def test_a_model_does_not_replace_the_linker_that_it_asks(copied, encoder, files
     assert linker.read_text() == "{}"
 
 
-def test_a_model_of_an_older_version_remembers_that_its_links_agree(copied, encoder, files, monkeypatch):
-    asked, opened = [], kbert.MultiKBLinker.open
-
-    def several(kbs, **told):
-        asked.append(told["coherence"])
-        return opened(kbs, **told)
-
-    monkeypatch.setattr(kbert.MultiKBLinker, "open", several)
-    trained(copied, "agreed", settings(encoder, files, "pair", query="link", linker="prior", steps=1))
-    path = find_trained(copied, "agreed") / "model.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"coherence": "graph"}))
-    open_model("agreed", "predictor", home=copied, device="cpu").close()
-    assert asked == [None, "graph"]
-
-
 def test_files_without_labels_are_refused_before_anything_is_learnt(copied, encoder, files, tmp_path):
     bare = tmp_path / "bare.tsv"
     bare.write_text("text_a\ttext_b\nname1\tit\n", encoding="utf-8")

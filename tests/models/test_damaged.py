@@ -56,9 +56,7 @@ NO_JSON = {
     "a list": b"[]",
     "a long number": b'{"format": ' + b"9" * 10_000 + b"}",
 }
-LINKER = EntityLinkerConfig(
-    hidden=WIDTH, width=8, stored=12, entities=3, heads=2, inner=12, scorer=5, null=True
-)
+LINKER = EntityLinkerConfig(hidden=WIDTH, width=8, stored=12, heads=2, inner=12, scorer=5, null=True)
 
 
 @pytest.fixture(autouse=True)
@@ -169,10 +167,10 @@ def test_weights_that_are_no_floating_point_numbers_are_damage(kind, dtype, enco
     whole = load_file(path)
     for name in [*whole][:4]:
         save_file({**whole, name: whole[name].to(dtype)}, path)
-        with pytest.raises(DamagedModel, match=rf"its weights are {dtype}, as {name} in .* train it again"):
+        with pytest.raises(DamagedModel, match=name):
             opened()
     save_file({name: weight.to(torch.float8_e5m2) for name, weight in whole.items()}, path)
-    with pytest.raises(DamagedModel, match="its weights are F8_E5M2"):
+    with pytest.raises(DamagedModel, match="float8_e5m2"):
         opened()
     for precision in (torch.float16, torch.bfloat16, torch.float64):
         save_file({name: weight.to(precision) for name, weight in whole.items()}, path)

@@ -30,7 +30,7 @@ from kgkit.training.job import Outcome, Plan, scores_by_epoch
 from kgkit.training.knowbert.linking import linking_examples, links_of, supervised
 from kgkit.training.linkers.ridge import held_out_metrics as calibrated
 from kgkit.training.passages import passages_of
-from kgkit.training.tasks import about_data, fit_method, manifest_fields
+from kgkit.training.tasks import fit_method, manifest_fields
 from kgkit.types import Progress
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def plan_stage(training: KnowBertTraining, resources: "Resources", progress: Pro
         return Outcome({**results, "seconds": trained.seconds}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        save_knowbert(start.knowbert, start.encoder, folder, about_data(training, home))
+        save_knowbert(start.knowbert, start.encoder, folder)
         language_model = training.task == "mlm" or start.language_model
         return {**manifest_fields(training), **start.manifest(training), "language_model": language_model}
 

@@ -30,8 +30,8 @@ from kgkit.kb import KnowledgeBase
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters
 from kgkit.methods.ebert_encoder import begin_head
-from kgkit.methods.ebert_linking import FOLDER, ROUNDS, EBertScorer, vectors_fields
-from kgkit.methods.ebert_settings import EBertLinking, EBertTraining
+from kgkit.methods.ebert_linking import FOLDER, EBertScorer, vectors_fields
+from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
@@ -46,7 +46,7 @@ from kgkit.training.linkers.ebert_examples import (
     score_labelled,
 )
 from kgkit.training.linkers.labelled import LabelledDocument, labelled_files
-from kgkit.training.tasks import about_data, fit_method, manifest_fields
+from kgkit.training.tasks import fit_method, manifest_fields
 from kgkit.types import Progress
 
 
@@ -95,15 +95,12 @@ def begin_ebert_linker(
     drawn = torch.Generator().manual_seed(training.seed)
     config = EBertLinkerConfig(width=ebert.config.width, null=training.task == "el")
     linker = EBertLinker(ebert, config, drawn).to(encoder.device)
-    reader = EBertLinkingReader(encoder, vectors, size=training.size, packed=training.packed)
+    reader = EBertLinkingReader(encoder, vectors, size=training.size)
     return EBertLinkerStart(linker, reader, masked_lm, knowledge)
 
 
 def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: Progress | None) -> Plan:
     """Begin an E-BERT that links (wsd, el), and read its data.
-
-    Without epochs nothing is trained: the model is published as it begins, and scored on what would choose
-    the epoch, or without that on all data.
 
     Args:
         training: settings.
@@ -122,31 +119,32 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
     examples = list(
         count_items(masked_examples(learn, start.reader, null=null), "reading documents", progress)
     )
-    if training.epochs and not examples:
+    if not examples:
         raise UsageError(
             "there is nothing to learn: no mention has its gold among the candidates with vectors"
         )
-    scorer = EBertScorer(start.linker, start.reader, rounds=1, exclusive=null)
+    batches = Shuffled(
+        examples, training.batch, lambda some: masked_batch(some, start.reader, null=null), training.seed,
+        [len(example.part.ids) for example in examples],
+    )  # fmt: skip
+    scorer = EBertScorer(start.linker, start.reader, exclusive=null)
 
     def evaluate(_: Any) -> dict[str, float]:
         lost = sum(document.lost for document in held_out)
         return linking_scores(score_labelled(scorer, held_out), null=null, lost=lost)
 
     def train(work: Path) -> Outcome:
-        if training.epochs:
-            trained = fit_method(
-                start.linker, _batches(examples, start.reader, training, null), loss,
-                _groups(start.linker, training), training, work, device=device,
-                evaluate=evaluate if held_out else None, progress=progress,
-            )  # fmt: skip
-            scores = {**scores_by_epoch(trained), "seconds": trained.seconds}
-        else:
-            own = evaluate(start.linker.eval()) if held_out else {}
-            scores = {"best_epoch": 0.0, **own, "epochs": [{"epoch": 0.0, **own}] if own else []}
+        # All parameters have one learning rate, as published.
+        groups = group_parameters(start.linker, set(map(id, start.linker.parameters())), training)
+        trained = fit_method(
+            start.linker, batches, loss, groups, training, work, device=device,
+            evaluate=evaluate if held_out else None, progress=progress,
+        )  # fmt: skip
+        scores = {**scores_by_epoch(trained), "seconds": trained.seconds}
         return Outcome({**scores, **_counts(examples, held_out)}, save)
 
     def save(folder: Path, _: Mapping[str, Any]) -> dict[str, Any]:
-        start.linker.save_pretrained(folder / FOLDER, about=about_data(training, home))
+        start.linker.save_pretrained(folder / FOLDER)
         start.masked_lm.encoder.save_tokenizer(folder / FOLDER / ENCODER)
         return {**manifest_fields(training), **fields}
 
@@ -158,10 +156,8 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
-    rounds = 1 if training.packed else ROUNDS  # docs/decisions/ebert-packed-links.md
-    linking = EBertLinking(packed=training.packed, rounds=rounds)
     return {
-        "encoder": training.encoder, "size": training.size, "linking": linking, "spaced": True,
+        "encoder": training.encoder, "size": training.size, "packed": True,
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
         "trained_with": {kb.name: start.knowledge.about},
         **vectors_fields(start.linker.ebert, start.reader.vectors),
@@ -193,25 +189,9 @@ def _documents(
     generator = generator_for(kb, overlaps=True)
 
     def read(data: Sequence[Path], gold: Sequence[Path]) -> list[LabelledDocument]:
-        return labelled_files(kb, generator, data, gold, progress, lemmas=True) if data else []
+        return labelled_files(kb, generator, data, gold, progress, lemmas=True)
 
     learn = read(training.data, training.gold)
     if training.dev:
         return learn, read(training.dev, training.dev_gold)
-    if not training.epochs:
-        return [], learn
     return hold_out_each_tenth(learn)
-
-
-def _batches(
-    examples: Sequence[MaskedExample], reader: EBertLinkingReader, training: EBertTraining, null: bool
-) -> Shuffled:
-    lengths = [len(example.part.ids) for example in examples]
-    return Shuffled(
-        examples, training.batch, lambda batch: masked_batch(batch, reader, null=null), training.seed, lengths
-    )
-
-
-def _groups(linker: EBertLinker, training: EBertTraining) -> list[dict[str, Any]]:
-    """Return the parameters: all have one learning rate, as published."""
-    return group_parameters(linker, set(map(id, linker.parameters())), training)

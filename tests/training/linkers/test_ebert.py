@@ -1,4 +1,4 @@
-"""An E-BERT-MLM from files to links: training, refinement, packed spans, new entities."""
+"""An E-BERT-MLM from files to links: training, overlapping mentions, new entities."""
 
 import json
 import shutil
@@ -88,8 +88,7 @@ def home(tmp_path_factory, encoder, files):
     home = Home(tmp_path_factory.mktemp("home"))
     for name in ("words", "places"):
         mapped_kb(home.path, name, encoder).close()
-    train(home, "untrained", encoder, files, epochs=0)
-    train(home, "entities", encoder, files, packed=True, epochs=6)
+    train(home, "entities", encoder, files, epochs=6)
     train(home, "senses", encoder, files, task="wsd")
     return home
 
@@ -126,19 +125,16 @@ def weights_of_model(home, name):
 
 
 def test_training_raises_what_chooses_the_epoch(home):
-    untrained, trained = (results_of(home, name) for name in ("untrained", "entities"))
-    assert untrained["f1"] < 0.5 < trained["f1"]
+    trained = results_of(home, "entities")
+    assert trained["epochs"][0]["f1"] < trained["f1"] > 0.5
     assert trained["epochs"][int(trained["best_epoch"]) - 1]["f1"] == trained["f1"]
-    assert untrained["epochs"] == [
-        {"epoch": 0.0, **{name: untrained[name] for name in ("f1", "precision", "recall")}}
-    ]
     assert results_of(home, "senses")["accuracy"] == 1.0
 
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Record the documents that are learnt from, and those that are scored: their hits, and the rounds."""
-    seen = SimpleNamespace(learnt=[], scored=[], rounds=[], hits=[])
+    """Record the documents that are learnt from, and those that are scored: their hits."""
+    seen = SimpleNamespace(learnt=[], scored=[], hits=[])
 
     def examples(documents, *args, **others):
         seen.learnt += [document.document.id for document in documents]
@@ -146,7 +142,6 @@ def seen(monkeypatch):
 
     def score(scorer, documents):
         seen.scored.append([document.document.id for document in documents])
-        seen.rounds.append(scorer.rounds)
         scored = score_labelled(scorer, documents)
         seen.hits.append(sum(bool(right[:-1][scores[:-1].argmax()]) for scores, right in scored
                              if scores.argmax() < len(right) - 1))  # fmt: skip
@@ -165,7 +160,7 @@ def test_nothing_is_learnt_from_the_documents_that_choose_the_epoch(copied, enco
     assert sorted([*scored, *seen.learnt]) == sorted(every)
 
 
-def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch_after_one_round(
+def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch(
     copied, encoder, files, tmp_path, seen
 ):
     records = [json.loads(line) for line in files["dev"].read_text().splitlines()]
@@ -173,18 +168,16 @@ def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch_after_
         record["mentions"][0]["entity"] = "Nowhere"
     path = tmp_path / "lost.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    train(copied, "lost", encoder, files, dev=(path,), packed=True)
+    train(copied, "lost", encoder, files, dev=(path,))
     mentions = sum(len(record["mentions"]) for record in records)
     recalls = [epoch["recall"] for epoch in results_of(copied, "lost")["epochs"]]
     assert any(recalls) and recalls == pytest.approx([hits / mentions for hits in seen.hits])
-    assert {*seen.rounds} == {1}
 
 
 def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
     before = load_file(encoder.folder / "model.safetensors")
 
-    untrained, trained = weights_of_model(home, "untrained"), weights_of_model(home, "entities")
-    assert all(torch.equal(before[name], untrained[name]) for name in before)
+    trained = weights_of_model(home, "entities")
     same = {name for name in before if torch.equal(before[name], trained[name])}
     assert "bert.embeddings.word_embeddings.weight" in same
     assert "bert.embeddings.position_embeddings.weight" not in same
@@ -212,35 +205,11 @@ def test_a_model_links_and_is_scored_by_the_commands(copied, files):
     assert refused.code == 2 and "the model entities" in refused.err
 
 
-def test_the_command_publishes_a_model_that_is_not_trained(copied, encoder, files):
-    what = "--task", "el", "--data", files["el"], "--kb", "places", "--encoder", encoder.name
-    how = "--size", SIZE, "--epochs", 0, "--packed", "--home", copied.path, "--device", "cpu"
-    done = run("train", "ebert", "--name", "begun", *what, *how)
-    assert done.code == 0, done.err
-    manifest = EBERT.read(find_trained(copied, "begun"))
-    assert (manifest.linking.packed, manifest.linking.rounds) == (True, 1)
-    assert manifest.results["held_out"] == 60
-    weights = weights_of_model(copied, "begun")
-    done = run("train", "ebert", "--name", "bare", *what[:2], *what[4:], *how)  # no --data
-    assert done.code == 0, done.err
-    manifest = EBERT.read(find_trained(copied, "bare"))
-    assert (manifest.data, manifest.results["held_out"]) == ({}, 0)
-    others = weights_of_model(copied, "bare")
-    assert all(torch.equal(weight, others[name]) for name, weight in weights.items())
-    assert (
-        "as it begins: it was not trained" in (find_trained(copied, "bare") / "ebert/README.md").read_text()
-    )
-    trained = run(
-        "train", "ebert", "--name", "lacking", *what[:2], *what[4:], *how[:2], "--home", copied.path
-    )
-    assert trained.code == 2 and "error: there are no training data: name one or more files" in trained.err
-
-
 def test_links_are_the_same_however_many_documents_are_read_together(home, files):
     documents = [gold.document for gold in read_gold_documents(files["dev"])]
     texts = [document.text for document in documents] + [TEXT[:22], "fruit", TEXT + " " + TEXT, "a dog"]
     with open_kb("places", home.path) as kb:
-        linker = Linker.open(kb, home=home.path, model="untrained", overlaps="score", device="cpu")
+        linker = Linker.open(kb, home=home.path, model="entities", overlaps="score", device="cpu")
         together = [linked.links for linked in linker(texts)]
         linker.scorer.batch_size = 1
         alone = [linked.links for linked in linker(texts)]
@@ -263,47 +232,14 @@ def document_of(text, *mentions):
     return Document("x", text, mentions=made)
 
 
-def test_a_window_with_one_span_has_the_same_numbers_packed_and_unpacked(start):
-    document = document_of("the city eats fruit", ("city", [0, 1, 2], [0.5, 0.3, 0.2]))
-    [[scores]], [[packed]] = (
-        EBertScorer(begun.linker, begun.reader)([document]) for begun in (start(), start(packed=True))
-    )
-    assert scores.tolist() == packed.tolist()
-    assert 0 < scores.sum() < 1
-
-
-def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
-    begun = start()
-    kinds = [("big city", [0, 1], [0.6, 0.4]), ("company", [1, 2], [0.5, 0.5]), ("fruit", [2, 0], [0.9, 0.1])]
-    document = document_of("the big city and a company and fruit", *kinds)
-    scorer, read = EBertScorer(begun.linker, begun.reader, rounds=3), []
-    likely = {0: [0.5, 0.2, 0.3], 1: [0.3, 0.6, 0.1], 2: [0.2, 0.1, 0.7]}
-
-    def probabilities(passes):
-        sequences = [begun.reader.mask(part.part, part.spans, part.links).sequence for part in passes]
-        read.append([(part.spans[0].mention, s.entities) for part, s in zip(passes, sequences, strict=True)])
-        return [[np.array(likely[part.spans[0].mention], np.float32)] for part in passes]
-
-    monkeypatch.setattr(scorer, "_probabilities", probabilities)
-    [scores] = scorer([document])
-    assert read == [
-        [(0, ((0, 1),)), (1, ((1, 2),)), (2, ((2, 0),))],
-        [(0, ((0, 1), (2,))), (2, ((2,), (2, 0)))],  # the company is the second candidate, 2
-        # the second round links the big city: ceil(2 * 2 / 3) = 2
-        [(2, ((0,), (2,), (2, 0)))],
-    ]
-    assert [row.tolist() for row in scores] == [pytest.approx(row[:2]) for row in likely.values()]
-
-
 def test_of_mentions_that_overlap_one_is_chosen_where_that_is_asked_for(start, monkeypatch):
     begun = start()
     document = document_of("the big city grows", ("big city", [0], [1.0]), ("city", [1], [1.0]))
     rows = {0: np.array([0.6, 0.4], np.float32), 1: np.array([0.8, 0.2], np.float32)}
     for exclusive, expected in ((True, [[0.0], [0.8]]), (False, [[0.6], [0.8]])):
         scorer = EBertScorer(begun.linker, begun.reader, exclusive=exclusive)
-        monkeypatch.setattr(
-            scorer, "_probabilities", lambda sequences: [[rows[part.spans[0].mention]] for part in sequences]
-        )
+        shares = {scorer: lambda passes: (rows[span.mention] for _, spans in passes for span in spans)}
+        monkeypatch.setattr(scorer, "_probabilities", shares[scorer])
         [scores] = scorer([document])
         assert [row.tolist() for row in scores] == [pytest.approx(row) for row in expected]
 
@@ -336,13 +272,17 @@ def test_a_span_whose_gold_is_no_candidate_teaches_nothing(start, places, files,
         return document.document.mentions[index].text
 
     assert [words(index) for index in document.unmatched] == ["big city"]
-    taught = [(words(example.spans[0].mention), example.right[0].any()) for example in examples]
+    taught = [
+        (words(span.mention), bool(right.any()))
+        for example in examples
+        for span, right in zip(example.spans, example.right, strict=True)
+    ]
     assert taught == [("city", False), ("city", True), ("company", False), ("fruit", False)]
-    batch = masked_batch(examples[:3], begun.reader, null=True)
-    assert batch.gold.sum(1).tolist() == [1, 1, 1]
+    batch = masked_batch(examples, begun.reader, null=True)
+    assert batch.gold.sum(1).tolist() == [1] * 4
     value, count = loss(begun.linker.eval(), batch)
     likely = torch.log_softmax(begun.linker(batch.inputs), -1)[batch.gold]
-    assert (float(value.detach()), count) == (pytest.approx(-float(likely.detach().mean()), abs=1e-5), 3.0)
+    assert (float(value.detach()), count) == (pytest.approx(-float(likely.detach().mean()), abs=1e-5), 4.0)
 
 
 def stop(stage, done, total):
@@ -454,12 +394,7 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
         ({"control": True}, "a control has none"),
         ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
         ({"gold": ("x",)}, "the data of the task el contain the gold"),
-        ({"lr_new": 1e-3}, "all that el trains has the rate lr"),
-        ({"task": "classification", "packed": True}, "packed is a setting of wsd and el"),
-        ({"task": "classification", "epochs": 0}, "classification needs epochs"),
         ({"data": ()}, "there are no training data"),
-        ({"linker": "gloss"}, "linker says how"),
-        ({"epochs": 0, "steps": 3}, "0 epochs train nothing"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
@@ -467,9 +402,8 @@ def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
         EBertTraining(**settings(encoder, files) | others)
 
 
-def test_a_model_of_an_older_kgkit_that_reads_mask_is_refused(copied):
-    path = find_trained(copied, "untrained") / MANIFEST
-    manifest = json.loads(path.read_text())
-    path.write_text(json.dumps(manifest | {"linking": manifest["linking"] | {"prime": False}}))
+def test_a_model_of_an_older_kgkit_that_reads_one_mention_at_a_time_is_refused(copied):
+    path = find_trained(copied, "entities") / MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"packed": False}))
     with open_kb("places", copied.path) as kb, pytest.raises(DamagedModel, match="train it again"):
-        open_model("untrained", "linker", home=copied, kb=kb, device="cpu")
+        open_model("entities", "linker", home=copied, kb=kb, device="cpu")
