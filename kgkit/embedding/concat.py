@@ -4,7 +4,6 @@ Peters et al. (2019), 4.1, join the vector of a synset in the graph with that of
 joined row to one width is learnt with the head that takes it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,7 +37,7 @@ class ConcatConfig:
 def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress | None = None) -> Vectors:
     """Publish the rows of several vectors side by side.
 
-    An entity has a row if all parts have a vector of it. The matrix ends with the last entity that has a row.
+    An entity has a row if all parts have a vector of it. The matrix ends where the shortest part does.
 
     Args:
         kb: knowledge base whose vectors are joined.
@@ -51,30 +50,16 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
     """
     parts = [kb.vectors(part) for part in config.parts]
     settings = {"parts": [{"name": part.manifest.name, "version": part.manifest.version} for part in parts]}
-    rows, width = _last_row(parts) + 1, sum(part.width for part in parts)
-    if not rows:
-        raise UsageError(f"no entity of {kb.name!r} has a vector in {' and '.join(config.parts)}")
+    rows, width = min(map(len, parts)), sum(part.width for part in parts)
     with Work(kb, config.name, settings, resume=False) as work:
         matrix = work.matrix(rows, width)
         for begin in range(0, rows, _BLOCK):
             end = min(begin + _BLOCK, rows)
             blocks = [part.gather(np.arange(begin, end)) for part in parts]
-            matrix[begin:end] = np.concatenate(blocks, axis=1) * _covered(blocks)[:, None]
+            covered = np.stack([block.any(axis=1) for block in blocks]).all(axis=0)  # (N,)
+            matrix[begin:end] = np.concatenate(blocks, axis=1) * covered[:, None]
             if progress is not None:
                 progress("joining", end, rows)
+        if not matrix.any():
+            raise UsageError(f"no entity of {kb.name!r} has a vector in {' and '.join(config.parts)}")
         return work.publish("concat")
-
-
-def _last_row(parts: Sequence[Vectors]) -> int:
-    """Return the last entity that has a row; -1 if none has."""
-    for end in range(min(map(len, parts)), 0, -_BLOCK):
-        begin = max(0, end - _BLOCK)
-        filled = np.flatnonzero(_covered([part.gather(np.arange(begin, end)) for part in parts]))
-        if len(filled):
-            return begin + int(filled[-1])
-    return -1
-
-
-def _covered(blocks: Sequence[np.ndarray]) -> np.ndarray:
-    """Return which rows have numbers in all blocks, (N,) bool."""
-    return np.asarray(np.stack([block.any(axis=1) for block in blocks]).all(axis=0))

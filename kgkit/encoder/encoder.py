@@ -73,15 +73,10 @@ class Encoded(NamedTuple):
         cut: number of texts longer than the model's window; their ends were not read.
     """
 
-    texts: int = 0
-    distinct: int = 0
-    tokens: int = 0
-    cut: int = 0
-
-    def __add__(self, other: object) -> "Encoded":
-        if not isinstance(other, Encoded):
-            return NotImplemented
-        return Encoded(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    texts: int
+    distinct: int
+    tokens: int
+    cut: int
 
 
 class Encoder:
@@ -276,17 +271,17 @@ class Encoder:
         """
         if chunk < 1 or (batch_tokens is not None and batch_tokens < 1):
             raise UsageError(f"chunk is {chunk} and batch_tokens {batch_tokens}; both are at least 1")
-        total = Encoded()
+        total = cut = 0
         for prepared in self._ahead(texts, chunk):
             vectors = self._vectors(prepared.tokens, self.dtype, batch_tokens)
             if normalize:
                 vectors = _normalized(vectors)
-            total += prepared.counts
+            total, cut = total + prepared.counts.texts, cut + prepared.counts.cut
             yield vectors[prepared.rows], prepared.counts
-        if total.cut:
+        if cut:
             _log.warning(
                 "%d of %d texts are longer than the %d tokens that %s reads; their ends were left out",
-                total.cut, total.texts, self.max_length, self.name,
+                cut, total, self.max_length, self.name,
             )  # fmt: skip
 
     def _ahead(self, texts: Iterable[str], chunk: int) -> "Iterator[_Prepared]":
@@ -309,7 +304,7 @@ class Encoder:
         for text in numbers:
             if not isinstance(text, str):
                 raise UsageError(f"texts are strings; among those given there is {text!r}")
-        cleaned = [text.translate(SURROGATES) if _odd(text) else text for text in numbers]
+        cleaned = [text if text.isascii() else text.translate(SURROGATES) for text in numbers]
         if self.settings.lowercase:
             cleaned = [text.lower() for text in cleaned]
         encodings = self._tokens.encode_batch_fast(cleaned)
@@ -448,14 +443,3 @@ def _normalized(rows: Matrix) -> Matrix:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: Matrix = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
     return unit
-
-
-def _odd(text: str) -> bool:
-    """Say whether *text* holds a lone surrogate, which is no UTF-8."""
-    if text.isascii():
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return True
-    return False

@@ -181,25 +181,13 @@ def make_manifest(kind: Kind[ManifestType], name: str, **fields: Any) -> Manifes
         DamagedModel: if the manifest lacks one of the fields, needs one that is not among them, or could not
             be read again, as one of another type could not.
     """
-    fields_of_kind = {field.name: field for field in msgspec.structs.fields(kind.manifest)}
-    fields = {"format": FORMAT, "kind": kind.name, "name": name, **fields}
-    owner, struct = f"the kind {kind.name}", kind.manifest.__name__
-    if strange := sorted(fields.keys() - fields_of_kind.keys()):
-        raise DamagedModel(
-            f"{owner} gives its manifest the field {strange[0]}, which {struct} does not have: add it "
-            "there, or leave it out of what its `begin` returns"
-        )
-    if lacking := [key for key, field in fields_of_kind.items() if field.required and key not in fields]:
-        raise DamagedModel(
-            f"{owner} does not give its manifest the field {lacking[0]}, which {struct} needs: add it to "
-            "what its `begin` returns"
-        )
     try:
-        manifest = kind.manifest(**fields)
+        manifest = kind.manifest(format=FORMAT, kind=kind.name, name=name, **fields)
         msgspec.json.decode(msgspec.json.encode(manifest), type=kind.manifest)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise DamagedModel(
-            f"{owner} gives its manifest a field that could not be read again as {struct}: {error}"
+            f"the kind {kind.name} gives its manifest fields that {kind.manifest.__name__} does not take, or "
+            f"lacks one: {error}"
         ) from error
     return manifest
 

@@ -4,7 +4,6 @@ A method has one row in `MODELS`: a function that makes one, untrained, for a ta
 """
 
 import json
-import re
 from contextlib import ExitStack
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -415,15 +414,11 @@ def test_what_is_trained_is_not_lost_where_it_cannot_be_published(home, settings
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"pooling": "cls"}, "gives its manifest the field pooling, which KBertManifest does not have"),
-        ({"query": None}, "does not give its manifest the field query, which KBertManifest needs"),
-        ({"query": 3}, "a field that could not be read again as KBertManifest: Expected `str`, got `int`"),
-    ],
+    ("change", "field"),
+    [({"pooling": "cls"}, "pooling"), ({"query": None}, "query"), ({"query": 3}, "query")],
 )
 def test_fields_that_do_not_fit_the_manifest_are_told_before_the_first_step(
-    home, settings, monkeypatch, change, sentence
+    home, settings, monkeypatch, change, field
 ):
     from kgkit.methods import kbert
 
@@ -436,7 +431,7 @@ def test_fields_that_do_not_fit_the_manifest_are_told_before_the_first_step(
 
     monkeypatch.setattr(kbert, "begin_kbert", changed)
     steps = []
-    with pytest.raises(DamagedModel, match=f"^the kind kbert (gives its manifest )?{re.escape(sentence)}"):
+    with pytest.raises(DamagedModel, match=f"KBertManifest.*{field}"):
         kgkit.train(
             "kbert", name="unfit", home=home, progress=lambda *step: steps.append(step), **settings("choice")
         )

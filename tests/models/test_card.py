@@ -54,15 +54,6 @@ def test_figures_are_named_by_their_path_and_curves_are_omitted():
     ]  # fmt: skip
 
 
-def test_scores_by_hand_stand_before_measured_ones():
-    text = card(scores=["F1 of 80 on news."], results={"f1": 1.0})
-    assert section(text, "Scores") == ["F1 of 80 on news.", "- f1: 1"]
-
-
-def test_results_of_curves_alone_count_as_none():
-    assert section(card(results={"curve": [0.5]}), "Scores") == ["None were measured while it was trained."]
-
-
 def test_data_are_named_without_the_folders_of_a_disk():
     text = card(data={"/data/somebody/secret/train.tsv": "ab" * 32, "glue/dev.tsv": "cd" * 32})
     assert section(text, "Data") == [
@@ -99,10 +90,6 @@ def test_a_licence_is_a_sentence(licence, line):
 def test_the_version_and_day_of_the_training_end_the_card():
     text = card(kgkit_version="0.1.0", created="2026-11-24T02:03:04+00:00")
     assert text.endswith("Trained by kgkit 0.1.0, 2026-11-24.\n")
-
-
-def test_the_encoder_of_a_folder_is_named_by_its_last_part():
-    assert "Its encoder is, or began as, `tiny`.\n" in card(encoder="/tmp/x/tiny")
 
 
 def test_a_model_of_several_tasks_names_its_own():

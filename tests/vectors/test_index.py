@@ -128,13 +128,6 @@ def test_who_asks_for_nearly_everything_gets_everything(kind, tmp_path):
     assert np.sort(found.rows, axis=1).tolist() == [list(range(2000))] * 2
 
 
-def test_an_odd_width_is_no_trouble(tmp_path):
-    matrix = clustered(2000, width=13)
-    for kind in STORED:
-        found = build_index(matrix, tmp_path, kind=kind).search(matrix[:20], 3)
-        assert (found.rows[:, 0] == np.arange(20)).mean() >= 0.75
-
-
 # -- how it is built --------------------------------------------------------
 
 
@@ -223,12 +216,6 @@ def test_progress_ends_with_all_rows(tmp_path):
     told = []
     build_index(with_holes(clustered()), tmp_path, kind="hnsw", progress=lambda *done: told.append(done))
     assert told[-1] == ("indexing", 2950, 2950)
-
-
-def test_recall_counts_the_true_rows_that_were_found():
-    truth = np.array([[1, 2, 3, -1]])
-    assert recall_of(np.array([[3, 1, 9, -1]]), truth) == pytest.approx(2 / 3)
-    assert recall_of(np.array([[-1, -1, -1, -1]]), truth) == 0
 
 
 # -- what lies on disk ------------------------------------------------------
