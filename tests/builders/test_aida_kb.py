@@ -411,26 +411,6 @@ def test_the_files_make_a_kb_whose_priors_are_shares_of_links(folder, tmp_path):
         assert [entity.key for entity in kb.neighbors(CITY)] == [TOWN, CLUB]
 
 
-def test_the_bench_counts_what_can_be_counted_by_hand(folder, tmp_path):
-    aida_kb.write(folder, tmp_path / "out", ("testb", "redirects"))
-    kgkit.build_kb("jsonl", tmp_path / "out", name="aida", home=tmp_path / "home")
-    found = aida.measure(str(tmp_path / "home"), "aida", str(folder))
-    assert found["train"]["gold"] == 2
-    # Of "London The Smoke nobody": London is found and London, Ontario is its second meaning.
-    assert dict(found["testb"]) == {
-        "gold": 2, "found": 1, "found of all": 1, "prior": 0,
-        "longest spans": 1, "longest mentions": 1, "longest with gold": 1,
-        "all spans": 1, "all mentions": 1, "all with gold": 1,
-    }  # fmt: skip
-
-
-def test_titles_that_redirect_to_one_page_are_equal_to_the_bench(folder, tmp_path):
-    aida_kb.write(folder, tmp_path / "out")
-    kgkit.build_kb("jsonl", tmp_path / "out", name="aida", home=tmp_path / "home")
-    slice_of(folder, {**DOCUMENTS, "testb": [document(3, "testb", ("Bistritz", "Bistrița"))]})
-    assert aida.measure(str(tmp_path / "home"), "aida", str(folder))["testb"]["prior"] == 1
-
-
 # -- the real data ------------------------------------------------------------------
 
 

@@ -278,33 +278,3 @@ def conll(wordnet_build):
     for alias in records.aliases():
         found[alias.key][alias.surface] = alias.count
     return found
-
-
-def best(conll, word):
-    return max(conll, key=lambda kind: conll[kind].get(word, 0))
-
-
-@pytest.mark.slow
-def test_all_of_wordnet_gives_the_four_types(conll):
-    sizes = {kind: sum(" " not in word for word in words) for kind, words in conll.items()}
-    assert sizes == {"LOC": 3_793, "MISC": 3_198, "ORG": 1_064, "PER": 5_651}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("PER", "Einstein John Zeus Madonna Gabriel"),
-        ("LOC", "Paris Thames Everest Europe Mars Louvre Atlantic Brooklyn"),
-        ("ORG", "NATO FBI UNESCO Hezbollah Congress"),
-        ("MISC", "French Englishman Waterloo Iliad Buddhism Linux Holocaust"),
-    ],
-)
-def test_wordnet_knows_what_is_what(conll, kind, words):
-    assert {word: best(conll, word) for word in words.split()} == dict.fromkeys(words.split(), kind)
-
-
-@pytest.mark.slow
-def test_words_that_mean_things_of_several_types_have_several(conll):
-    assert conll["PER"]["Washington"] > 0 and conll["LOC"]["Washington"] > 0
-    assert not any({"of", "the", "The", "W."} & set(words) for words in conll.values())

@@ -44,11 +44,6 @@ def test_the_wikibase_item_of_a_page_is_an_attribute_and_a_key(tmp_path):
     assert given_ids(tmp_path, text) == {"curid:12": "Q144", "curid:7": "Q5"}
 
 
-def test_the_table_may_be_compressed(tmp_path):
-    text = table("(12,'wikibase_item','Q144',NULL)")
-    assert given_ids(tmp_path, text, "enwiki-page_props.sql.gz") == {"curid:12": "Q144"}
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -148,10 +143,3 @@ def test_a_bad_table_is_named(tmp_path, text, said):
     with pytest.raises(SourceError, match=said) as caught:
         seen(path)
     assert caught.value.path == path
-
-
-def test_a_table_that_is_cut_within_the_compression_is_named(tmp_path):
-    path = tmp_path / "page_props.sql.gz"
-    path.write_bytes(gzip.compress(table("(12,'wikibase_item','Q144',NULL)").encode())[:-20])
-    with pytest.raises(SourceError, match="cut off: the file ends within compressed data"):
-        seen(path)

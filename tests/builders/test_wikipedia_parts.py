@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb_builders.wikipedia import WikipediaBuilder, streams
-from kb_builders.wikipedia.streams import PART, blocks, ranges
-from tests.wiki_dumps import FOOT, P, dump, head, multistream, observed, page, seen, write
+from kb_builders.wikipedia.streams import ranges
+from tests.wiki_dumps import FOOT, P, dump, head, multistream, page, seen, write
 
 PAGES = [
     P(
@@ -135,14 +135,6 @@ def test_a_part_reads_on_in_the_next_one_only_to_the_end_of_its_last_page(tmp_pa
     assert [*found.entities] == ["Page 0", "Page 1", "Page 2"]
 
 
-def test_blocks_give_the_range_and_what_follows(tmp_path):
-    path = tmp_path / "x.xml"
-    path.write_bytes(b"0123456789")
-    content = blocks(path, 3, 6)
-    assert b"".join(content) == b"3456789"
-    assert content.end == 3
-
-
 def test_dumps_in_several_files_are_read_in_their_order(tmp_path, whole):
     for number, name in (
         (1, "articles1.xml-p1p7"),
@@ -167,16 +159,3 @@ def test_dumps_in_several_files_are_read_in_their_order(tmp_path, whole):
 
 def test_an_unpacked_numbered_file_is_a_dump(tmp_path, whole):
     assert seen(write(tmp_path / "enwiki-latest-pages-articles1.xml-p1p20", dump(PAGES))) == whole
-
-
-def test_records_do_not_depend_on_what_was_read_before(tmp_path):
-    path = write(tmp_path / "dump.xml", dump(PAGES))
-    parts = cut_in(path, 2_000)
-    assert len(parts) > 3
-    forwards = [observed(path, [part]) for part in parts]
-    backwards = [observed(path, [part]) for part in reversed(parts)]
-    assert forwards == backwards[::-1]
-
-
-def test_parts_are_some_megabytes():
-    assert 16 << 20 <= PART <= 256 << 20

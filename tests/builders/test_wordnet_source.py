@@ -2,9 +2,6 @@
 
 import hashlib
 import io
-import os
-import shutil
-import subprocess
 import tarfile
 from pathlib import Path
 
@@ -146,51 +143,6 @@ def test_the_debian_package_is_unpacked_without_root(tmp_path):
     put_program(tmp_path, "apt-get", "echo made by apt-get > wordnet-base_3.0_all.deb")
     put_program(tmp_path, "dpkg-deb", f'cp -r "{tmp_path}/package" "$3"')
     assert contents(obtain(tmp_path / "cache")) == WHOLE
-
-
-def test_a_cache_named_from_the_working_directory_will_do(tmp_path, monkeypatch):
-    put_files(tmp_path / "package/usr/share/wordnet")
-    put_program(tmp_path, "apt-get", "echo made by apt-get > wordnet-base_3.0_all.deb")
-    put_program(tmp_path, "dpkg-deb", f'test -f "$2" && cp -r "{tmp_path}/package" "$3"')
-    monkeypatch.chdir(tmp_path)
-    assert contents(obtain(Path("cache"))) == WHOLE
-
-
-@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="this machine has no dpkg-deb")
-def test_a_real_package_is_read_by_dpkg_deb(tmp_path):
-    put_files(tmp_path / "package/usr/share/wordnet")
-    (tmp_path / "package/DEBIAN").mkdir()
-    (tmp_path / "package/DEBIAN/control").write_text(
-        "Package: wordnet-base\nVersion: 1\nArchitecture: all\nMaintainer: nobody\nDescription: a test\n"
-    )
-    deb = tmp_path / "built.deb"
-    build = ["/usr/bin/dpkg-deb", "--build", "--root-owner-group", tmp_path / "package", deb]
-    subprocess.run(build, check=True, capture_output=True, env={"PATH": os.defpath})
-    put_program(tmp_path, "apt-get", f'cp "{deb}" wordnet-base_1_all.deb')
-    put_program(tmp_path, "dpkg-deb", 'exec dpkg-deb "$@"')
-    assert contents(obtain(tmp_path / "cache")) == WHOLE
-
-
-def test_without_package_lists_private_ones_are_fetched_first(tmp_path):
-    put_files(tmp_path / "package/usr/share/wordnet")
-    put_program(
-        tmp_path,
-        "apt-get",
-        f'''
-        echo "$*" >> "{tmp_path}/calls"
-        case "$*" in
-            *Dir::State::Lists=*update) ;;
-            *Dir::State::Lists=*download*) echo x > wordnet-base_3.0_all.deb ;;
-            *) echo "E: Unable to locate package wordnet-base" >&2; exit 100 ;;
-        esac''',
-    )
-    put_program(tmp_path, "dpkg-deb", f'cp -r "{tmp_path}/package" "$3"')
-    assert contents(obtain(tmp_path / "cache")) == WHOLE
-    assert [call.split()[-1] for call in (tmp_path / "calls").read_text().splitlines()] == [
-        "wordnet-base",
-        "update",
-        "wordnet-base",
-    ]
 
 
 def test_where_apt_fails_the_archive_is_downloaded(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """From a source to a published build: names, repeatability, errors, and two builds at once."""
 
-import json
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
@@ -15,7 +14,6 @@ from kgkit.building.build import build_kb
 from kgkit.errors import BuildFailed, KBBusy, SourceError, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.store import StoreReader, layout, publish
-from tests.cli_helpers import run
 from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, child_env, entities, run_python, source_file
 
 # -- one source, one build ----------------------------------------------------------
@@ -202,38 +200,6 @@ def test_what_a_killed_removal_left_is_swept_by_the_next_build(tmp_path):
     assert [path.name for path in built.path.parents[2].iterdir()] == ["toy"]
 
 
-@pytest.mark.slow
-def test_many_builds_of_one_kb_at_once_end_well_or_busy_and_leave_a_whole_kb(tmp_path):
-    source_file(tmp_path)
-    code = """if True:
-        import sys
-        from pathlib import Path
-        from kgkit.errors import KBBusy
-        from tests.toys import build_toy, entities
-        done = []
-        for count in range(3, 30):
-            try:
-                done.append(build_toy(Path(sys.argv[1]), all=entities(count + int(sys.argv[2]))).build)
-            except KBBusy:
-                done.append("busy")
-        print(*done)
-    """
-    builders = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, tmp_path, str(100 * number)],
-            env=child_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )
-        for number in range(3)
-    ]  # fmt: skip
-    told = [builder.communicate(timeout=300) for builder in builders]
-    assert all(complaints == "" for _, complaints in told), told
-    built = {name for answers, _ in told for name in answers.split()} - {"busy"}
-    kb = Home(tmp_path / "home").kb("toy")
-    assert kb.published() in built
-    assert kgkit.store.verify(kb.builds / kb.published()) == []
-    assert len(list(kb.builds.iterdir())) <= 2
-
-
 def test_a_child_that_leaves_a_build_by_accident_takes_nothing_with_it(tmp_path):
     # A builder may read with several processes; a child that ends as a program does runs `__exit__`.
     code = """if True:
@@ -358,36 +324,6 @@ def test_a_builder_that_is_not_installed_is_named():
         find_builder("names.csv")
 
 
-def test_a_stranger_takes_no_builder_of_kgkit(monkeypatch):
-    own, other = ("toy", TOY, Package("kgkit")), ("toy", "json:JSONDecoder", Package("a-usurper"))
-    for points in ((own, other), (other, own)):
-        entries(monkeypatch, *points)
-        assert type(find_builder("toy")) is ToyBuilder
-
-
-def test_two_packages_with_one_builder_are_named(monkeypatch):
-    entries(monkeypatch, ("toy", TOY, Package("oak")), ("toy", TOY, Package("ash")))
-    with pytest.raises(BuildFailed, match="ash, oak"):
-        find_builder("toy")
-
-
-@pytest.mark.parametrize(
-    ("target", "what"),
-    [
-        ("no_such_module:Builder", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("json:Builder", "AttributeError: module 'json' has no attribute 'Builder'"),
-    ],
-)
-def test_a_builder_that_cannot_be_loaded_is_named_with_its_package(monkeypatch, target, what):
-    entries(monkeypatch, ("toy", target, Package("ash")))
-    message = (
-        f"the entry point toy of the package ash in the group kgkit.builders names {target}, which cannot"
-    )
-    with pytest.raises(BuildFailed) as caught:
-        find_builder("toy")
-    assert str(caught.value).startswith(message) and what in str(caught.value)
-
-
 class Fussy(ToyBuilder):
     def __init__(self):
         raise ValueError("which dialect?")
@@ -408,37 +344,6 @@ def test_what_is_no_builder_is_an_error_that_names_its_package(monkeypatch, targ
         find_builder("toy")
     assert str(caught.value).startswith("the entry point toy of the package ash in the group kgkit.builders")
     assert what in str(caught.value)
-
-
-def test_the_command_says_in_one_line_that_two_packages_have_a_builder(monkeypatch, tmp_path):
-    entries(monkeypatch, ("toy", TOY, Package("oak")), ("toy", TOY, Package("ash")))
-    home = tmp_path / "home"
-    done = run("build-kb", "toy", source_file(tmp_path), "--home", home)
-    assert done.code != 0 and done.out == "" and not (home / "kbs").exists()
-    [line] = done.err.strip().splitlines()
-    assert line.startswith("error: the packages ash, oak have an entry point toy each, in the group kgkit.bu")
-
-
-NOT_NEEDED = {"torch", "transformers", "faiss", "spacy", "pandas", "networkx", "rich", "typer"}
-
-
-def test_a_build_loads_neither_torch_nor_what_else_it_does_not_need(tmp_path):
-    code = (
-        "import sys, json; from pathlib import Path; from tests.toys import build_toy\n"
-        "build_toy(Path(sys.argv[1]))\n"
-        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    )
-    assert not set(json.loads(run_python(code, tmp_path).stdout)) & NOT_NEEDED
-
-
-def test_a_query_does_not_load_what_only_a_build_needs(toy_home):
-    code = (
-        "import sys, json, kgkit\n"
-        "kgkit.open_kb('toy', home=sys.argv[1]).candidates('apple')\n"
-        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
-    )
-    loaded = set(json.loads(run_python(code, toy_home).stdout))
-    assert not loaded & {*NOT_NEEDED, "sqlalchemy", "alembic", "filelock"}
 
 
 def test_a_kb_of_other_sources_is_replaced_with_a_warning(tmp_path, caplog):

@@ -438,24 +438,6 @@ def test_commands_tell_the_link_probability_where_there_is_one(small):
     assert "link_probability" not in json.loads(unknown.out)[0]
 
 
-def test_the_link_probability_that_is_told_is_the_one_texts_are_searched_with(small):
-    home = small.home.path.parents[1]
-    assert small.link_probability("of") == 0.5 / 400  # never a link
-    for text, said in (("of", "0.00125: under 0.01, so it is not sought"), ("london", "0.2\n")):
-        assert (
-            f"link probability of {text!r}: {said}"
-            in run("candidates", text, "--kb", "small", "--home", home).err
-        )
-    [told] = json.loads(run("candidates", "of", "--kb", "small", "--home", home, "--json").out)
-    assert told["link_probability"] == 0.00125
-    for surface in ("London", "in", "of", "unknown town"):
-        generator = AliasGenerator(small, AliasConfig(min_link_probability=0))
-        [mention] = generator.mentions(f"{surface} ?")
-        assert (mention.candidates or NO_CANDIDATES).link_probability == (
-            small.link_probability(surface) or 1
-        )
-
-
 def test_a_surface_counted_once_is_no_likelier_than_certain(tmp_path):
     with build(tmp_path, [Entity("a"), Alias("a", "a"), Occurrences("a", 0.25, 0)]) as kb:
         assert kb.link_probability("a") == 1

@@ -4,8 +4,6 @@ The encoder of these tests gives a text the direction of the first of its words 
 """
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from kgkit.errors import StaleVectors, UsageError
 from kgkit.types import CANDIDATE, NO_SENSE, Candidates, Document, Mention
 from kgkit.vectors import Vectors, Work, find_vectors
 from tests.small_kb import build
-from tests.toys import child_env
 
 ROWS = {
     "Dog": [1, 0, 0],
@@ -116,30 +113,6 @@ def test_a_misspelt_mention_gets_the_nearest_entities(kb, vectors):
     assert [kb.key(entity) for entity in found.ids] == ["Dog", "Wolf", "Run"]
     assert found.priors.sum() == pytest.approx(1)
     assert (found.senses == NO_SENSE).all()
-
-
-def test_both_kinds_share_the_list_and_the_prior(kb, vectors):
-    found = only(generator(kb, vectors, weight=0.4, temperature=0.5)([given_one("the dog", "dog")]))
-    dog = WORDS["dog"]
-    names = [name for name, row in ROWS.items() if any(row)]
-    shares = dict(zip(names, softmax([cosine(dog, ROWS[name]) for name in names], 0.5), strict=True))
-    aliases = told(kb, kb.candidates("dog"))
-    expected = {name: 0.6 * aliases.get(name, 0) + 0.4 * shares[name] for name in names}
-    assert told(kb, found) == pytest.approx(expected, abs=1e-5)
-    assert sorted(found.priors, reverse=True) == found.priors.tolist()
-
-
-def test_candidates_of_the_other_generator_come_in_first(kb, vectors):
-    found = only(generator(kb, vectors, max_candidates=3)([given_one("the dog", "dog")]))
-    assert set(told(kb, found)) == {"Dog", "Sausage", "Wolf"}
-    assert found.priors.sum() <= 1
-
-
-def test_places_can_be_reserved_for_dense_ones(kb, vectors):
-    plain = only(generator(kb, vectors, max_candidates=2)([given_one("the dog", "dog")]))
-    assert set(told(kb, plain)) == {"Dog", "Sausage"}
-    reserved = only(generator(kb, vectors, max_candidates=2, reserved=1)([given_one("the dog", "dog")]))
-    assert set(told(kb, reserved)) == {"Dog", "Wolf"}
 
 
 def test_only_unknown_mentions_may_be_asked_for(kb, vectors):
@@ -250,16 +223,6 @@ def test_texts_are_encoded_together_and_equal_ones_once(kb, vectors):
     assert encoder.asked == [["dgo", "cat"], ["a dgo", "a cat"]]
 
 
-def test_given_documents_are_not_written_to(kb, vectors):
-    document = given_one("a dgo", "dgo")
-    [*generator(kb, vectors)([document])]
-    assert document.mentions[0].candidates is None
-    shared = kb.candidates("dog")
-    before = shared.rows.copy()
-    [*generator(kb, vectors)([given_one("the dog", "dog")])]
-    assert (kb.candidates("dog").rows == before).all()
-
-
 def test_an_encoder_of_another_width_is_refused(kb, vectors):
     class Wide(FakeEncoder):
         def encode(self, texts):
@@ -318,15 +281,6 @@ def test_settings_out_of_range_are_refused(wrong):
         DenseConfig(**wrong)
 
 
-def test_a_generator_can_be_pickled(kb, vectors):
-    again = pickle.loads(pickle.dumps(generator(kb, vectors, max_candidates=3)))
-    assert [kb.key(entity) for entity in only(again([given_one("a dgo", "dgo")])).ids] == [
-        "Dog",
-        "Wolf",
-        "Run",
-    ]
-
-
 # -- the list ---------------------------------------------------------------
 
 entities = st.integers(0, 12)
@@ -363,13 +317,6 @@ def test_lists_are_those_made_by_hand(known, dense, most, data):
     senses = dict(zip(found["entity"].tolist(), found["sense"].tolist(), strict=True))
     assert all(sense == (7 if entity in priors else NO_SENSE) for entity, sense in senses.items())
     assert (rows == before).all()
-
-
-def test_what_both_find_comes_before_what_one_finds_however_small_the_list():
-    known = np.array([(1, 7, 0.6), (2, 8, 0.4)], CANDIDATE)
-    found = mix_rows(known, 0.9, {2: 0.07, 3: 0.03}, most=2, reserved=1)
-    assert (found["entity"].tolist(), found["sense"].tolist()) == ([1, 2], [7, 8])
-    assert found["prior"].tolist() == pytest.approx([0.54, 0.36 + 0.07])
 
 
 def test_the_shares_of_a_part_of_speech_are_of_as_many_as_the_list_holds(kb, vectors):
@@ -425,11 +372,3 @@ def test_any_text_can_be_shown(text, context, data):
     found = sentence_of(Document("d", text), mention, context)
     assert " ".join(text[start:end].split()) in found
     assert "\n" not in found
-
-
-def test_no_model_is_loaded():
-    code = "import sys, kgkit.candidates.dense; print(*{'torch', 'transformers', 'faiss'} & {*sys.modules})"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=child_env(), capture_output=True, text=True, timeout=300, check=True
-    )
-    assert done.stdout.strip() == ""

@@ -1,10 +1,8 @@
 """The segment generator: a text cut by somebody else, beside longest match."""
 
 import logging
-import pickle
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -149,14 +147,6 @@ def test_mentions_are_those_of_a_look_up_of_every_segment(kb, pieces):
         assert shares.tolist() == other.candidates.priors.tolist()
 
 
-def test_a_generator_can_be_pickled_and_used_from_several_threads(kb):
-    generator = pickle.loads(pickle.dumps(SegmentGenerator(kb, words, SegmentConfig(prefer_case=False))))
-    assert generator.config == SegmentConfig(prefer_case=False)
-    with ThreadPoolExecutor(4) as pool:
-        several = [*pool.map(generator.mentions, ["花|US"] * 40)]
-    assert several == [SegmentGenerator(kb, words, generator.config).mentions("花|US")] * 40
-
-
 # -- jieba --------------------------------------------------------------------
 
 
@@ -207,12 +197,6 @@ def test_jieba_is_quiet_writes_nothing_and_its_own_tokenizer_does_not_change(
     assert not caplog.records and capfd.readouterr() == ("", "")
     assert not [*tmp_path.iterdir()]
     assert "云端物" not in sys.modules["jieba"].dt.FREQ
-
-
-@needs_jieba
-def test_a_segmentation_of_jieba_can_be_pickled():
-    cut = pickle.loads(pickle.dumps(jieba_segments(["云端物"])))
-    assert pieces_of(cut, "云端物上") == ["云端物", "上"]
 
 
 def test_without_jieba_the_error_says_how_to_get_it(monkeypatch):

@@ -435,12 +435,6 @@ def test_what_the_library_warns_of_during_a_command_is_a_line_on_standard_error(
     assert capsys.readouterr().err == "warning: this may be wrong\n"
 
 
-def test_a_query_asks_no_catalog(broken):
-    assert process("show", "e0", "--home", broken.path).code == 0
-    assert process("kb", "info", "--home", broken.path).code == 0
-    assert Path(broken.catalog).is_dir()
-
-
 # -- a catalog that another process holds -----------------------------------------
 
 

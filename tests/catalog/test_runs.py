@@ -201,17 +201,3 @@ def test_the_first_of_several_processes_keeps_the_diary(tmp_path, monkeypatch):
         with record(Home(tmp_path), seeds=[int(rank)]) as run:
             run.score("el", "testa", "f1", 0.1, n=2)
     assert [row.seeds for row in runs(Home(tmp_path))] == [[0]]
-
-
-def test_keeping_the_diary_loads_no_torch(tmp_path):
-    code = """
-import os, sys
-from kgkit.home import Home
-from kgkit.training import TrainingConfig, recorded
-with recorded(Home.find(), command="kgkit evaluate wsd", config=TrainingConfig()):
-    pass
-print({"torch", "transformers"} & set(sys.modules))
-"""
-    done = run_python(code, KGKIT_HOME=str(tmp_path))
-    assert (done.stdout, done.stderr) == ("set()\n", "")
-    assert runs(Home(tmp_path))[0].config["schedule"] == "linear"

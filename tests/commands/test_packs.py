@@ -100,19 +100,6 @@ def test_a_size_that_is_allowed_is_an_option(pack, tmp_path):
     assert done.code == 2 and "--max-size" in " ".join(done.err.split())
 
 
-def test_packing_loads_no_torch(home, tmp_path):
-    code = (
-        "import sys, kgkit; kgkit.pack('toy', sys.argv[1], home=sys.argv[2]); "
-        "kgkit.unpack(sys.argv[1], home=sys.argv[3]); "
-        "heavy = 'torch', 'transformers', 'pandas', 'huggingface_hub'; "
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    from tests.toys import run_python
-
-    done = run_python(code, tmp_path / "a.tar", home, tmp_path / "other")
-    assert done.stdout.strip() == "[]", done.stderr
-
-
 @pytest.mark.slow
 def test_a_real_process_packs_and_unpacks(home, tmp_path):
     assert process("pack", "toy", "-o", tmp_path / "a.tar", "--home", home).code == 0

@@ -215,13 +215,6 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(package, code):
     assert MissingExtra(package, "formats").extra == "formats"
 
 
-def test_neither_package_is_loaded_before_it_is_needed():
-    done = run_python(
-        "import sys, kgkit.exchange, kgkit.building\nprint(*{'pyoxigraph', 'wn'} & set(sys.modules))"
-    )
-    assert done.stdout.strip() == ""
-
-
 @pytest.mark.parametrize(
     ("builder", "suffix", "statement"),
     [

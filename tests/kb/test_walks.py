@@ -22,18 +22,6 @@ def keys(entities: Iterable[Entity]) -> list[str]:
     return [entity.key for entity in entities]
 
 
-def test_a_walk_goes_from_near_to_far_and_leaves_out_its_start(kb):
-    assert keys(kb.walk("claw", "part_of")) == ["paw", "dog", "cat"]
-    assert keys(kb.walk("puppy", "is_a")) == ["dog", "animal", "thing"]
-    assert keys(kb.walk("thing", "has_kind")) == ["animal", "dog", "cat", "puppy"]
-
-
-def test_a_walk_ends_in_a_cycle_and_in_a_loop(kb):
-    assert keys(kb.walk("animal", "is_a")) == ["thing"]
-    assert keys(kb.walk("mouse", "fears")) == ["cat"]
-    assert keys(kb.walk("alone", "is_a")) == []
-
-
 @pytest.mark.parametrize(("depth", "expected"), [(0, []), (1, ["dog"]), (2, ["dog", "animal"])])
 def test_a_walk_can_be_cut_at_a_depth(kb, depth, expected):
     assert keys(kb.walk("puppy", "is_a", max_depth=depth)) == expected
@@ -159,24 +147,9 @@ def test_a_neighbourhood_is_that_of_networkx(kb, radius):
         assert sorted(map(sorted, near)) == sorted(sorted({a, c}) for a, name, c in edges if name == "near")
 
 
-def test_a_neighbourhood_of_several_is_that_of_all_together(kb):
-    graph = kb.subgraph(["claw", kb.id("puppy"), kb["alone"]], radius=1)
-    assert list(graph) == ["claw", "puppy", "alone", "paw", "dog"]
-    assert graph.nodes["dog"] == {"label": "Dog", "kind": "node", "id": kb.id("dog")}
-    assert graph.edges["claw", "paw", "part_of"] == {"relation": "part_of"}
-    assert ("dog", "paw", "likes") in graph.edges(keys=True)
-
-
 def test_one_entity_and_one_relation_need_no_list(kb):
     assert set(kb.subgraph("puppy")) == set(kb.subgraph(kb["puppy"])) == {"puppy", "dog"}
     assert kb.path("puppy", "animal", relations="is_a") == kb.path("puppy", "animal", relations=["is_a"])
-
-
-def test_the_whole_graph_has_as_many_edges_as_there_are_triples(kb):
-    graph = kb.subgraph(kb, radius=0)
-    assert graph.number_of_edges() == kb.manifest.triples
-    assert networkx.number_of_selfloops(graph) == 2
-    assert not kb.subgraph([], 3)
 
 
 def test_a_neighbourhood_of_nonsense_is_refused(kb):

@@ -10,9 +10,7 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
-from kgkit.embedding.text import TextConfig
 from kgkit.encoder import Encoder
-from kgkit.encoder.finding import find_in_package
 from kgkit.errors import DamagedModel, DamagedPack, NameConflict, NotThere, UsageError
 from kgkit.home import Home
 from kgkit.inputs.tagging import TaggingConfig
@@ -21,9 +19,8 @@ from kgkit.models.kinds import TaggerManifest
 from kgkit.models.listing import describe_model
 from kgkit.models.manifest import FORMAT, MANIFEST, Needs
 from kgkit.models.publishing import stage_model, write_manifest
-from tests.cli_helpers import build_mini, run
+from tests.cli_helpers import run
 from tests.pack_toys import Archive, contents_of
-from tests.tiny_encoder import MINILM
 
 TEXTS = ["the big dog eats a dog", "a tree grows", "the dog barks and the tree"]
 
@@ -162,20 +159,6 @@ def test_a_model_that_reads_its_very_build_is_packed_with_that(home, tmp_path):
     assert packed.items[0].version == first and packed.items[0].exact
     with pytest.raises(UsageError, match="a pack holds one build"):
         kgkit.pack(["opinions", "kb:words"], tmp_path / "two.tar", home=copied.path)
-
-
-@pytest.mark.slow
-def test_a_linker_that_comes_with_kgkit_links_the_same_and_is_kept_as_it_is(tmp_path):
-    if find_in_package(MINILM) is None:
-        pytest.skip(f"{MINILM} is not installed")
-    home = Home(build_mini(tmp_path / "a"))
-    kgkit.embed("mini", TextConfig(device="cpu"), home=home.path)
-    unpacked, target = sent(home, tmp_path, "model:wsd-minilm", "kb:mini", "mini/text")
-    assert dict(zip(titles(unpacked), (action for _, action in unpacked.items), strict=True)) == {
-        "kb:mini": "add", "vectors:mini/text": "add", "model:wsd-minilm": "keep",
-    }  # fmt: skip
-    assert unpacked.encoders == (MINILM,)
-    assert links(target, "mini", "wsd-minilm") == links(home, "mini", "wsd-minilm")
 
 
 def test_another_model_of_the_name_is_replaced_when_that_is_said(home, tmp_path, encoder_folder):

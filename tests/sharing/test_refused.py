@@ -257,7 +257,7 @@ def test_items_that_make_no_sense_are_refused(archive, tmp_path):
         ([*items, items[0]], "declares something twice"),
         ([item | {"requested": False} for item in items], "nothing in it is what somebody asked for"),
         ([archive.item("vectors:toy/plane") | {"name": "toy/a/b"}], "is no name of a vectors"),
-        ([items[0] | {"files": dict(reversed(files.items()))}], "first file of kb:toy"),
+        ([items[0] | {"files": dict(reversed(files.items()))}, *items[1:]], "first file of kb:toy"),
     ):
         archive.manifest["items"] = changed
         assert message in refused(archive.write(tmp_path / "pack.tar"), tmp_path)
