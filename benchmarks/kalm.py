@@ -6,7 +6,7 @@
 
 HOME has the knowledge base of types (`kgkit build-kb type_vocabulary --name conll kb:wordnet`) and
 what it was made of. The part `rule` is the control of open names (`benchmarks.open_names_rule`). Other
-options go to `kgkit train kalm`: `--preset paper`, `--epochs 3`, `--device cuda`. Models and answers are kept
+options go to `kgkit train kalm`: `--epochs 3`, `--device cuda`. Models and answers are kept
 in HOME, and what is there is not done again, so that several processes can share the work by `--only`. Liu,
 Du and Stoyanov (2019), Tables 3 to 5 and Figure 3.
 """
@@ -26,12 +26,13 @@ from kgkit.evaluation.ner import read_names
 from kgkit.files import opened
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary
+from kgkit.kb import open_kb
 from kgkit.methods.kalm import KALMTagger
 from kgkit.methods.kalm_settings import KALM, KALMManifest, KALMTraining
 from kgkit.models.kinds import TAGGER, TaggerManifest
 from kgkit.models.opening import open_model
 from kgkit.tagging.tagger import score_tagger
-from kgkit.training.kalm import read_data
+from kgkit.training.kalm import WordData, read_data
 
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 EXTRA: Final = 2.62
@@ -41,8 +42,6 @@ PAPER_COVERAGE: Final = 0.928
 REDUCED_KB_SHARES: Final = (0, 40, 80)
 REPEATED: Final = 10
 """Lines of a word of the knowledge base in `Bench.kb_words`: `--min-count` is not above it."""
-TUNED_ON: Final = 200
-"""Sentences of testa whose labels tune β in the rows that say so."""
 
 PARTS: Final = ("testa", "testb")
 TYPES: Final = ("LOC", "MISC", "ORG", "PER")
@@ -58,9 +57,8 @@ base has words of the training labels, those that are more often in names than n
 the tokens of names, as the paper's did.
 `wider vocabulary`: with the words of names in T-REx, Google-RE and FewRel, by the types that their
 relations join. β: share of the knowledge base in the type of a word; 1 looks words up alone, 0 uses the
-model alone. `tuned`: β is the best of eleven on the first 200 sentences of testa, which is a use of
-labels. `posterior`: P(type | contexts, word), by Bayes' rule, in the place of P(type | contexts); not in the
-paper. `taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
+model alone. `posterior`: P(type | contexts, word), by Bayes' rule, where the paper has P(type | contexts).
+`taught`: an encoder fine-tuned on the names that the model above it finds in the training text.
 """
 RULE_NOTES: Final = """
 F1 of names and of tokens of names without a model: words are looked up alone, and open names, words with a
@@ -70,8 +68,7 @@ one learns a KALM's in `taught by it`.
 """
 REDUCED_KB_NOTES: Final = """
 Words of the knowledge base are left out at random, and stay in the vocabulary without a type. With 100 %
-left out it is the AWD-LSTM. Both directions, so the perplexity is a pseudo-perplexity; β is 0.6, with the
-posterior.
+left out it is the AWD-LSTM. Both directions, so the perplexity is a pseudo-perplexity; β is 0.6.
 """
 
 
@@ -80,14 +77,12 @@ class NameRow(NamedTuple):
 
     Attributes:
         model: name of the model.
-        type_prior: share β of the knowledge base in its types; None: tuned on labelled sentences.
-        posterior: whether it weighs the types of words in their contexts, which is not published.
+        type_prior: share β of the knowledge base in its types.
         is_student: whether it is a tagger that has learnt from the model.
     """
 
     model: str
-    type_prior: float | None
-    posterior: bool = False
+    type_prior: float
     is_student: bool = False
 
 
@@ -111,27 +106,17 @@ LANGUAGE: Final = (
 )  # fmt: skip
 NAMES: Final = {
     "looked up alone": NameRow("kalm-both", 1.0),
-    "basic": NameRow("kalm-both", 0.0),
-    "+ prior in decoding": NameRow("kalm-both", 0.6),
-    "+ prior in decoding, tuned": NameRow("kalm-both", None),
-    "posterior": NameRow("kalm-both", 0.0, posterior=True),
-    "posterior, + prior in decoding": NameRow("kalm-both", 0.6, posterior=True),
-    "+ extra text": NameRow("extra", 0.0),
-    "open names": NameRow("open", 0.0),
-    "open names, + prior in decoding": NameRow("open", 0.6),
-    "open names, posterior": NameRow("open", 0.0, posterior=True),
-    "open names, posterior, + prior in decoding": NameRow("open", 0.6, posterior=True),
-    "taught by it": NameRow("open", 0.6, posterior=True, is_student=True),
+    "posterior": NameRow("kalm-both", 0.0),
+    "posterior, + prior in decoding": NameRow("kalm-both", 0.6),
+    "posterior, + extra text": NameRow("extra", 0.0),
+    "open names, posterior": NameRow("open", 0.0),
+    "open names, posterior, + prior in decoding": NameRow("open", 0.6),
+    "taught by it": NameRow("open", 0.6, is_student=True),
     "wider vocabulary, looked up alone": NameRow("wide", 1.0),
-    "wider vocabulary, basic": NameRow("wide", 0.0),
-    "wider vocabulary, + prior in decoding": NameRow("wide", 0.6),
-    "wider vocabulary, posterior, + prior in decoding": NameRow("wide", 0.6, posterior=True),
-    "wider vocabulary, open names": NameRow("open-wide", 0.0),
-    "wider vocabulary, open names, posterior, + prior in decoding": NameRow("open-wide", 0.6, posterior=True),
+    "wider vocabulary, posterior, + prior in decoding": NameRow("wide", 0.6),
+    "wider vocabulary, open names, posterior, + prior in decoding": NameRow("open-wide", 0.6),
     "oracle, looked up alone": NameRow("oracle", 1.0),
-    "oracle, basic": NameRow("oracle", 0.0),
-    "oracle, + prior in decoding": NameRow("oracle", 0.6),
-    "oracle, posterior, + prior in decoding": NameRow("oracle", 0.6, posterior=True),
+    "oracle, posterior, + prior in decoding": NameRow("oracle", 0.6),
 }
 
 
@@ -233,27 +218,14 @@ class Bench:
         """Return the scores of names that a model finds in a part."""
         if row.is_student:
             return self.tagger_scores(self.student(row.model), part)
-        prior = row.type_prior
-        if prior is None:
-            assert not row.posterior, "β is tuned for what is published"
-            prior = self.tuned_prior(row.model)
-        return self._name_scores(row.model, self.gold(part), prior, row.posterior)
+        with open_model(row.model, "language_model", home=self.home) as trained:
+            tagger = KALMTagger(trained, type_prior=row.type_prior)
+            return score_tagger(tagger, read_names(self.gold(part))).as_dict()
 
     def tagger_scores(self, tagger: str, part: str) -> dict[str, Any]:
         """Return the scores of names that a trained tagger finds in a part."""
         scores: dict[str, Any] = self.tagger_runs.evaluate(tagger, "ner", "--data", str(self.gold(part)))
         return dict(scores["together"])
-
-    def tuned_prior(self, model: str) -> float:
-        """Return the share β with the best F1 of tokens on the first sentences of testa."""
-        path = self.texts / f"testa-{TUNED_ON}.conll"
-        if not path.exists():
-            write_sentences(self.gold("testa"), path, TUNED_ON)
-        f1 = {
-            prior: self._name_scores(model, path, prior, posterior=False)["tokens"]["f1"]
-            for prior in (number / 10 for number in range(11))
-        }
-        return max(f1, key=lambda prior: (f1[prior], -prior))
 
     def student(self, teacher: str) -> str:
         """Return the name of the tagger that learns from a model; it is trained if there is none."""
@@ -267,10 +239,10 @@ class Bench:
         parser.add_argument("--min-count", type=int, default=1)
         chosen, _ = parser.parse_known_args(self.options)
         training = KALMTraining(
-            data=(self.text("train"),), dev=(self.text("testa"),), kb=kb, open_names=True,
-            bidirectional=True, min_count=chosen.min_count,
+            data=(self.text("train"),), dev=(self.text("testa"),), open_names=True, bidirectional=True,
+            min_count=chosen.min_count,
         )  # fmt: skip
-        return read_data(self.home, training).vocabulary
+        return data_of(self.home, training, kb).vocabulary
 
     def student_of_rule(self, vocabulary: TypedVocabulary) -> str:
         """Return the name of the tagger that learns from the rule; it is trained if there is none."""
@@ -280,21 +252,11 @@ class Bench:
         self.tagger_runs.train("rule-taught", "--data", str(labels))
         return "rule-taught"
 
-    def _name_scores(self, model: str, data: Path, prior: float, posterior: bool) -> dict[str, Any]:
-        with open_model(model, "language_model", home=self.home) as trained:
-            tagger = KALMTagger(trained, type_prior=prior, posterior=posterior)
-            return score_tagger(tagger, read_names(data)).as_dict()
 
-
-def write_sentences(gold: Path, path: Path, count: int) -> None:
-    """Write the first sentences of a labelled file."""
-    remaining = count
-    with opened(gold) as source, path.open("wb") as file:
-        for line in source:
-            file.write(line)
-            remaining -= not line.strip()
-            if not remaining:
-                break
+def data_of(home: Home, training: KALMTraining, kb: str) -> WordData:
+    """Return what a KALM with the types of a knowledge base learns from."""
+    with open_kb(kb, home.path) as types:
+        return read_data(home, training, types)
 
 
 def language_table(bench: Bench, names: Sequence[str]) -> Table:
@@ -330,8 +292,7 @@ def names_table(bench: Bench, models: Sequence[str]) -> Table:
     for title, row in NAMES.items():
         if row.model not in models or bench.runs.manifest(row.model) is None:
             continue
-        prior = bench.tuned_prior(row.model) if row.type_prior is None else row.type_prior
-        cells = [title, "" if row.is_student else f"{prior}"]
+        cells = [title, "" if row.is_student else f"{row.type_prior}"]
         for part in PARTS:
             cells += name_cells(bench.names(row, part))
         rows.append(cells)
@@ -381,7 +342,7 @@ def score_reduced_kbs(bench: Bench) -> list[ReducedKBRow]:
         same_vocabulary = ["--words", str(bench.kb_words())] if percent else []
         bench.train(name, [*MODELS["kalm-both"], *same_vocabulary], bench.reduced_kb(percent))
         nats = bench.perplexity(name, "testa")
-        scores = bench.names(NameRow(name, 0.6, posterior=True), "testb")
+        scores = bench.names(NameRow(name, 0.6), "testb")
         f1 = [100 * scores[unit]["f1"] for unit in ("overall", "tokens")]
         rows.append(ReducedKBRow(percent, nats["nats"], nats["perplexity"], *f1))
     bench.train("awd-both", MODELS["awd-both"])

@@ -50,8 +50,7 @@ own corpus, where Parvez et al. have 9.67.
 """
 FOOD_NOTES: Final = """
 Spans FOOD of TASTEset against words of any of the eight types together. No label is read in training. β:
-share of the knowledge base; 1 looks words up alone. types: those of the context, as published, or of the word
-in its context.
+share of the knowledge base; 1 looks words up alone.
 """
 
 
@@ -178,16 +177,16 @@ def food_table(bench: RecipeBench, names: Sequence[str]) -> Table:
         manifest = bench.runs.manifest(bench.model(name))
         if manifest is None or not manifest.bidirectional or not manifest.types:
             continue
-        for prior, posterior in ((1.0, False), (0.6, False), (0.6, True), (0.0, False), (0.0, True)):
+        for prior in (1.0, 0.6, 0.0):
             with open_model(bench.model(name), "language_model", home=bench.home) as trained:
-                scores = score_foods(KALMTagger(trained, type_prior=prior, posterior=posterior), texts)
+                scores = score_foods(KALMTagger(trained, type_prior=prior), texts)
             figures = [
                 f"{100 * value:.1f}"
                 for score in (scores.overall, scores.tokens)
                 for value in (score.precision, score.recall, score.f1)
             ]
-            rows.append([name, f"{prior}", "word" if posterior else "context", *figures])
-    columns = "model", "β", "types", "spans: P", "R", "F1", "words: P", "R", "F1"
+            rows.append([name, f"{prior}", *figures])
+    columns = "model", "β", "spans: P", "R", "F1", "words: P", "R", "F1"
     return Table(title="Foods without a label", notes=FOOD_NOTES, columns=columns, rows=rows)
 
 

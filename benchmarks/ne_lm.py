@@ -49,13 +49,14 @@ from kgkit.heads.kalm import ALL, KALM, KALMConfig, KALMOutput, LogSumExp, State
 from kgkit.home import Home
 from kgkit.inputs.kalm import TypedVocabulary, read_words
 from kgkit.methods.kalm import score_words
-from kgkit.methods.kalm_settings import PRESETS, KALMTraining
+from kgkit.methods.kalm_settings import KALMTraining
 from kgkit.training.job import fit, scores_by_epoch
 from kgkit.training.kalm import (
+    LENGTH,
+    RATE,
+    SIZES,
     CarriedState,
     loss_with_states,
-    make_optimizers,
-    read_data,
     schedule_of,
     word_batches,
 )
@@ -106,7 +107,7 @@ class NELM(nn.Module):
         reduced = torch.zeros(self.words, dtype=torch.long)
         reduced[general] = torch.arange(len(general))
         self.register_buffer("reduced", reduced)
-        every: dict[str, Any] = {**sizes, "bidirectional": bidirectional, "feedback": False}
+        every: dict[str, Any] = {**sizes, "bidirectional": bidirectional}
         self.type_model = KALM(KALMConfig(words=len(general) + kinds - 1, **every))
         types = tuple(str(number) for number in range(1, kinds))
         self.name_model = KALM(KALMConfig(words=self.words, types=types, **every), members)
@@ -244,7 +245,7 @@ def vocabularies(vocabulary: TypedVocabulary, learn: Numbers) -> NDArray[np.bool
 
 def conll_texts(bench: conll.Bench, training: KALMTraining) -> TypedTexts:
     """Return the parts of CoNLL-2003 with the types of their labels."""
-    vocabulary = read_data(bench.home, training).vocabulary
+    vocabulary = conll.data_of(bench.home, training, bench.kb).vocabulary
     parts = {
         part: labelled_words(vocabulary, bench.text(part), bench.gold(part))
         for part in ("train", "testa", "testb")
@@ -254,7 +255,7 @@ def conll_texts(bench: conll.Bench, training: KALMTraining) -> TypedTexts:
 
 def recipe_texts(bench: RecipeBench, training: KALMTraining) -> TypedTexts:
     """Return the parts of the recipes with the types of the knowledge base."""
-    vocabulary = read_data(bench.home, training).vocabulary
+    vocabulary = conll.data_of(bench.home, training, RECIPE_KB).vocabulary
     parts = {part: words_of_kb(vocabulary, bench.text(part)) for part in ("train", "valid", "test")}
     return TypedTexts(vocabulary, vocabularies(vocabulary, parts["train"]), parts)
 
@@ -278,9 +279,8 @@ def train(texts: TypedTexts, training: KALMTraining, folder: Path, device: str =
     if path.exists():
         scores: dict[str, Any] = json.loads(path.read_bytes())
         return scores
-    preset = PRESETS[training.preset]
     torch.manual_seed(training.seed)
-    model: Any = NELM(torch.from_numpy(texts.members), preset.sizes, training.bidirectional)
+    model: Any = NELM(torch.from_numpy(texts.members), SIZES, training.bidirectional)
     carried, count = CarriedState(), len(texts.vocabulary)
     unknown = [
         word + count * kind for word in texts.vocabulary.all_unknown for kind in range(len(texts.members))
@@ -288,12 +288,12 @@ def train(texts: TypedTexts, training: KALMTraining, folder: Path, device: str =
     learn, dev = list(texts.parts.values())[:2]
 
     def scored(words: Numbers) -> dict[str, float]:
-        score = score_words(model, words, unknown, length=preset.length)
+        score = score_words(model, words, unknown, length=LENGTH)
         return {"nats": score.nats, "perplexity": score.perplexity}
 
     trained = fit(
-        model, word_batches(training, preset, learn), loss_with_states(model, carried),
-        make_optimizers(model, preset), schedule_of(training, preset, device), folder,
+        model, word_batches(training, learn), loss_with_states(model, carried),
+        [torch.optim.Adam(model.parameters(), lr=RATE)], schedule_of(training, device), folder,
         evaluate=lambda _: {"log_likelihood": -scored(dev)["nats"]},
         carried=None if training.bidirectional else carried,
     )  # fmt: skip
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kb", default="conll", help="knowledge base of types")
     parser.add_argument("--recipes", type=float, metavar="SHARE", help="of this share of the recipes instead")
     parser.add_argument("--only", action="append", choices=[*MODELS])
-    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--min-count", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto")
@@ -336,11 +336,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = {"epochs": chosen.epochs, "min_count": chosen.min_count, "seed": chosen.seed}
     if chosen.recipes is None:
         bench = conll.Bench(home, chosen.data, chosen.kb, ())
-        training = KALMTraining(data=(bench.text("train"),), kb=chosen.kb, **settings)
+        training = KALMTraining(data=(bench.text("train"),), **settings)
         texts, title = conll_texts(bench, training), "NE-LM on CoNLL-2003"
     else:
         recipes = RecipeBench(home, chosen.data, chosen.recipes, ())
-        training = KALMTraining(data=(recipes.text("train"),), kb=RECIPE_KB, style="recipe", **settings)
+        training = KALMTraining(data=(recipes.text("train"),), style="recipe", **settings)
         texts, title = recipe_texts(recipes, training), "NE-LM on recipes"
     names = chosen.only or [*MODELS]
     table = [*rows(texts, training, names, home.path / "ne-lm", chosen.device)]

@@ -66,14 +66,15 @@ def convert_settings(settings: "DataclassInstance") -> None:
 
 
 def attribute_helps(settings: type) -> dict[str, str]:
-    """Return the descriptions of attributes in the section "Attributes" of a docstring, as helps of options.
+    """Return the descriptions of attributes in the docstrings of a class and its bases, as helps of options.
 
     A help begins with a capital, unless its first word is a value of the option, or is marked as code.
     """
     hints = get_type_hints(settings)
-    _, _, section = (inspect.getdoc(settings) or "").partition("\nAttributes:\n")
+    documents = [inspect.cleandoc(part.__doc__ or "") for part in reversed(settings.__mro__)]
+    sections = [document.partition("\nAttributes:\n")[2].split("\n\n")[0] for document in documents]
     helps: dict[str, str] = {}
-    for item in re.split(r"\n(?= {4}\w)", f"\n{section.split(chr(10) * 2)[0]}"):
+    for item in (item for section in sections for item in re.split(r"\n(?= {4}\w)", f"\n{section}")):
         if match := _ITEM.match(item.strip()):
             text = re.sub("[`*]", "", " ".join(match[2].split()))
             for name in match[1].split(", "):
@@ -97,7 +98,10 @@ def _convert(value: Any, hint: Any) -> Any:
         values = (_convert(value, part) for part in parts)
         return next((converted for converted in values if converted is not _MISFIT), _MISFIT)
     if kind is tuple and parts[1:] == (...,):
-        items = [_convert(item, parts[0]) for item in value] if isinstance(value, list | tuple) else [_MISFIT]
+        listed = [value] if isinstance(value, str | Path) else value  # one stands for a list of one
+        items = (
+            [_convert(item, parts[0]) for item in listed] if isinstance(listed, list | tuple) else [_MISFIT]
+        )
         return _MISFIT if any(item is _MISFIT for item in items) else tuple(items)
     if kind in (str, Path):
         return kind(value) if isinstance(value, str | Path) else _MISFIT

@@ -15,7 +15,7 @@ The least value of a number of a training is that of the class variable `LEAST`,
 """
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from copy import copy
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
@@ -35,17 +35,6 @@ _COMPLETIONS: Final = {"MODEL": complete_linker}
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """Return an option of a command; *annotation* is the type with a `typer.Option`."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-def with_options(
-    command: Callable[..., None], about: str, parameters: Iterable[inspect.Parameter]
-) -> Callable[..., None]:
-    """Return a command that trains with its help and its options, as Typer reads them."""
-    command.__doc__ = (
-        f"{about}\n\nA training that was stopped goes on where it was, if nothing has been changed since."
-    )
-    setattr(command, "__signature__", inspect.Signature([*parameters]))  # noqa: B010
-    return command
 
 
 def takes_settings(settings: type, *names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -63,8 +63,11 @@ class TaskData(NamedTuple):
             UsageError: if an example has no label, or no example has one that holds.
         """
         task = find_task(training.task)
-        learn = task.read_labelled(training.data, training.gold)
-        labelled, held_out = learn, task.read_labelled(training.dev, training.dev_gold)
+        learn, held_out = (
+            task.read_labelled(files, [*filter(None, training.gold_of(files))])
+            for files in (training.data, training.dev)
+        )
+        labelled = learn
         if not training.dev:
             learn, held_out = task.hold_out(learn)
             warn_of_few_held_out(len(held_out), "examples")

@@ -6,7 +6,6 @@ from typing import Annotated, Final
 import msgspec
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
 from kgkit.methods.knowbert_settings import LINKING
 from kgkit.methods.settings import USE, LinkedTextManifest, TaskTraining
@@ -37,26 +36,10 @@ class EBertTraining(TaskTraining):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.task in LINKING:
-            self._check_linking()
         if not self.linker:
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
-
-    def _check_linking(self) -> None:
-        """Make sure that the settings are those of a linker.
-
-        Raises:
-            UsageError: if some are not.
-        """
-        for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task == "wsd":
-                check_gold_files(data, gold)
-        if self.task == "el":
-            refuse_gold_files(self.task, (*self.gold, *self.dev_gold))
-        if self.control:
-            raise UsageError(
-                f"{self.task} predicts entities of a knowledge base, and a control has none: leave it out"
-            )
+        if self.task in LINKING and self.control:
+            raise UsageError(f"{self.task} predicts entities of a knowledge base, and a control has none")
 
 
 VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]

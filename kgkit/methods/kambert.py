@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "kambert"
 
+AUXILIARY: Final = 8
+"""Auxiliary words of a text, where there is a PMI table; the paper gives no number."""
+
 Annotate = Callable[[Iterable[str]], Sequence[AnnotatedText]]
 SpanKind = Literal["names", "chunks"]
 
@@ -314,9 +317,11 @@ def _check_without_kb(training: KamBertTraining) -> None:
 
 def _with_lasting_names(training: KamBertTraining, home: Home) -> KamBertTraining:
     """Return the settings with sources that are found from any directory."""
-    names = {name: getattr(training, name) for name in ("tagger", "chunker", "pmi", "linker")}
-    lasting = {field: name if name == LINKS else lasting_name(home, name) for field, name in names.items()}
-    return replace(training, **lasting)
+    tagger, chunker, pmi, linker = (
+        name if name == LINKS else lasting_name(home, name)
+        for name in (training.tagger, training.chunker, training.pmi, training.linker)
+    )
+    return replace(training, tagger=tagger, chunker=chunker, pmi=pmi, linker=linker)
 
 
 def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resources) -> Beginning:
@@ -342,7 +347,8 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     if not (kbs or training.control):
         _check_without_kb(training)
     training = _with_lasting_names(training, home)
-    maps, terms = map_names(training, kbs), 0 if training.control else training.auxiliary
+    maps = map_names(training, kbs)
+    terms = AUXILIARY if "correlation" in maps else 0
     sources, builder = open_sources(training, maps, terms, kbs, home, device)
     for kb in kbs:
         if not kb.manifest.triples:

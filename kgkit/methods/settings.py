@@ -3,12 +3,13 @@
 A method `x` has its own in `kgkit.methods.x_settings`: the settings of its training, its manifest, its kind.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import ClassVar, Final, Literal, NamedTuple, get_type_hints
 
-from kgkit.errors import UnknownName, UsageError
-from kgkit.evaluation.files import check_data, check_gold_files, refuse_gold_files
+from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.evaluation.files import check_data
 from kgkit.evaluation.tasks import TASKS
 from kgkit.kb import KnowledgeBase
 from kgkit.models.manifest import ModelManifest
@@ -54,75 +55,93 @@ class LinkedTextManifest(ModelManifest, frozen=True, kw_only=True):
     linker_sha256: str = ""
 
 
+_SHOWN: Final = 5  # files, in an error
+
+_GOLD: Final = {".data.xml": ".gold.key.txt", ".data.txt": ".gold.txt"}
+"""Endings of files of data whose gold lies beside them, of senses and of WiC, and those of the gold."""
+
+
+def gold_beside(data: Path) -> Path | None:
+    """Return the file of gold that lies beside a file of data; None if there is none.
+
+    Examples:
+        >>> gold_beside(Path("semcor.data.xml.xz"))
+        PosixPath('semcor.gold.key.txt.xz')
+    """
+    names = (data.name.replace(ending, gold) for ending, gold in _GOLD.items() if ending in data.name)
+    paths = (data.with_name(name) for name in names)
+    return next((path for path in paths if path.exists()), None)
+
+
+def data_files(data: Sequence[Path], dev: Sequence[Path]) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """Return the files to learn from, and those that choose the epoch; of a folder its train.* and dev.*.
+
+    Raises:
+        NotThere: if a folder has no train.*.
+        UsageError: if it has several, or several dev.*.
+    """
+    learn, held_out = [], [*dev]
+    own_dev = bool(held_out)
+    for path in data:
+        if not path.is_dir():
+            learn.append(path)
+            continue
+        parts = {"data": sorted(path.glob("train.*")), "dev": [] if own_dev else sorted(path.glob("dev.*"))}
+        for option, paths in parts.items():
+            if len(paths) > 1:
+                names = ", ".join(file.name for file in paths[:_SHOWN])
+                raise UsageError(f"{path} has {names}: name the file with --{option}")
+        if not parts["data"]:
+            files = sorted(file.name for file in path.iterdir())
+            listed = ", ".join([*files[:_SHOWN], *(["…"] if len(files) > _SHOWN else [])]) or "is empty"
+            raise NotThere(f"no train.* in {path} ({listed}): name the file to learn from with --data")
+        learn += parts["data"]
+        held_out += parts["dev"]
+    return tuple(learn), tuple(held_out)
+
+
 @dataclass(frozen=True, kw_only=True)
-class TaskTraining:
-    """What a method is trained on, and how.
+class Training:
+    """What a model is trained on, and how: what the trainings of all kinds have in common.
 
     Attributes:
-        task: name of the task.
-        data: files to learn from.
-        gold: files of gold, one for each file of data, where these have none.
+        data: files to learn from, or folders, of which the files called train and dev are taken.
         dev: files that choose the epoch; none: a part of the data, not learnt from.
-        dev_gold: files of gold, one for each of *dev*.
-        encoder: folder, package or hub id of the encoder that it begins as.
-        control: whether knowledge bases are left out, all else being the same.
-        size: word pieces of a text, special ones included.
-        batch: texts of a step.
-        epochs: number of times that all data are read.
-        steps: number of steps, instead of epochs.
-        lr: learning rate of the encoder, and of what it had on top.
-        lr_new: learning rate of what is new.
-        decay: weight decay of AdamW; biases and norms have none.
-        bf16: whether products are in bfloat16; auto: where the device is made for it.
+        control: whether knowledge is left out, all else being the same.
         seed: seed of weights, order and dropout.
 
     Each field, those of derived classes included, has a value of the type that it is annotated with; see
     `convert_setting` for what is converted.
 
     Raises:
-        UnknownName: if there is no such task.
         UsageError: for a value of another type, a number out of range, or settings that do not fit each
             other.
     """
 
-    TASKS: ClassVar[tuple[str, ...]]
-    """The tasks that the method can be trained for."""
-    BY_LENGTH: ClassVar[bool] = True
-    """Whether the texts of a step are of like lengths, so that little is padded."""
     VECTORS: ClassVar[bool] = False
     """Whether the method reads vectors of entities."""
     SEVERAL_KBS: ClassVar[bool] = True
     """Whether several knowledge bases, and several kinds of vectors, may be named."""
     ONLY_KB: ClassVar[bool] = True
     """Whether the default or only knowledge base is taken where none is named; else there is none."""
-    REFUSED: ClassVar[tuple[str, ...]] = ()
-    """Tasks among `TASKS` that the settings refuse, with an error that says what to train for them."""
+    CONTROL_READS_KBS: ClassVar[bool] = False
+    """Whether a control is given the knowledge bases too, as one whose vocabulary has their words."""
     KNOWLEDGE: ClassVar[tuple[str, ...]] = ()
     """Settings of what a control leaves out: they have no effect on it."""
-    LEAST: ClassVar[dict[str, int]] = {"epochs": 1, "steps": 1, "batch": 1, "size": 8, "seed": 0, "decay": 0}
+    LEAST: ClassVar[Mapping[str, int]] = {"epochs": 1, "seed": 0}
     """The least value of each number."""
+    task: ClassVar[str]
+    """Name of the task."""
 
-    task: str
     data: tuple[Path, ...]
-    gold: tuple[Path, ...] = ()
     dev: tuple[Path, ...] = ()
-    dev_gold: tuple[Path, ...] = ()
-    encoder: str
     control: bool = False
-    size: int = 128
-    batch: int = 32
-    epochs: int = 3
-    steps: int | None = None
-    lr: float = 2e-5
-    lr_new: float = 1e-4
-    decay: float = 0.01
-    bf16: bool | Literal["auto"] = "auto"
     seed: int = 0
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files that the settings name as files."""
-        return (*self.data, *self.gold, *self.dev, *self.dev_gold)
+        """All files that are read."""
+        return (*self.data, *self.dev)
 
     @property
     def without_effect(self) -> list[str]:
@@ -135,18 +154,68 @@ class TaskTraining:
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
-        for field in fields(self):
-            value = convert_setting(field.name, getattr(self, field.name), hints[field.name])
-            object.__setattr__(self, field.name, value)
-        if self.task not in self.TASKS:
-            raise UnknownName("task", self.task, self.TASKS)
-        if self.epochs:
-            check_data(self.data)
-        for data, gold in ((self.data, self.gold), (self.dev, self.dev_gold)):
-            if self.task in TASKS and gold:
-                if not TASKS[self.task].gold_files:
-                    refuse_gold_files(self.task, gold)
-                check_gold_files(data, gold)
+        for name in (own.name for own in fields(self)):
+            object.__setattr__(self, name, convert_setting(name, getattr(self, name), hints[name]))
+        for name, files in zip(("data", "dev"), data_files(self.data, self.dev), strict=True):
+            object.__setattr__(self, name, files)
+        check_data(self.data)
         for name, least in self.LEAST.items():
             check_range(self, name, least=least)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTraining(Training):
+    """What a method is trained on for a task, and how; what is common to all trainings, see `Training`.
+
+    Attributes:
+        task: name of the task.
+        encoder: folder, package or hub id of the encoder that it begins as.
+        control: whether knowledge bases are left out, all else being the same.
+        size: word pieces of a text, special ones included.
+        batch: texts of a step.
+        epochs: number of times that all data are read.
+        steps: number of steps, instead of epochs.
+        lr: learning rate of the encoder, and of what it had on top.
+        lr_new: learning rate of what is new.
+        decay: weight decay of AdamW; biases and norms have none.
+        bf16: whether products are in bfloat16; auto: where the device is made for it.
+
+    Raises:
+        UnknownName: if there is no such task.
+        UsageError: as `Training` does.
+    """
+
+    TASKS: ClassVar[tuple[str, ...]]
+    """The tasks that the method can be trained for."""
+    BY_LENGTH: ClassVar[bool] = True
+    """Whether the texts of a step are of like lengths, so that little is padded."""
+    REFUSED: ClassVar[tuple[str, ...]] = ()
+    """Tasks among `TASKS` that the settings refuse, with an error that says what to train for them."""
+    LEAST: ClassVar[Mapping[str, int]] = {**Training.LEAST, "steps": 1, "batch": 1, "size": 8, "decay": 0}
+
+    task: str = field(metadata={"metavar": "TASK"})  # type: ignore[misc]  # a field here
+    encoder: str
+    size: int = 128
+    batch: int = 32
+    epochs: int = 3
+    steps: int | None = field(default=None, metadata={"option": None})
+    lr: float = 2e-5
+    lr_new: float = 1e-4
+    decay: float = field(default=0.01, metadata={"option": None})
+    bf16: bool | Literal["auto"] = field(default="auto", metadata={"option": None})
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files that are read, those of gold beside data among them."""
+        return (*super().files, *filter(None, self.gold_of(super().files)))
+
+    def gold_of(self, files: Sequence[Path]) -> list[Path | None]:
+        """Return the files of gold beside files of data, for tasks whose data have gold there."""
+        apart = self.task == "wsd" or (self.task in TASKS and TASKS[self.task].gold_files)
+        return [gold_beside(path) if apart else None for path in files]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.task not in self.TASKS:
+            raise UnknownName("task", self.task, self.TASKS)
         check_range(self, "lr", "lr_new", above=0)

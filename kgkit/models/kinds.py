@@ -65,12 +65,12 @@ class Kind(Generic[ManifestType]):
         command: that trains one; `kgkit train NAME` unless given.
         roles_of: roles that a single model has, the main one first; None: all of them, in the order of
             *roles*.
-        settings: class of the settings of a training, a `kgkit.methods.settings.TaskTraining`, as
-            `MODULE:NAME`; "" for a kind that `kgkit.train` does not train.
+        settings: class of the settings of a training, a `kgkit.methods.settings.Training`, as `MODULE:NAME`;
+            "" for a kind that `kgkit.train` does not train.
         begin: function from these settings, the data (`kgkit.methods.answering.TaskData`) and
             `kgkit.methods.contract.Resources` to a `kgkit.methods.contract.Beginning`, as `MODULE:NAME`.
-        plan: function that prepares a training for tasks of its own, which `kgkit.evaluation.tasks` does not
-            have, as `MODULE:NAME`; a `kgkit.training.tasks.PlanTask`. "": it has none.
+        plan: function that prepares a training for what is no task of `kgkit.evaluation.tasks`, as
+            `MODULE:NAME`; a `kgkit.training.tasks.PlanTask`. "": it has none.
         encoder: path of the encoder in the folder of a model that has one, as `Encoder.load` takes it; "" for
             a kind that has none.
     """
@@ -223,8 +223,8 @@ def load_kind(entry: EntryPoint) -> Kind[Any]:
         raise DamagedModel(f"{owner} has the manifest {manifest!r}, which is no {ModelManifest.__name__}")
     if kind.name != entry.name:
         raise DamagedModel(f"{owner} is the kind {kind.name}: both are to have one name")
-    if bool(kind.settings) != bool(kind.begin):
-        raise DamagedModel(f"{owner} has either no `settings` or no `begin`: what is trained has both")
+    if bool(kind.settings) != bool(kind.begin or kind.plan):
+        raise DamagedModel(f"{owner} has `settings` and no `begin` or `plan`, or the other way round")
     return kind
 
 

@@ -3,7 +3,6 @@
     loop      from a model, batches and a loss to trained weights; checkpoints, several processes
     config    its settings
     batches   what it reads
-    averaging what is averaged where validation stalls
     curve     its state, and the curves of loss and metrics
     resuming  what it needs to be stopped, and to go on
 

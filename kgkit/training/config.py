@@ -39,13 +39,11 @@ class TrainingConfig:
     device: str = "auto"
     seed: int = 0  # of dropout and the like
     patience: int = 0  # stop after so many evaluations in a row without a gain; 0: never
-    average_after: int = 0  # see `averaging`: n of the validations without a gain that begin it; 0: never
     checkpoint_seconds: float = 600.0
     curve_every: int = 10  # steps
 
     def __post_init__(self) -> None:
         check_range(self, "epochs", "steps", "curve_every", least=1)
-        check_range(self, "average_after", least=0)
         check_seed(self.seed)
         if not 0 <= self.warmup < 1:
             raise UsageError(f"warmup is {self.warmup}; it is a part of the steps, at least 0 and below 1")

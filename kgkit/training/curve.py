@@ -28,7 +28,6 @@ class TrainingState:
         best: the best of them; None if there was none.
         stopped: whether patience ended it.
         seconds: of wall-clock time, in all runs.
-        averaged_from: step after which weights are averaged; None: they are not.
     """
 
     steps: int = 0
@@ -36,7 +35,6 @@ class TrainingState:
     best: dict[str, float] | None = None
     stopped: bool = False
     seconds: float = 0.0
-    averaged_from: int | None = None
     waited: int = 0  # evaluations since the last gain
     losses: list[float] = field(default_factory=list)  # since the last line of the curve
     lines: int = 0  # of the curve

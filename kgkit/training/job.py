@@ -14,9 +14,8 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kgkit.catalog.runs import RunRecord, peak_memory, sha256_of
 from kgkit.errors import MissingExtra, UsageError
@@ -149,63 +148,6 @@ def run_job(
             write_manifest(staged, manifest)
             write_card(staged, kind, manifest)
     return final
-
-
-class TrainingSettings(Protocol):
-    """Settings that `Trainer` takes."""
-
-    @property
-    def files(self) -> Sequence[Path]:
-        """Files that are read."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of what is drawn."""
-
-
-SettingsType = TypeVar("SettingsType", bound=TrainingSettings)
-
-
-@dataclass(frozen=True)
-class Trainer(Generic[SettingsType]):
-    """Function that trains models of one kind by gradient.
-
-    Attributes:
-        kind: kind of the models.
-        prepare: function from the home, a name, settings, the device and `progress` to a plan.
-    """
-
-    kind: Kind[Any]
-    prepare: Callable[[Home, str, SettingsType, str, Progress | None], Plan]
-
-    def __call__(
-        self,
-        home: Home,
-        name: str,
-        training: SettingsType,
-        *,
-        device: str = "auto",
-        command: str = "",
-        progress: Progress | None = None,
-    ) -> Path:
-        """Train a model, and write it to `models/NAME` of *home*, in the place of an older one.
-
-        Args:
-            home: home of models and knowledge bases; a training that was stopped goes on there.
-            name: name of the model.
-            training: data and settings.
-            device: torch device on which it is trained.
-            command: command that trains the like.
-            progress: function that receives what is done.
-
-        Returns:
-            Folder of the model's files, as `run_job` returns it, which has the errors too.
-        """
-        return run_job(
-            self.kind, home, name, training,
-            lambda _: self.prepare(home, name, training, device, progress),
-            files=training.files, command=command, seed=training.seed,
-        )  # fmt: skip
 
 
 def check_not_replaced(home: Home, name: str, models: Iterable[str]) -> None:

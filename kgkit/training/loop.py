@@ -15,7 +15,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,6 @@ from kgkit.encoder.device import computes_bf16, pick_device
 from kgkit.errors import BuildFailed, StoppedTraining, UsageError
 from kgkit.files import replacing
 from kgkit.training import resuming
-from kgkit.training.averaging import WeightAverages, is_stalled
 from kgkit.training.batches import Batches, Carried
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import CURVE, Curve, TrainingState
@@ -125,7 +123,6 @@ class _Training:
         self.rates = [group.setdefault("initial_lr", group["lr"]) for group in self.groups]
         self.total = self.config.steps or self.config.epochs * len(self.batches)
         self.state = TrainingState()
-        self.averages: WeightAverages | None = None
         self.ctrl_c = resuming.Interrupts()
         self.checkpointed: float | None = None  # the step of the best weights that the checkpoint speaks of
         self.since = self.saved = time.monotonic()
@@ -241,8 +238,6 @@ class _Training:
             torch._foreach_mul_(numbers, share)
         for optimizer in self.optimizers:
             optimizer.step()
-        if self.averages is not None:
-            self.averages.update()
         self.model.zero_grad(set_to_none=True)
         return norm
 
@@ -286,11 +281,6 @@ class _Training:
         return all(evaluation["step"] != step for evaluation in self.state.evaluations[-1:])
 
     def _evaluate(self) -> None:
-        with nullcontext() if self.averages is None else self.averages.applied():
-            self._evaluate_weights()
-        self.ctrl_c.busy = False
-
-    def _evaluate_weights(self) -> None:
         assert self.evaluate is not None
         state, before = self.state, resuming.random_states(self.device)
         self.model.eval()
@@ -315,10 +305,7 @@ class _Training:
             weights = {key: tensor.contiguous() for key, tensor in weights_of(self.model).items()}
             self._replace(_best(self.folder, state.steps), lambda path: save_file(weights, path))
             self._drop_weights(keep={state.steps, self.checkpointed})
-        after = self.config.average_after
-        if after and self.averages is None and is_stalled([row[name] for row in state.evaluations], after):
-            state.averaged_from, self.averages = state.steps, WeightAverages(self.model)
-            _log.info("no gain in %s since %d evaluations: weights are averaged from now on", name, after)
+        self.ctrl_c.busy = False
 
     # -- files ------------------------------------------------------------------
 
@@ -333,7 +320,6 @@ class _Training:
             "weights": weights_of(self.model),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "carried": None if self.carried is None else self.carried.state_dict(),
-            "averages": None if self.averages is None else (self.averages.count, self.averages.means),
         }
         self._replace(self.folder / CHECKPOINT, lambda path: torch.save(saved, path))
         self.checkpointed = state.best["step"] if state.best is not None else None
@@ -352,7 +338,7 @@ class _Training:
     def _resume(self) -> None:
         saved = torch.load(self.folder / CHECKPOINT, weights_only=True, map_location="cpu")
         for name, value in self._settings().items():
-            if (had := saved["settings"].get(name, 0 if name == "average_after" else None)) != value:
+            if (had := saved["settings"].get(name)) != value:
                 differs = f"the training in {self.folder} had {name} {had}, this one has {value}"
                 raise UsageError(f"{differs}: go on with the same settings, or begin anew")
         put_weights(self.model, saved["weights"])
@@ -361,10 +347,6 @@ class _Training:
         self.groups = [group for optimizer in self.optimizers for group in optimizer.param_groups]
         if self.carried is not None:
             self.carried.load_state_dict(saved["carried"])
-        if (averages := saved.get("averages")) is not None:
-            self.averages = WeightAverages(self.model)
-            self.averages.count, means = averages
-            self.averages.means = {name: mean.to(self.device) for name, mean in means.items()}
         self.state = TrainingState(**saved["state"])
         self.checkpointed = self.state.best["step"] if self.state.best is not None else None
         resuming.set_random_states(saved["random"][0], self.device)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -30,7 +30,7 @@ from kgkit.tagging.tagger import HEAD, Tagger, score_tagger
 from kgkit.training.config import TrainingConfig
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import count_items, hold_out_each_tenth
-from kgkit.training.job import Outcome, Plan, Trainer, check_not_replaced, fit, scores_by_epoch
+from kgkit.training.job import Outcome, Plan, check_not_replaced, fit, run_job, scores_by_epoch
 from kgkit.types import Document, Numbers, Progress
 
 if TYPE_CHECKING:
@@ -100,6 +100,35 @@ class LabelledWindow(NamedTuple):
     labels: Numbers
 
 
+def train_tagger(
+    home: Home,
+    name: str,
+    training: TaggerTraining,
+    *,
+    device: str = "auto",
+    command: str = "",
+    progress: Progress | None = None,
+) -> Path:
+    """Train a tagger, and write it to `models/NAME` of *home*, in the place of an older one.
+
+    Args:
+        home: home of the models; a training that was stopped goes on there.
+        name: name of the tagger.
+        training: data and settings.
+        device: torch device on which it is trained.
+        command: command that trains the like.
+        progress: function that receives what is done.
+
+    Returns:
+        Folder of the model's files, as `run_job` returns it, which has the errors too; UsageError if there is
+        no name in the texts.
+    """
+    return run_job(
+        TAGGER, home, name, training, lambda _: _prepare(home, name, training, device, progress),
+        files=training.files, command=command, seed=training.seed,
+    )  # fmt: skip
+
+
 def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progress: Progress | None) -> Plan:
     """Read the data, and begin a tagger."""
     import torch
@@ -160,10 +189,6 @@ def _prepare(home: Home, name: str, training: TaggerTraining, device: str, progr
         }
 
     return Plan((encoder.fingerprint, teacher) if teacher else encoder.fingerprint, train)
-
-
-train_tagger: Final = Trainer(TAGGER, _prepare)
-"""Function that trains a tagger; it raises `UsageError` too if there is no name in the texts."""
 
 
 def label_windows(named: NamedDocument, reader: WordReader, types: Sequence[str]) -> Iterator[LabelledWindow]:

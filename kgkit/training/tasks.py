@@ -21,7 +21,7 @@ import msgspec
 from kgkit.errors import BuildFailed, UsageError
 from kgkit.evaluation.tasks import TASKS
 from kgkit.home import Home
-from kgkit.methods.settings import ChosenKB, TaskTraining, check_knowledge
+from kgkit.methods.settings import ChosenKB, TaskTraining, Training, check_knowledge
 from kgkit.models.kinds import Kind
 from kgkit.models.manifest import ModelManifest
 from kgkit.models.publishing import make_manifest
@@ -60,7 +60,7 @@ def train_method(
     kind: Kind[Any],
     home: Home,
     name: str,
-    training: TaskTraining,
+    training: Training,
     kbs: Sequence[ChosenKB] = (),
     *,
     device: str = "auto",
@@ -71,10 +71,13 @@ def train_method(
 
     Args:
         kind: kind of the model, which names what begins it.
-        home, name, device, command, progress: as `kgkit.training.job.Trainer` takes them.
+        home: home of models and knowledge bases; a training that was stopped goes on there.
+        name: name of the model.
         training: settings.
-        kbs: knowledge bases, open, with the names of their vectors if the method reads some; a control reads
-            none of them.
+        kbs: knowledge bases, open, with the names of their vectors if the method reads some.
+        device: torch device on which it is trained.
+        command: command that trains the like.
+        progress: function that receives what is done.
 
     Returns:
         Folder of the model's files, as `run_job` returns it.
@@ -91,16 +94,15 @@ def train_method(
     """
     if training.ONLY_KB:
         check_knowledge(kbs, training.control)
-    owner = f"the kind {kind.name}"
     if training.task not in TASKS and not kind.plan:
-        raise UsageError(f"{owner} is trained for tasks of kgkit alone, not for {training.task}")
+        raise UsageError(f"the kind {kind.name} is trained for tasks of kgkit alone, not for {training.task}")
 
     def prepare(stack: ExitStack) -> Plan:
         from kgkit.methods.answering import TaskData
         from kgkit.methods.contract import Resources
 
-        resources = Resources(home, () if training.control else kbs, device, stack)
-        if training.task not in TASKS:
+        resources = Resources(home, kbs, device, stack)
+        if not isinstance(training, TaskTraining) or training.task not in TASKS:
             plan_task: PlanTask = kind.load(kind.plan)
             return plan_task(training, resources, progress)
         data = TaskData.read(training)

@@ -140,7 +140,8 @@ def _temporary_home(home: Home) -> Iterator[Home]:
 def _check_training(method: str, where: Home, settings: dict[str, Any]) -> None:
     device, (first_name, second_name) = settings["device"], _NAMES
     whole = train(method, name=first_name, home=where, **settings)
-    training = msgspec.convert(whole.manifest.config, settings_of(find_method(method)), dec_hook=_as_path)
+    settings_class: type[Any] = settings_of(find_method(method))
+    training = msgspec.convert(whole.manifest.config, settings_class, dec_hook=_as_path)
     data = TaskData.read(training)
     with open_model(first_name, "predictor", home=where, device=device) as predictor:
         answers = answers_of(predictor.method, data.held_out, size=training.batch)

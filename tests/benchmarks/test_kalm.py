@@ -60,9 +60,7 @@ def test_models_are_trained_and_scored_once(folder, in_one_process, capsys, monk
     assert "| awd | " in tables and "| kalm-both | " in tables
     [alone] = [line for line in tables.splitlines() if line.startswith("| looked up alone | 1.0 |")]
     assert alone.split(" | ")[2:6] == ["91.9", "91.9", "100.0", ""]  # 6 of 40 are Zoe
-    assert "| basic | 0.0 |" in tables and "| oracle |" not in tables
-    [tuned] = [line for line in tables.splitlines() if line.startswith("| + prior in decoding, tuned |")]
-    assert float(tuned.split(" | ")[3]) >= float(alone.split(" | ")[3])
+    assert "| posterior | 0.0 |" in tables and "| oracle |" not in tables
     text = (folder / "kalm-texts" / "train.txt").read_text()
     assert text.startswith("Anna lives in Oslo .\nBert lives in Rome .") and "B-" not in text
 
@@ -78,12 +76,6 @@ def test_models_of_the_bench_have_names_that_a_home_takes_and_rows_name_models(f
     for name in kalm.MODELS:
         model_folder(Home(folder), name)
     assert {row.model for row in kalm.NAMES.values()} <= kalm.MODELS.keys() >= {*kalm.LANGUAGE}
-
-
-def test_the_sentences_that_tune_are_the_first_ones(folder, tmp_path):
-    kalm.write_sentences(folder / "conll2003" / "eng.testa.xz", tmp_path / "few.conll", 3)
-    [document] = read_names(tmp_path / "few.conll")
-    assert document.document.text == "Anna lives in Oslo .\nBert lives in Rome ."  # -DOCSTART- is one
 
 
 def test_extra_text_has_no_headings_and_so_many_words(folder):

@@ -11,11 +11,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+import kgkit.training.kalm  # noqa: E402
 from benchmarks import ne_lm  # noqa: E402
 from benchmarks.kalm import Bench  # noqa: E402
 from benchmarks.kalm_recipes import RecipeBench  # noqa: E402
 from kgkit.home import Home  # noqa: E402
-from kgkit.methods.kalm_settings import PRESETS, KALMTraining  # noqa: E402
+from kgkit.methods.kalm_settings import KALMTraining  # noqa: E402
 from tests.small_kb import build, type_records  # noqa: E402
 
 TYPES = type_records(LOC={"Oslo": 3.0, "Rome": 3.0, "Lima": 1.0}, PER={"Anna": 3.0, "Paris": 3.0})
@@ -54,10 +55,11 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small(monkeypatch):
-    preset = replace(
-        PRESETS["cpu"], sizes={**PRESETS["cpu"].sizes, **SIZES}, batch=2, length=8, epochs=2, lr=2e-2
-    )
-    monkeypatch.setattr(ne_lm, "PRESETS", {"cpu": preset})
+    monkeypatch.setattr(ne_lm, "SIZES", {**ne_lm.SIZES, **SIZES})
+    monkeypatch.setattr(ne_lm, "RATE", 2e-2)
+    for module in (ne_lm, kgkit.training.kalm):
+        monkeypatch.setattr(module, "LENGTH", 8)
+    monkeypatch.setattr(kgkit.training.kalm, "ROWS", 2)
 
 
 # -- the model ----------------------------------------------------------------
@@ -147,7 +149,7 @@ def test_states_are_carried_from_a_part_of_a_text_to_the_next():
 
 def test_words_of_a_text_have_the_types_of_its_labels(folder):
     bench = Bench(Home(folder), folder, "types", [])
-    training = KALMTraining(data=(bench.text("train"),), kb="types")
+    training = KALMTraining(data=(bench.text("train"),))
     texts = ne_lm.conll_texts(bench, training)
     words, types = (part.tolist() for part in np.divmod(texts.parts["testa"], len(texts.vocabulary))[::-1])
     spelled = [texts.vocabulary.words[word] for word in words]
@@ -157,7 +159,7 @@ def test_words_of_a_text_have_the_types_of_its_labels(folder):
 
 def test_a_type_has_the_names_of_the_knowledge_base_and_those_with_its_label(folder):
     bench = Bench(Home(folder), folder, "types", [])
-    texts = ne_lm.conll_texts(bench, KALMTraining(data=(bench.text("train"),), kb="types"))
+    texts = ne_lm.conll_texts(bench, KALMTraining(data=(bench.text("train"),)))
     names = [
         {texts.vocabulary.words[word] for word in row.nonzero()[0].tolist()} - {"<unk>"}
         for row in texts.members
@@ -169,7 +171,7 @@ def test_a_type_has_the_names_of_the_knowledge_base_and_those_with_its_label(fol
 
 def test_a_labelled_file_of_another_text_is_refused(folder, tmp_path):
     bench = Bench(Home(folder), folder, "types", [])
-    texts = ne_lm.conll_texts(bench, KALMTraining(data=(bench.text("train"),), kb="types"))
+    texts = ne_lm.conll_texts(bench, KALMTraining(data=(bench.text("train"),)))
     (tmp_path / "text.txt").write_text("Anna lives in Lima .\n")
     with pytest.raises(SystemExit, match=re.escape("has the word 'Lima' where")):
         ne_lm.labelled_words(texts.vocabulary, tmp_path / "text.txt", bench.gold("testa"))
@@ -185,7 +187,7 @@ def test_words_of_recipes_have_the_likeliest_type_of_the_knowledge_base(tmp_path
         with lzma.open(tmp_path / "recipe" / "corpus" / f"recipes_{part}.jsonl.xz", "wt") as file:
             file.write((json.dumps(recipe) + "\n") * 20)
     bench = RecipeBench(Home(tmp_path), tmp_path, 1.0, [])
-    training = KALMTraining(data=(bench.text("train"),), kb=ne_lm.RECIPE_KB, style="recipe")
+    training = KALMTraining(data=(bench.text("train"),), style="recipe")
     texts = ne_lm.recipe_texts(bench, training)
     types, words = np.divmod(texts.parts["valid"], len(texts.vocabulary))
     typed = {
@@ -199,7 +201,7 @@ def test_words_of_recipes_have_the_likeliest_type_of_the_knowledge_base(tmp_path
 
 def test_models_are_trained_once_and_a_stopped_training_goes_on(folder, small, capsys, monkeypatch):
     arguments = ["--home", folder, "--data", folder, "--kb", "types", "--device", "cpu"]
-    arguments = [*map(str, arguments)]
+    arguments = [*map(str, arguments), "--epochs", "2"]
     ne_lm.main(arguments)
     table = capsys.readouterr().out
     rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in table.splitlines() if "ne-lm" in line}
@@ -215,7 +217,7 @@ def test_a_training_that_was_stopped_ends_with_the_same_scores(
     folder, small, tmp_path, monkeypatch, bidirectional
 ):
     bench = Bench(Home(folder), folder, "types", [])
-    training = KALMTraining(data=(bench.text("train"),), kb="types", bidirectional=bidirectional)
+    training = KALMTraining(data=(bench.text("train"),), bidirectional=bidirectional, epochs=2)
     texts = ne_lm.conll_texts(bench, training)
     undisturbed = ne_lm.train(texts, training, tmp_path / "undisturbed", "cpu")
     make_loss, calls = ne_lm.loss_with_states, []
@@ -243,15 +245,13 @@ def test_a_training_that_was_stopped_ends_with_the_same_scores(
     }
 
 
-def every_step_is_written(training, preset, device):
-    from kgkit.training.kalm import schedule_of
-
-    return replace(schedule_of(training, preset, device), checkpoint_seconds=0.0)
+def every_step_is_written(training, device):
+    return replace(kgkit.training.kalm.schedule_of(training, device), checkpoint_seconds=0.0)
 
 
 def test_it_learns_which_type_comes_next(folder, small, tmp_path):
     bench = Bench(Home(folder), folder, "types", [])
-    training = KALMTraining(data=(bench.text("train"),), kb="types")
+    training = KALMTraining(data=(bench.text("train"),))
     texts = ne_lm.conll_texts(bench, training)
     early, late = (
         ne_lm.train(texts, replace(training, epochs=epochs), tmp_path / f"{epochs}", "cpu")["testb"]["nats"]

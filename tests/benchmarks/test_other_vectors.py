@@ -105,9 +105,9 @@ def test_knowbert_reads_them_in_the_place_of_the_own_ones(tmp_path):
     home = Home(tmp_path / "home")
     with_vectors(home.path, "words", Encoder.load(str(folder), device="cpu", dtype="float32")).close()
     assert write_other_vectors(home, "words", "text") == ("words/text-others", 6)
-    data, gold = senses(tmp_path)
+    data, _ = senses(tmp_path)
     training = KnowBertTraining(
-        task="wsd", data=(data,), gold=(gold,), encoder=str(folder), size=20, batch=8, steps=2, bf16=False
+        task="wsd", data=(data,), encoder=str(folder), size=20, batch=8, steps=2, bf16=False
     )
     with open_kb("words", home.path) as kb:
         chosen = [ChosenKB(kb, ("text-others",))]

@@ -3,14 +3,12 @@
 import signal
 import sys
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from kgkit.methods.kalm_settings import PRESETS
 from kgkit.training import kalm as training_kalm
 from kgkit.training import loop
 from tests.cli_helpers import run
@@ -47,9 +45,8 @@ def folder(tmp_path):
 def test_a_terminated_training_leaves_a_checkpoint_that_the_same_command_goes_on_from(
     head, folder, monkeypatch
 ):
-    monkeypatch.setattr(
-        training_kalm, "PRESETS", {**PRESETS, "cpu": replace(PRESETS["cpu"], batch=2, length=5)}
-    )
+    monkeypatch.setattr(training_kalm, "ROWS", 2)
+    monkeypatch.setattr(training_kalm, "LENGTH", 5)
     arguments = [str(argument).format(folder=folder) for argument in TRAININGS[head]]
     command = ["train", head, *arguments, "--name", "small", "--home", folder, "--device", "cpu"]
     steps, move = Counter(), loop._Training._move

@@ -276,7 +276,7 @@ def test_a_rescaled_map_stays_so_in_a_trained_model(copied, encoder, files):
 def test_the_command_trains_and_evaluates(copied, encoder, files):
     done = run(
         "train", "ebert", "--task", "classification", "--data", files["train"], "--kb", "names", "--vectors",
-        "names/text", "--name", "mine", "--encoder", encoder.name, "--steps", 2,
+        "names/text", "--name", "mine", "--encoder", encoder.name, "--epochs", 1,
         "--size", 16, "--device", "cpu", "--home", copied.path,
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -349,7 +349,7 @@ def test_a_map_that_is_not_finite_is_damage(copied):
 
 def test_arguments_that_make_no_sense_are_refused(home, encoder, tmp_path):
     def of(**others):
-        return EBertTraining(**{"task": "pair", "data": (tmp_path,), **others})
+        return EBertTraining(**{"task": "pair", "data": (tmp_path / "x",), **others})
 
     with pytest.raises(UsageError, match="asks a linker which entities a text mentions"):
         of(linker="")

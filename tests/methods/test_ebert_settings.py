@@ -11,8 +11,7 @@ FILE = (Path("data.tsv"),)
 
 
 def settings(task="classification", **fields):
-    gold = {"gold": FILE} if task == "wsd" and "gold" not in fields else {}
-    return EBertTraining(**{"task": task, "data": FILE, **gold, **fields})
+    return EBertTraining(**{"task": task, "data": FILE, **fields})
 
 
 @pytest.mark.parametrize(
@@ -20,9 +19,6 @@ def settings(task="classification", **fields):
     [
         ({"epochs": 0}, "epochs"),
         ({"linker": ""}, "asks a linker which entities a text mentions: name one, or none"),
-        ({"task": "el", "gold": FILE}, "el"),
-        ({"task": "wsd", "gold": ()}, "gold"),
-        ({"task": "wsd", "dev": FILE}, "gold"),
         ({"task": "wsd", "control": True}, "control"),
     ],
 )
@@ -38,7 +34,7 @@ def test_settings_that_do_not_fit_are_refused(fields, message):
         {"linker": "none"},
         {"linker": "gloss"},
         {"task": "tagging"},
-        {"task": "wsd", "dev": FILE, "dev_gold": FILE},
+        {"task": "wsd", "dev": FILE},
         {"control": True},
     ],
 )

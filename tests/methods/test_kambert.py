@@ -96,7 +96,7 @@ def home(tmp_path_factory, settings, sources):
     home = Home(tmp_path_factory.mktemp("home"))
     build(home.path, RECORDS, name="friends").close()
     kgkit.train("kambert", name="knows", home=home, kbs=["friends"], **settings(steps=5))
-    kgkit.train("kambert", name="all", home=home, kbs=["friends"], **settings(steps=2, terms=2, **sources))
+    kgkit.train("kambert", name="all", home=home, kbs=["friends"], **settings(steps=2, **sources))
     return home
 
 
@@ -117,7 +117,7 @@ def test_a_map_tells_names_apart_that_were_never_read_and_no_control_can(home, s
 
 @pytest.mark.slow
 def test_a_training_with_maps_that_was_stopped_ends_as_one_that_was_not(home, settings, sources, tmp_path):
-    arguments = settings(epochs=1, steps=4, terms=2, **sources)
+    arguments = settings(epochs=1, steps=4, **sources)
 
     def stop(stage, done, total):
         if stage.startswith("training") and done == total // 2:
@@ -141,12 +141,12 @@ def test_a_training_with_maps_that_was_stopped_ends_as_one_that_was_not(home, se
 
 def test_each_source_that_is_named_is_a_map(home, sources):
     manifest = KAMBERT.read(find_trained(home, "all"))
-    assert manifest.maps == ("entity", "phrase", "correlation", "knowledge") and manifest.terms == 2
+    assert manifest.maps == ("entity", "phrase", "correlation", "knowledge") and manifest.terms == 8
     assert manifest.sources.keys() == set(sources.values())
     assert all(len(digest) == 64 for digest in manifest.sources.values())
     with open_model("all", "predictor", home=home, device="cpu") as model:
         [maps] = model.method.maps_of([Example("1", ("a dog and name0",))])
-        assert maps.auxiliary == ("bone", "barks") or maps.auxiliary == ("barks", "bone")
+        assert sorted(maps.auxiliary) == ["barks", "bone", "milk"]
         assert maps.maps["knowledge"].nonzero() == 2 and maps.maps["correlation"].nonzero() == 4
         assert model.method.maps_of([Example("2", ("a dog and name0",))])[0] is maps
         [answer] = model(["a dog and name0"])
@@ -186,15 +186,11 @@ def test_a_knowledge_base_without_facts_is_warned_of(home, settings, caplog, tmp
 def test_settings_that_do_not_fit_are_refused(home, settings, sources):
     plain = {"task": "classification", "data": ("x.tsv",)}
     for wrong, sentence in (
-        ({"terms": 4}, "4 auxiliary words"),
         ({"alpha": 2.0}, "alpha is 2.0; it is from 0 to 1"),
-        ({"terms": -1}, "terms is -1; it is 0 or more"),
         ({"linker": ""}, "no linker finds the entities of texts: name one"),
-        ({"pmi": "x", "terms": 99, "size": 64}, "99 auxiliary words beside texts of 64 word pieces: --terms"),
     ):
         with pytest.raises(UsageError, match=sentence):
             KamBertTraining(**plain, **wrong)
-    assert KamBertTraining(**plain).auxiliary == 0 and KamBertTraining(**plain, pmi="x").auxiliary == 8
     with pytest.raises(UsageError, match="links takes the links of a linker: name a knowledge base"):
         kgkit.train("kambert", name="x", home=home, **settings(tagger="links"))
     with pytest.raises(UnknownName, match="nobody"):

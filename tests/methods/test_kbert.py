@@ -581,8 +581,8 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
         last = max(catalog.runs(), key=lambda one: one.id)
         assert {one.metric: one.value for one in last.scores}["f1"] == 1.0
     again = run(
-        "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--kb", "none", "--name", "plain",
-        "--steps", 2, "--json", *small, *common,
+        "train", "kbert", "--task", "pair", "--data", files["pair.tsv"], "--control", "--name", "plain",
+        "--epochs", 1, "--json", *small, *common,
     )  # fmt: skip
     assert again.code == 0 and json.loads(again.out)["needs"].get("kbs", {}) == {}
     asked = ("evaluate", "task", "--data", files["pair.test.tsv"], "--model", "plain", "--json")
@@ -598,7 +598,7 @@ def test_the_commands_train_and_score(copied, encoder, files, tmp_path):
 
 
 def test_a_folder_has_the_parts_of_a_task(copied, encoder, files, tmp_path):
-    common = ("--encoder", encoder, "--size", 16, "--steps", 1, "--home", copied.path, "--device", "cpu")
+    common = ("--encoder", encoder, "--size", 16, "--epochs", 1, "--home", copied.path, "--device", "cpu")
     folder = tmp_path / "pairs"
     folder.mkdir()
     train = ("train", "kbert", "--task", "pair", "--name", "x", "--data", folder, *common)
@@ -647,7 +647,6 @@ TRAIN = ("train", "kbert", "--task", "pair", "--name", "x", "--data")
     [
         ((*TRAIN, "no.tsv", "--control"), 3, "no file no.tsv"),
         ((*TRAIN, "PAIR", "--kb", "nope"), 3, "nope"),
-        ((*TRAIN, "PAIR", "--kb", "none", "--kb", "kinds"), 2, "--kb none is a control, and has no other"),
         ((*TRAIN, "PAIR", "--kb", "kinds", "--query", "link"), 2, "the query link asks a linker"),
         (("evaluate", "task", "--data", "PAIR", "--model", "nope"), 3, "no predictor named 'nope'"),
         (("evaluate", "task", "--data", "PAIR", "--data", "PAIR", "--model", "pair"), 2,

@@ -9,7 +9,7 @@ from kgkit import files
 from kgkit.errors import NotThere, SourceError, UsageError
 from kgkit.evaluation.files import UniqueIds
 from kgkit.files import lines, read_content
-from kgkit.training.methods import data_files
+from kgkit.methods.settings import data_files
 
 
 @pytest.fixture

@@ -1,19 +1,15 @@
 """`kgkit train …`: a command for each method, made from its settings, and files for what is no method."""
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from kgkit.commands.examples import epilog
-from kgkit.commands.train import encoder, kalm, linker, pmi, tagger
+from kgkit.commands.train import encoder, linker, tagger
 from kgkit.commands.train.generated import method_command
 from kgkit.errors import KgkitError
-
-_FROM_SETTINGS: Final[Mapping[str, Callable[[], Callable[..., None]]]] = {"kalm": kalm.kalm, "pmi": pmi.pmi}
-"""Functions that make the commands of what is no method from its settings, when they are needed."""
 
 
 class Methods(TyperGroup):
@@ -23,7 +19,7 @@ class Methods(TyperGroup):
         """Return the names of the commands; a method that cannot be loaded is left out."""
         from kgkit.models.kinds import kind_names
 
-        names = [*super().list_commands(ctx), *_FROM_SETTINGS]
+        names = super().list_commands(ctx)
         for name in kind_names():
             if name not in names:
                 with suppress(KgkitError):
@@ -41,11 +37,14 @@ class Methods(TyperGroup):
         from kgkit.models.kinds import kind_names
 
         own = super().get_command(ctx, cmd_name)
-        return own or (_command_of(cmd_name) if cmd_name in [*_FROM_SETTINGS, *kind_names()] else None)
+        return own or (_command_of(cmd_name) if cmd_name in kind_names() else None)
 
 
 def _command_of(name: str) -> Any:
-    command = _FROM_SETTINGS[name]() if name in _FROM_SETTINGS else method_command(name)
+    if name == "pmi":  # its settings load NumPy
+        from kgkit.commands.train.pmi import pmi as command
+    else:
+        command = method_command(name)
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command(name, epilog=epilog(f"kgkit train {name}"))(command)
     return typer.main.get_command(app)

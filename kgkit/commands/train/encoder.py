@@ -55,12 +55,13 @@ def encoder(
     A training that was stopped resumes where it was, if nothing has been changed since.
     """
     from kgkit.encoder.fresh import EncoderShape
+    from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertTraining
     from kgkit.training.job import note_best_epoch
-    from kgkit.training.knowbert.pretraining import KIND, EncoderTraining, begin_encoder
+    from kgkit.training.knowbert.pretraining import begin_encoder
     from kgkit.training.tasks import train_method
 
     shape = EncoderShape(layers=layers, width=width, positions=max(512, size))
-    training = EncoderTraining(
+    training = KnowBertTraining(
         task="mlm", data=tuple(data), dev=tuple(dev or ()), control=True, epochs=epochs, steps=steps,
         batch=batch, size=size, lr=lr, lr_new=lr, seed=seed,
     )  # fmt: skip
@@ -68,10 +69,12 @@ def encoder(
 
     def train(where: "Home", tell: "Progress") -> Path:
         begins = begin_encoder(where, training, vocabulary, shape)
-        return train_method(KIND, where, name, begins, device=options.device, command=typed(), progress=tell)
+        return train_method(
+            KNOWBERT, where, name, begins, device=options.device, command=typed(), progress=tell
+        )
 
     manifest = record_training(
-        KIND, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,
+        KNOWBERT, name, asdict(training) | {"shape": asdict(shape)}, files, train, note_best_epoch,
         options, seeds=[seed],
     )  # fmt: skip
     if manifest is not None:

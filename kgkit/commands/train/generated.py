@@ -1,21 +1,16 @@
-"""Commands that train, made from settings: those of methods, ours and of other packages, and of what is none.
+"""The command that trains a method, ours or of another package, made from its settings.
 
 See `kgkit.commands.setting_options` for how a field of the settings is an option.
-
-What all methods have in common (`TaskTraining`) has the options of `kgkit.commands.train.methods`; its help
-is the method's own, where that has one.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, fields
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
-from kgkit.commands.options import DeviceOption, JSONOption, NameOption, SeedOption
-from kgkit.commands.output import plain, typed, write_line
+from kgkit.commands.options import DeviceOption, JSONOption, NameOption
 from kgkit.commands.setting_options import (
     check_replaced,
     default_of,
@@ -23,43 +18,17 @@ from kgkit.commands.setting_options import (
     option_parameter,
     tuple_values,
     with_help,
-    with_options,
 )
-from kgkit.commands.train.methods import (
-    ControlOption,
-    DevGoldOption,
-    DevOption,
-    EncoderOption,
-    EpochsOption,
-    NewRateOption,
-    RateOption,
-    SizeOption,
-    StepsOption,
-    TextsOption,
-    TrainingOptions,
-    record_training,
-    run_training,
-    write_results,
-)
-from kgkit.errors import DamagedModel, UsageError
+from kgkit.commands.train.methods import TrainingOptions, run_training
+from kgkit.errors import DamagedModel
 from kgkit.setting_types import attribute_helps
 
 if TYPE_CHECKING:
-    from kgkit.home import Home
-    from kgkit.methods.settings import TaskTraining
-    from kgkit.models.kinds import Kind
-    from kgkit.models.manifest import ManifestType
-    from kgkit.types import Progress
+    from kgkit.methods.settings import Training
 
-GoldOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--gold", metavar="FILE", help="The gold of each --data, in their order, where it has none."
-    ),
-]
 KBsOption = Annotated[
     list[str] | None,
-    typer.Option("--kb", metavar="KB", help="Knowledge base; repeat it for more, in their order."),
+    typer.Option("--kb", metavar="KB"),
 ]
 VectorsOption = Annotated[
     list[str] | None,
@@ -67,36 +36,18 @@ VectorsOption = Annotated[
         "--vectors", metavar="KB/NAME", help="Vectors of its entities; repeat it for more; else text."
     ),
 ]
-DataOption = Annotated[
-    list[Path],
-    typer.Option("--data", metavar="FILE", help="Examples, or a folder of them. Repeat it for more."),
-]
 
-_NONE: Final = "none"
-_DATA_OPTIONS: Final[Mapping[str, Any]] = {
-    "data": DataOption, "name": NameOption, "gold": GoldOption, "dev": DevOption, "dev_gold": DevGoldOption,
-    "kb": KBsOption, "vectors": VectorsOption, "encoder": EncoderOption, "control": ControlOption,
+_EMPTY: Final = inspect.Parameter.empty
+_OF_THE_COMMAND: Final = {
+    "name": (NameOption, _EMPTY), "kb": (KBsOption, None), "vectors": (VectorsOption, None),
+    "device": (DeviceOption, "auto"), "as_json": (JSONOption, False),
 }  # fmt: skip
-_TRAINING_OPTIONS: Final[Mapping[str, Any]] = {
-    "epochs": EpochsOption, "steps": StepsOption, "batch": TextsOption, "size": SizeOption, "lr": RateOption,
-    "lr_new": NewRateOption, "seed": SeedOption, "device": DeviceOption, "as_json": JSONOption,
-}  # fmt: skip
-_OF_THE_COMMAND: Final[Mapping[str, Any]] = {
-    "name": inspect.Parameter.empty, "kb": None, "vectors": None, "device": "auto",
-    "as_json": False,
-}  # fmt: skip
-"""Defaults of the options that are no settings."""
+"""Options that are no settings, with their defaults."""
 
-_OPTIONAL_DATA: Final = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--data",
-        metavar="FILE",
-        help="Examples, or a folder of them. Repeat it for more; none if nothing is trained (--epochs 0).",
-    ),
-]
-_OF_ALL_COMMANDS: Final = frozenset(["help", "home", "json", "quiet"])
-"""Further options that no setting can have."""
+_FIRST: Final = ("task", "data", "name", "dev", "kb", "vectors", "encoder", "control")
+_LAST: Final = ("epochs", "steps", "batch", "size", "lr", "lr_new", "seed", "device", "as_json")
+_TAKEN: Final = frozenset([*_OF_THE_COMMAND, "help", "home", "json", "quiet"])
+"""Options that no setting can have."""
 
 
 def method_command(method: str) -> Callable[..., None]:
@@ -108,120 +59,56 @@ def method_command(method: str) -> Callable[..., None]:
         MissingExtra: if it needs a package that an extra of kgkit brings.
     """
     from kgkit.models.kinds import find_method
-    from kgkit.training.methods import data_files, settings_of
+    from kgkit.training.methods import settings_of
 
     kind = find_method(method)
     settings = settings_of(kind)
 
     def command(**values: Any) -> None:
-        own = {name: values.pop(name) for name in [*_OF_THE_COMMAND] if name in values}
-        kbs = own["kb"] or ()
-        if settings.ONLY_KB and _NONE in kbs:
-            if len(kbs) > 1:
-                raise UsageError(f"--kb {_NONE} is a control, and has no other knowledge base")
-            values["control"], kbs = True, ()
+        own = {name: values.pop(name) for name in _OF_THE_COMMAND if name in values}
         values = tuple_values(settings, values)
         check_replaced(settings, values)
-        values["data"], values["dev"] = data_files(values["data"], values["dev"])
         options = TrainingOptions(own["as_json"], own["device"])
-        run_training(method, own["name"], settings(**values), kbs, own.get("vectors") or (), options)
+        run_training(
+            kind, own["name"], settings(**values), own["kb"] or (), own.get("vectors") or (), options
+        )
 
-    about = f"Train {kind.title}{f': {kind.about}' if kind.about else ' for a task'}."
-    return with_options(command, about, _parameters(method, settings))
-
-
-def settings_command(
-    kind: "Kind[ManifestType]",
-    settings: type,
-    train: Callable[..., Path],
-    describe: "Callable[[ManifestType], str]",
-    about: str,
-    arguments: Mapping[str, Any],
-) -> Callable[..., None]:
-    """Return the command that trains what is no method, with an option for each of its settings.
-
-    Args:
-        kind: kind of the model.
-        settings: dataclass of the settings, with the property `files` and the class variable `LEAST`.
-        train: function from a home, the model's name and settings to the folder of its files; it takes
-            `command` and `progress` too.
-        describe: function from a manifest to a line about the model.
-        about: first sentence of the help.
-        arguments: options of further arguments of *train*, whose defaults they have.
-    """
-
-    def command(*, name: str, as_json: bool = False, **values: Any) -> None:
-        from kgkit.training.job import note_best_epoch
-
-        others = {argument: values.pop(argument) for argument in arguments}
-        training = settings(**tuple_values(settings, values))
-
-        def train_in(where: "Home", tell: "Progress") -> Path:
-            return train(where, name, training, command=typed(), progress=tell, **others)
-
-        manifest = record_training(
-            kind, name, asdict(training), training.files, train_in, note_best_epoch,
-            TrainingOptions(as_json, others.get("device", "cpu")),
-            seeds=[training.seed] if hasattr(training, "seed") else [],
-        )  # fmt: skip
-        if manifest is not None:
-            write_line(plain(f"{name}: {describe(manifest)}"))
-            write_results(manifest.results)
-
-    return with_options(command, about, _options(settings, train, arguments))
+    command.__doc__ = (
+        f"Train {kind.title}{f': {kind.about}' if kind.about else ' for a task'}.\n\n"
+        "A training that was stopped goes on where it was, if nothing has been changed since."
+    )
+    setattr(command, "__signature__", inspect.Signature([*_parameters(method, settings)]))  # noqa: B010
+    return command
 
 
-def _options(
-    settings: Any, train: Callable[..., Path], arguments: Mapping[str, Any]
-) -> Iterator[inspect.Parameter]:
-    """Yield the options of what is no method: its settings, further arguments of *train*, and the output."""
+def _parameters(method: str, settings: "type[Training]") -> Iterator[inspect.Parameter]:
+    """Yield the options of a method: what is common to trainings around its own settings."""
     hints, helps = get_type_hints(settings), attribute_helps(settings)
-    for field in fields(settings):
-        least = settings.LEAST.get(field.name)
-        option = with_help(option_of(field, hints[field.name], least), helps[field.name], least)
-        yield option_parameter(field.name, option, default_of(field))
-        if field.name == "data":
-            yield option_parameter("name", NameOption, inspect.Parameter.empty)
-    defaults = inspect.signature(train).parameters
-    for name, option in arguments.items():
-        yield option_parameter(name, option, defaults[name].default)
-    yield option_parameter("as_json", JSONOption, False)
-
-
-def _parameters(method: str, settings: "type[TaskTraining]") -> Iterator[inspect.Parameter]:
-    """Yield the options of a method: the common ones around its own."""
-    hints, helps = get_type_hints(settings), attribute_helps(settings)
-    repeated = "; repeat it for more" if settings.SEVERAL_KBS else ""
-    if settings.ONLY_KB:
-        default = "By default $KGKIT_KB, what `kgkit kb default` set, or the only one"
-        helps.setdefault("kb", f"Knowledge base{repeated}. {default}; none: --control.")
+    repeated = "; repeat it for more, in their order" if settings.SEVERAL_KBS else ""
+    unnamed = (
+        " By default $KGKIT_KB, what `kgkit kb default` set, or the only one." if settings.ONLY_KB else ""
+    )
+    helps["kb"] = f"Knowledge base{repeated}.{unnamed}"
     if not settings.SEVERAL_KBS:
-        helps.setdefault("vectors", "Vectors of its entities, of one kind; else text.")
-    by_name = {field.name: field for field in fields(settings)}
-    untrained = settings.LEAST["epochs"] == 0  # a model is published as it begins, without data
-    listed = ", ".join(task for task in settings.TASKS if task not in settings.REFUSED)
-    tasks = Annotated[str, typer.Option("--task", metavar="TASK", help=f"{listed}.")]
-
-    def parameter(name: str, annotation: Any) -> inspect.Parameter:
-        annotation = with_help(annotation, helps.get(name), settings.LEAST.get(name))
-        default = _OF_THE_COMMAND[name] if name in _OF_THE_COMMAND else default_of(by_name[name])
-        return option_parameter(name, annotation, default)
-
-    if taken := [name for name in by_name if name in _OF_THE_COMMAND or name in _OF_ALL_COMMANDS]:
+        helps["vectors"] = "Vectors of its entities, of one kind; else text."
+    if tasks := getattr(settings, "TASKS", ()):
+        refused = getattr(settings, "REFUSED", ())
+        helps["task"] = f"{', '.join(task for task in tasks if task not in refused)}."
+    own = {field.name: field for field in fields(settings) if field.metadata.get("option", "") is not None}
+    if taken := sorted(own.keys() & _TAKEN):
         raise DamagedModel(f"the method {method} has a setting {taken[0]}: all commands have that option")
-    yield parameter("task", tasks)
-    for name, annotation in _DATA_OPTIONS.items():
-        if name != "vectors" or settings.VECTORS:
-            option = parameter(name, _OPTIONAL_DATA if name == "data" and untrained else annotation)
-            yield option.replace(default=None) if name == "data" and untrained else option
-    for name, field in by_name.items():
-        if name not in {"task", "decay", "bf16", *_DATA_OPTIONS, *_TRAINING_OPTIONS}:
-            annotation = option_of(field, hints[name], settings.LEAST.get(name))
-            if annotation is None:
-                raise DamagedModel(
-                    f"the method {method} has a setting {name} of the type {hints[name]}: an option is a "
-                    "str, int, float, bool, Path, Literal, or a tuple of them"
-                )
-            yield parameter(name, annotation)
-    for name, annotation in _TRAINING_OPTIONS.items():
-        yield parameter(name, annotation)
+    of_command = [name for name in _OF_THE_COMMAND if name != "vectors" or settings.VECTORS]
+    every = [*own, *of_command]
+    middle = [name for name in own if name not in (*_FIRST, *_LAST)]
+    for name in (name for name in (*_FIRST, *middle, *_LAST) if name in every):
+        least = settings.LEAST.get(name)
+        if name in own:
+            option, default = option_of(own[name], hints[name], least), default_of(own[name])
+        else:
+            option, default = _OF_THE_COMMAND[name]
+        if option is None:
+            raise DamagedModel(
+                f"the method {method} has a setting {name} of the type {hints[name]}: an option is a str, "
+                "int, float, bool, Path, Literal, or a tuple of them"
+            )
+        yield option_parameter(name, with_help(option, helps.get(name), least), default)

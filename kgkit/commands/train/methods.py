@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 import typer
 
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import DeviceOption, JSONOption, flag
+from kgkit.commands.options import DeviceOption, JSONOption
 from kgkit.commands.output import Column, check_files, plain, typed, write_json, write_line, write_table
 from kgkit.commands.setting_options import option_parameter
 
 if TYPE_CHECKING:
     from kgkit.catalog.runs import RunRecord
     from kgkit.home import Home
-    from kgkit.methods.settings import TaskTraining
+    from kgkit.methods.settings import Training
     from kgkit.models.kinds import Kind
     from kgkit.models.manifest import ManifestType
     from kgkit.training.job import TrainedModel
@@ -30,13 +30,9 @@ DevOption = Annotated[
     list[Path] | None,
     typer.Option("--dev", metavar="FILE", help="As --data, to choose the epoch; else part of the data are."),
 ]
-DevGoldOption = Annotated[
-    list[Path] | None, typer.Option("--dev-gold", metavar="FILE", help="As --gold, of --dev.")
-]
 EncoderOption = Annotated[
     str, typer.Option("--encoder", metavar="ENCODER", help="A folder, a package or a hub id.")
 ]
-ControlOption = Annotated[bool, flag("--control", help="Train the same model without knowledge bases.")]
 EpochsOption = Annotated[
     int, typer.Option("--epochs", min=1, metavar="N", help="Number of times that all data are read.")
 ]
@@ -60,9 +56,6 @@ WindowOption = Annotated[
 ]
 RateOption = Annotated[
     float, typer.Option("--lr", metavar="RATE", help="The highest learning rate of the encoder.")
-]
-NewRateOption = Annotated[
-    float, typer.Option("--lr-new", metavar="RATE", help="The highest learning rate of what is new.")
 ]
 
 
@@ -186,9 +179,9 @@ def record_training(
 
 
 def run_training(
-    method: str,
+    kind: "Kind[Any]",
     name: str,
-    training: "TaskTraining",
+    training: "Training",
     kbs: Sequence[str],
     vectors: Sequence[str],
     options: TrainingOptions,
@@ -196,18 +189,17 @@ def run_training(
     """Train a model, and write what was measured.
 
     Args:
-        method: name of the method.
+        kind: kind of the model.
         name: name of the model.
         training: settings of the method.
         kbs, vectors: as `kgkit.training.methods.train` takes them.
         options: options of the command.
     """
-    from kgkit.models.kinds import find_method
     from kgkit.training.methods import train_model
 
     def train(where: "Home", tell: "Progress") -> "TrainedModel":
         return train_model(
-            where, name, find_method(method), training, kbs, vectors, device=options.device,
+            where, name, kind, training, kbs, vectors, device=options.device,
             command=typed(), progress=tell,
         )  # fmt: skip
 

@@ -3,24 +3,17 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from kgkit.catalog.runs import sha256_of
 from kgkit.encoder.fresh import EncoderShape, fresh_encoder
 from kgkit.home import Home
-from kgkit.methods.knowbert_settings import KNOWBERT, KnowBertTraining
+from kgkit.methods.knowbert_settings import KnowBertTraining
 from kgkit.versions import write_once
-
-KIND: Final = KNOWBERT
-"""The kind of the model: its encoder is that of a KnowBert without knowledge bases."""
-
-EncoderTraining = KnowBertTraining
-"""Data and settings of a training."""
 
 
 def begin_encoder(
-    home: Home, training: EncoderTraining, vocabulary: Path, shape: EncoderShape
-) -> EncoderTraining:
+    home: Home, training: KnowBertTraining, vocabulary: Path, shape: EncoderShape
+) -> KnowBertTraining:
     """Draw the weights of an encoder, and return the settings that train it as a masked language model.
 
     It is a KnowBert without knowledge bases, and trained as one; the encoder is then in `knowbert/encoder`

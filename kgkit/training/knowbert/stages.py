@@ -22,12 +22,14 @@ import numpy as np
 
 from kgkit.errors import UsageError
 from kgkit.evaluation.calibration import Scored, best_temperature
+from kgkit.inputs.knowledge import knowledge_of
 from kgkit.methods.knowbert import KnowBertStart
 from kgkit.methods.knowbert_settings import LINKING, KnowBertTraining, linker_config
+from kgkit.methods.settings import gold_beside
 from kgkit.training.curve import TrainingState
 from kgkit.training.data import hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, scores_by_epoch
-from kgkit.training.knowbert.linking import linking_examples, links_of, supervised
+from kgkit.training.linkers.labelled import labelled_files
 from kgkit.training.linkers.ridge import held_out_metrics as calibrated
 from kgkit.training.passages import passages_of
 from kgkit.training.tasks import fit_method, manifest_fields
@@ -73,7 +75,13 @@ def stage_of(training: KnowBertTraining, model: KnowBertStart, progress: Progres
 
 def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progress | None) -> Stage:
     """Train the linker of the last knowledge base: the first stage of Algorithm 1."""
-    from kgkit.training.knowbert.language import Mixture, loss_of, score_examples
+    from kgkit.training.knowbert.examples import (
+        Mixture,
+        links_of,
+        loss_of,
+        read_linking_examples,
+        score_examples,
+    )
 
     kb = list(model.kbs)[-1]
     null = model.knowbert.kars[kb].linker.config.null
@@ -84,9 +92,10 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
             "their loss, and in NULL"
         )
     model.knowbert.unfreeze(kb)
-    links = links_of(training, model.handle(kb), progress)
+    handle = model.handle(kb)
+    links = links_of(training, handle, knowledge_of(handle, ()).generator, progress)
     learn, held_out = (
-        linking_examples(documents, model.reader, kb, null=null, progress=progress) for documents in links
+        list(read_linking_examples(documents, model.reader, kb, null=null)) for documents in links
     )
     lost = sum(example.lost for example in links.held_out)
     at_null = frozenset([kb] if null else [])
@@ -101,8 +110,6 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
         predictions, about = scored(model.knowbert), model.kbs[kb]
         temperature = best_temperature(predictions, about.temperature)
         model.kbs[kb] = msgspec.structs.replace(about, task=training.task, temperature=temperature)
-        if not about.joint:
-            model.knowbert.kars[kb].invert()
         return {
             "texts": len(learn),
             "mentions": sum(len(example.right) for example in learn),
@@ -140,7 +147,7 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     """Train all as a language model, and the linkers too: the second stage of Algorithm 1."""
     from kgkit.inputs.masking import masking_of
     from kgkit.methods.hidden_words import perplexity
-    from kgkit.training.knowbert.language import Mixture, loss_of, score_examples
+    from kgkit.training.knowbert.examples import Mixture, loss_of, read_linking_examples, score_examples
 
     around: Any = model.knowbert.model
     if around.get_output_embeddings() is None:
@@ -159,19 +166,18 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
             _log.warning("the linker of %s has not been trained by itself (wsd, el)", kb)
         if kb not in files_by_kb:
             _log.warning("no links of %s are learnt from: name some with --linking %s=…", kb, kb)
-        if training.back == "nothing" and not about.joint:
-            model.knowbert.kars[kb].silence()
     model.knowbert.unfreeze()
     paired = hasattr(getattr(around, "cls", None), "seq_relationship")
     passages = passages_of(training, model.reader, paired=paired, progress=progress)
     null = frozenset(kb for kb, kar in model.knowbert.kars.items() if kar.linker.config.null)
-    links = {
-        kb: hold_out_each_tenth(supervised(files, model.handle(kb), progress))
-        for kb, files in files_by_kb.items()
-    }
+    links = {}
+    for kb, files in files_by_kb.items():
+        handle, gold = model.handle(kb), list(map(gold_beside, files))
+        documents = labelled_files(handle, knowledge_of(handle, ()).generator, files, gold, progress)
+        links[kb] = hold_out_each_tenth(documents)
     learn, held_out = (
         {
-            kb: linking_examples(documents[part], model.reader, kb, null=kb in null, progress=progress)
+            kb: list(read_linking_examples(documents[part], model.reader, kb, null=kb in null))
             for kb, documents in links.items()
         }
         for part in (0, 1)
@@ -214,16 +220,14 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
     )
 
 
-def _supervision(training: KnowBertTraining, model: KnowBertStart) -> dict[str, list[Any]]:
+def _supervision(training: KnowBertTraining, model: KnowBertStart) -> dict[str, list[Path]]:
     """Return the files of links to learn from too, by knowledge base."""
-    files: dict[str, list[Any]] = {}
-    for supervision in training.linking:
-        if supervision.kb not in model.kbs:
+    files: dict[str, list[Path]] = {}
+    for kb, path in training.linking:
+        if kb not in model.kbs:
             has = ", ".join(model.kbs) or "none"
-            raise UsageError(
-                f"--linking {supervision.kb}=…: the model has no such knowledge base; it has: {has}"
-            )
-        files.setdefault(supervision.kb, []).append(supervision)
+            raise UsageError(f"--linking {kb}=…: the model has no such knowledge base; it has: {has}")
+        files.setdefault(kb, []).append(path)
     return files
 
 
@@ -242,7 +246,6 @@ def plan_stage(training: KnowBertTraining, resources: "Resources", progress: Pro
     """
     from kgkit.methods.contract import group_parameters
     from kgkit.methods.knowbert import begin_knowbert, pretrained_parameters, save_knowbert
-    from kgkit.training.knowbert.stages import stage_of
 
     home, kbs, device, stack = resources
     start = begin_knowbert(home, training, kbs, device, stack)

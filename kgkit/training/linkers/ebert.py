@@ -1,32 +1,38 @@
 """Training an E-BERT-MLM: entities are predicted where they are masked (Poerner et al. 2020).
 
-What is learnt from, and the loss, are in `kgkit.training.linkers.ebert_examples`. Adam with a linear decay
-after a warm-up of 10 %, as published; with the weight decay and the clipped gradient of the released code.
+    N  spans of a batch    C  candidates of one
 
-Scores of what is held out are those of one round, without refinement, of the spans that are chosen where some
-overlap: F1 for entities (a link that is missed counts, though its gold is no candidate), accuracy for senses.
+A span teaches the entity that it means, ε if it means nothing; one whose gold is not among its candidates, or
+has no vector, teaches nothing, and stands in the text of others as it is. Adam with a linear decay after a
+warm-up of 10 %, as published; with the weight decay and the clipped gradient of the released code.
+
+Scores of what is held out are those of the spans that are chosen where some overlap: F1 for entities (a link
+that is missed counts, though its gold is no candidate), accuracy for senses.
 
 Departures:
     For senses there is no ε: each mention means something. A span that has several right senses teaches their
-    sum. With `packed` all spans of a text that do not overlap are masked in one sequence, see
-    `kgkit.inputs.ebert_linking`.
+    sum. All spans of a text that do not overlap are masked in one sequence: `kgkit.inputs.ebert_linking`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from kgkit.candidates import generator_for
 from kgkit.encoder.folder import ENCODER
 from kgkit.errors import UsageError
-from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig
+from kgkit.evaluation.calibration import Scored
+from kgkit.heads.ebert_linker import EBertLinker, EBertLinkerConfig, EBertLinkerInputs
 from kgkit.home import Home
-from kgkit.inputs.ebert_linking import EBertLinkingReader
+from kgkit.inputs.ebert_linking import CandidateSpan, DocumentPart, EBertLinkingReader
 from kgkit.inputs.knowledge import Knowledge, knowledge_of
-from kgkit.kb import KnowledgeBase
+from kgkit.linking.scoring import Scores
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters
 from kgkit.methods.ebert_encoder import begin_head
@@ -35,19 +41,119 @@ from kgkit.methods.ebert_settings import EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
-from kgkit.training.data import count_items, hold_out_each_tenth
+from kgkit.training.data import count_items
 from kgkit.training.job import Outcome, Plan, scores_by_epoch
+from kgkit.training.knowbert.examples import links_of
 from kgkit.training.knowbert.stages import linking_scores
-from kgkit.training.linkers.ebert_examples import (
-    MaskedExample,
-    loss,
-    masked_batch,
-    masked_examples,
-    score_labelled,
-)
-from kgkit.training.linkers.labelled import LabelledDocument, labelled_files
+from kgkit.training.linkers.labelled import LabelledDocument
 from kgkit.training.tasks import fit_method, manifest_fields
 from kgkit.types import Progress
+
+Flags = NDArray[np.bool_]
+
+_AT_ONCE = 32  # documents that are scored together
+
+
+class MaskedExample(NamedTuple):
+    """A sequence to learn from.
+
+    Attributes:
+        part: part of a document.
+        spans: spans whose entities are masked.
+        right: for each of them (C,) bool, which candidates are right; none, if it means nothing.
+    """
+
+    part: DocumentPart
+    spans: tuple[CandidateSpan, ...]
+    right: tuple[Flags, ...]
+
+
+class MaskedBatch(NamedTuple):
+    """Sequences, and what their masked entities are.
+
+    Attributes:
+        inputs: what the head reads.
+        gold: (N, C) bool, and ε behind them where it is a candidate.
+    """
+
+    inputs: EBertLinkerInputs
+    gold: Tensor
+
+    def to(self, device: torch.device, **_: object) -> "MaskedBatch":
+        """Return it on a device."""
+        return MaskedBatch(self.inputs.to(device), self.gold.to(device))
+
+
+def masked_examples(
+    documents: Sequence[LabelledDocument], reader: EBertLinkingReader, *, null: bool
+) -> Iterator[MaskedExample]:
+    """Yield documents as sequences to learn from; spans that teach nothing are masked in none.
+
+    Args:
+        documents: documents whose mentions have candidates.
+        reader: reader of documents.
+        null: whether a span that means nothing teaches ε.
+    """
+    for labelled in documents:
+        for part in reader.read(labelled.document):
+            learnable = [span for span in part.spans if _is_learnable(labelled, span, null=null)]
+            for spans in reader.passes(part, learnable):
+                right = tuple(labelled.right[span.mention][span.rows] for span in spans)
+                yield MaskedExample(part, spans, right)
+
+
+def _is_learnable(labelled: LabelledDocument, span: CandidateSpan, *, null: bool) -> bool:
+    """Say whether a span teaches something: an entity that is a candidate with a vector, or ε."""
+    right = labelled.right[span.mention]
+    means_nothing = not right.any() and span.mention not in labelled.unmatched
+    return bool(right[span.rows].any()) or (null and means_nothing)
+
+
+def masked_batch(examples: Sequence[MaskedExample], reader: EBertLinkingReader, *, null: bool) -> MaskedBatch:
+    """Return examples as a batch."""
+    inputs = reader.batch([reader.mask(example.part, example.spans) for example in examples])
+    right = [flags for example in examples for flags in _by_position(example)]
+    gold = np.zeros((len(right), inputs.candidates.shape[1] + null), np.bool_)
+    for row, flags in enumerate(right):
+        gold[row, : len(flags)] = flags
+        if null and not flags.any():
+            gold[row, -1] = True
+    return MaskedBatch(inputs, torch.from_numpy(gold))
+
+
+def _by_position(example: MaskedExample) -> list[Flags]:
+    """Return which candidates are right, of the spans as they stand in the text."""
+    order = sorted(range(len(example.spans)), key=lambda index: example.spans[index].first)
+    return [example.right[index] for index in order]
+
+
+def loss(model: nn.Module, batch: MaskedBatch) -> tuple[Tensor, float]:
+    """Return − log p(gold) as the mean over the spans of a batch, and their number."""
+    scores: Tensor = model(batch.inputs)  # (N, C + 1)
+    likely = torch.log_softmax(scores.float(), -1).masked_fill(~batch.gold, -torch.inf)
+    return -torch.logsumexp(likely, -1).mean(), float(len(scores))
+
+
+def score_labelled(scorer: EBertScorer, documents: Sequence[LabelledDocument]) -> Scored:
+    """Return the probabilities of the candidates of each mention, and which are right; ε is behind them.
+
+    Without ε, mentions none of whose candidates is right are left out.
+
+    Args:
+        scorer: scorer of documents.
+        documents: documents whose mentions have candidates.
+    """
+    null, scored = scorer.scores_null, list[tuple[Scores, Flags]]()
+    for begin in range(0, len(documents), _AT_ONCE):
+        block = documents[begin : begin + _AT_ONCE]
+        for labelled, results in zip(block, scorer([each.document for each in block]), strict=True):
+            for scores, right in zip(results, labelled.right, strict=True):
+                if null:
+                    rest = np.float32(1 - scores.sum())
+                    scored.append((np.append(scores, rest), np.append(right, not right.any())))
+                elif right.any():
+                    scored.append((scores, right))
+    return scored
 
 
 class EBertLinkerStart(NamedTuple):
@@ -114,7 +220,8 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
     """
     home, kbs, device, stack = resources
     start = begin_ebert_linker(home, training, kbs, device, stack)
-    learn, held_out = _documents(training, kbs[0].kb, progress)
+    kb = kbs[0].kb
+    learn, held_out = links_of(training, kb, generator_for(kb, overlaps=True), progress, lemmas=True)
     null = start.linker.config.null
     examples = list(
         count_items(masked_examples(learn, start.reader, null=null), "reading documents", progress)
@@ -172,26 +279,3 @@ def _counts(examples: Sequence[MaskedExample], held_out: Sequence[LabelledDocume
         "entities": sum(bool(right.any()) for example in examples for right in example.right),
         "held_out": sum(len(document.right) for document in held_out),
     }
-
-
-# -- data -------------------------------------------------------------------
-
-
-def _documents(
-    training: EBertTraining, kb: KnowledgeBase, progress: Progress | None
-) -> tuple[list[LabelledDocument], list[LabelledDocument]]:
-    """Return the documents to learn from, and those that choose the epoch; of senses by gold lemmas.
-
-    Raises:
-        NotThere, SourceError: if a file is not there, or not what it should be.
-        UsageError: if no mention has a right candidate.
-    """
-    generator = generator_for(kb, overlaps=True)
-
-    def read(data: Sequence[Path], gold: Sequence[Path]) -> list[LabelledDocument]:
-        return labelled_files(kb, generator, data, gold, progress, lemmas=True)
-
-    learn = read(training.data, training.gold)
-    if training.dev:
-        return learn, read(training.dev, training.dev_gold)
-    return hold_out_each_tenth(learn)

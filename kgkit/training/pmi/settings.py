@@ -1,18 +1,18 @@
 """What a PMI table is made of: texts and settings."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from kgkit.evaluation.files import check_data
-from kgkit.evaluation.plain_text import PlainSentence, check_plain, read_sentences
 from kgkit.ranges import check_range
+
+if TYPE_CHECKING:
+    from kgkit.evaluation.plain_text import PlainSentence
 
 MOST_WORDS: Final = 2**31 - 1
 """The largest number of words, of which a table has the numbers in 32 bits."""
-
-_MOST: Final = {"window": 1000, "words": MOST_WORDS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,19 +27,16 @@ class PMITraining:
         words: largest number of words; the most frequent ones are taken.
     """
 
-    LEAST: ClassVar[Mapping[str, int]] = {"window": 1, "min_count": 1, "min_pairs": 1, "words": 1}
-    """The least value of each number."""
-
     data: tuple[Path, ...]
-    window: int = 10
-    min_count: int = 10
-    min_pairs: int = 5
-    words: int = 200_000
+    window: int = field(default=10, metadata={"least": 1, "most": 1_000})
+    min_count: int = field(default=10, metadata={"least": 1})
+    min_pairs: int = field(default=5, metadata={"least": 1})
+    words: int = field(default=200_000, metadata={"least": 1, "most": MOST_WORDS})
 
     def __post_init__(self) -> None:
         check_data(self.data)
-        for name, least in self.LEAST.items():
-            check_range(self, name, least=least, most=_MOST.get(name))
+        for number in fields(self)[1:]:
+            check_range(self, number.name, **number.metadata)
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -47,12 +44,14 @@ class PMITraining:
         return self.data
 
     @property
-    def sentences(self) -> Iterator[PlainSentence]:
+    def sentences(self) -> Iterator["PlainSentence"]:
         """The sentences of all files, from the first one.
 
         Raises (when the first of a file is asked for):
             NotThere, SourceError, UsageError: as `check_plain` and `read_sentences` do.
         """
+        from kgkit.evaluation.plain_text import check_plain, read_sentences
+
         for path in self.data:
             check_plain(path)
             yield from read_sentences(path)

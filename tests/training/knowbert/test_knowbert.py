@@ -1,6 +1,5 @@
 """A KnowBert from files to links: stages, a training that was stopped, what is refused, and the commands."""
 
-import dataclasses
 import hashlib
 import json
 import shutil
@@ -44,7 +43,7 @@ from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
-from kgkit.training.knowbert.linking import LinkingBatch
+from kgkit.training.knowbert.examples import LinkingBatch
 from kgkit.training.knowbert.stages import stage_of
 from kgkit.training.tasks import train_method
 from kgkit.types import Document, Entity
@@ -81,7 +80,7 @@ def settings(encoder, files, stage, /, **others):
         "bf16": False,
     }  # fmt: skip
     of = {
-        "wsd": {"data": (files["data"],), "gold": (files["gold"],), "epochs": 4},
+        "wsd": {"data": (files["data"],), "epochs": 4},
         "el": {"data": (files["el"],), "epochs": 2},
         "mlm": {"data": (files["text"],), "epochs": 1},
     }[stage]
@@ -96,8 +95,8 @@ def trained(home, name, training, kbs=(), **others):
 
 def beside(files, kb="words"):
     if kb == "words":
-        return Supervision(kb, files["data"], files["gold"])
-    return Supervision(kb, files["el"], None)
+        return Supervision(kb, files["data"])
+    return Supervision(kb, files["el"])
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +161,7 @@ def test_the_first_stage_trains_one_linker_and_nothing_else(home, encoder):
     moved = {name for name, one in new.items() if not torch.equal(one, found[f"0.{name}"])}
     still = {"linker.mask", "linker.pool.attend.bias"}  # no loss reaches the one; the other moves no softmax
     linker = {name for name in new if name.startswith("linker.") and name not in still}
-    assert moved == linker | {"back.weight", "back.bias"}  # which undo what the linker has learnt
+    assert moved == linker
     results = KNOWBERT.read(find_trained(home, "senses")).results
     assert results["held_out"] == 4 and results["texts"] == 11 and results["mentions"] == 44
     assert results["held_out_accuracy"] >= 0.75
@@ -283,31 +282,6 @@ def test_candidates_of_hidden_words_are_never_told_where_perplexity_chooses_the_
     )
     trained(copied, "more", more)
     assert len(told) > 30 and all(told)
-
-
-def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained(
-    home, copied, encoder, files
-):
-    def undoes(where, name):
-        found = kars_of(where, name)
-        inverse = torch.linalg.pinv(found["0.linker.project.weight"].double()).float()
-        return torch.allclose(found["0.back.weight"], inverse, atol=1e-4)
-
-    assert undoes(home, "senses") and not undoes(home, "language")
-    idle = settings(encoder, files, "mlm", start="senses", steps=1, lr=1e-12, lr_new=1e-12)
-    trained(copied, "idle", idle)
-    assert undoes(copied, "idle")
-    trained(copied, "silent", dataclasses.replace(idle, back="nothing"))
-    assert float(kars_of(copied, "silent")["0.back.weight"].abs().max()) < 1e-9
-    trained(copied, "late", settings(encoder, files, "mlm", start="language", steps=1, lr=1e-12, lr_new=1e-12,
-                                     back="nothing"))  # fmt: skip
-    assert torch.allclose(
-        kars_of(copied, "late")["0.back.weight"], kars_of(home, "language")["0.back.weight"]
-    )
-    trained(copied, "more", settings(encoder, files, "wsd", start="language", steps=2))
-    assert not undoes(copied, "more")
-    assert torch.equal(kars_of(copied, "more")["0.back.weight"], kars_of(home, "language")["0.back.weight"])
-    assert not equal(kars_of(copied, "more"), kars_of(home, "language"))
 
 
 def test_the_encoder_has_a_learning_rate_of_its_own(copied, encoder, files):
@@ -491,10 +465,10 @@ def test_a_training_goes_on_with_what_it_began_with_only(copied, encoder, files,
     assert begin(settings(other, files, "wsd", seed=1)) == 2
     tiny_encoder(tmp_path / "other", mask=True, seed=1)  # of the same name, with other weights
     assert begin() == 3
-    data, gold = senses(tmp_path, 11)
-    assert begin(settings(other, files, "wsd", data=(data,), gold=(gold,))) == 4
+    data, _ = senses(tmp_path, 11)
+    assert begin(settings(other, files, "wsd", data=(data,))) == 4
     senses(tmp_path, 10)
-    assert begin(settings(other, files, "wsd", data=(data,), gold=(gold,))) == 5
+    assert begin(settings(other, files, "wsd", data=(data,))) == 5
 
 
 # -- refused ----------------------------------------------------------------
@@ -536,16 +510,6 @@ def test_while_a_newer_build_has_no_vectors_a_model_takes_that_it_was_trained_wi
         assert model.reader.knowledge["words"].generator.kb.build == before
     with open_kb("words", copied.path) as new:
         assert new.build != before
-
-
-def test_what_stands_on_the_encoder_has_settings_of_its_own(home):
-    around = "AutoModelForSequenceClassification"
-    with TrainedKnowBert.open("senses", home=home, around=around, settings={"num_labels": 5}) as model:
-        batch = model.reader.batch([*model.reader([("the dog barks",), ("a cat",)])])
-        output = model.knowbert(batch.knowledge, **batch.inputs, labels=torch.tensor([4, 0])).model
-    assert output.logits.shape == (2, 5)
-    output.loss.backward()
-    assert model.knowbert.kars["words"].back.weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("pos", ["", "n", "a part of speech that is new"])
@@ -594,32 +558,13 @@ def test_vectors_that_are_gone_are_told(copied, encoder, files):
     ("stage", "others", "told"),
     [
         ("mlm", {"data": ()}, "there are no training data: name one or more files of data"),
-        ("wsd", {"gold": ()}, "files of data: 1, files of gold: 0; name a file"),
-        ("wsd", {"dev": (Path("x"),)}, "files of data: 1, files of gold: 0; name a file"),
-        ("el", {"back": "nothing"}, "the way back is begun anew in the task mlm, not in el"),
-        ("mlm", {"back": "none"}, "back is 'none'; it is 'inverse' or 'nothing'"),
-        ("mlm", {"gold": (Path("x"),)}, "the data of the task mlm contain the gold: do not name"),
-        ("el", {"dev_gold": (Path("x"),)}, "the data of the task el contain the gold: do not name"),
         ("wsd", {"control": True}, "wsd trains the linker of a knowledge base: a control has none"),
-        ("el", {"linking": (Supervision("a", Path("x"), None),)}, "beside the task mlm, not beside el"),
-        ("mlm", {"epochs": 0}, "epochs is 0; it is 1 or more"),
-        ("mlm", {"steps": 0}, "steps is 0; it is 1 or more"),
-        ("mlm", {"batch": 0}, "batch is 0; it is 1 or more"),
-        ("mlm", {"size": 2}, "size is 2; it is 8 or more"),
-        ("mlm", {"seed": -1}, "seed is -1; it is 0 or more"),
-        ("mlm", {"decay": -0.1}, "decay is -0.1; it is 0 or more"),
-        ("mlm", {"lr": 0.0}, "lr is 0.0; it is above 0"),
-        ("mlm", {"lr_new": -1.0}, "lr_new is -1.0; it is above 0"),
+        ("el", {"linking": (Supervision("a", Path("x")),)}, "beside the task mlm, not beside el"),
     ],
 )
 def test_settings_that_do_not_fit_are_told(encoder, files, stage, others, told):
     with pytest.raises(UsageError, match=told):
         settings(encoder, files, stage, **others)
-
-
-def test_a_task_that_there_is_not_is_told():
-    with pytest.raises(UnknownName, match="no task named 'wds'; there are: wsd, el, mlm"):
-        KnowBertTraining(task="wds", data=(Path("x"),))
 
 
 @pytest.mark.slow
@@ -654,9 +599,9 @@ def test_trainings_that_cannot_be_are_told(home, encoder, files, tmp_path):
         ("x", of("mlm", data=(none,)), WORDS, SourceError, "none.txt: no text in it"),
         ("x", of("mlm", data=(alone,)), WORDS, UsageError, "the only document has no sentence that another"),
         ("x", of("mlm", data=(tmp_path / "y",)), WORDS, NotThere, "no file .*y"),
-        ("x", of("wsd", data=(data,), gold=(gold,)), WORDS, UsageError,
+        ("x", of("wsd", data=(data,)), WORDS, UsageError,
          "no training examples: .* are not in the knowledge base words@.*: was it built"),
-        ("x", of("mlm", linking=(Supervision("words", data, gold),)), WORDS, UsageError,
+        ("x", of("mlm", linking=(Supervision("words", data),)), WORDS, UsageError,
          "no training examples: no mention has its gold entity among"),
         ("x", of("mlm", encoder=str(bare)), WORDS, UsageError, r"has no \[MASK\]"),
         ("x", of("mlm", encoder=str(tmp_path / "z")), WORDS, NotThere, "no encoder .*z"),
@@ -990,9 +935,8 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     common = ("--home", copied.path, "--device", "cpu")
     small = ("--size", SIZE, "--batch", 8, "--steps", 3, "--lr-new", 3e-3, "--seed", 1)
     done = run(
-        "train", "knowbert", "--task", "wsd", "--data", files["data"], "--gold", files["gold"], "--kb",
-        "words", "--vectors", "words/text", "--encoder", encoder, "--name", "small", *small,
-        *common,
+        "train", "knowbert", "--task", "wsd", "--data", files["data"], "--kb", "words", "--vectors",
+        "words/text", "--encoder", encoder, "--name", "small", *small, *common,
     )  # fmt: skip
     assert done.code == 0, done.err
     assert done.out.startswith("small: wsd, words\n") and "held out accuracy\t" in done.out
@@ -1001,7 +945,7 @@ def test_the_commands_train_link_and_score(copied, words, encoder, files):
     assert made.config["seed"] == 1 and made.config["steps"] == 3 and made.kbs["words"].vectors == ("text",)
     done = run(
         "train", "knowbert", "--task", "mlm", "--data", files["text"], "--from", "small", "--linking",
-        f"words={files['data']},{files['gold']}", "--name", "small", "--json", *small, *common,
+        f"words={files['data']}", "--name", "small", "--json", *small, *common,
     )  # fmt: skip
     assert done.code == 0, done.err
     told = json.loads(done.out)
@@ -1098,7 +1042,7 @@ TRAIN = ("train", "knowbert", "--name", "y")
     ("args", "code", "said"),
     [
         ((*TRAIN, "--task", "mlm", "--data", "no.txt", "--control"), 3, "no file no.txt"),
-        ((*TRAIN, "--task", "wsd", "--data", "HELD"), 2, "files of data: 1, files of gold: 0; name a file"),
+        ((*TRAIN, "--task", "wsd", "--data", "HELD", "--kb", "words"), 3, "no senses beside"),
         ((*TRAIN, "--task", "el", "--data", "EL"), 2, "name one with --kb, or say --control"),
         ((*TRAIN, "--task", "el", "--data", "EL", "--kb", "nope"), 3, "nope"),
         ((*TRAIN, "--task", "el", "--data", "EL", "--kb", "places", "--vectors", "text"), 2,
@@ -1107,10 +1051,8 @@ TRAIN = ("train", "knowbert", "--name", "y")
          "--vectors words/text: write KB/NAME"),
         ((*TRAIN, "--task", "el", "--data", "EL", "--kb", "places", "--vectors", "places/nope"), 3, "nope"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--linking", "words"), 2,
-         "--linking words: write KB=FILE, or KB=FILE,GOLD where the data are senses"),
-        ((*TRAIN, "--task", "mlm", "--data", "HELD", "--linking", "words=a,b,c"), 2, "write KB=FILE"),
+         "write KB=FILE"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--linking", "=a"), 2, "write KB=FILE"),
-        ((*TRAIN, "--task", "mlm", "--data", "HELD", "--linking", "words=a,"), 2, "write KB=FILE"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--kb", "words", "--linking", "words=no.xml"), 3,
          "no file no.xml"),
         ((*TRAIN, "--task", "mlm", "--data", "HELD", "--from", "language", "--encoder", "x"), 2,

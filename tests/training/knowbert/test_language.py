@@ -24,8 +24,15 @@ from kgkit.inputs.passages import Passage
 from kgkit.methods.cloze import recall_ranks
 from kgkit.methods.cloze_knowbert import KnowBertClozeModel
 from kgkit.methods.hidden_words import LanguageBatch, masked_batch, perplexity
-from kgkit.training.knowbert.language import Mixture, language_batch, loss_of, score_examples
-from kgkit.training.knowbert.linking import LinkingBatch, linking_batch, read_linking_examples
+from kgkit.training.knowbert.examples import (
+    LinkingBatch,
+    Mixture,
+    language_batch,
+    linking_batch,
+    loss_of,
+    read_linking_examples,
+    score_examples,
+)
 from kgkit.training.linkers.labelled import labelled_senses, labelled_spans
 from tests.knowbert_toys import links, senses, with_vectors
 from tests.tiny_encoder import PIECES, WIDTH, WORDS, tiny_encoder

@@ -31,8 +31,8 @@ from kgkit.models.folder import find_trained
 from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.linkers import ebert as module
-from kgkit.training.linkers.ebert import begin_ebert_linker
-from kgkit.training.linkers.ebert_examples import (
+from kgkit.training.linkers.ebert import (
+    begin_ebert_linker,
     loss,
     masked_batch,
     masked_examples,
@@ -72,7 +72,7 @@ def settings(encoder, files, task="el", **others):
         "data": (files["el"],), "dev": (files["dev"],), "epochs": 3,
     }  # fmt: skip
     if task == "wsd":
-        common |= {"data": (files["data"],), "gold": (files["gold"],), "dev": ()}
+        common |= {"data": (files["data"],), "dev": ()}
     return common | others
 
 
@@ -392,8 +392,6 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
     ("others", "message"),
     [
         ({"control": True}, "a control has none"),
-        ({"task": "wsd", "gold": ()}, "files of data: 1, files of gold: 0"),
-        ({"gold": ("x",)}, "the data of the task el contain the gold"),
         ({"data": ()}, "there are no training data"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Training a KnowBert as a language model, and as a linker, or both in turn.
+"""Data of a KnowBert: passages with hidden words, and documents with links; batches, loss and scores.
 
     B  texts    T  word pieces    N  hidden ones of a batch    V  the vocabulary
 
@@ -11,23 +11,129 @@ Departures:
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from kgkit.candidates import Generator
+from kgkit.errors import NotThere
 from kgkit.evaluation.calibration import Scored
-from kgkit.inputs.knowbert import KnowBertReader
+from kgkit.inputs.knowbert import KnowBertBatch, KnowBertReader
 from kgkit.inputs.masking import NOTHING, Masking, logits_of
 from kgkit.inputs.passages import Passage
+from kgkit.inputs.texts import TokenizedText
+from kgkit.kb import KnowledgeBase
 from kgkit.methods.hidden_words import LanguageBatch, masked_batch
-from kgkit.training.knowbert.linking import LinkingBatch, LinkingExample, linking_batch
+from kgkit.methods.settings import TaskTraining
+from kgkit.training.data import HeldOut, hold_out_each_tenth
+from kgkit.training.linkers.labelled import LabelledDocument, labelled_files
+from kgkit.types import Progress
 
 if TYPE_CHECKING:
     from kgkit.heads.knowbert import KnowBert
+
+
+class LinkingExample(NamedTuple):
+    """A text to learn linking from.
+
+    Attributes:
+        text: as it is read.
+        right: for each of its mentions (C,) bool, which candidates are right; none, if none of them is.
+    """
+
+    text: TokenizedText
+    right: list[NDArray[np.bool_]]
+
+
+class LinkingBatch(NamedTuple):
+    """Texts, and what is meant in them.
+
+    Attributes:
+        kb: the name of the knowledge base.
+        batch: what KnowBert reads.
+        gold: (B, M, C) bool; of one candidate more, NULL, where that is one.
+    """
+
+    kb: str
+    batch: KnowBertBatch
+    gold: Tensor
+
+    def to(self, device: torch.device, **_: object) -> "LinkingBatch":
+        """Return it on a device."""
+        return LinkingBatch(self.kb, self.batch.to(device), self.gold.to(device))
+
+
+def read_linking_examples(
+    documents: Iterable[LabelledDocument], reader: KnowBertReader, kb: str, *, null: bool
+) -> Iterator[LinkingExample]:
+    """Yield documents as KnowBert reads them; texts that teach nothing are left out.
+
+    Args:
+        documents: documents whose mentions have candidates in *kb*.
+        reader: reader with *kb* among its knowledge bases; what the others know is read too.
+        kb: name that the reader has for the knowledge base.
+        null: whether a mention none of whose candidates is right teaches that it means nothing.
+    """
+    for document, right, *_ in documents:
+        for text in reader.read_document(document, {kb: document}):
+            own = [right[index] for index in text.mentions[kb].indices.tolist()]
+            if own if null else any(flags.any() for flags in own):
+                yield LinkingExample(text, own)
+
+
+def linking_batch(
+    examples: Sequence[LinkingExample], reader: KnowBertReader, kb: str, *, null: bool
+) -> LinkingBatch:
+    """Return examples as a batch."""
+    batch = reader.batch([example.text for example in examples])
+    wide = batch.knowledge[kb].candidates.shape
+    gold = np.zeros((*wide[:2], wide[2] + null), np.bool_)
+    for row, example in enumerate(examples):
+        for column, right in enumerate(example.right):
+            gold[row, column, : len(right)] = right
+            if null and not right.any():
+                gold[row, column, -1] = True
+    return LinkingBatch(kb, batch, torch.from_numpy(gold))
+
+
+def links_of(
+    training: TaskTraining,
+    kb: KnowledgeBase,
+    generator: Generator,
+    progress: Progress | None,
+    *,
+    lemmas: bool = False,
+) -> HeldOut[LabelledDocument]:
+    """Return the documents of the tasks `wsd` and `el`.
+
+    Args:
+        training: settings, which name the files.
+        kb: knowledge base that is linked to.
+        generator: generator of the candidates.
+        progress: callback with the number of documents that have been read.
+        lemmas: whether the candidates of a sense are those of its lemma.
+
+    Raises:
+        NotThere, SourceError: if a file is not there, or not what it should be.
+        UsageError: if no mention has a right candidate.
+    """
+
+    def read(files: Sequence[Path]) -> list[LabelledDocument]:
+        gold = training.gold_of(files)
+        if training.task == "wsd" and None in gold:
+            data = files[gold.index(None)]
+            raise NotThere(f"no senses beside {data}: X.gold.key.txt is expected there for X.data.xml")
+        return labelled_files(kb, generator, files, gold, progress, lemmas=lemmas)
+
+    learn = read(training.data)
+    return HeldOut(learn, read(training.dev)) if training.dev else hold_out_each_tenth(learn)
+
 
 SHARE: Final = 0.2
 """Batches of linking examples, of all, where there are passages too (Peters et al. 2019, section 4.1)."""
@@ -134,10 +240,10 @@ def language_batch(
     return masked_batch(masked, reader, [passage.follows for passage in passages])
 
 
-def loss_of(knowbert: "KnowBert") -> "Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]":
+def loss_of(knowbert: "KnowBert") -> Callable[[nn.Module, Any], Tensor | tuple[Tensor, float]]:
     """Return the loss of a batch, for `kgkit.training.loop.train`: of hidden words, or of links."""
 
-    def loss(model: nn.Module, item: LanguageBatch | LinkingBatch | None) -> "Tensor | tuple[Tensor, float]":
+    def loss(model: nn.Module, item: LanguageBatch | LinkingBatch | None) -> Tensor | tuple[Tensor, float]:
         if item is None:  # nothing is learnt, and a loss needs a gradient all the same
             return next(iter(knowbert.parameters())).sum() * 0, 0.0
         if isinstance(item, LinkingBatch):
