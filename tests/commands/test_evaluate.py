@@ -1,7 +1,6 @@
 """`kgkit evaluate wsd`."""
 
 import json
-import lzma
 
 import pytest
 
@@ -140,15 +139,6 @@ def test_a_set_that_another_system_does_not_answer_is_no_score_of_nought(home, t
     assert f"{other} answers, the others count as not answered: 4 of 4 of one, 1 of 4 of two" in done.err
 
 
-def test_compressed_files_are_read_and_named_without_their_suffixes(home, tmp_path):
-    args = data_set(tmp_path, "one.two")
-    for path in args[1], args[3]:
-        path.with_name(path.name + ".xz").write_bytes(lzma.compress(path.read_bytes()))
-    args = ("--data", f"{args[1]}.xz", "--gold", f"{args[3]}.xz")
-    told = json.loads(run("evaluate", "wsd", *args, "--home", home, "--json").out)
-    assert told["sets"][0]["name"] == "one.two"
-
-
 def test_coherence_is_a_second_stage(home, tmp_path):
     told = json.loads(
         run(
@@ -180,15 +170,6 @@ def test_an_instance_is_not_counted_twice(home, tmp_path):
     done = run("evaluate", "wsd", *args, *args, "--home", home)
     assert done.code == 2
     assert "'one.t0'" in done.err
-
-
-def test_a_data_set_that_is_not_there_is_exit_code_3(home, tmp_path):
-    args = data_set(tmp_path, "one")
-    done = run("evaluate", "wsd", *args[:2], "--gold", tmp_path / "no.key.txt", "--home", home)
-    assert done.code == 3
-    assert str(tmp_path / "no.key.txt") in done.err
-    done = run("evaluate", "wsd", *args, "--predictions", tmp_path / "no" / "out.txt", "--home", home)
-    assert done.code == 3
 
 
 def test_gold_of_another_kb_is_no_score_of_nought(home, tmp_path):

@@ -161,36 +161,11 @@ def test_links_are_written_in_the_order_of_the_data(evaluate, put, tmp_path):
     ]
 
 
-def test_coherence_is_a_second_stage(evaluate, put):
-    found = told(evaluate(put("one.jsonl", ONE), options=["--json", "--coherence", "graph"]))
-    assert (found["model"], found["together"]["links"]) == ("prior+graph", 6)
-
-
-def test_compressed_files_are_read_and_named_without_their_suffixes(evaluate, put):
-    path = put("one.two.jsonl", ONE)
-    packed = path.with_name(path.name + ".xz")
-    packed.write_bytes(lzma.compress(path.read_bytes()))
-    assert told(evaluate(packed, options=["--json"]))["sets"][0]["name"] == "one.two"
-
-
 def test_a_document_is_not_counted_twice_and_no_half_of_the_links_is_left(evaluate, put, tmp_path):
     one = put("one.jsonl", ONE)
     done = evaluate(one, one, options=["--predictions", tmp_path / "out.tsv"])
     assert (done.code, "the document '1'" in done.err) == (2, True)
     assert list(tmp_path.iterdir()) == [one]
-
-
-def test_what_is_wrong_has_its_exit_code(evaluate, put, tmp_path):
-    one = put("one.jsonl", ONE)
-    for options in (["--redirects", tmp_path / "no.json"], ["--predictions", tmp_path / "no" / "out.tsv"]):
-        assert evaluate(one, options=options).code == 3
-    done = evaluate(tmp_path / "no.jsonl")
-    assert (done.code, str(tmp_path / "no.jsonl") in done.err) == (3, True)
-    (tmp_path / "bad.jsonl").write_text(json.dumps(ONE) + "\n{}\n")
-    done = evaluate(tmp_path / "bad.jsonl")
-    assert (done.code, "bad.jsonl:2: " in done.err) == (1, True)
-    assert evaluate(one, options=["--mentions", "none"]).code == 3
-    assert evaluate(one, options=["--model", "none"]).code == 3
 
 
 def test_gold_of_another_kb_is_no_score_of_nought(evaluate, put):

@@ -1,14 +1,12 @@
 """`kgkit link`: input, output, options."""
 
 import json
-import os
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
 from kgkit.linking.settings import LinkSettings
-from tests.cli_helpers import build_mini, on_terminal, process, run
+from tests.cli_helpers import build_mini, on_terminal, run
 
 GREEN = "\x1b[32m"
 TEXT = "The dog chased two mice along the bank."
@@ -90,32 +88,11 @@ def test_a_file_gets_json_lines_and_the_pipe_nothing(home, text, tmp_path):
     assert run("link", text, "--home", home, "-o", "-").out == run("link", text, "--home", home).out
 
 
-def test_a_file_is_not_touched_by_a_run_that_fails(home, text, tmp_path):
-    (tmp_path / "out.jsonl").write_text("what was there")
-    (tmp_path / "bad.txt").write_bytes(b"caf\xe9")
-    assert run("link", text, tmp_path / "bad.txt", "--home", home, "-o", tmp_path / "out.jsonl").code == 1
-    assert (tmp_path / "out.jsonl").read_text() == "what was there"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.txt", "out.jsonl", "text.txt"]
-
-
-def test_a_symbolic_link_stays_one_when_its_file_is_written(home, text, tmp_path):
-    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
-    assert run("link", text, "--home", home, "-o", tmp_path / "link.jsonl").code == 0
-    assert (tmp_path / "link.jsonl").is_symlink()
-    assert linked((tmp_path / "real.jsonl").read_text())
-
-
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(home, text, tmp_path):
     done = run("link", text, "--home", home, "-o", tmp_path / "no" / "out.jsonl")
     assert done.code == 3
     assert "mkdir" in done.err
     assert run("link", text, "--home", home, "--html", tmp_path).code == 2
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_under_a_file_is_named(home, text):
-    done = run("link", text, "--home", home, "-o", "/dev/full")
-    assert (done.code, done.err) == (1, f"error: /dev/full: {os.strerror(28)}\n")
 
 
 def test_a_page_shows_the_text_and_its_candidates_and_needs_nothing_else(home, text, tmp_path):
@@ -143,13 +120,6 @@ def test_standard_input_is_read_when_no_file_is_named_or_a_dash_is(home):
         [document] = linked(run("link", *args, "--home", home, given=b"A dog.").out)
         assert (document["id"], entities(document)) == ("-", [("dog", "dog.n.01")])
     assert run("link", "-", "-", "--home", home).code == 2
-
-
-def test_several_files_are_several_documents_in_order(home, tmp_path):
-    for name in "b", "a":
-        (tmp_path / name).write_text("dog")
-    done = run("link", tmp_path / "b", tmp_path / "a", "--home", home)
-    assert [document["id"] for document in linked(done.out)] == [str(tmp_path / "b"), str(tmp_path / "a")]
 
 
 def test_records_of_json_lines_are_documents_of_their_own(home, tmp_path):
@@ -198,43 +168,6 @@ def test_a_link_of_a_given_mention_is_weighed_with_the_score_of_its_tagger(home)
     assert weighed["links"][0]["score"] == pytest.approx(plain["links"][0]["score"] / 2)
 
 
-@pytest.mark.parametrize(
-    ("span", "message"),
-    [
-        ({"start": 7, "end": 4}, "mention 1 spans 7 to 4: expected a start and a greater end"),
-        ({"start": 4, "end": 4}, "mention 1 spans 4 to 4"),
-        ({"start": -3, "end": 4}, "mention 1 spans -3 to 4"),
-        ({"start": 4, "end": 21}, "mention 1 spans 4 to 21: expected"),
-        (
-            {"start": 4, "end": 7, "text": "cat"},
-            "mention 1 spans 4 to 7, which is 'dog' in the text, not 'cat'",
-        ),
-        ({"start": 4}, "missing required field `end`"),
-        ({"start": 4, "end": 7, "score": 2}, "Expected `float` <= 1.0"),
-    ],
-)
-def test_a_given_mention_that_is_no_span_of_its_text_is_refused_with_its_line(home, span, message):
-    lines = record(text="dog") + record(text="The dog chased mice.", mentions=[span])
-    done = run("link", "--input-format", "jsonl", "--home", home, given=lines)
-    assert done.code == 1 and "-:2: " in done.err and message in done.err
-
-
-def test_a_record_nested_too_deeply_is_refused_with_its_line(home):
-    lines = b'{"text": "dog"}\n{"text": "dog", "ignored": ' + 5000 * b"[" + 5000 * b"]" + b"}\n"
-    done = run("link", "--input-format", "jsonl", "--home", home, given=lines)
-    assert done.code == 1 and "error: -:2: " in done.err and "a field is nested too deeply" in done.err
-
-
-def test_lines_may_be_documents(home):
-    done = run(
-        "link", "-", "--input-format", "lines", "--home", home, given=b"A dog.\r\n\nMice\xe2\x80\xa8!\n"
-    )
-    assert [(each["id"], each["text"]) for each in linked(done.out)] == [
-        ("-:1", "A dog."),
-        ("-:3", "Mice\u2028!"),
-    ]
-
-
 def test_offsets_are_those_of_the_file(home, tmp_path):
     (tmp_path / "text.txt").write_bytes("𝒟 苹果\r\n\r\ndog\tß".encode())
     [document] = linked(run("link", tmp_path / "text.txt", "--home", home).out)
@@ -242,60 +175,10 @@ def test_offsets_are_those_of_the_file(home, tmp_path):
     assert [(link["start"], link["end"]) for link in document["links"]] == [(8, 11)]
 
 
-def test_a_byte_order_mark_is_no_part_of_a_text(home, tmp_path):
-    (tmp_path / "text.txt").write_bytes(b"\xef\xbb\xbfdog")
-    (tmp_path / "text.jsonl").write_bytes(b'\xef\xbb\xbf{"text": "dog"}')
-    for document in linked(run("link", tmp_path / "text.txt", tmp_path / "text.jsonl", "--home", home).out):
-        assert document["text"] == "dog"
-        assert document["links"][0]["start"] == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "line", "byte"),
-    [
-        ("a.txt", b"caf\xe9 dog", "", 4),
-        ("a.txt", b"\xef\xbb\xbfcaf\xe9", "", 4),
-        ("a.jsonl", b'{"text": "dog"}\n{"text": "caf\xe9"}\n', ":2", 14),
-    ],
-)
-def test_what_is_no_utf_8_is_one_error_with_file_and_byte(home, tmp_path, name, content, line, byte):
-    path = tmp_path / name
-    path.write_bytes(content)
-    done = run("link", path, "--home", home)
-    assert done.code == 1
-    assert done.err.startswith(f"error: {path}{line}: not UTF-8")
-    assert f"byte 0xe9 at byte {byte} of" in done.err
-    assert done.err.count("\n") == 1
-
-
-@pytest.mark.parametrize("line", ['{"id": "x"}', '{"text": 1}', '["dog"]', "dog", '{"text": "dog"'])
-def test_a_line_that_is_no_record_is_named(home, tmp_path, line):
-    path = tmp_path / "docs.jsonl"
-    path.write_text(f'{{"text": "dog"}}\n{line}\n')
-    done = run("link", path, "--home", home)
-    assert done.code == 1
-    assert len(linked(done.out)) == 1
-    assert done.err.startswith(f"error: {path}:2: expected ")
-
-
-def test_a_file_that_is_not_there_is_exit_code_3_before_anything_is_written(home, text, tmp_path):
-    done = run("link", text, tmp_path / "nothing.txt", "--home", home)
-    assert (done.code, done.out, done.err) == (3, "", f"error: no file {tmp_path / 'nothing.txt'}\n")
-    assert "`echo TEXT | kgkit link` takes a text itself" in run("link", "The dog barked.").err
-
-
 def test_an_empty_text_has_no_links(home, text):
     text.write_text("")
     assert linked(run("link", text, "--home", home).out)[0]["links"] == []
     assert on_terminal("link", text, "--home", home).out.splitlines() == [str(text), "no links to mini"]
-
-
-def test_a_file_name_that_is_no_utf_8_can_be_read(home, tmp_path):
-    path = tmp_path / os.fsdecode(b"caf\xe9.txt")
-    path.write_text("dog")
-    done = process("link", path, "--home", home)
-    assert done.code == 0
-    assert linked(done.out)[0]["id"] == f"{tmp_path}/caf\ufffd.txt"
 
 
 # -- options ----------------------------------------------------------------

@@ -11,14 +11,11 @@ pytest.importorskip("transformers")
 
 import kgkit
 from kgkit.errors import SourceError, UsageError
-from kgkit.evaluation.examples import Example, Prediction
+from kgkit.evaluation.examples import Example
 from kgkit.evaluation.records import ParsedRecord
 from kgkit.evaluation.tasks import TASKS
-from kgkit.home import Home
 from kgkit.methods import predicting
-from kgkit.models import opening
-from kgkit.models.publishing import remove_model
-from tests.cli_helpers import process, read_documents, run, started
+from tests.cli_helpers import read_documents, run, started
 from tests.tiny_encoder import tiny_encoder
 
 COUNT = 24
@@ -165,13 +162,6 @@ def test_a_blank_text_has_no_tags_and_those_around_it_keep_theirs(tags, predict)
     assert {**alone, "id": "2"} == lines[1]
 
 
-def test_a_null_that_the_task_does_not_use_is_carried_through(opinions, predict):
-    given = {"page": None, "text": "a dog", "label": None, "answer": None}
-    [line] = answers(predict(opinions, given=jsonl(given).encode()))
-    assert [*line] == ["id", "answer", "probabilities", "page"] and line["page"] is None
-    assert line["answer"] in "01"
-
-
 def test_spans_are_code_points_of_the_text_that_tokens_make(tags, predict):
     [line] = answers(predict(tags, given=jsonl({"tokens": ["𝔸𝔸", "the", "dog", "eats"]}).encode()))
     assert line["text"] == "𝔸𝔸 the dog eats" and line["tokens"][2] == [7, 10]
@@ -183,12 +173,6 @@ def test_lines_of_tags_are_documents_with_mentions(tags, predict, tmp_path):
     (tmp_path / "tags.jsonl").write_text(predict(tags, given=b"the the dog eats\n").out)
     [document] = read_documents([tmp_path / "tags.jsonl"], "auto")
     assert (document.mentions[0].start, document.mentions[0].text) == (8, "dog")
-
-
-def test_names_may_span_tokens():
-    prediction = Prediction("1", ("B-X", "I-X", "O", "I-Y"), None, ((0, 1), (2, 4), (5, 6), (7, 9)))
-    assert prediction.names == [(0, 4, "X"), (7, 9, "Y")]
-    assert Prediction("1", "B-X").names == []
 
 
 def test_texts_pairs_tokens_dictionaries_and_examples_are_taken(home, opinions, tags, trained):
@@ -257,19 +241,6 @@ def test_a_model_that_is_removed_while_it_answers_answers_to_the_end(own, opinio
     assert [*(own / "models").glob(f"{opinions}*")] == []
 
 
-def test_a_model_that_is_removed_while_it_is_opened_is_no_longer_there(own, opinions, monkeypatch):
-    check_sizes = opening.check_sizes
-
-    def remove_after(folder, manifest):
-        check_sizes(folder, manifest)
-        remove_model(Home(own), opinions)
-
-    monkeypatch.setattr(opening, "check_sizes", remove_after)
-    done = run("predict", "--model", opinions, "--home", own, "--device", "cpu", given=b"a dog\n")
-    assert (done.code, done.out) == (3, "")
-    assert done.err.strip().splitlines() == [f"error: no predictor named {opinions!r}; there are: none"]
-
-
 def test_lines_columns_and_objects_are_told_apart_or_named(opinions, predict):
     def ids(text, *options):
         return [line["id"] for line in answers(predict(opinions, *options, given=text.encode()))]
@@ -329,14 +300,6 @@ def test_a_bad_line_is_one_error_and_no_half_of_a_file(opinions, predict, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["bad"]
 
 
-def test_a_file_that_was_there_stays_where_a_line_is_bad(opinions, predict, tmp_path):
-    (tmp_path / "bad").write_text(jsonl({"text": "a cat"}, {"txt": 1}))
-    (tmp_path / "answers").write_text("earlier")
-    assert predict(opinions, tmp_path / "bad", "-o", tmp_path / "answers", "--batch", 1).code == 1
-    assert (tmp_path / "answers").read_text() == "earlier"
-    assert predict(opinions, tmp_path / "bad", "-o", tmp_path / "bad").code == 2
-
-
 def test_a_missing_model_is_one_sentence(predict):
     done = predict("nope", given=b"a cat\n")
     assert done.code == 3 and done.out == "" and done.err.count("\n") == 1
@@ -370,15 +333,6 @@ def test_a_reader_that_closes_the_pipe_ends_it_in_silence(opinions, home, tmp_pa
     running.stdout.close()
     assert running.wait(300) == 0 and running.stderr.read() == b""
     running.stderr.close()
-
-
-@pytest.mark.slow
-def test_a_process_of_its_own_writes_whole_files_and_says_how_much(opinions, home, tmp_path):
-    path = tmp_path / "answers.jsonl"
-    arguments = ("--model", opinions, "--home", home, "--device", "cpu", "-o", path)
-    done = process("predict", *arguments, given=b"the dog eats\na cat\n")
-    assert (done.code, done.out, done.err) == (0, "", f"answers to 2 records: {path}\n")
-    assert [json.loads(line)["id"] for line in path.read_text().splitlines()] == ["1", "2"]
 
 
 def test_examples_that_a_task_cannot_read_are_told_by_their_ids(home, opinions, tags, trained):
@@ -416,11 +370,3 @@ def test_a_manifest_that_does_not_fit_its_model_is_damage(
     (model / "model.json").write_text(json.dumps(manifest | changes))
     done = predict(model, given=b"a cat\n")
     assert done.code == 1 and message in done.err and done.err.count("error: ") == 1
-
-
-@pytest.mark.parametrize(
-    "fields", [{"text": ["a" * 100_000]}, {"text": "a", "id": ["a" * 100_000]}, {"x": "a" * 100_000}]
-)
-def test_an_error_shows_the_beginning_of_a_long_value(fields, opinions, predict):
-    done = predict(opinions, given=jsonl(fields).encode())
-    assert done.code == 1 and len(done.err) < 600

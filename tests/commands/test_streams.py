@@ -1,6 +1,5 @@
 """Streams and pipes as a shell gives them: closed, read once, without room."""
 
-import importlib
 import io
 import os
 import subprocess
@@ -12,10 +11,8 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 import kgkit
+from kgkit.commands.evaluate import wsd
 from kgkit.commands.messages import Messages
-from kgkit.evaluation import LinkScore
-from kgkit.evaluation.matching import DocumentCounts
-from kgkit.files import written
 from tests.cli_helpers import COMMAND, run
 from tests.tiny_encoder import tiny_encoder
 from tests.toys import child_env
@@ -75,13 +72,6 @@ def test_data_of_a_training_are_no_pipe(home, tmp_path):
     assert f"error: {tmp_path / 'pipe'} is a pipe, and a training reads its data twice" in done.err
 
 
-def test_a_disk_that_is_full_names_the_file():
-    from pathlib import Path
-
-    with pytest.raises(OSError, match="/dev/full"), written(Path("/dev/full")) as file:
-        file.write(b"x" * 100_000)
-
-
 def test_a_label_reaches_no_terminal_as_it_is_and_no_line_of_tabs(home, tmp_path):
     data = tmp_path / "data.jsonl"
     data.write_text('{"text": "a", "label": "\\u001b[31mx\\ny"}\n{"text": "b", "label": "z"}\n' * 4)
@@ -121,11 +111,8 @@ def test_what_a_terminal_would_obey_is_left_out_of_errors(home, tmp_path):
         assert done.code == 1 and "[31mrm" in done.out + done.err and "\x1b" not in done.out + done.err
 
 
-@pytest.mark.parametrize("task", ["el", "wsd"])
-def test_a_line_with_the_name_of_a_model_does_nothing_to_a_terminal(task, capfdbinary):
-    module = importlib.import_module(f"kgkit.commands.evaluate.{task}")
-    scored = [module._Scored("a", LinkScore(), DocumentCounts(), None)] if task == "el" else []
-    module._write(scored, "x\x1b[2J\x9b31m\ty\n", *(["given"] if task == "el" else []))
+def test_a_line_with_the_name_of_a_model_does_nothing_to_a_terminal(capfdbinary):
+    wsd._write([], "x\x1b[2J\x9b31m\ty\n")
     out, _ = capfdbinary.readouterr()
     first = out.decode().split("\n")[0]
     assert first.startswith("model x�[2J�31m\ty") and not {"\x1b", "\x9b"} & {*out.decode()}

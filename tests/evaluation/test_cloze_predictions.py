@@ -8,8 +8,6 @@ from kgkit.errors import SourceError
 from kgkit.evaluation.cloze import (
     ClozeGuess,
     filtered,
-    hits_columns,
-    paired_guesses,
     read_cloze_predictions,
     write_cloze_predictions,
 )
@@ -61,16 +59,3 @@ def test_what_is_no_prediction_is_refused_with_its_line(tmp_path, lines, problem
     with pytest.raises(SourceError, match=problem) as caught:
         read_cloze_predictions(path, QUESTIONS, FACTS)
     assert caught.value.line == number
-
-
-def test_questions_that_both_answer_are_paired_in_the_order_of_the_second():
-    first, second = paired_guesses(GUESSES[:4], [GUESSES[5], GUESSES[3], GUESSES[0]])
-    assert first == second == [GUESSES[3], GUESSES[0]]
-
-
-def test_hits_are_averaged_within_a_relation_then_across_relations():
-    relations = [question.relation for question in QUESTIONS]
-    assert relations == ["eats", "eats", "eats", "P1412", "P1412", "Squad"]
-    other = [guess._replace(rank=1 if guess.question.relation != "eats" else 11) for guess in GUESSES]
-    for columns, macro in zip(hits_columns(GUESSES, other), [(0, 2 / 3), (1, 2 / 3), (1, 1)], strict=True):
-        assert columns.statistic(columns.columns.sum(1)) == pytest.approx(macro)

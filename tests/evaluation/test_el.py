@@ -1,11 +1,8 @@
 """The files of entity linking, and its score."""
 
-import bz2
-import gzip
 import itertools
 import json
 import lzma
-import tracemalloc
 from fractions import Fraction
 
 import pytest
@@ -25,7 +22,6 @@ from kgkit.evaluation import (
     score_document,
     score_links,
     write_links,
-    writing_links,
 )
 from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
 
@@ -92,23 +88,6 @@ def test_an_empty_sentence_is_left_out_and_tokens_between_sentences_stay(put):
     assert (found.document.text, found.document.sentences) == ("a\nb\nc d", [(0, 1), (4, 7)])
 
 
-@pytest.mark.parametrize(
-    ("suffix", "compress"), [(".xz", lzma.compress), (".bz2", bz2.compress), (".gz", gzip.compress)]
-)
-def test_a_compressed_file_reads_like_the_plain_one(put, suffix, compress):
-    plain = put([RIVER, NOTHING])
-    packed = put(compress(plain.read_bytes()), f"mini.jsonl{suffix}")
-    assert list(read_gold_documents(packed)) == list(read_gold_documents(plain))
-    with pytest.raises(SourceError, match="cannot be read"):
-        list(read_gold_documents(put(compress(plain.read_bytes())[:-9], f"cut.jsonl{suffix}")))
-
-
-def test_blank_lines_windows_line_ends_and_a_byte_order_mark_do_not_matter(put):
-    plain = put([RIVER, NOTHING])
-    odd = b"\xef\xbb\xbf" + plain.read_bytes().replace(b"\n", b"\r\n\r\n")
-    assert list(read_gold_documents(put(odd, "odd.jsonl"))) == list(read_gold_documents(plain))
-
-
 def river(**changes):
     return json.dumps({**RIVER, "doc_id": 9, **changes}).encode()
 
@@ -156,22 +135,6 @@ def test_a_file_without_documents_is_refused_and_a_missing_one_is_not_there(put,
     for read in (read_gold_documents, read_redirects, read_links):
         with pytest.raises(NotThere, match="nowhere"):
             list(read(tmp_path / "nowhere.jsonl"))
-
-
-def test_memory_does_not_grow_with_the_number_of_documents(put):
-    def peak(count: int) -> int:
-        documents = read_gold_documents(path)
-        next(documents)
-        tracemalloc.start()
-        try:
-            assert sum(1 for _ in itertools.islice(documents, count - 1)) == count - 1
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    long = {**RIVER, "tokens": RIVER["tokens"] * 20}
-    path = put([{**long, "doc_id": number} for number in range(600)])
-    assert peak(600) < peak(100) + 300_000  # kept, they would be 10 MB
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -254,14 +217,6 @@ def test_links_survive_writing_and_reading(tmp_path_factory, documents):
     assert read_links(path) == {name: links for name, links in documents.items() if links}
 
 
-def test_a_line_is_document_start_end_and_entity_and_nil_has_none(tmp_path):
-    path = tmp_path / "out.tsv"
-    write_links(
-        path, [("7", [Labelled(4, 9, "Rhône", ("Rhône", "Rhone")), Labelled(17, 18, None)]), ("8", [])]
-    )
-    assert path.read_text() == "7\t4\t9\tRhône\n7\t17\t18\t\n"
-
-
 @pytest.mark.parametrize(
     ("name", "entity"),
     [("", "a"), ("a\tb", "a"), ("a", "b\tc"), ("a", "b\n"), ("a\r", "b"), ("\ufeffa", "b")],
@@ -272,20 +227,6 @@ def test_what_would_break_a_line_is_refused_and_the_old_file_stays(tmp_path, nam
     with pytest.raises(UsageError, match="no place for"):
         write_links(path, [("fine", [Labelled(0, 1, "a")]), (name, [Labelled(0, 1, entity)])])
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
-
-
-def test_a_file_of_links_appears_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "out.tsv"
-    with writing_links(path) as write:
-        write("7", [Labelled(4, 9, "Rhône")])
-        assert not path.exists()
-    assert path.read_text() == "7\t4\t9\tRhône\n"
-    with pytest.raises(RuntimeError), writing_links(path) as write:
-        write("8", [Labelled(0, 1, "other")])
-        raise RuntimeError
-    assert path.read_text() == "7\t4\t9\tRhône\n" and list(tmp_path.iterdir()) == [path]
-    with pytest.raises(NotThere, match="nowhere"):
-        write_links(tmp_path / "nowhere" / "out.tsv", [])
 
 
 @pytest.mark.parametrize(
@@ -383,11 +324,6 @@ def test_macro_scores_are_means_over_documents_and_an_empty_document_left_alone_
     assert (found.precision, found.recall) == (2 / 3, 2 / 3)
 
 
-def test_nothing_at_all_scores_zero():
-    nothing = LinkScore()
-    assert (nothing.f1, nothing.macro_f1, nothing.accuracy, nothing.macro_precision) == (0, 0, 0, 0)
-
-
 def test_a_span_that_comes_twice_is_refused():
     twice = [Labelled(0, 1, "A"), Labelled(0, 1, "B")]
     for gold, links in ((twice, []), ([], twice)):
@@ -401,20 +337,6 @@ def test_links_of_another_system_are_scored_by_document(put, caplog):
     found = score_links(read_gold_documents(data), links)
     assert (found.documents, found.right, found.links, found.mentions) == (2, 1, 2, 4)
     assert "links to 1 documents have no gold" in caplog.text and "'elsewhere'" in caplog.text
-
-
-def test_a_score_goes_into_json():
-    told = score_document([Labelled(0, 1, "A"), Labelled(2, 3, "B")], [Labelled(0, 1, "A")]).as_dict()
-    assert json.loads(json.dumps(told)) == {
-        "documents": 1, "mentions": 2, "nil": 0, "links": 1, "right": 1,
-        "micro": {"precision": 1.0, "recall": 0.5, "f1": 2 / 3},
-        "macro": {"precision": 1.0, "recall": 0.5, "f1": 2 / 3},
-        "accuracy": 1.0,
-        "mention_errors": {
-            "wrong_choice": 0, "no_candidate": 0, "wrong_entity": 0, "misplaced": 0, "missed": 1,
-        },
-        "link_errors": {"wrong": 0, "on_nil": 0, "misplaced": 0, "nowhere": 0},
-    }  # fmt: skip
 
 
 def slow_score(gold, links, page):

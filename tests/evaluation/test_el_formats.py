@@ -1,8 +1,6 @@
 """Data sets of entity linking by ELEVANT, KILT and AIDA-CoNLL-YAGO; how a format is recognised."""
 
-import gzip
 import json
-import lzma
 import os
 
 import pytest
@@ -88,23 +86,6 @@ def test_a_gold_document_has_ids_texts_types_and_candidates_of_its_mentions():
     assert (gold.types, gold.candidates) == (["LOC", ""], [("A", "B"), None])
 
 
-@pytest.mark.parametrize(
-    ("mentions", "message"),
-    [
-        ([GoldMention(0, 9, "A")], "mention 1 spans 0 to 9"),
-        ([GoldMention(-1, 2, "A")], "mention 1 spans -1 to 2"),
-        ([GoldMention(2, 2, "A")], "mention 1 spans 2 to 2"),
-        ([GoldMention(0, 2, "A"), GoldMention(3, 5, "A", "ce")], "mention 2 .* not 'ce'"),
-        ([GoldMention(0, 2, "A"), GoldMention(0, 2, "B")], "mentions 1 and 2 have one span"),
-        ([GoldMention(2, 3, "A")], "mention 1 is nothing but white space"),
-        ([GoldMention(0, 2, " ")], "mention 1 has an empty entity"),
-    ],
-)
-def test_a_span_that_does_not_fit_its_text_is_refused(mentions, message):
-    with pytest.raises(GoldError, match=f"document 'd': {message}"):
-        make_gold_document("d", "ab cd", mentions)
-
-
 def test_a_document_without_an_id_is_refused():
     with pytest.raises(GoldError, match="empty id"):
         make_gold_document("", "ab", [])
@@ -162,11 +143,6 @@ def test_a_label_without_a_name_has_its_identifier_where_names_are_compared(put)
     assert [gold.entities for gold in read_elevant(path, "name")] == [
         gold.entities for gold in read_elevant(path)
     ]
-
-
-def test_two_articles_with_the_same_id_are_refused(put):
-    with pytest.raises(SourceError, match="two examples have the id '7', those of line 1 and 2"):
-        [*read_elevant(put([ARTICLE, ARTICLE]))]
 
 
 # -- KILT
@@ -339,13 +315,6 @@ def test_each_format_is_recognised_and_says_the_same(tmp_path, put):
         assert gold_format(path) == name
         [gold] = read_gold_data(path, entities="name")
         assert (gold.document.text, gold.gold) == (TEXT, GOLD), name
-
-
-@pytest.mark.parametrize(("suffix", "compress"), [(".xz", lzma.compress), (".gz", gzip.compress)])
-def test_compressed_files_are_recognised_and_read(tmp_path, put, suffix, compress):
-    for name, path in sources(tmp_path, put).items():
-        packed = put(compress(path.read_bytes()), f"{name}{suffix}")
-        assert gold_format(packed) == name
 
 
 def test_a_byte_order_mark_and_blank_lines_do_not_hide_a_format(put):

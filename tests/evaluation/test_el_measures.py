@@ -40,16 +40,6 @@ def test_measures_are_those_of_the_counts():
     }
 
 
-def test_each_interval_is_of_its_own_measure_and_ratio():
-    found = measures(counts(ALL, HALF, ALL, HALF, [], ALL))
-    for matching, scope in MEASURES:
-        score = found[matching][scope]
-        for name in RATIOS:
-            low, high = score["intervals"][name]
-            assert low < score[name] < high or low <= score[name] == high == 1, (matching, scope, name)
-    assert found["strong"]["inkb"]["intervals"]["f1"] != found["weak"]["inkb"]["intervals"]["f1"]
-
-
 def test_a_comparison_has_both_scores_their_difference_and_p():
     compared = compare_counts(counts(*[HALF] * 8), counts(*[ALL] * 8))
     for matching, scope in MEASURES:
@@ -60,12 +50,3 @@ def test_a_comparison_has_both_scores_their_difference_and_p():
         ends = [score.difference + unseen * (bound - score.difference) for bound in (-1, 1)]
         assert score.interval == pytest.approx(ends)
         assert score.p == pytest.approx(2 / 2**8)
-
-
-def test_a_comparison_in_reverse_has_the_opposite_sign():
-    first, second = counts(ALL, HALF, ALL), counts(HALF, ALL, HALF)
-    forward = compare_counts(first, second)["strong"]["nil"]["macro_f1"]
-    opposite = compare_counts(second, first)["strong"]["nil"]["macro_f1"]
-    assert forward.difference == -opposite.difference
-    assert forward.interval == pytest.approx([-opposite.interval[1], -opposite.interval[0]])
-    assert forward.p == opposite.p

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 from kgkit.evaluation.examples import (
     HELD_OUT,
     Example,
-    Prediction,
     alternatives,
     duplicate_id,
     gold_labels,
     hold_out,
-    marker_pairs,
     merge_files,
-    short_label,
     warn_of_labels,
 )
 
@@ -59,11 +56,6 @@ def test_the_first_id_that_comes_again_is_found(ids, twice):
     assert duplicate_id(ids) == twice
 
 
-def test_an_id_is_sought_no_further_than_it_has_to_be():
-    ids = iter("abac")
-    assert duplicate_id(ids) == "a" and next(ids) == "c"
-
-
 def test_one_file_keeps_its_ids_and_several_have_their_number_before_them():
     one, other = examples(2, groups=1), examples(2)
     assert merge_files([one]) == one and merge_files([one]) is not one
@@ -71,12 +63,6 @@ def test_one_file_keeps_its_ids_and_several_have_their_number_before_them():
     assert [each.id for each in merged] == ["1.x0", "1.x1", "2.x0", "2.x1"]
     assert [each.group for each in merged] == ["1.g0", "1.g0", "", ""]
     assert merge_files([]) == []
-
-
-@given(st.lists(st.integers(0, 5), min_size=2, max_size=4))
-def test_files_that_are_merged_have_no_id_twice(counts):
-    merged = merge_files([examples(count, 2) for count in counts])
-    assert duplicate_id(each.id for each in merged) is None and len(merged) == sum(counts)
 
 
 # -- what is held out -------------------------------------------------------
@@ -117,30 +103,6 @@ def test_by_ids_the_draw_does_not_depend_on_the_order(order):
 # -- markers, tags and labels -----------------------------------------------
 
 
-def test_one_name_has_markers_without_a_number_and_several_have_theirs():
-    assert marker_pairs(1) == [("[E]", "[/E]")]
-    assert marker_pairs(2) == [("[E1]", "[/E1]"), ("[E2]", "[/E2]")]
-    assert marker_pairs(0) == []
-
-
-@pytest.mark.parametrize(
-    ("tags", "names"),
-    [
-        (("O", "O", "O"), []),
-        (("B-PER", "I-PER", "O"), [(0, 7, "PER")]),
-        (("B-PER", "B-PER", "O"), [(0, 3, "PER"), (4, 7, "PER")]),
-        (("O", "I-LOC", "I-PER"), [(4, 7, "LOC"), (8, 9, "PER")]),
-    ],
-)
-def test_the_names_of_tags_are_spans_of_the_text(tags, names):
-    assert Prediction("x", tags, tokens=((0, 3), (4, 7), (8, 9))).names == names
-
-
-@pytest.mark.parametrize("answer", ["B-PER", 1.5, 2, frozenset({"B-PER"}), ()])
-def test_answers_that_are_no_tags_mean_no_names(answer):
-    assert Prediction("x", answer).names == []
-
-
 @pytest.mark.parametrize(
     ("gold", "labels"),
     [("a", {"a"}), (("O", "B-X", "O"), {"O", "B-X"}), (frozenset("ab"), {"a", "b"}), (1.5, set()),
@@ -148,12 +110,6 @@ def test_answers_that_are_no_tags_mean_no_names(answer):
 )  # fmt: skip
 def test_the_labels_of_an_example_are_those_of_its_gold(gold, labels):
     assert {*gold_labels(Example("x", ("t",), gold=gold))} == labels
-
-
-def test_a_long_label_is_shown_by_its_beginning():
-    assert short_label("yes") == "yes"
-    long = short_label("x" * 1000)
-    assert long.endswith("…") and len(long) < 200 and long[:10] == "x" * 10
 
 
 @pytest.mark.parametrize(

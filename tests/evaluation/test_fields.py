@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from kgkit.errors import SourceError
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.records import (
-    FIRST,
-    PAIRS,
-    SECOND,
     Fields,
     Layout,
     Record,
@@ -31,29 +28,6 @@ def fields(number=7, **values):
     return Fields(Record(values, number, 3))
 
 
-def test_a_field_is_taken_once_and_the_others_stay():
-    own = fields(text="a", label="1", source="x")
-    assert own.take("text") == "a" and own.take("text") is None
-    assert own.unused == {"label": "1", "source": "x"}
-
-
-def test_the_first_of_several_names_counts_and_the_second_is_left_over():
-    own = fields(sentence="b", text="a")
-    assert own.text(*FIRST) == "a"
-    assert own.unused == {"sentence": "b"}
-
-
-def test_a_null_is_as_no_field():
-    own = fields(text=None, sentence="b", label=None)
-    assert own.texts() == ("b",) and own.label() is None and own.unused == {}
-
-
-@pytest.mark.parametrize("value", [1, 1.5, True, ["a"], {"a": 1}])
-def test_a_text_is_a_string(value):
-    with pytest.raises(SourceError, match=r"record 3: expected .* text is "):
-        fields(text=value).text("text")
-
-
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
 def test_half_of_a_surrogate_pair_is_no_text(text):
     with pytest.raises(SourceError, match="text has a code point that is half of a pair"):
@@ -69,20 +43,10 @@ def test_an_id_or_a_label_is_a_string_a_whole_number_true_or_false(value, name):
     assert fields(id=value).name("id") == name
 
 
-@pytest.mark.parametrize("value", [1.0, ["a"], {}])
-def test_other_values_are_no_name(value):
-    with pytest.raises(SourceError, match="id is "):
-        fields(id=value).name("id")
-
-
 @pytest.mark.parametrize("value", ["", "  ", "\t"])
 def test_an_empty_label_is_an_error(value):
     with pytest.raises(SourceError, match="the label is empty"):
         fields(label=value).label()
-
-
-def test_white_space_around_a_label_is_no_part_of_it():
-    assert fields(gold_label=" yes\n").label() == "yes"
 
 
 @pytest.mark.parametrize(
@@ -100,19 +64,10 @@ def test_what_is_no_finite_number_is_an_error(value):
         fields(score=value).number("score", "label")
 
 
-def test_no_number_is_none():
-    assert fields().number("score") is None
-
-
 @pytest.mark.parametrize("value", ["ab", 1, {"a": "b"}, ["a", 1], ["a", None]])
 def test_a_list_of_strings_is_nothing_else(value):
     with pytest.raises(SourceError, match="expected a list of strings"):
         fields(tokens=value).strings("tokens")
-
-
-def test_a_list_of_strings_may_be_a_tuple_or_empty():
-    assert fields(tokens=("a", "b")).strings("tokens") == ["a", "b"]
-    assert fields(tokens=[]).strings("tokens") == [] and fields().strings("tokens") is None
 
 
 @pytest.mark.parametrize(
@@ -126,50 +81,6 @@ def test_a_list_of_strings_may_be_a_tuple_or_empty():
 def test_spans_are_pairs_of_offsets_with_some_text_between_them(value):
     with pytest.raises(SourceError, match="expected 2 spans of the text as"):
         fields(marks=value).spans("marks", "the sun", 2)
-
-
-def test_spans_may_be_tuples_overlap_and_come_in_any_order():
-    assert fields(marks=((4, 7), [0, 7])).spans("marks", "the sun", 2) == ((4, 7), (0, 7))
-    assert fields().spans("marks", "the sun", 0) == ()
-
-
-@pytest.mark.parametrize("first", FIRST)
-@pytest.mark.parametrize("second", SECOND)
-def test_a_pair_goes_by_any_of_its_names(first, second):
-    assert fields(**{first: "a", second: "b"}).pair("pair") == ("a", "b")
-
-
-@pytest.mark.parametrize("names", PAIRS)
-def test_a_pair_of_glue_goes_by_its_names(names):
-    first, second = names
-    assert fields(**{second: "b", first: "a"}).texts() == ("a", "b")
-    assert fields(**{second: "b", first: "a", "text": "c"}).texts() == ("c",)
-
-
-def test_one_text_is_no_pair_and_the_message_has_its_id():
-    with pytest.raises(
-        SourceError, match=r"record 3: example x9 is one text, not a pair, which the task wic"
-    ):
-        fields(text="a", id="x9").pair("wic")
-
-
-def test_a_record_without_a_text_says_how_texts_are_called():
-    with pytest.raises(
-        SourceError, match="there is no text: the first text is called text, text_a, sentence or"
-    ):
-        fields(label="1").texts()
-
-
-def test_without_an_id_it_is_a_given_number_or_that_of_the_line():
-    assert fields(id="x").id(5) == "x" and fields(index=0).id(5) == "0"
-    assert fields().id(5) == "5" and fields().id(0) == "0" and fields(number=12).id() == "12"
-
-
-def test_an_error_of_a_line_has_file_line_and_text():
-    refused = Record({}, 4, 2, Path("f.tsv"), "a\tb").error("no")
-    assert (refused.path, refused.line, refused.text) == (Path("f.tsv"), 4, "a\tb")
-    refused = Record({}, 4, 2, Path("f.tsv")).error("no")
-    assert "record 2: no" in str(refused) and refused.line is None
 
 
 @pytest.mark.parametrize(
@@ -191,13 +102,6 @@ def test_a_first_line_names_columns_if_a_text_is_among_them(names, further, expe
 def read(*lines, **settings):
     numbered = [(number, line) for number, line in enumerate(lines, 1)]
     return [dict(record.fields) for record in records_of_lines(numbered, Path("f"), LAYOUT, **settings)]
-
-
-def test_lines_are_what_their_first_line_is():
-    assert read('{"text": "a"}', '{"text": "b", "n": 1}') == [{"text": "a"}, {"text": "b", "n": 1}]
-    assert read("Label\tText_A", "1\tx") == [{"label": "1", "text_a": "x"}]
-    assert read("1\tx", "2\ty") == [{"label": "1", "text_a": "x"}, {"label": "2", "text_a": "y"}]
-    assert read("x", "y", plain=True) == [{"text": "x"}, {"text": "y"}]
 
 
 @given(st.lists(st.text('a\t{"}:', min_size=1), min_size=1))

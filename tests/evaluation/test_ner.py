@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.ner import (
     Name,
     NameScore,
@@ -141,11 +141,6 @@ def test_a_name_ends_with_its_sentence(put):
 def test_a_file_of_another_kind_says_where(put, text, said):
     with pytest.raises(SourceError, match=said):
         list(read_names(put(text)))
-
-
-def test_a_file_that_is_not_there_is_said_so(tmp_path):
-    with pytest.raises(NotThere, match="no file"):
-        list(read_names(tmp_path / "none"))
 
 
 def test_what_was_found_is_written_as_conlleval_reads_it(put, tmp_path):

@@ -2,8 +2,6 @@
 
 import gzip
 import io
-import json
-import re
 import subprocess
 import sys
 
@@ -96,12 +94,6 @@ def test_a_mention_of_all_the_text_is_another_resource_than_the_context(tmp_path
     assert read.gold == [Labelled(0, 5, "Rhône")]
 
 
-def test_a_compressed_file_is_written_and_read(tmp_path):
-    write_nif(tmp_path / "a.ttl.gz", [gold()])
-    assert gzip.decompress((tmp_path / "a.ttl.gz").read_bytes()).startswith(b"@prefix nif:")
-    assert [each.gold for each in read_nif(tmp_path / "a.ttl.gz")] == [gold().gold]
-
-
 def test_scores_are_confidences_of_phrases(tmp_path):
     with writing_nif(tmp_path / "a.ttl") as write:
         write(Document("1", "ab"), [Labelled(0, 1, "A")], [0.25])
@@ -179,12 +171,6 @@ def test_of_several_entities_the_first_that_is_not_nil_counts(put):
     assert (read.entities, read.types) == (["A"], ["http://dbpedia.org/ontology/River"])
 
 
-def test_triples_of_foreign_vocabularies_do_not_matter(put):
-    own = "<http://a/1> <http://purl.org/dc/terms/title> 'x' ; a <http://a/Thing> .\n"
-    [read] = read_nif(put(own + CONTEXT))
-    assert read.gold == []
-
-
 def test_triples_about_triples_do_not_matter(put):
     own = "<http://a/1> itsrdf:taIdentRef <<( <urn:a> <urn:b> <urn:c> )>> .\n"
     [read] = read_nif(put(own + CONTEXT))
@@ -202,12 +188,6 @@ def test_addresses_in_a_graph_are_not_opened(put, tmp_path):
     own = f"<file://{tmp_path}/other.ttl> a nif:Context ; nif:sourceUrl <http://localhost:1/x> .\n"
     with pytest.raises(SourceError, match="no nif:Context with a nif:isString"):
         [*read_nif(put(own))]
-
-
-def test_triples_without_prefixes_are_read_too(tmp_path):
-    base = "http://persistence.uni-leipzig.org/nlp2rdf/ontologies/nif-core#"
-    (tmp_path / "a.nt").write_text(f'<urn:a> <{base}isString> "x\\u00e9" .\n')
-    assert [each.document.text for each in read_nif(tmp_path / "a.nt")] == ["xé"]
 
 
 @pytest.mark.parametrize(
@@ -281,15 +261,6 @@ def test_the_package_that_parses_is_named_where_it_is_missing():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
     )
     assert "MissingExtra: this needs the package 'pyoxigraph': pip install 'kgkit[formats]'" in done.stderr
-
-
-def test_literals_are_escaped_as_turtle_wants_it(tmp_path):
-    text = 'a "quote" \\ and\ttab\r\n\x00\x7f'
-    write_nif(tmp_path / "a.ttl", [gold("1", text, [])])
-    raw = (tmp_path / "a.ttl").read_text()
-    assert re.search(r'nif:isString "a \\"quote\\" \\\\ and\\u0009tab\\u000D\\u000A\\u0000\\u007F" \.', raw)
-    assert next(read_nif(tmp_path / "a.ttl")).document.text == text
-    assert json.loads(json.dumps(text)) == text
 
 
 # -- graphs that are no files -----------------------------------------------
