@@ -118,8 +118,7 @@ def install_builder(folder: Path, name: str, where: str) -> None:
 
 def read_documents(files, form):
     """The documents of files, as `kgkit link` reads them."""
-    from kgkit.commands.corpora.documents import parse_entry
-    from kgkit.commands.corpora.entries import find_files, read_entries
+    from kgkit.commands.corpora.documents import find_files, parse_entry, read_entries
 
     paths = find_files(files)
     return (parse_entry(entry).document for entry in read_entries(paths, form))

@@ -10,18 +10,22 @@ import resource
 import signal
 import subprocess
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from kgkit.commands.corpora.answers import open_answers
 from kgkit.commands.corpora.chunks import SkippedRecord, chunked
-from kgkit.commands.corpora.documents import parse_entry
-from kgkit.commands.corpora.entries import find_files, input_format_of, is_read, read_entries
+from kgkit.commands.corpora.documents import (
+    find_files,
+    input_format_of,
+    is_read,
+    parse_entry,
+    read_entries,
+)
 from kgkit.commands.corpora.parquet import write_parquet
 from kgkit.commands.messages import Messages
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.files import open_zstd, opened
+from kgkit.files import opened
 from tests.cli_helpers import COMMAND, build_mini, process, read_documents, run
 from tests.toys import child_env
 
@@ -51,45 +55,6 @@ def texts(path, form="auto"):
 
 
 # -- files ------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_a_compressed_file_is_read_as_what_it_is_beneath(tmp_path, compress):
-    suffix = {gzip.compress: ".gz", bz2.compress: ".bz2", lzma.compress: ".XZ"}[compress]
-    path = tmp_path / f"a.jsonl{suffix}"
-    path.write_bytes(compress(RECORD))
-    assert texts(path) == [("x", "A dog.")]
-    (tmp_path / f"b.txt{suffix}").write_bytes(compress(b"A dog."))
-    assert texts(tmp_path / f"b.txt{suffix}")[0][1] == "A dog."
-
-
-def test_zstandard_is_read_where_its_library_is_and_else_an_error_names_it(tmp_path, monkeypatch):
-    path, modules = tmp_path / "a.jsonl.zst", []
-
-    def import_module(name):
-        modules.append(name)
-        if name == "backports.zstd":
-            return SimpleNamespace(open=lambda file, mode: file.open(mode))
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr("kgkit.files.import_module", import_module)
-    path.touch()
-    assert texts(path) == [] and modules == ["compression.zstd", "backports.zstd"]
-
-    def missing(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr("kgkit.files.import_module", missing)
-    with pytest.raises(UsageError, match=r"a\.jsonl\.zst: .*pip install backports.zstd"):
-        texts(path)
-    with pytest.raises(UsageError, match=r"x\.zst"):
-        open_zstd("x.zst", "rb")
-
-
-def test_an_error_that_is_none_of_a_file_is_not_called_one(tmp_path):
-    (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(ZeroDivisionError), opened(tmp_path / "a.txt"):
-        _ = 1 / 0
 
 
 @pytest.mark.parametrize(
@@ -186,14 +151,6 @@ def test_a_compressed_file_that_is_cut_short_ends_with_an_error_and_the_next_fil
     with pytest.raises(SourceError, match="cannot be read"):
         parse_entry(end)
     assert parse_entry(following).document.id == "x"
-
-
-def test_a_line_that_has_no_end_is_not_read_to_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("kgkit.files.MAX_LINE", 20)
-    (tmp_path / "a.txt").write_text("short\n" + 100 * "x")
-    first, second = read_entries([tmp_path / "a.txt"], "lines")
-    assert first.content == b"short" and second.line == 2
-    assert "a line of more than" in str(second.content)
 
 
 # -- mentions ---------------------------------------------------------------

@@ -75,33 +75,9 @@ def test_warnings_of_workers_are_logged_by_the_parent_each_once(caplog, capfd):
     assert capfd.readouterr().err == ""
 
 
-class Fails:
-    """Logs an error, and a warning that its format does not fit."""
-
-    def open(self, stack: ExitStack):
-        return self.answer
-
-    def answer(self, request):
-        logging.getLogger("library").error("%s is wrong", request)
-        logging.getLogger("library").warning("%d is odd", request)
-        return request
-
-
-def test_records_of_workers_keep_their_level_and_a_wrong_one_ends_nothing(caplog):
-    assert [*map_in_workers(Fails(), ["a", "b"], workers=1)] == ["a", "b"]
-    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
-        ("ERROR", "a is wrong"), ("ERROR", "b is wrong"),
-    ]  # fmt: skip
-
-
 def test_results_have_the_order_of_requests_and_each_worker_is_opened_once(tmp_path):
     assert [*map_in_workers(Square(tmp_path), range(20), workers=2)] == [n * n for n in range(20)]
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_without_requests_nothing_is_opened(tmp_path):
-    assert [*map_in_workers(Square(tmp_path), [], workers=2)] == []
-    assert not list(tmp_path.iterdir())
 
 
 def test_requests_are_read_a_few_ahead_only(tmp_path):
@@ -110,12 +86,6 @@ def test_requests_are_read_a_few_ahead_only(tmp_path):
     assert next(results) == 0 and len(sent) <= 3
     assert next(results) == 1 and len(sent) <= 4
     results.close()
-
-
-def test_messages_larger_than_a_pipe_pass_both_directions():
-    requests = ["large", b"y" * (4 << 20), "large", b"z" * (4 << 20)]
-    sizes = [len(result) for result in map_in_workers(Misbehave(), requests, workers=1)]
-    assert sizes == [8 << 20, 4 << 20, 8 << 20, 4 << 20]
 
 
 def test_an_error_of_a_task_comes_after_the_results_before_it():

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgkit.candidates import KeyedDocument
-from kgkit.commands.corpora import entries
-from kgkit.commands.corpora.entries import STDIN
+from kgkit.commands.corpora import documents
+from kgkit.commands.text_streams import STDIN
 from kgkit.errors import NotThere, SourceError
 from tests.cli_helpers import read_documents
 
@@ -72,7 +72,7 @@ def test_the_suffix_says_what_lines_are_whatever_its_case_unless_the_form_is_sai
 
 
 def test_files_come_in_their_order_and_standard_input_where_it_stands(tmp_path, monkeypatch):
-    monkeypatch.setattr(entries, "sys", SimpleNamespace(stdin=SimpleNamespace(buffer=io.BytesIO(b"two"))))
+    monkeypatch.setattr(documents, "sys", SimpleNamespace(stdin=SimpleNamespace(buffer=io.BytesIO(b"two"))))
     (tmp_path / "a").write_text("one")
     (tmp_path / "b").write_text("three")
     files = [tmp_path / "a", STDIN, tmp_path / "b"]
@@ -148,18 +148,3 @@ def test_a_line_that_is_no_record_is_an_error_of_its_number(tmp_path, line):
     with pytest.raises(SourceError, match="expected") as caught:
         next(reading)
     assert caught.value.line == 3
-
-
-def test_a_folder_is_read_with_the_folders_in_it(tmp_path):
-    for name in ("b.txt", "a.MD", "in/c.jsonl", ".hidden/d.txt", "in/.e.txt", "picture.png"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text('{"text": "x"}')
-    documents = [*read_documents([tmp_path], "auto")]
-    assert [Path(document.id.partition(":")[0]).name for document in documents] == [
-        "a.MD",
-        "b.txt",
-        "c.jsonl",
-    ]
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(NotThere, match=r"no text in .*empty"):
-        read_documents([tmp_path / "empty"], "auto")

@@ -1,6 +1,6 @@
 """Chunks of documents, answered in this process or by workers, in order.
 
-    entries ──chunked──▶ chunks ──ChunkWriter──▶ lines of JSON, counts, skipped records
+    entries ──chunked──▶ chunks ──answer_chunk──▶ lines of JSON, counts, skipped records
 
 Chunks have the same bounds however many processes there are, and each is answered by itself, so that its
 answers do not depend on where that was. The results of a few chunks for each worker wait for those before.
@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from kgkit.commands.corpora.documents import ParsedDocument, parse_entry
-from kgkit.commands.corpora.entries import SourceEntry
+from kgkit.commands.corpora.documents import ParsedDocument, SourceEntry, parse_entry
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import Write
 from kgkit.commands.pieces import json_line
@@ -94,7 +93,7 @@ class Answerer(ABC):
         """Yield an answer for each document."""
 
     def omissions(self) -> list[str]:
-        """Return surfaces that the texts had and the model left out by their spelling."""
+        """Return surfaces that were left out by their spelling since the last call."""
         return []
 
     def report_encoding(self, report: ProgressCallback) -> None:  # noqa: B027
@@ -134,54 +133,45 @@ class ChunkResult(NamedTuple):
     omissions: Sequence[str]
 
 
-class ChunkWriter:
-    """Answers the documents of chunks, and writes the answers.
+def answer_chunk(
+    answerer: Answerer,
+    entries: Iterable[SourceEntry],
+    mention_fields: Sequence[str],
+    write: Write,
+    *,
+    skip_bad: bool,
+    take: Callable[[DocumentAnswer], None] = lambda answer: None,
+) -> ChunkResult:
+    """Answer the documents of a chunk, and write the answers.
 
     Args:
         answerer: what answers documents.
+        entries: the chunk.
         mention_fields: fields of a record in which its mentions are.
+        write: function that takes the answers.
         skip_bad: whether records that cannot be read are left out; else they are errors.
         take: function that gets each answer.
+
+    Raises:
+        SourceError: if a record cannot be read, and is not to be skipped.
     """
+    skipped: list[SkippedRecord] = []
+    carried: deque[Mapping[str, Any]] = deque()
+    documents = items = 0
 
-    def __init__(
-        self,
-        answerer: Answerer,
-        mention_fields: Sequence[str],
-        *,
-        skip_bad: bool,
-        take: Callable[[DocumentAnswer], None] | None = None,
-    ) -> None:
-        self._answerer, self._mention_fields = answerer, mention_fields
-        self._skip_bad, self._take = skip_bad, take
-        self._omissions = 0  # that results have named
+    def parse() -> Iterator[Document]:
+        for parsed in parse_entries(entries, mention_fields, skipped, skip_bad=skip_bad):
+            carried.append(parsed.fields)
+            yield parsed.document
 
-    def __call__(self, entries: Iterable[SourceEntry], write: Write) -> ChunkResult:
-        """Write the answers to a chunk.
-
-        Raises:
-            SourceError: if a record cannot be read, and is not to be skipped.
-        """
-        skipped: list[SkippedRecord] = []
-        carried: deque[Mapping[str, Any]] = deque()
-        documents = items = 0
-
-        def parse() -> Iterator[Document]:
-            for parsed in parse_entries(entries, self._mention_fields, skipped, skip_bad=self._skip_bad):
-                carried.append(parsed.fields)
-                yield parsed.document
-
-        for answer in self._answerer(parse()):
-            fields = {name: value for name, value in carried.popleft().items() if name not in answer.record}
-            for piece in json_line({**answer.record, **fields}):
-                write(piece)
-            documents, items = documents + 1, items + answer.items
-            if self._take is not None:
-                self._take(answer)
-        counts = RunCounts(documents, items, len(skipped))
-        omissions = self._answerer.omissions()[self._omissions :]
-        self._omissions += len(omissions)
-        return ChunkResult(b"", counts, skipped, self._answerer.model, omissions)
+    for answer in answerer(parse()):
+        fields = {name: value for name, value in carried.popleft().items() if name not in answer.record}
+        for piece in json_line({**answer.record, **fields}):
+            write(piece)
+        documents, items = documents + 1, items + answer.items
+        take(answer)
+    counts = RunCounts(documents, items, len(skipped))
+    return ChunkResult(b"", counts, skipped, answerer.model, answerer.omissions())
 
 
 def parse_entries(
@@ -245,10 +235,11 @@ class ChunkTask:
     def open(self, stack: ExitStack) -> Callable[[Sequence[SourceEntry]], ChunkResult]:
         """Return what answers a chunk, with the bytes of its answers."""
         answerer = stack.enter_context(self.factory.open())
-        write_chunk = ChunkWriter(answerer, self.factory.mention_fields, skip_bad=self.skip_bad)
 
         def answer(entries: Sequence[SourceEntry]) -> ChunkResult:
             pieces: list[bytes] = []
-            return write_chunk(entries, pieces.append)._replace(content=b"".join(pieces))
+            fields = self.factory.mention_fields
+            result = answer_chunk(answerer, entries, fields, pieces.append, skip_bad=self.skip_bad)
+            return result._replace(content=b"".join(pieces))
 
         return answer

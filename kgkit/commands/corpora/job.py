@@ -15,13 +15,13 @@ from kgkit.commands.corpora.chunks import (
     ChunkResult,
     Chunks,
     ChunkTask,
-    ChunkWriter,
     DocumentAnswer,
     RunCounts,
     SkippedRecord,
+    answer_chunk,
     chunked,
 )
-from kgkit.commands.corpora.entries import InputFormat, find_files, is_read, read_entries
+from kgkit.commands.corpora.documents import InputFormat, find_files, is_read, read_entries
 from kgkit.commands.corpora.parquet import answer_schema, is_parquet
 from kgkit.commands.corpora.workers import map_in_workers
 from kgkit.commands.messages import Messages, ProgressCallback
@@ -249,9 +249,8 @@ def _results(
     with factory.open() as answerer:
         start(answerer.model)
         answerer.report_encoding(tell)
-        write_chunk = ChunkWriter(answerer, factory.mention_fields, skip_bad=skip_bad, take=count)
         for chunk in chunks:
-            yield write_chunk(chunk, write)
+            yield answer_chunk(answerer, chunk, factory.mention_fields, write, skip_bad=skip_bad, take=count)
 
 
 def _worker_results(

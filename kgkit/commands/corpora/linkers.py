@@ -49,6 +49,7 @@ class LinkAnswerer(Answerer):
 
     def __init__(self, linker: MultiKBLinker) -> None:
         self._linker, self.model = linker, linker.model
+        self._told = 0  # omissions that were returned
 
     def __call__(self, documents: Iterable[Document]) -> Iterator[DocumentAnswer]:
         """Yield the fields of each linked document."""
@@ -58,7 +59,9 @@ class LinkAnswerer(Answerer):
 
     def omissions(self) -> list[str]:
         """Return surfaces that texts have in lower case, and a knowledge base with capitals only."""
-        return [surface for generator in self._linker.generators for surface in generator.omissions]
+        every = [surface for generator in self._linker.generators for surface in generator.omissions]
+        begin, self._told = self._told, len(every)
+        return every[begin:]
 
     def report_encoding(self, report: ProgressCallback) -> None:
         """Set what is called while texts of entities are encoded for vectors that fill as they are used."""

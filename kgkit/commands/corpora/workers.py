@@ -25,7 +25,6 @@ Request = TypeVar("Request", contravariant=True)
 Result = TypeVar("Result", covariant=True)
 
 _WAITING: Final = 3  # requests for each worker that are answered, or wait for the results before them
-_MAX_WARNINGS: Final = 10_000  # that are remembered, so that none is logged twice
 _SECONDS: Final = 10.0  # in which a process ends whose pipe has ended
 
 log = logging.getLogger(__name__)
@@ -119,8 +118,6 @@ def _log(records: Iterable[tuple[int, str]], warnings: set[str]) -> None:
     """Log the records of a worker whose texts are not among *warnings*, and add them there."""
     for level, text in records:
         if text not in warnings:
-            if len(warnings) >= _MAX_WARNINGS:
-                warnings.clear()
             warnings.add(text)
             log.log(level, "%s", text)
 
@@ -134,10 +131,7 @@ class _WarningList(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the level and text of a record."""
-        try:
-            self.records.append((record.levelno, record.getMessage()))
-        except Exception:  # noqa: BLE001  # of a library's format, as handlers of the standard library do
-            self.handleError(record)
+        self.records.append((record.levelno, record.getMessage()))
 
 
 def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: int) -> None:
