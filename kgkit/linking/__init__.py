@@ -9,8 +9,8 @@ from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
-    from kgkit.linking.link_texts import link
     from kgkit.linking.linker import Linker
+    from kgkit.linking.multi_kb import link
     from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer
     from kgkit.linking.settings import LinkSettings
 
@@ -22,7 +22,7 @@ _WHERE = {
     "PriorScorer": ".scoring",
     "ScoreParts": ".scoring",
     "Scorer": ".scoring",
-    "link": ".link_texts",
+    "link": ".multi_kb",
 }
 
 __all__ = [

@@ -29,7 +29,7 @@ import numpy as np
 from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.models.folder import AUTO, find_trained, model_names
+from kgkit.models.folder import AUTO, find_trained, model_names, text_vectors
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, decode_manifest, read_header
 from kgkit.vectors import vectors_names
@@ -68,14 +68,16 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
         return
     if vectors is None:
         yield from trained_linkers(kb)
+    untrained = (WORDNET_MODEL, "gloss") if kb.manifest.builder == _WORDNET else ("gloss",)
     if vectors is not None or _has_text_vectors(kb):
-        yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
+        yield from untrained
     elif reads_descriptions(kb):
         if encoder_is_installed():
-            yield from (WORDNET_MODEL, "gloss") if _is_wordnet(kb) else ("gloss",)
+            yield from untrained
         else:
-            model = WORDNET_MODEL if _is_wordnet(kb) else "gloss"
-            log.warning("linking with prior: for %s the encoder is not installed: `%s`", model, INSTALL)
+            log.warning(
+                "linking with prior: for %s the encoder is not installed: `%s`", untrained[0], INSTALL
+            )
     yield "prior"
 
 
@@ -202,17 +204,10 @@ def reads_descriptions(kb: KnowledgeBase) -> bool:
     return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
 
 
-def _is_wordnet(kb: KnowledgeBase) -> bool:
-    return kb.manifest.builder == _WORDNET
-
-
 def _has_text_vectors(kb: KnowledgeBase) -> bool:
     """Say whether there are vectors of texts that a linker takes without their name."""
-    from kgkit.models.folder import text_vectors
-
     if not vectors_names(kb.home):
         return False
     with suppress(KgkitError):
-        vectors = kb.vectors(text_vectors(kb, None))
-        return vectors.manifest.method == "text"
+        return kb.vectors(text_vectors(kb, None)).manifest.method == "text"
     return False

@@ -9,9 +9,8 @@ semeval2007, where weights of the prior of 0.08 to 0.12 do equally well.
 M  mentions    C  candidates of one    D  width
 """
 
-import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,8 +19,6 @@ from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores, logarithms, shares
 from kgkit.linking.text_vectors import open_text_vectors, prepare_candidates, warn_of_missing
-from kgkit.ranges import check_range
-from kgkit.setting_types import convert_settings
 from kgkit.types import LEAST_PRIOR, NO_CANDIDATES, Candidates, Document, Matrix
 from kgkit.vectors.scan import unit
 
@@ -32,26 +29,9 @@ if TYPE_CHECKING:
     from kgkit.vectors import Vectors
     from kgkit.vectors.layout import VectorRows
 
-log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, kw_only=True)
-class GlossConfig:
-    """Settings of `GlossScorer`."""
-
-    temperature: float = 0.1  # τ, of cosines
-    context: int = 24  # word pieces read on each side of what is read for its own sake
-    size: int = 126  # word pieces read at once
-
-    def __post_init__(self) -> None:
-        check_range(self, "temperature", above=0)
-        check_range(self, "context", least=0)
-        check_range(self, "size", least=1)
-        convert_settings(self)
-
-
-TEMPERATURE: Final = GlossConfig().temperature
-"""τ in the scores of trained linkers that have the cosine in them: another one would change saved models."""
+TEMPERATURE: Final = 0.1
+"""τ, also in the scores of trained linkers that have the cosine in them."""
 
 
 class GlossScorer(Scorer):
@@ -63,7 +43,7 @@ class GlossScorer(Scorer):
     Args:
         vectors: of the entities' texts.
         encoder: that made them.
-        config: settings.
+        spans: how mentions are read; of a small window as much as it has.
 
     Raises:
         UsageError: if the vectors have another width than the encoder.
@@ -71,26 +51,17 @@ class GlossScorer(Scorer):
 
     batch_size = 32
 
-    def __init__(self, vectors: "VectorRows", encoder: "Encoder", config: GlossConfig | None = None) -> None:
-        self.vectors, self.config = vectors, config or GlossConfig()
+    def __init__(self, vectors: "VectorRows", encoder: "Encoder", spans: SpanConfig = SpanConfig()) -> None:
+        self.vectors, self.name = vectors, "gloss"
         if vectors.width != encoder.width:
             raise UsageError(
                 f"{vectors.name} holds vectors of width {vectors.width}, {encoder.name} makes {encoder.width}"
             )
-        self.name = "gloss"
-        size = min(self.config.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
-        context = min(self.config.context, size // 4)
-        self.reader = SpanReader(encoder, SpanConfig(size=size, context=context))
+        size = min(spans.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+        self.reader = SpanReader(encoder, replace(spans, size=size, context=min(spans.context, size // 4)))
 
     @classmethod
-    def open(
-        cls,
-        kb: "KnowledgeBase",
-        *,
-        vectors: str | None = None,
-        device: str = "auto",
-        config: GlossConfig | None = None,
-    ) -> "GlossScorer":
+    def open(cls, kb: "KnowledgeBase", *, vectors: str | None = None, device: str = "auto") -> "GlossScorer":
         """Open the scorer over vectors of *kb*, with the encoder that made them.
 
         Where none are named and none have been made, texts are encoded as they are needed.
@@ -100,22 +71,17 @@ class GlossScorer(Scorer):
             UsageError: if they are not of texts.
             StaleVectors, DamagedVectors: as `KnowledgeBase.vectors` does.
         """
-        return cls.of(kb, open_text_vectors(kb, vectors, device=device), device=device, config=config)
+        return cls.of(kb, open_text_vectors(kb, vectors, device=device), device=device)
 
     @classmethod
     def of(
-        cls,
-        kb: "KnowledgeBase",
-        vectors: "Vectors | PartialTextVectors",
-        *,
-        device: str = "auto",
-        config: GlossConfig | None = None,
+        cls, kb: "KnowledgeBase", vectors: "Vectors | PartialTextVectors", *, device: str = "auto"
     ) -> "GlossScorer":
         """Return the scorer over open vectors of *kb*; raises as `open` does."""
         from kgkit.embedding.partial import encoder_for
 
         warn_of_missing(kb, vectors)
-        return cls(vectors, encoder_for(vectors, device=device), config)
+        return cls(vectors, encoder_for(vectors, device=device))
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [[score for score, _, _ in mentions] for mentions in self._scored(documents)]
@@ -141,7 +107,7 @@ class GlossScorer(Scorer):
             return (np.empty(0, np.float32),) * 3
         query = unit(mention[None])[0]  # (D,)
         fit = text_cosines(query, self.vectors.gather(candidates.ids))
-        context = (fit - fit.max()) / self.config.temperature
+        context = (fit - fit.max()) / TEMPERATURE
         prior = np.maximum(shares(candidates.priors), LEAST_PRIOR)
         score = shares(prior * np.exp(context)) * np.float32(1 - candidates.null)
         return score, prior, context

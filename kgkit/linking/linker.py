@@ -1,6 +1,7 @@
 """One linker for every model: candidates in, scored links out."""
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, repeat
@@ -26,7 +27,6 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import GraphCoherence
 from kgkit.linking.models import find_scorer
-from kgkit.linking.overlaps import best_links
 from kgkit.linking.references import References
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
 from kgkit.linking.settings import ALL_MENTIONS, MENTIONS_OF_KB, LinkArguments, LinkSettings
@@ -63,8 +63,8 @@ class Linker:
 
     Mentions that come with a document keep their spans; otherwise a tagger finds
     them, if there is one, else the KB's own generator, and of those that
-    overlap the leftmost-longest stays, unless `overlaps` says otherwise: see
-    `kgkit.linking.overlaps`.
+    overlap the leftmost-longest stays, unless `overlaps` says otherwise: `keep` scores all
+    and keeps all links, `score` keeps the link with the highest score.
 
     A score is the model's probability that the mention means the entity, given
     that it means one of its candidates:
@@ -367,6 +367,35 @@ def type_of_entity(entity: Entity) -> str:
     return next(iter(entity.types), PARTS_OF_SPEECH.get(entity.pos, entity.kind))
 
 
+def best_links(links: Sequence[Link]) -> list[Link]:
+    """Return the links of which none overlaps another: of those that do, the best stays.
+
+    A link is better than another if its score is higher, then if it is longer, then if it begins earlier.
+    NIL links stay where they overlap no other link; among them the longest, then the earliest.
+
+    Args:
+        links: of one text.
+
+    Returns:
+        Those that stay, in the order in which they came.
+    """
+    spans: list[tuple[int, int]] = []  # (start, end), ascending; none overlaps another
+    chosen = set[int]()
+    for index in sorted(range(len(links)), key=lambda index: _rank(links[index])):
+        start, end = links[index].start, links[index].end
+        at = bisect_left(spans, (start, end))
+        if (at and spans[at - 1][1] > start) or (at < len(spans) and spans[at][0] < end):
+            continue
+        spans.insert(at, (start, end))
+        chosen.add(index)
+    return [link for index, link in enumerate(links) if index in chosen]
+
+
+def _rank(link: Link) -> tuple[bool, float, int, int]:
+    """Return what links are sorted by, the best first."""
+    return link.nil, 0.0 if link.nil else -link.score, link.start - link.end, link.start
+
+
 def _generated_null(candidates: Candidates) -> float:
     """Return the part of NULL's prior that is no matter of link probability.
 
@@ -391,9 +420,10 @@ def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterat
 
 def _weighed(mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
     """Return the scores of candidates, multiplied with a tagger's of their mentions."""
-    from kgkit.tagging.mention_tagger import MentionTagger
-
-    return MentionTagger.weighed(mentions, scores)
+    return [
+        score * np.float32(getattr(mention, "score", 1.0))
+        for mention, score in zip(mentions, scores, strict=True)
+    ]
 
 
 def _round(score: float) -> float:

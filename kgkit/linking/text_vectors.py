@@ -111,21 +111,13 @@ def prepare_candidates(vectors: "VectorRows", documents: Sequence[Document]) -> 
 
 
 def warn_of_missing(kb: "KnowledgeBase", vectors: "VectorRows") -> None:
-    """Say so, if entities have come to *kb* since *vectors* were made, or texts may have changed."""
+    """Say so, if *kb* has been added to or edited since *vectors* were made."""
     if vectors.manifest.build != kb.build:
         names = (kb.name, vectors.manifest.name)
-        if kb.manifest.edited:
-            log.warning(
-                "%s has been added to or edited since its vectors %s were made: entities that are new have "
-                "none, and texts that were changed have that of before; `kgkit embed %s --name %s --update` "
-                "makes what is missing",
-                *names,
-                *names,
-            )
-            return
         log.warning(
-            "entities have been added to %s since its vectors %s were made, and have none: `kgkit embed %s "
-            "--name %s --update` gives them one",
+            "%s has been added to or edited since its vectors %s were made: entities that are new have none, "
+            "and texts that were changed have that of before; `kgkit embed %s --name %s --update` makes what "
+            "is missing",
             *names,
             *names,
         )

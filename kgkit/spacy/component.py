@@ -13,6 +13,10 @@ What a `Doc` has then:
     ent.kb_id_                                the entity of a span of `doc.ents` that is linked
     span._.kgkit                              the `Link` of a span, made from these
 
+displaCy draws the links by `displacy.render(displacy_data(doc), style="ent", manual=True)`: they lead to the
+addresses that the knowledge base has of its entities, or to those of `url`. Drawn from a `Doc` itself, a link
+has a web address by the option `kb_url_template` only, which puts keys into it as they are.
+
 The attribute `attrs` of the group has further lists of the same length, see `ATTRIBUTES`. A `Doc` is saved
 with its groups; `span._.kgkit` is a getter and takes no room.
 """
@@ -24,8 +28,10 @@ from contextlib import suppress
 from dataclasses import fields
 from inspect import Parameter, Signature
 from itertools import repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -33,6 +39,7 @@ from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
 from kgkit.linking.settings import LinkSettings
 from kgkit.spacy.record import PipelineRecord, decode_record, find_requirements, read_record
+from kgkit.text import escape_xml
 from kgkit.types import Document, Entity, Link, LinkCandidate, Mention
 from kgkit.urls import UrlPattern, is_web_address
 
@@ -214,17 +221,12 @@ class LinkerComponent:
         firsts = [bisect_right(token_starts, start) - 1 for start in starts]
         lasts = [bisect_left(token_ends, end) for end in ends]
         targets = list(zip(firsts, lasts, kb_ids, strict=True))
-        widened: list[list[int]] = []
-        span_ids: Iterable[int | str] = repeat(0, len(links))
-        if [token_starts[first] for first in firsts] != starts or [
-            token_ends[last] for last in lasts
-        ] != ends:
-            widened = [
-                [index, link.start, link.end]
-                for index, (link, first, last) in enumerate(zip(links, firsts, lasts, strict=True))
-                if token_starts[first] != link.start or token_ends[last] != link.end
-            ]
-            span_ids = _span_ids(targets)
+        widened = [
+            [index, link.start, link.end]
+            for index, (link, first, last) in enumerate(zip(links, firsts, lasts, strict=True))
+            if token_starts[first] != link.start or token_ends[last] != link.end
+        ]
+        span_ids: Iterable[int | str] = _span_ids(targets) if widened else repeat(0, len(links))
         attrs = {
             "kb": self.kb,
             "model": linker.model,
@@ -313,10 +315,10 @@ class LinkerComponent:
     def __reduce__(self) -> tuple[Any, ...]:
         settings = {name: getattr(self.settings, name) for name in SETTINGS}
         settings |= {"kb": self.configured, "mentions": self.mentions, "spans_key": self.spans_key}
-        return make_with_build, (self.name, settings, self.kb)
+        return _make_with_build, (self.name, settings, self.kb)
 
 
-def make_with_build(name: str, settings: Mapping[str, Any], build: str) -> LinkerComponent:
+def _make_with_build(name: str, settings: Mapping[str, Any], build: str) -> LinkerComponent:
     """Return a component of these settings that links to one build.
 
     Args:
@@ -352,7 +354,7 @@ def make_component(nlp: Any, name: str, **settings: Any) -> LinkerComponent:
             raise
         if (build := record.build_for(settings["kb"])) is None:
             raise
-        component = make_with_build(name, settings, build)
+        component = _make_with_build(name, settings, build)
     records[name] = msgspec.to_builtins(component.record)
     return component
 
@@ -382,7 +384,7 @@ def link_of(span: Any) -> Link | None:
         if not all(isinstance(values, list) and len(values) == len(group) for values in lists):
             continue  # a group of somebody else, or one that spans were added to
         matches = []
-        index = bisect_left(group, span.start, key=_start)
+        index = bisect_left(group, span.start, key=attrgetter("start"))
         while index < len(group) and (other := group[index]).start == span.start:
             if other.end == span.end and other.kb_id == span.kb_id:
                 matches.append((other.id != span.id, index))
@@ -397,11 +399,6 @@ def _rows(candidates: Sequence[LinkCandidate]) -> list[list[Any]]:
     return [[candidate.entity, candidate.score, candidate.prior] for candidate in candidates]
 
 
-def _start(span: Any) -> int:
-    start: int = span.start
-    return start
-
-
 def _link_at(group: Any, index: int) -> Link:
     """Return a link of a group."""
     span, attrs = group[index], group.attrs
@@ -413,11 +410,11 @@ def _link_at(group: Any, index: int) -> Link:
     candidates = [LinkCandidate(entity, prior, score) for entity, score, prior in attrs["candidates"][index]]
     return Link(
         start, end, text, span.label_, span.kb_id_, attrs["senses"][index],
-        attrs["labels"][index], attrs["scores"][index], False, candidates, url=url_at(group, index),
+        attrs["labels"][index], attrs["scores"][index], False, candidates, url=_url_at(group, index),
     )  # fmt: skip
 
 
-def url_at(group: Any, index: int) -> str:
+def _url_at(group: Any, index: int) -> str:
     """Return the address on the web of the entity of a link, as the attributes of its group have it.
 
     Args:
@@ -436,6 +433,59 @@ def url_at(group: Any, index: int) -> str:
         with suppress(ValueError, TypeError):  # of a document that was read from a file
             url = UrlPattern(attrs.get("url_pattern", "")).url(Entity(key, str(labels[index])))
     return url if isinstance(url, str) and is_web_address(url) else ""
+
+
+def displacy_data(doc: Any, spans_key: str = "kgkit", *, url: str | None = None) -> dict[str, Any]:
+    """Return the links of a document as a dictionary that displaCy renders with `manual=True`.
+
+    Args:
+        doc: document of spaCy that the component `kgkit_linker` has linked.
+        spans_key: key of the links in `doc.spans`.
+        url: web address of an entity, with `{}` for its key; None: the addresses that the knowledge base has
+            of its entities, and none without such.
+
+    Returns:
+        A dictionary for the styles `ent` and `span`: `ents`, of which none overlaps another, and `spans`,
+        each with `kb_id` and `kb_url`; `text`, `tokens`, `title` and `settings`.
+
+    Raises:
+        NotThere: if the document has no such group of spans.
+        UsageError: if *url* has no `{}`.
+    """
+    if spans_key not in doc.spans:
+        keys = ", ".join(sorted(doc.spans)) or "none"
+        raise NotThere(f"the document has no spans {spans_key!r}; there are: {keys}")
+    if url is not None and "{}" not in url:
+        raise UsageError(f"url is {url!r}; it needs '{{}}' where the key of the entity stands")
+    group = doc.spans[spans_key]
+    spans = [
+        {
+            "start": span.start_char,
+            "end": span.end_char,
+            "start_token": span.start,
+            "end_token": span.end,
+            "label": span.label_,
+            "kb_id": escape_xml(span.kb_id_),
+            "kb_url": escape_xml(
+                (_url_at(group, index) or "#")
+                if url is None
+                else url.replace("{}", quote(span.kb_id_, safe=""))
+            ),
+        }
+        for index, span in enumerate(group)
+    ]
+    ents: list[dict[str, Any]] = []
+    for span in spans:
+        if not ents or span["start"] >= ents[-1]["end"]:
+            ents.append(dict(span))  # displaCy writes into those of the style `span`
+    return {
+        "text": doc.text,
+        "ents": ents,
+        "spans": spans,
+        "tokens": [token.text for token in doc],
+        "title": doc.user_data.get("title"),
+        "settings": {"lang": doc.lang_, "direction": doc.vocab.writing_system.get("direction", "ltr")},
+    }
 
 
 def _span_ids(targets: Iterable[tuple[int, int, int]]) -> Iterator[str]:

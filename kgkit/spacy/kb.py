@@ -19,7 +19,8 @@ spaCy's own knowledge base does, and losses are the same; a candidate has the nu
 computed with, and its cosine is a number. The sum for entities that have vectors is as it was.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,10 +168,6 @@ class StoredKB(spacy.kb.KnowledgeBase):  # type: ignore[misc]  # spaCy's types a
         """
         return self.get_alias_candidates(mention.text)
 
-    def get_candidates_batch(self, mentions: Iterable[Any]) -> list[list[StoredCandidate]]:
-        """Return the candidates of each mention."""
-        return [self.get_candidates(mention) for mention in mentions]
-
     def get_alias_candidates(self, alias: str) -> list[StoredCandidate]:
         """Return what a surface can mean, best prior first; nothing if it is not known.
 
@@ -181,9 +178,7 @@ class StoredKB(spacy.kb.KnowledgeBase):  # type: ignore[misc]  # spaCy's types a
         candidates: Candidates = kb.candidates(alias, self.max_candidates)
         if not len(candidates):
             return []
-        rows = vectors.gather(candidates.ids).astype(
-            np.float64
-        )  # as Python's floats are, which spaCy's own gives
+        rows = vectors.gather(candidates.ids).astype(np.float64)  # Python's floats, as spaCy's own gives
         rows[~rows.any(axis=1)] = _TINY
         return [
             StoredCandidate(self, kb.key(row.id), alias, row.prior, vector)
@@ -202,10 +197,6 @@ class StoredKB(spacy.kb.KnowledgeBase):  # type: ignore[misc]  # spaCy's types a
             return np.zeros(vectors.width, np.float32)
         row: NDArray[np.float32] = vectors.gather([number])[0]
         return row
-
-    def get_vectors(self, entities: Iterable[str]) -> list[NDArray[np.float32]]:
-        """Return the vector of each entity."""
-        return [self.get_vector(entity) for entity in entities]
 
     def get_prior_prob(self, entity: str, alias: str) -> float:
         """Return p(entity | surface); 0 where the surface cannot mean the entity."""
@@ -288,15 +279,10 @@ def knowledge_base(
         vectors: name of the entities' vectors; None for the only ones.
         max_candidates: number of candidates of a mention, the likeliest; None for all.
     """
-    return _Maker(kb, vectors, max_candidates)
+    return partial(_make_kb, kb, vectors, max_candidates)
 
 
-class _Maker:
-    """Function that can be pickled, unlike one that is defined within another."""
-
-    def __init__(self, kb: str | None, vectors: str | None, max_candidates: int | None) -> None:
-        self.kb, self.vectors, self.max_candidates = kb, vectors, max_candidates
-
-    def __call__(self, vocab: Any, entity_vector_length: int = 0) -> StoredKB:
-        """Return the knowledge base for a vocabulary."""
-        return StoredKB(vocab, self.kb, self.vectors, self.max_candidates)
+def _make_kb(
+    kb: str | None, vectors: str | None, max_candidates: int | None, vocab: Any, entity_vector_length: int = 0
+) -> StoredKB:
+    return StoredKB(vocab, kb, vectors, max_candidates)

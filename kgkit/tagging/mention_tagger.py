@@ -10,12 +10,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import msgspec
-import numpy as np
 
 from kgkit.home import Home
 from kgkit.models.opening import open_model
 from kgkit.text import token_spans
-from kgkit.types import Document, Matrix, Mention
+from kgkit.types import Document, Mention
 
 SPACY: Final = "spacy:"
 """Prefix of a tagger that is a spaCy pipeline."""
@@ -134,11 +133,3 @@ class MentionTagger(ABC):
                 if document.mentions is None:
                     document = msgspec.structs.replace(document, mentions=next(names))
                 yield document
-
-    @staticmethod
-    def weighed(mentions: Sequence[Mention], scores: Sequence[Matrix]) -> list[Matrix]:
-        """Return the scores (C,) of candidates of mentions, multiplied with those of the mentions."""
-        return [
-            score * np.float32(mention.score) if isinstance(mention, TaggedMention) else score
-            for mention, score in zip(mentions, scores, strict=True)
-        ]

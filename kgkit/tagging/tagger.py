@@ -74,7 +74,8 @@ class Tagger(MentionTagger):
         else:
             head = WordTagger.from_pretrained(folder / HEAD, device=device)
         with checking_settings(folder):
-            reader = reader_of(head, reading_of(manifest))
+            config = msgspec.convert(manifest.reader, TaggingConfig)
+            reader = WordReader(head.reads, config, lowercase=head.config.lowercase)
         return cls(head, reader, name=manifest.name)
 
     @property
@@ -189,16 +190,6 @@ def _encoder_of(manifest: TaggerManifest, device: str) -> Encoder:
             f"{manifest.fingerprint}; the one that is here has {encoder.fingerprint}"
         )
     return encoder
-
-
-def reader_of(head: "WordTagger | FrozenWordTagger", config: TaggingConfig) -> WordReader:
-    """Return what reads documents for a head."""
-    return WordReader(head.reads, config, lowercase=head.config.lowercase)
-
-
-def reading_of(manifest: TaggerManifest) -> TaggingConfig:
-    """Return how the tagger of a manifest reads."""
-    return msgspec.convert(manifest.reader, TaggingConfig)
 
 
 def _sentence_ranges(document: Document, words: DocumentWords, logits: Matrix) -> Iterator[tuple[int, int]]:

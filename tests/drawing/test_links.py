@@ -1,6 +1,5 @@
 """The picture of a linked text."""
 
-import base64
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -8,11 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kgkit.drawing.links import FOOT, page_head, render
-from kgkit.tagging.html import typed_section
-from kgkit.tagging.mention_tagger import TypedWord
-from kgkit.types import Document, Link, LinkCandidate, LinkedDocument
-from tests.serving.page.chromium import CHROMIUM, Chromium
+from kgkit.drawing.links import render
+from kgkit.types import Link, LinkCandidate, LinkedDocument
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" </div><a href=x>"
 
@@ -161,46 +157,7 @@ def test_a_page_holds_many_documents_or_none():
     assert "0 links" in render([one])
 
 
-@pytest.mark.parametrize("text", ["Ann is in Oslo", HOSTILE])
-def test_words_are_drawn_with_the_probabilities_of_their_types(text):
-    spans = [match.span() for match in re.finditer(r"\S+", text)]
-    shares = [(0.2, 0.7, 0.1), (0.99, 0.01, 0.0), (0.6, 0.3, 0.1)]
-    words = [TypedWord(*span, shares[min(number, 2)]) for number, span in enumerate(spans)]
-    reading = Reading()
-    section = typed_section(Document("<b>", text), words, ("PER", "LOC<"), "a & b")
-    reading.feed("".join([page_head("<Names>"), *section, FOOT]))
-    assert reading.shown == text
-    assert "script" not in reading.tags
-    assert reading.classes.count("a.link") == 1 and "a.link word" in reading.classes
-    assert "0.700PER" in reading.cards and "0.200no name" in reading.cards and "LOC<" in reading.cards
-
-
 def test_a_page_needs_nothing_else():
     page = render([LinkedDocument("d", "text", "prior", [a_link("text", 0, 4)])])
     assert page.startswith("<!DOCTYPE html>")
     assert "http" not in page and "src=" not in page and "<script" not in page
-
-
-def test_dark_colors_are_those_of_screens_and_paper_has_its_own_width():
-    style = page_head("x").partition("<style>")[2].partition("</style>")[0]
-    assert re.findall(r"@media ([^{]*)\(prefers-color-scheme: dark\)", style) == ["screen and "]
-    printed = style.partition("@media print {")[2]
-    assert "max-width: none" in printed and "padding: 0" in printed and "color-scheme: light" in printed
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
-def test_a_text_that_fits_on_a_page_is_printed_on_a_page(tmp_path):
-    """Slow: a browser is started."""
-    text = "A dog barks.\n" * 20
-    links = [a_link(text, start.start(), 3) for start in re.finditer("dog", text)]
-    (tmp_path / "page.html").write_text(render([LinkedDocument("d", text, "prior", links)]))
-    browser = Chromium()
-    try:
-        for dark in (False, True):
-            browser.resize(800, dark=dark)
-            browser.open((tmp_path / "page.html").as_uri())
-            content = base64.b64decode(browser.send("Page.printToPDF")["data"])
-            assert len(re.findall(rb"/Type\s*/Page\b", content)) == 1
-    finally:
-        browser.close()

@@ -81,10 +81,6 @@ def test_an_entity_is_drawn_with_its_first_attributes():
     assert words(Entity("bare")._repr_html_()) == "bare bare"
 
 
-def test_a_long_description_is_cut():
-    assert len(Entity("x", description="y" * 10_000)._repr_html_()) < 1000
-
-
 def test_a_knowledge_base_is_drawn_with_its_counts_its_licence_and_its_vectors(tmp_path):
     from tests.toys import build_toy
 
@@ -119,8 +115,3 @@ def test_a_color_has_a_share_whatever_the_score_is(score):
     drawing = LinkedDocument("d", "apple", "prior", [link(score=score)])._repr_html_()
     [share] = re.findall(r"hsla\(\d+,70%,55%,([\d.]+)\)", drawing)
     assert 0.1 < float(share) <= 0.42
-
-
-def test_the_text_of_an_object_is_what_it_was():
-    assert repr(Entity("a")).startswith("Entity(key='a'")
-    assert not hasattr(Entity("a"), "_repr_png_") and not hasattr(link(), "_ipython_display_")

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kgkit.drawing.links import candidate_table, page_head
 from kgkit.evaluation import Labelled
 from kgkit.evaluation.el import document_outcomes
 from kgkit.evaluation.el_causes import EntityFacts
@@ -152,15 +151,6 @@ def test_a_page_loads_nothing_and_every_element_is_closed():
     Elements(html)
 
 
-def test_marks_of_a_long_document_do_not_take_the_square_of_its_length():
-    text = "ab " * 20_000
-    mentions = [(3 * number, 3 * number + 2, "A") for number in range(20_000)]
-    gold = make_gold_document("1", text, [GoldMention(*mention) for mention in mentions])
-    outcomes = [*document_outcomes(gold.gold, [])]
-    section = "".join(report_section(gold, LinkedDocument("1", text, "m", []), outcomes, FACTS, str))
-    assert section.count("<mark") == section.count("<tr data-kind") == 20_000
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser is installed")
 def test_filters_hide_rows_that_do_not_match(tmp_path):
@@ -176,21 +166,6 @@ def test_filters_hide_rows_that_do_not_match(tmp_path):
     )  # fmt: skip
     hidden = re.findall(r'<tr data-kind="(\w+)"[^>]* hidden=""', dom)
     assert sorted(hidden) == ["link_misplaced", "link_nowhere", "no_candidate"]
-
-
-def test_a_table_of_candidates_has_labels_where_nothing_else_is_known():
-    table = candidate_table(
-        [candidate("A"), candidate("B")], lambda entity: "about A" if entity == "A" else ""
-    )
-    cells = re.findall("<td>(.*?)</td>", table)
-    assert cells == ["candidate", "meaning", "A", "about A", "B", "label of B"]
-    assert candidate_table([], str) == ""
-
-
-def test_a_page_takes_rules_of_its_own():
-    head = page_head("t", "b { color: red }")
-    assert "b { color: red }" in head and head.index("b { color: red }") < head.index("</style>")
-    assert page_head("t") == page_head("t", "")
 
 
 def test_a_wrong_link_on_a_mention_is_drawn_once():

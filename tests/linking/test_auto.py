@@ -84,16 +84,6 @@ def test_without_the_encoder_it_is_the_prior_and_the_command_is_told(tmp_path, m
         assert "for gloss the encoder is not installed: `pip install 'kgkit[models]'`" in caplog.text
 
 
-def test_kgkit_link_says_once_that_the_encoder_is_not_installed(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
-    with build(tmp_path, ENGLISH, name="pets") as kb:
-        home = kb.home.path.parents[1]
-    (tmp_path / "dogs.txt").write_text("The dog barks.")
-    done = run("link", tmp_path / "dogs.txt", "--kb", "pets", "--home", home)
-    assert done.code == 0 and done.err.count("for gloss the encoder is not installed") == 1
-    assert len(caplog.messages) == 1
-
-
 def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, installed):
     with build(tmp_path, ENGLISH, name="pets") as kb:
         home = kb.home.path.parents[1]

@@ -5,7 +5,6 @@ from collections import defaultdict
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,7 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasGenerator, LemmaGenerator, generator_for
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.linking import CoherenceConfig, GraphCoherence, Linker, coherence
+from kgkit.linking import CoherenceConfig, GraphCoherence, Linker
 from kgkit.text import fold
 from kgkit.types import Candidates, Document, Mention
 from tests.small_kb import build, lexicon_kb
@@ -166,19 +165,6 @@ def test_scores_of_a_lexicon_are_those_of_the_formula(lexicon):
     assert [score.tolist() for score in scores] == [pytest.approx(score, abs=1e-5) for score in expected]
 
 
-@pytest.mark.parametrize("count", [0, 1, 39, 40, 41, 95])
-def test_scores_of_a_mention_sum_to_one_in_any_window(kb, count):
-    generator = AliasGenerator(kb)
-    found = generator.mentions("turkey goose unknown " * 50)[:count]
-    scores = GraphCoherence(kb, generator)(found)
-    assert len(scores) == count
-    for mention, score in zip(found, scores, strict=True):
-        assert score.dtype == np.float32
-        assert score.shape == (len(mention.candidates),)
-        assert score.sum() == pytest.approx(1)
-        assert (score >= 0).all()
-
-
 def test_mentions_without_candidates_have_no_scores_and_disturb_no_others(kb):
     generator = AliasGenerator(kb)
     found = generator.mentions(BIRDS)
@@ -225,16 +211,6 @@ for kb in [kgkit.open_kb("small", home=sys.argv[1])]:
     }
     assert len(told) == 1
     assert "Turkey_(bird)" in told.pop()
-
-
-def test_a_full_memory_is_emptied_and_changes_nothing(kb, monkeypatch):
-    generator = AliasGenerator(kb)
-    found = generator.mentions(BIRDS)
-    expected = [score.tolist() for score in GraphCoherence(kb, generator)(found)]
-    monkeypatch.setattr(coherence, "_CACHE_BYTES", 900)
-    forgetful = GraphCoherence(kb, generator)
-    assert [score.tolist() for score in forgetful(found)] == expected
-    assert len(forgetful._vectors) <= 2
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.building import Alias, Entity, Occurrences
+from kgkit.inputs import SpanConfig
 from kgkit.linking import Linker, LinkSettings, PriorScorer, Scorer
-from kgkit.linking.gloss import GlossConfig, GlossScorer
+from kgkit.linking.gloss import GlossScorer
 from kgkit.training.linkers.train import train_linker
 from tests.cli_helpers import run
 from tests.small_kb import build
@@ -52,7 +53,7 @@ def test_the_parts_of_every_model_add_up_to_its_scores(kb, corpus, model, names,
 
 
 def test_the_parts_of_gloss_are_the_prior_and_the_context(kb, encoder):
-    scorer = GlossScorer(kb.vectors("text"), encoder, GlossConfig(size=16, context=2))
+    scorer = GlossScorer(kb.vectors("text"), encoder, SpanConfig(size=16, context=2))
     explained = Linker(kb, LinkSettings(explain=True), scorer=scorer)
     assert_parts_add_up(explained, Linker(kb, scorer=scorer), {"prior", "context"})
 

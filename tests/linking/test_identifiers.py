@@ -1,7 +1,5 @@
 """Identifiers and addresses on links: wherever links go."""
 
-import json
-
 import pytest
 
 import kgkit
@@ -43,15 +41,6 @@ def test_a_link_to_nothing_carries_neither(towns):
     assert not {"ids", "url"} & nil.to_dict().keys()
 
 
-def test_json_and_a_frame_have_them(linked):
-    pytest.importorskip("pandas")
-    rows = json.loads(json.dumps(linked.to_dict()))["links"]
-    assert [(row["ids"], row["url"]) for row in rows] == [(link.ids, link.url) for link in linked.links]
-    frame = linked.to_frame()
-    assert frame["url"].tolist() == [link.url for link in linked.links]
-    assert frame["ids"].tolist() == [link.ids for link in linked.links]
-
-
 def test_a_page_links_to_the_address(linked):
     page = linked.to_html()
     assert '<a class="link" href="https://towns.example/Port_%26_Pier" rel="noreferrer"' in page
@@ -64,8 +53,3 @@ def test_a_page_links_to_nothing_that_is_no_address_on_the_web(url):
     link = Link(0, 1, "x", "kb", "e", None, "", 1.0, False, [], "", {}, url)
     page = render([LinkedDocument("d", "x", "m", [link])])
     assert "href" not in page and 'tabindex="0"' in page
-
-
-def test_an_ampersand_in_an_address_is_escaped():
-    link = Link(0, 1, "x", "kb", "e", None, "", 1.0, False, [], "", {}, "https://e.org/?a=1&b=2")
-    assert 'href="https://e.org/?a=1&amp;b=2"' in render([LinkedDocument("d", "x", "m", [link])])

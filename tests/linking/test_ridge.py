@@ -13,7 +13,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import DamagedModel
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.linking import Linker
-from kgkit.linking.gloss import GlossConfig, GlossScorer
+from kgkit.linking.gloss import GlossScorer
 from kgkit.linking.ridge import START, RidgeArrays, RidgeScorer, centred_cosines, mention_vector_of, queries
 from kgkit.models.manifest import MANIFEST
 from kgkit.training.linkers.settings import LinkerTraining
@@ -131,7 +131,7 @@ def test_without_means_of_its_own_a_mention_is_scored_as_gloss_does(kb, encoder)
     reader, vectors = SpanReader(encoder, READ), kb.vectors("text")
     scorer = RidgeScorer(reader, vectors, learnt(encoder.width, seen=[kb.id("dog")]))
     document, _ = asked(kb)
-    gloss = GlossScorer(vectors, encoder, GlossConfig(size=READ.size, context=READ.context))
+    gloss = GlossScorer(vectors, encoder, SpanConfig(size=READ.size, context=READ.context))
     for ours, other in zip(scorer([document])[0], gloss([document])[0], strict=True):
         np.testing.assert_allclose(ours, other, atol=1e-3)
 

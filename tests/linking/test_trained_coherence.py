@@ -12,7 +12,7 @@ from kgkit.evaluation.el_files import read_gold_documents
 from kgkit.linking import Linker
 from kgkit.linking.entity_features import EntityFeatures, EntityFeaturesConfig, relative
 from kgkit.linking.link_features import LinkFeatures, LinkFeaturesConfig
-from kgkit.linking.trained_coherence import FILE, Members, probabilities
+from kgkit.linking.trained_coherence import FILE, probabilities
 from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import MANIFEST
 from kgkit.text import fold, tokens
@@ -102,9 +102,6 @@ def taught(kb, data):
     return list(labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data))
 
 
-SMALL = CoherenceConfig(hidden=8, epochs=60, batch=16, members=3, lr=0.02)
-
-
 def priors(taught):
     return [[mention.candidates.priors for mention in one.document.mentions] for one in taught]
 
@@ -191,11 +188,6 @@ def test_names_are_compared_as_people_write_them(kb):
     assert of("Ann Berg of Oslo", "Ann Berg")["begun"] == 1
     assert of("norway", "Norway")["trigrams"] == 1
     assert 0 < of("Norwegen", "Norway")["trigrams"] < 1
-
-
-def test_relative_is_less_the_best_of_the_mention():
-    found = relative(np.array([[1.0], [3.0], [2.0]], np.float32), np.array([2, 0, 1]))
-    assert found.ravel().tolist() == [-2, 0, 0]
 
 
 # -- traits of links --------------------------------------------------------------
@@ -319,16 +311,6 @@ def test_probabilities_sum_to_one_or_leave_nothing_its_part():
         [1 / (2 + half), half / (2 + half), np.exp(1.5) / (1 + np.exp(1.5))]
     )
     assert len(probabilities(np.empty(0, np.float32), np.array([0, 0]))) == 0
-
-
-def test_members_say_their_mean():
-    rng = np.random.default_rng(1)
-    traits = rng.standard_normal((5, 3)).astype(np.float32)
-    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3), (2, 3, 4), (2, 4), (2, 4))]
-    members = Members(np.full(3, 0.5, np.float32), np.full(3, 2, np.float32), *arrays)
-    scaled = (traits - 0.5) / 2
-    one, two = (scaled @ u + np.maximum(scaled @ a + b, 0) @ v for u, a, b, v in zip(*arrays, strict=True))
-    np.testing.assert_allclose(members(traits), (one + two) / 2, atol=1e-5)
 
 
 def test_no_member_learns_from_its_own_fold(kb, taught, monkeypatch):
@@ -470,15 +452,6 @@ def test_commands_use_coherence_by_the_name_of_its_linker(kb, data, tmp_path):
     text.write_text("Ann Berg saw Norway")
     linked = json.loads(run("link", text, "--model", "told", "--home", home).out)
     assert linked["model"] == "told" and len(linked["links"]) == 2
-
-
-@pytest.mark.slow
-def test_the_seed_is_that_of_coherence_too(kb, data):
-    written = [
-        (train_linker(kb, "m", LinkerTraining(data=(data,), texts=False, seed=seed)) / FILE).read_bytes()
-        for seed in (0, 1, 1)
-    ]
-    assert written[0] != written[1] == written[2]
 
 
 def test_attributes_that_tell_how_well_known_an_entity_is_are_found(tmp_path):

@@ -8,8 +8,7 @@ import pytest
 
 import kgkit
 from kgkit.errors import MissingExtra, NotThere, UnknownName, UsageError
-from kgkit.reconciling.columns import added_columns, added_types, match_cells
-from kgkit.reconciling.reconciler import EntityScore, NameMatch, ReconcileConfig
+from kgkit.reconciling.reconciler import NameMatch
 from tests.reconciling.test_reconciler import RECORDS
 from tests.small_kb import build
 
@@ -186,15 +185,3 @@ def test_without_narwhals_a_table_names_the_extra_and_lists_are_reconciled(home,
 
 
 # -- columns and cells ------------------------------------------------------------------------
-
-
-def test_a_row_has_a_cell_for_each_column_whatever_was_found():
-    config = ReconcileConfig(top=3)
-    candidates = (EntityScore("a", "A", 0.5), EntityScore("b", "B", 0.25))
-    columns = added_columns([], config, "x_")
-    for match in (NameMatch("n", candidates, True), NameMatch("n", (), False), NameMatch(None, (), False)):
-        cells = match_cells(match, 3)
-        assert len(cells) == len(columns) == len(added_types(3))
-        assert all(cell is None or type(cell) is t for cell, t in zip(cells, added_types(3), strict=True))
-    assert match_cells(NameMatch("n", candidates, True), 3)[:7] == ["a", "A", 0.5, True, "b", "B", 0.25]
-    assert columns[:5] == ["x_key", "x_label", "x_score", "x_match", "x_key_2"]

@@ -8,13 +8,11 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.kb.similar import SimilarSurface
-from kgkit.reconciling import reconciler as module
 from kgkit.reconciling.reconciler import (
     NameMatch,
     ReconcileConfig,
     Reconciler,
     surface_probabilities,
-    unknown_kind,
 )
 from kgkit.store.layout import TRIGRAMS
 from tests.old_format import publish_as_format_2
@@ -99,10 +97,6 @@ def test_many_names_come_in_their_order(kb):
     assert [match.key for match in matches] == ["Q2", None, "Q64"]
 
 
-def test_a_label_comes_with_the_key(kb):
-    assert reconciler(kb)("Missisippi").label == "Mississippi"
-
-
 # -- scores ------------------------------------------------------------------------------
 
 
@@ -117,12 +111,6 @@ def test_scores_descend_and_sum_to_less_than_1(kb):
         scores = [candidate.score for candidate in reconciler(kb, top=10)(name).candidates]
         assert scores == sorted(scores, reverse=True)
         assert 0 < sum(scores) < 1
-
-
-def test_the_number_of_candidates_changes_no_score(kb):
-    for name in ("Berlin", "Berlim", "New York"):
-        short, long = reconciler(kb)(name), reconciler(kb, top=5)(name)
-        assert short.candidates == long.candidates[:1]
 
 
 def test_more_errors_make_a_score_lower(kb):
@@ -223,26 +211,6 @@ def test_a_value_that_no_entity_has_is_refused_with_the_values(kb):
         reconciler(kb, kind="country=Germani")
     with pytest.raises(UnknownName, match=r"'country'; there are: country=.*Germany"):
         reconciler(kb, kind="country")
-
-
-def test_an_error_lists_some_of_many_values():
-    error = unknown_kind("kb", "size=x", ["thing"], ["size"], map(str, range(100)))
-    assert "size=26, …" in str(error) and len(error.names) == 100
-
-
-def test_an_error_abbreviates_long_values():
-    error = unknown_kind("kb", "text=x", ["t" * 9_000], ["a" * 9_000], ["v" * 9_000] * 3)
-    assert len(str(error)) < 1_000
-    assert len(str(unknown_kind("kb", "x", ["t" * 9_000], ["a" * 9_000]))) < 1_000
-
-
-def test_what_was_cache_is_forgotten_when_it_is_too_much(kb, monkeypatch):
-    monkeypatch.setattr(module, "_CACHE_SIZE", 2)
-    monkeypatch.setattr(module, "_CACHE_BYTES", 1_000)
-    reconcile = reconciler(kb, kind="city")
-    names = ["Berlin", "Bern", "Berlin", "New York City", "Bernn", "Berlin"]
-    assert [reconcile(name).key for name in names] == ["Q64", "Q2", "Q64", "Q3", "Q2", "Q64"]
-    assert reconcile._cache.weight <= 1_000 and len(reconcile._filter._accepted) <= 2
 
 
 # -- what it needs -----------------------------------------------------------------------

@@ -16,8 +16,12 @@ from tests.toys import build_toy
 spacy = pytest.importorskip("spacy")
 from spacy.tokens import Doc, Span, SpanGroup  # noqa: E402
 
-from kgkit.spacy.component import ATTRIBUTES, LinkerComponent, link_of  # noqa: E402
-from kgkit.spacy.display import displacy_data  # noqa: E402
+from kgkit.spacy.component import (  # noqa: E402
+    ATTRIBUTES,
+    LinkerComponent,
+    displacy_data,
+    link_of,
+)
 
 ROOT = Path(__file__).parents[2]
 TEXT = "In New York the apple of @Apple costs more than in York."
@@ -107,11 +111,6 @@ def test_links_within_one_token_are_all_there_those_to_one_entity_too(home):
     ]
 
 
-def test_a_document_without_links_has_an_empty_group(home):
-    for text in ("", "Nothing."):
-        assert len(pipeline()(text).spans["kgkit"]) == 0
-
-
 def test_the_group_may_have_another_key_and_a_pipeline_several_components(home):
     nlp = pipeline(spans_key="first")
     nlp.add_pipe(
@@ -120,12 +119,6 @@ def test_the_group_may_have_another_key_and_a_pipeline_several_components(home):
     doc = nlp(TEXT)
     assert len(doc.spans["first"]) > len(doc.spans["second"]) > 0
     assert all(link_of(span) is not None for key in ("first", "second") for span in doc.spans[key])
-
-
-def test_a_threshold_and_top_k_are_those_of_a_linker(home):
-    doc = pipeline(threshold=0.95, top_k=0)(TEXT)
-    assert min(doc.spans["kgkit"].attrs["scores"]) >= 0.95
-    assert not any(doc.spans["kgkit"].attrs["candidates"])
 
 
 def test_a_text_is_linked_as_it_was_whatever_spaces_it_has(home):
@@ -148,10 +141,6 @@ def test_entities_of_the_document_are_linked_alone(home):
     doc = linked_with_ents("ents", (0, 1), (3, 4))
     assert summary(doc) == [("York", "York"), ("York", "York")]
     assert [(ent.text, ent.kb_id_, ent.label_) for ent in doc.ents] == [("York", "York", "NAME")] * 2
-
-
-def test_without_entities_there_is_nothing_to_link(home):
-    assert summary(linked_with_ents("ents")) == []
 
 
 def test_surfaces_are_linked_whatever_entities_there_are(home):

@@ -11,7 +11,6 @@ pytest.importorskip("torch")
 
 from kgkit.errors import UsageError
 from kgkit.inputs import SpanConfig
-from kgkit.linking.gloss import GlossConfig
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import MissingGold
 from kgkit.training.linkers.settings import LAYERS, LinkerTraining, command_of, usual_reader
@@ -64,10 +63,6 @@ def test_a_size_that_is_named_is_taken_whatever_the_encoder_reads(size, expected
         (wsd, {"seed": 2**32}, "4294967296"),
         (wsd, {"mentions": "names"}, "--mentions"),
         (wsd, {"data": (Path("a.xml"), Path("b/../a.xml"))}, r"/a\.xml is named twice"),
-        (GlossConfig, {"temperature": float("nan")}, "temperature is nan"),
-        (GlossConfig, {"temperature": 0}, "temperature is 0"),
-        (GlossConfig, {"size": 0}, "size is 0"),
-        (GlossConfig, {"context": -1}, "context is -1"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(config, settings, message):
