@@ -49,7 +49,7 @@ def reconcile(
     from kgkit.reconciling.columns import added_columns, added_types, check_column, match_cells
     from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
 
-    config = ReconcileConfig(kind=kind, top=top, threshold=threshold).check()
+    config = ReconcileConfig(kind=kind, top=top, threshold=threshold)
     table = open_columns(file)
     check_column(column, table.columns)
     new_columns = dict(zip(added_columns(table.columns, config, prefix), added_types(top), strict=True))

@@ -60,7 +60,7 @@ def reconcile(
         >>> kgkit.reconcile("hipopotamus", kb="wordnet").key
         'hippopotamus.n.01'
     """
-    config = ReconcileConfig(kind=kind, top=top, threshold=threshold).check()
+    config = ReconcileConfig(kind=kind, top=top, threshold=threshold)
     is_table = type(names).__module__.partition(".")[0] in TABLE_PACKAGES
     if not is_table and column is not None:
         raise UsageError(f"column={column!r} is for a table; these names are of {type(names).__name__}")

@@ -100,25 +100,22 @@ class ReconcileConfig:
         kind: kind of the only entities (`synset`), one of their types, or `ATTRIBUTE=VALUE`; None for any.
         top: number of candidates of a name.
         threshold: least score of a match, in [0, 1].
+
+    Raises:
+        UsageError: if one is out of range.
     """
 
     kind: str | None = None
     top: int = 1
     threshold: float = 0.5
 
-    def check(self) -> "ReconcileConfig":
-        """Return the settings.
-
-        Raises:
-            UsageError: if one is out of range.
-        """
+    def __post_init__(self) -> None:
         check_range(self, "top", least=1)
         check_range(self, "threshold", least=0, most=1)
         if self.kind is not None and not self.kind.strip():
             raise UsageError("kind is empty; it is a kind, a type, or ATTRIBUTE=VALUE")
         if self.kind is not None and len(self.kind) > _MAX_NAME:
             raise UsageError(f"kind has {len(self.kind):,} characters; it has {_MAX_NAME:,} at most")
-        return self
 
 
 class Reconciler:
@@ -135,7 +132,6 @@ class Reconciler:
     Raises:
         NotThere: if the build has no index of its surfaces; names the command that adds it.
         UnknownName: if no entity is of that kind, and it is checked.
-        UsageError: if a setting is out of range.
 
     Examples:
         >>> Reconciler(kgkit.open_kb("wordnet"))("hipopotamus").key
@@ -145,7 +141,7 @@ class Reconciler:
     def __init__(
         self, kb: KnowledgeBase, config: ReconcileConfig | None = None, *, check_kind: bool = True
     ) -> None:
-        self.kb, self.config = kb, (config or ReconcileConfig()).check()
+        self.kb, self.config = kb, config or ReconcileConfig()
         self._index = kb.surface_index()
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)
         if self._filter is not None and check_kind:

@@ -4,8 +4,7 @@ Only `application/x-www-form-urlencoded` is read, in UTF-8; bytes that are none 
 holds half of a surrogate pair.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from typing import Final, overload
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -56,49 +55,29 @@ def parse_fields(content: bytes, source: str) -> dict[str, str]:
     return dict(pairs)
 
 
-def number_field(fields: Mapping[str, str], name: str, default: float, most: float) -> float:
-    """Return a field that is a number from 0.
-
-    Args:
-        fields: fields of the request.
-        name: name of the field.
-        default: value of a field that is missing or empty.
-        most: largest value.
-
-    Raises:
-        Problem: if the field is no number, or out of range.
-    """
-    number = parse_number(name, fields.get(name, ""), most=most)
-    return default if number is None else number
-
-
-def count_field(fields: Mapping[str, str], name: str, default: int, most: int) -> int:
-    """Return a field that is a whole number from 0; the errors are those of `number_field`."""
-    return parse_integer(name, fields.get(name, ""), default, least=0, most=most)
-
-
-def parse_number(field: str, text: str, *, least: float = 0.0, most: float = 1.0) -> float | None:
-    """Return the number that a field has; None if the field is empty.
+@overload
+def parse_number(field: str, text: str, default: float) -> float: ...
+@overload
+def parse_number(field: str, text: str, default: None = None) -> float | None: ...
+def parse_number(field: str, text: str, default: float | None = None) -> float | None:
+    """Return the number from 0 to 1 that a field has; the default if the field is empty.
 
     Args:
         field: name of the field, for the message.
         text: content of the field.
-        least: smallest value.
-        most: largest value.
+        default: value of an empty field.
 
     Raises:
         Problem: if the text is no number, or out of range.
     """
     if not text.strip():
-        return None
+        return default
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not least <= value <= most:  # which nan is not
-        raise Problem(
-            422, f"{field} is {text[:40]!r}; it is a number from {least:g} to {most:g}", field=field
-        )
+    if not 0 <= value <= 1:  # which nan is not
+        raise Problem(422, f"{field} is {text[:40]!r}; it is a number from 0 to 1", field=field)
     return value
 
 

@@ -14,22 +14,17 @@ import hmac
 import logging
 import time
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Send
 
 from kgkit.serving.metrics import ServiceMetrics
 from kgkit.serving.problems import Busy, ErrorPage, Problem, problem_of, problem_response
 from kgkit.serving.service import Service
 
 log = logging.getLogger(__name__)
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-ASGIApp = Callable[[Any, Receive, Send], Awaitable[None]]
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'"

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import traceback
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -94,5 +95,4 @@ class RequestLog:
 
 def _iso_time(seconds: float) -> str:
     """Return a time as ISO 8601 in UTC, with milliseconds."""
-    full_seconds, fraction = divmod(seconds, 1)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(full_seconds)) + f".{int(1000 * fraction):03}Z"
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -10,8 +10,9 @@ detected (A2KB). Offsets count code points.
 from collections.abc import Iterator, Sequence
 from functools import partial
 from io import BytesIO
-from typing import Final, Literal, Unpack, get_args
+from typing import Final, Literal, get_args
 
+import msgspec
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +29,6 @@ from kgkit.evaluation.nif import (
     nil_iri,
     read_contexts,
 )
-from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_fields, parse_number
 from kgkit.serving.problems import Problem
@@ -151,14 +151,18 @@ def router(service: Service) -> APIRouter:
         limits = NifLimits(service.limits.documents + service.limits.mentions, MAX_TRIPLES)
         documents = await service.call(read_documents, await request.body(), limits, task)
         kb = request.path_params.get("kb") or fields.get("kb") or None
-        linked = await _links(
-            service,
+        linked = await service.link(
             documents,
             kb=kb,
             model=fields.get("model") or AUTO,
             threshold=parse_number("threshold", fields.get("threshold", "")),
-            nil=fields.get("nil") == "true",
+            nil=True,  # phrases of the request are answered even if they are NIL
         )
+        if fields.get("nil") != "true":
+            linked = [
+                links if document.mentions is not None else _without_nil(links)
+                for document, links in zip(documents, linked, strict=True)
+            ]
         by_label = bool(linked) and is_by_label(service.resources.served(kb).kb.manifest.url_pattern)
         body = await service.call(partial(write_documents, documents, linked, by_label=by_label))
         accepted = request.headers.get("accept", "")
@@ -169,27 +173,5 @@ def router(service: Service) -> APIRouter:
     return routes
 
 
-async def _links(
-    service: Service,
-    documents: list[Document],
-    *,
-    kb: str | None,
-    **settings: Unpack[LinkArguments],
-) -> list[LinkedDocument]:
-    """Return the links of each document; mentions of the request are answered even if they are NIL."""
-    service.check_documents(documents)
-    linked: dict[int, LinkedDocument] = {}
-    for has_mentions in (False, True):
-        indices = [
-            index
-            for index, document in enumerate(documents)
-            if (document.mentions is not None) == has_mentions
-        ]
-        if indices:
-            links = await service.link(
-                [documents[index] for index in indices],
-                kb=kb,
-                **(settings | LinkArguments(nil=settings["nil"] or has_mentions)),
-            )
-            linked.update(zip(indices, links, strict=True))
-    return [linked[index] for index in range(len(documents))]
+def _without_nil(document: LinkedDocument) -> LinkedDocument:
+    return msgspec.structs.replace(document, links=[link for link in document if not link.nil])

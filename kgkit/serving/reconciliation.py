@@ -39,7 +39,7 @@ from kgkit import __version__
 from kgkit.errors import UnknownName
 from kgkit.kb import KnowledgeBase
 from kgkit.pauses import pause
-from kgkit.serving.forms import count_field, read_fields
+from kgkit.serving.forms import parse_integer, read_fields
 from kgkit.serving.kb_schema import FIELDS, KBSchema, properties_of_type, property_values, types_of
 from kgkit.serving.problems import Problem, json_response
 from kgkit.serving.service import Service, check_limit
@@ -787,7 +787,7 @@ class _ReconciliationEndpoint:
     async def suggest(self, request: Request) -> Response:
         """Suggest entities, types or properties that begin with the field `prefix`."""
         fields, name = await read_fields(request), self._name(request)
-        cursor = count_field(fields, "cursor", 0, _MAX_CURSOR)
+        cursor = parse_integer("cursor", fields.get("cursor", ""), 0, least=0, most=_MAX_CURSOR)
         schema, suggested = await self._schema(name), _suggested(request)
         prefix = fields.get("prefix", "")
         service = self.service
@@ -813,9 +813,11 @@ class _ReconciliationEndpoint:
         """Propose properties of the type of the field `type`."""
         fields, name = await read_fields(request), self._name(request)
         most = self.service.limits.rows
-        limit = min(count_field(fields, "limit", most, 10**9), most)
+        limit = min(parse_integer("limit", fields.get("limit", ""), most, least=0, most=10**9), most)
         kb, schema = self.service.kb(name), await self._schema(name)
-        result = await self.service.call(_proposed_properties, kb, schema, fields.get("type", ""), limit)
+        result = await self.service.call(
+            _proposed_properties, kb, schema, fields.get("type", ""), min(limit, most)
+        )
         return json_response(result)
 
     def _name(self, request: Request) -> str:

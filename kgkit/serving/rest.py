@@ -18,13 +18,11 @@ from kgkit.kb.json_records import (
     scored_record,
 )
 from kgkit.linking.settings import LinkSettings
-from kgkit.models.listing import models
 from kgkit.serving.problems import (
     PROBLEM_RESPONSES,
     Problem,
     json_response,
     validation_problem,
-    without_paths,
 )
 from kgkit.serving.searching import SearchHit
 from kgkit.serving.service import LONG, Service, search_cost
@@ -332,7 +330,11 @@ def _add_listings(routes: APIRouter, service: Service) -> None:
     async def list_models() -> Response:
         """List the models that link to each knowledge base, and those on this machine."""
         served = {name: service.served(name).models for name in service.kb_names()}
-        return json_response({"served": served, "installed": await service.call(_model_records, service)})
+        installed = [
+            {name: value for name, value in model.to_dict().items() if name != "path"}
+            for model in await service.call(service.installed_models)
+        ]
+        return json_response({"served": served, "installed": installed})
 
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
@@ -359,18 +361,6 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
                 "licence": manifest.source.licence,
             }
         )
-    return records
-
-
-def _model_records(service: Service) -> list[dict[str, Any]]:
-    """Return the models of the home as records, without their paths."""
-    records = []
-    for model in models(service.home.path):
-        record = model.to_dict()
-        record.pop("path", None)
-        if "error" in record:
-            record["error"] = without_paths(record["error"], service.home)
-        records.append(record)
     return records
 
 

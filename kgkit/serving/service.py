@@ -11,6 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, ParamSpec, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.errors import UnknownEntity
 from kgkit.home import Home
@@ -19,6 +21,7 @@ from kgkit.kb.facts import Facts
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.settings import LinkArguments, LinkSettings
+from kgkit.models.listing import ModelSummary, models
 from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig, unknown_kind
 from kgkit.serving.batching import LinkQueue
 from kgkit.serving.kb_schema import KBSchema, SchemaCache
@@ -110,6 +113,15 @@ class Service:
     def problems(self) -> dict[str, str]:
         """Return the reasons why published builds are not served, by knowledge base, without paths."""
         return {name: without_paths(text, self.home) for name, text in self.resources.problems.items()}
+
+    def installed_models(self) -> list[ModelSummary]:
+        """Return the models of the home, and those that come with kgkit; errors are without paths."""
+        return [
+            summary
+            if summary.error is None
+            else msgspec.structs.replace(summary, error=without_paths(summary.error, self.home))
+            for summary in models(self.home.path)
+        ]
 
     # -- links --------------------------------------------------------------
 
@@ -336,7 +348,7 @@ class Service:
         """
         check_limit("names", len(names), self.limits.names)
         check_limit("characters", sum(len(name or "") for name in names), self.limits.characters)
-        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold).check()
+        config = ReconcileConfig(kind=kind, top=self.rows("k", k, 5), threshold=threshold)
         served = self.resources.served(kb)
         if kind is not None:
             self._check_kind(served.kb, kind)

@@ -25,7 +25,7 @@ from starlette.responses import Response
 from kgkit.exchange.xml_text import escape_text
 from kgkit.kb import KnowledgeBase
 from kgkit.models.folder import AUTO
-from kgkit.serving.forms import count_field, number_field, read_fields
+from kgkit.serving.forms import parse_integer, parse_number, read_fields
 from kgkit.serving.problems import Problem
 from kgkit.serving.resource_iris import is_by_label, resource_iri, resource_name
 from kgkit.serving.service import Service
@@ -335,8 +335,8 @@ def read_settings(fields: Mapping[str, str]) -> SpotlightSettings:
     if policy not in _POLICIES:
         raise Problem(422, f"policy is {policy[:40]!r}; it is whitelist or blacklist", field="policy")
     return SpotlightSettings(
-        number_field(fields, "confidence", 0.5, 1),
-        count_field(fields, "support", 0, _MAX_SUPPORT),
+        parse_number("confidence", fields.get("confidence", ""), 0.5),
+        parse_integer("support", fields.get("support", ""), 0, least=0, most=_MAX_SUPPORT),
         fields.get("types", "").strip(),
         policy,
     )

@@ -1,11 +1,10 @@
-"""Whatever a foreign program sends: an answer or a problem, never an error of the service, and in time.
+"""Whatever a foreign program sends: an answer or a problem, never an error of the service.
 
 `KGKIT_FUZZ=10000` in the environment sends so many requests of each kind.
 """
 
 import json
 import os
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from tests.city_toys import HTML_KEY, TEXT
 
 EXAMPLES = int(os.environ.get("KGKIT_FUZZ", "10"))
-MAX_SECONDS = 10
 
 fuzzed = settings(
     max_examples=EXAMPLES, deadline=None,
@@ -39,9 +37,8 @@ def encodable(text):
     return text.encode("utf-8", "replace").decode()
 
 
-def check(answer, begin):
-    """Return an answer that came in time, is no error of the service, and is JSON if it is a problem."""
-    assert time.monotonic() - begin < MAX_SECONDS
+def check(answer):
+    """Return an answer that is no error of the service, and is JSON if it is a problem."""
     assert answer.status_code < 500, answer.text
     if answer.status_code >= 400:
         assert "Traceback" not in answer.text
@@ -74,8 +71,7 @@ def test_any_form_is_annotated_or_refused(cities, path, fields, text, accept, me
     fields = {"text": text} | fields
     fields = {name: encodable(value) for name, value in fields.items()}
     sent = {"params": fields} if method == "GET" else {"data": fields}
-    begin = time.monotonic()
-    answer = check(cities.request(method, f"/rest/{path}", headers={"Accept": accept}, **sent), begin)
+    answer = check(cities.request(method, f"/rest/{path}", headers={"Accept": accept}, **sent))
     if answer.status_code == 200 and answer.headers["content-type"] == "application/json":
         record = answer.json()
         shown = record.get("@text", record.get("annotation", {}).get("@text"))
@@ -91,10 +87,9 @@ def test_any_form_is_annotated_or_refused(cities, path, fields, text, accept, me
     path=st.sampled_from(["/rest/annotate", "/reconcile/cities", "/nif", "/mcp"]),
 )
 def test_any_bytes_are_answered_or_refused(cities, body, path):
-    begin = time.monotonic()
     media = "application/json" if path == "/mcp" else "application/x-www-form-urlencoded"
     headers = {"Content-Type": media, "Accept": "application/json, text/event-stream"}
-    check(cities.post(path, content=body, headers=headers), begin)
+    check(cities.post(path, content=body, headers=headers))
 
 
 # -- Turtle -----------------------------------------------------------------
@@ -115,8 +110,7 @@ PHRASES = st.tuples(st.integers(-2, 90), st.integers(-2, 90))
 @fuzzed
 @given(terms=st.lists(TERMS, max_size=30), task=st.sampled_from(["", "a2kb", "d2kb"]))
 def test_any_turtle_is_linked_or_refused(cities, terms, task):
-    begin = time.monotonic()
-    check(cities.post("/nif", params={"task": task}, content=" ".join(terms).encode()), begin)
+    check(cities.post("/nif", params={"task": task}, content=" ".join(terms).encode()))
 
 
 @fuzzed
@@ -130,8 +124,7 @@ def test_any_phrases_of_any_text_are_linked_or_refused(cities, text, phrases, ni
             f"<urn:a#{number}> a <{NIF}Phrase> ; <{NIF}referenceContext> <urn:a#char=0,{len(text)}> ; "
             f'<{NIF}beginIndex> "{start}" ; <{NIF}endIndex> "{end}" .\n'
         )
-    begin = time.monotonic()
-    answer = check(cities.post("/nif", params={"nil": str(nil).lower()}, content=graph.encode()), begin)
+    answer = check(cities.post("/nif", params={"nil": str(nil).lower()}, content=graph.encode()))
     if all(0 <= start < end <= len(text) for start, end in phrases):
         assert answer.status_code == 200, answer.text
         assert answer.text.count("a nif:Phrase") == len(phrases) or not phrases
@@ -168,8 +161,7 @@ EXTENSIONS = st.fixed_dictionaries(
 @given(queries=QUERIES | JSON, extend=EXTENSIONS | JSON, which=st.sampled_from(["queries", "extend"]))
 def test_any_batch_is_reconciled_or_refused(cities, queries, extend, which):
     text = json.dumps(queries if which == "queries" else extend)
-    begin = time.monotonic()
-    answer = check(cities.post("/reconcile/cities", data={which: text}), begin)
+    answer = check(cities.post("/reconcile/cities", data={which: text}))
     if answer.status_code == 200 and which == "queries":
         assert list(answer.json()) == list(json.loads(text))
 
@@ -184,8 +176,7 @@ def test_any_batch_is_reconciled_or_refused(cities, queries, extend, which):
 )  # fmt: skip
 def test_any_question_of_a_client_is_answered_or_refused(cities, path, fields):
     fields = {name: encodable(value) for name, value in fields.items()}
-    begin = time.monotonic()
-    check(cities.get(f"/reconcile/cities{path}", params=fields), begin)
+    check(cities.get(f"/reconcile/cities{path}", params=fields))
 
 
 # -- agents -----------------------------------------------------------------
@@ -208,8 +199,7 @@ ARGUMENTS = st.dictionaries(
 def test_any_call_of_an_agent_is_answered_or_refused(cities, name, arguments, method):
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": name, "arguments": arguments}}
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    begin = time.monotonic()
-    answer = check(cities.post("/mcp", content=json.dumps(call), headers=headers), begin)
+    answer = check(cities.post("/mcp", content=json.dumps(call), headers=headers))
     record = answer.json()
     assert "result" in record or "error" in record
     if "result" in record:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kgkit.serving.forms import count_field, number_field, parse_fields
+from kgkit.serving.forms import parse_fields, parse_integer, parse_number
 from kgkit.serving.problems import Problem
 
 
@@ -46,25 +46,25 @@ def test_too_many_fields_are_refused_before_they_are_decoded():
 
 @pytest.mark.parametrize(("text", "value"), [("", 0.5), (" ", 0.5), ("0", 0), ("1.0", 1), (" 0.25 ", 0.25)])
 def test_a_number_is_read(text, value):
-    assert number_field({"confidence": text}, "confidence", 0.5, 1) == value
+    assert parse_number("confidence", text, 0.5) == value
 
 
 @pytest.mark.parametrize("text", ["-0.1", "1.01", "nan", "inf", "x", "0x1", "1e400", "٣,"])
 def test_what_is_no_number_in_range_is_refused(text):
     with pytest.raises(Problem, match="it is a number from 0 to 1") as caught:
-        number_field({"confidence": text}, "confidence", 0.5, 1)
+        parse_number("confidence", text, 0.5)
     assert (caught.value.status, caught.value.field) == (422, "confidence")
 
 
 @pytest.mark.parametrize(("text", "value"), [("", 7), ("0", 0), ("12", 12)])
 def test_a_count_is_read(text, value):
-    assert count_field({"support": text}, "support", 7, 100) == value
+    assert parse_integer("support", text, 7, least=0, most=100) == value
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "101", "٣", "9" * 5_000, "²"])
 def test_what_is_no_count_in_range_is_refused(text):
     with pytest.raises(Problem, match="it is a whole number from 0 to 100"):
-        count_field({"support": text}, "support", 0, 100)
+        parse_integer("support", text, 0, least=0, most=100)
 
 
 @given(st.binary(max_size=200))

@@ -8,18 +8,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from fastapi import APIRouter
 from fastapi.responses import Response
 
 from kgkit.errors import KgkitError, NotThere
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
-from kgkit.models.listing import ModelSummary, describe_model, models
+from kgkit.models.listing import describe_model
 from kgkit.serving.forms import parse_integer
 from kgkit.serving.page.addresses import paging_of
 from kgkit.serving.page.rendering import render
 from kgkit.serving.problems import without_paths
+from kgkit.serving.rest import kb_records
 from kgkit.serving.service import Service
 from kgkit.vectors import vectors_names
 
@@ -30,25 +30,11 @@ EXAMPLES: Final = 8
 """Entities of a knowledge base that its view shows."""
 
 
-def kb_rows(service: Service) -> list[dict[str, Any]]:
+def _kb_rows(service: Service) -> list[dict[str, Any]]:
     """Return the rows of the list of knowledge bases, the default one first."""
-    rows = []
-    for name in service.kb_names():
-        kb = service.kb(name)
-        manifest = kb.manifest
-        rows.append(
-            {
-                "name": name,
-                "build": kb.build,
-                "entities": manifest.entities,
-                "triples": manifest.triples,
-                "aliases": manifest.aliases,
-                "source": f"{manifest.source.name} {manifest.source.version}".strip(),
-                "vectors": vectors_names(kb.home),
-                "models": service.served(name).models,
-            }
-        )
-    return rows
+    return [
+        record | {"vectors": vectors_names(service.kb(record["name"]).home)} for record in kb_records(service)
+    ]
 
 
 def kb_facts(service: Service, name: str) -> dict[str, Any]:
@@ -92,16 +78,6 @@ def _first_ids(kb: KnowledgeBase) -> Iterator[int]:
     yield from islice((number for number in range(kb.id_count) if number not in kb.store.retired), EXAMPLES)
 
 
-def model_rows(service: Service) -> list[ModelSummary]:
-    """Return the models of the home, and those that come with kgkit."""
-    return [
-        summary
-        if summary.error is None
-        else msgspec.structs.replace(summary, error=without_paths(summary.error, service.home))
-        for summary in models(service.home.path)
-    ]
-
-
 def _model_facts(service: Service, name: str) -> dict[str, Any]:
     """Return the content of the view of a model.
 
@@ -109,7 +85,7 @@ def _model_facts(service: Service, name: str) -> dict[str, Any]:
         UnknownName, NotThere: if there is no such model.
         DamagedModel: if it cannot be read.
     """
-    if name not in {summary.name for summary in models(service.home.path)}:  # a path is no name
+    if name not in {summary.name for summary in service.installed_models()}:  # a path is no name
         raise NotThere(f"no model {name!r}; the page of models lists those of this machine")
     facts = describe_model(name, service.home)
     hidden = ("path", "sizes", "sha256", "needs")
@@ -163,7 +139,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/kbs")
     async def show_kbs() -> Response:
         """List the knowledge bases that are served."""
-        rows = await service.call(kb_rows, service)
+        rows = await service.call(_kb_rows, service)
         return render("kbs.html", "kbs", rows=rows, problems=service.problems())
 
     @routes.get("/kb")
@@ -174,7 +150,7 @@ def add_views(routes: APIRouter, service: Service) -> None:
     @routes.get("/models")
     async def show_models() -> Response:
         """List the trained models."""
-        return render("models.html", "models", rows=await service.call(model_rows, service))
+        return render("models.html", "models", rows=await service.call(service.installed_models))
 
     @routes.get("/model")
     async def show_model(name: str) -> Response:

@@ -206,7 +206,7 @@ async def _page(service: Service, fields: ColumnForm) -> Response:
 
 async def _matches(service: Service, fields: ColumnForm, kb: str) -> tuple[ColumnTable, list[NameMatch]]:
     """Return the table of a form, and what its names mean."""
-    threshold = parse_number("threshold", fields.threshold)
+    threshold = parse_number("threshold", fields.threshold, THRESHOLD)
     table = await service.call(read_table, fields.names, fields.layout, fields.column, service.limits.names)
     matches = await service.call_weighed(
         len(table.names),
@@ -215,6 +215,6 @@ async def _matches(service: Service, fields: ColumnForm, kb: str) -> tuple[Colum
         kb,
         kind=fields.kind or None,
         k=CANDIDATES,
-        threshold=THRESHOLD if threshold is None else threshold,
+        threshold=threshold,
     )
     return table, matches

@@ -189,17 +189,16 @@ async def _linked_view(service: Service, fields: TextForm, kb: str) -> dict[str,
         raise Problem(
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"
         )
-    linker = service.served(kb).linker(
+    [document] = await service.link(
+        [Document("text", fields.text)],
+        kb=kb,
         model=fields.model or AUTO,
         threshold=parse_number("threshold", fields.threshold),
         coherence="graph" if fields.coherence else None,
         explain=True,
-        top_k=CANDIDATES,
+        top_k=min(CANDIDATES, service.limits.rows),
     )
-    documents = [Document("text", fields.text)]
-    service.check_documents(documents)
-    [document] = await service.queue.link((linker,), documents)
-    return await service.call(text_view, document, linker.kb.get)
+    return await service.call(text_view, document, service.kb(kb).get)
 
 
 def _model_names(service: Service) -> list[str]:

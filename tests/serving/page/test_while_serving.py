@@ -8,7 +8,7 @@ from kgkit.building import Alias, Entity, Triple
 from kgkit.home import Home
 from kgkit.serving.app import make_app
 from kgkit.serving.page.addresses import address
-from kgkit.serving.page.catalog_views import kb_facts, model_rows
+from kgkit.serving.page.catalog_views import kb_facts
 from kgkit.serving.problems import Busy
 from kgkit.serving.service import Service
 from kgkit.serving.settings import ServiceSettings
@@ -110,7 +110,7 @@ def test_what_a_model_or_vectors_lack_is_told_without_folders(home):
     (folder / "model.json").write_text("{}")
     service, client = client_of(home, kbs={"facts": ("prior",)})
     with client:
-        rows = {row.name: row.error for row in model_rows(service)}
+        rows = {row.name: row.error for row in service.installed_models()}
         assert rows["broken"]
         assert str(home) not in rows["broken"]
         assert client.get("/models").status_code == 200
