@@ -341,21 +341,18 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
 
 def kb_records(service: Service) -> list[dict[str, Any]]:
     """Return the served knowledge bases as records for agents, the default one first."""
-    records = []
-    for name in service.kb_names():
-        kb = service.kb(name)
-        records.append(
-            {
-                "name": name,
-                "source": kb.manifest.source.name,
-                "language": kb.manifest.language,
-                "entities": kb.manifest.entities,
-                "facts": kb.manifest.triples,
-                "kinds": sorted(kb.manifest.counts.entities)[:_VALUES],
-                "relations": list(kb.relations[:_NAMES]),
-            }
-        )
-    return records
+    return [
+        {
+            "name": kb.name,
+            "source": kb.manifest.source.name,
+            "language": kb.manifest.language,
+            "entities": kb.manifest.entities,
+            "facts": kb.manifest.triples,
+            "kinds": sorted(kb.manifest.counts.entities)[:_VALUES],
+            "relations": list(kb.relations[:_NAMES]),
+        }
+        for kb in map(service.kb, service.kb_names())
+    ]
 
 
 # -- the protocol ------------------------------------------------------------
