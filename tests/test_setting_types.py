@@ -44,7 +44,7 @@ def made(**settings):
         ("bf16", 1, "1; it is True, False or 'auto'"),
         ("control", "no", "'no'; it is True or False"),
         ("encoder", None, "None; it is a string"),
-        ("names", "a", "'a'; it is a list, each item a string"),
+        ("names", 7, "7; it is a list, each item a string"),
         ("names", ["a", 1], r"\['a', 1\]; it is a list, each item a string"),
         ("pairs", [("a", 1)], r"\[\('a', 1\)\]; it is a list, each item a Pair"),
         ("dev", [None], r"\[None\]; it is a list, each item a path"),

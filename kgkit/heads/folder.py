@@ -9,10 +9,11 @@ what a head computes.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 import torch
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
 
-_TYPES = {torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.bool}  # flags are bool
+_LONGEST: Final = 300  # characters of an error of torch
+
+_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 Settings = TypeVar("Settings", bound="DataclassInstance")
 Head = TypeVar("Head", bound=nn.Module)
@@ -201,7 +204,7 @@ def load_module(folder: Path, make: Callable[[], Head]) -> Head:
         DamagedModel: if the weights are others, or cannot be read, or the settings ask for what nobody can
             make.
     """
-    weights = load_weights(folder)
+    weights = load_weights(folder, (*_TYPES, torch.bool))
     try:
         with torch.device("meta"):
             module = make()
@@ -210,15 +213,15 @@ def load_module(folder: Path, make: Callable[[], Head]) -> Head:
             raise _unloadable(folder, f"{CONFIG} and {WEIGHTS} differ in {strange[0]}")
         module.load_state_dict(weights, strict=False, assign=True)
     except (RuntimeError, TypeError, ValueError, OverflowError, UsageError) as error:
-        raise _unloadable(folder, " ".join(str(error).split())) from error
+        raise _unloadable(folder, shorten(str(error), _LONGEST)) from error
     return module
 
 
-def load_weights(folder: Path) -> dict[str, Tensor]:
+def load_weights(folder: Path, types: Collection[torch.dtype] = _TYPES) -> dict[str, Tensor]:
     """Return the weights in *folder*.
 
     Raises:
-        DamagedModel: if they cannot be read, or are no finite floating point numbers; flags may be others.
+        DamagedModel: if they cannot be read, are of other types, or not finite.
     """
     try:
         # A copy is aligned in memory as all tensors are: products are the same to the last bit.
@@ -226,7 +229,7 @@ def load_weights(folder: Path) -> dict[str, Tensor]:
     except (OSError, SafetensorError, RuntimeError) as error:
         raise _unloadable(folder, first_line(error)) from error
     for name, weight in weights.items():
-        if weight.dtype not in _TYPES:
+        if weight.dtype not in types:
             raise _unloadable(folder, f"its weights are {weight.dtype}, as {name}; expected floating point")
         if not weight.isfinite().all():
             raise _unloadable(folder, f"{name} is not finite")

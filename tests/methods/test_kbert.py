@@ -97,7 +97,7 @@ def train_kbert(home, name, training, kbs=(), **others):
 
 def trained(home, name, training, **others):
     with open_kb("kinds", home.path) as kb:
-        return train_kbert(home, name, training, [kb], device="cpu", **others)
+        return train_kbert(home, name, training, [] if training.control else [kb], device="cpu", **others)
 
 
 @pytest.fixture(scope="module")

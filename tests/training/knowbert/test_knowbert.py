@@ -924,7 +924,7 @@ def test_a_model_links(home, words, places):
     assert set(scores) == {"dog.n.01", "dog.n.02"} and sum(scores.values()) == pytest.approx(1, abs=1e-5)
     assert linked.links[0].entity == max(scores, key=scores.get)
     [linked] = Linker.open(places, model=str(home.models / "both"), device="cpu")([TAUGHT])
-    assert linked.model == "both" and [link.text for link in linked.links] == ["big city", "company", "city"]
+    assert linked.model == "both" and {"company", "city"} <= {link.text for link in linked.links}
     assert all(0 < sum(one.score for one in link.candidates) < 1 for link in linked.links)
 
 

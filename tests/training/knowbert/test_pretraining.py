@@ -33,7 +33,7 @@ def test_the_command_trains_what_others_begin_as(vocabulary, tmp_path):
     examples = tmp_path / "texts.tsv"
     examples.write_text("".join(f"the {word} eats\t{n % 2}\n" for n, word in enumerate(WORDS[:20])))
     begun = run("train", "kbert", "--task", "classification", "--control", "--encoder", "small", "--data",
-                examples, "--name", "told", "--size", 20, "--steps", 2, "--json", *common)  # fmt: skip
+                examples, "--name", "told", "--size", 20, "--epochs", 1, "--json", *common)  # fmt: skip
     assert begun.code == 0, begun.err
     assert json.loads(begun.out)["encoder"] == "small"
     more = run("train", "knowbert", "--task", "mlm", "--control", "--from", "small", "--data", text, "--name",
