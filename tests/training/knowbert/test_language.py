@@ -22,7 +22,7 @@ from kgkit.inputs.knowledge import knowledge_of
 from kgkit.inputs.masking import NOTHING, hide, masking_of
 from kgkit.inputs.passages import Passage
 from kgkit.methods.cloze import recall_ranks
-from kgkit.methods.cloze_knowbert import KnowBertClozeModel
+from kgkit.methods.cloze_opening import KnowBertClozeModel
 from kgkit.methods.hidden_words import LanguageBatch, masked_batch, perplexity
 from kgkit.training.knowbert.examples import (
     LinkingBatch,
