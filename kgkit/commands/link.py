@@ -161,7 +161,7 @@ def check_named(kbs: Sequence[str]) -> None:
 @contextmanager
 def _drawing(path: Path, kbs: "Iterable[KnowledgeBase]") -> "Iterator[Take]":
     """Give what draws linked documents on a page."""
-    from kgkit.commands.pieces import writing_page
+    from kgkit.commands.pages import writing_page
     from kgkit.drawing.links import section
     from kgkit.linking import Linker
 

@@ -1,7 +1,7 @@
 """`kgkit predict`: what a trained model answers to texts, pairs or tokens."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kgkit.evaluation.examples import Prediction
     from kgkit.evaluation.records import LineFormat, ParsedRecord
     from kgkit.evaluation.tasks import Task
-    from kgkit.home import Home
     from kgkit.methods.predicting import Answered, Predictor
 
 
@@ -60,16 +59,24 @@ def predict(
     does not use. Of tags the text, and the spans of its tokens and of the names: code points, end exclusive.
     """
     from kgkit.home import Home
+    from kgkit.models.opening import open_model
 
     files = files or [STDIN]
-    _check_paths(files, output)
+    if files.count(STDIN) > 1:
+        raise UsageError("standard input can be read once only: name - once")
+    check_files(file for file in files if file != STDIN)
     if output == STDIN:
         output = None
+    if output is not None:
+        check_output_path(output, (file for file in files if file != STDIN))
     messages = Messages(bars=output is not None or not (on_terminal() or in_pipe()))
     with ExitStack() as stack:
-        predictor = stack.enter_context(_open_predictor(model, Home.find(), device))
+        opened: Predictor = open_model(model, "predictor", home=Home.find(), device=device)
+        predictor = stack.enter_context(opened)
         if bf16:
-            _check_bf16(predictor)
+            from kgkit.encoder.device import computes_bf16
+
+            computes_bf16(True, next(predictor.method.model.parameters()).device)
         report_terminal(files, messages)
         tell = stack.enter_context(messages.progress(f"predicting with {model}"))
         write = write_bytes if output is None else stack.enter_context(written(output)).write
@@ -86,35 +93,6 @@ def predict(
                 count += len(block)
     if output is not None:
         messages.write(f"answers to {count:,} records: {output}")
-
-
-def _check_paths(files: Sequence[Path], output: Path | None) -> None:
-    """Refuse files that cannot be read or written, before the model is opened."""
-    if files.count(STDIN) > 1:
-        raise UsageError("standard input can be read once only: name - once")
-    check_files(file for file in files if file != STDIN)
-    if output is not None and output != STDIN:
-        check_output_path(output, (file for file in files if file != STDIN))
-
-
-def _open_predictor(model: str, home: "Home", device: str) -> "Predictor":
-    """Open a model that answers a task.
-
-    Raises:
-        NotThere: if there is none of that name.
-        UsageError: if it answers no task; says what it does instead.
-    """
-    from kgkit.models.opening import open_model
-
-    predictor: Predictor = open_model(model, "predictor", home=home, device=device)
-    return predictor
-
-
-def _check_bf16(predictor: "Predictor") -> None:
-    """Refuse bfloat16 where the device has none."""
-    from kgkit.encoder.device import computes_bf16
-
-    computes_bf16(True, next(predictor.method.model.parameters()).device)
 
 
 def _records(task: "Task", file: Path, line_format: "LineFormat") -> "Iterator[ParsedRecord]":

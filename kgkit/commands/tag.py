@@ -93,7 +93,7 @@ def tag(
 @contextmanager
 def _drawing(path: Path, factory: "TaggerFactory") -> "Iterator[Take]":
     """Give what draws documents with the types of their words on a page."""
-    from kgkit.commands.pieces import writing_page
+    from kgkit.commands.pages import writing_page
     from kgkit.tagging.html import typed_section
 
     with factory.open() as answerer:

@@ -119,17 +119,12 @@ def gold_format(path: Path) -> GoldFormat:
     start = text[:40].decode("utf-8", "replace")
     if start.startswith(DOCUMENT_START):
         return "aida"
-    if not _TABLES.isdisjoint(suffix.lower() for suffix in path.suffixes):
-        raise SourceError(
-            f"expected a data set of entity linking ({', '.join(GOLD_FORMATS)}), found a table: write its "
-            "gold as JSON lines of tokens and mentions, or as AIDA's columns, which begin with "
-            f"{DOCUMENT_START}",
-            path=path, line=1, text=start,
-        )  # fmt: skip
-    if start.lower().startswith(_TURTLE):
+    is_table = not _TABLES.isdisjoint(suffix.lower() for suffix in path.suffixes)
+    if not is_table and start.lower().startswith(_TURTLE):
         return "nif"
     raise SourceError(
-        f"not recognised as a data set of entity linking ({', '.join(GOLD_FORMATS)})",
+        f"not recognised as a data set of entity linking ({', '.join(GOLD_FORMATS)}): write gold as JSON "
+        f"lines of texts and mentions, or as AIDA's columns, which begin with {DOCUMENT_START}",
         path=path, line=1, text=start,
     )  # fmt: skip
 

@@ -1,10 +1,42 @@
-"""Checks of files of data: ids that differ, and gold that is there."""
+"""Checks of files of data: ids that differ, sizes that memory holds, and gold that is there."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Final, Literal
 
 from kgkit.errors import SourceError, UsageError
+
+_CHUNK: Final = 1 << 20
+
+
+class LimitedStream:
+    """A stream of which so many bytes are read at most.
+
+    Args:
+        stream: the stream.
+        limit: number of bytes.
+        problem: message of the error where there are more.
+        path: its file, for the error.
+
+    Attributes:
+        count: bytes that were read; whoever reads may set it back.
+    """
+
+    def __init__(self, stream: BinaryIO, limit: int, problem: str, path: Path) -> None:
+        self._stream, self._limit, self._problem, self._path = stream, limit, problem, path
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes.
+
+        Raises:
+            SourceError: if there are more than the limit.
+        """
+        content = self._stream.read(min(size, _CHUNK) if size >= 0 else _CHUNK)
+        self.count += len(content)
+        if self.count > self._limit:
+            raise SourceError(self._problem, path=self._path)
+        return content
 
 
 class UniqueIds:

@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Final
 
@@ -263,13 +263,11 @@ def _tokens(document: NamedDocument) -> list[str]:
 
 def _check_tokens(path: Path, set_name: str, key: str, tokens: Sequence[str], others: Sequence[str]) -> None:
     """Refuse a document with other tokens."""
-    where = f"in the document {key!r} of {set_name}"
-    for number, (token, other) in enumerate(zip(tokens, others, strict=False), start=1):
+    for number, (token, other) in enumerate(zip_longest(tokens, others), start=1):
         if token != other:
-            shown = abbreviate(repr(other)), abbreviate(repr(token))
-            raise _mismatch(path, f"{where} token {number} is {shown[0]}; the data have {shown[1]}")
-    if len(tokens) != len(others):
-        raise _mismatch(path, f"{where} it has {len(others):,} tokens; the data have {len(tokens):,}")
+            found, expected = ("none" if each is None else abbreviate(repr(each)) for each in (other, token))
+            where = f"in the document {key!r} of {set_name} token {number}"
+            raise _mismatch(path, f"{where} is {found}; the data have {expected}")
 
 
 def _mismatch(path: Path, problem: str) -> SourceError:

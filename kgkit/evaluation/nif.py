@@ -20,6 +20,7 @@ from urllib.parse import quote, unquote
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.el_files import GoldDocument, GoldError, GoldMention, Labelled, make_gold_document
 from kgkit.evaluation.entity_iris import NOT_IN_KB, entity_of_iri, iri_of_entity
+from kgkit.evaluation.files import LimitedStream
 from kgkit.files import opened, written
 from kgkit.lazy import import_extra
 from kgkit.turtle import parse_graph
@@ -119,7 +120,8 @@ def read_nif(path: Path) -> Iterator[GoldDocument]:
     """
     import_extra("pyoxigraph", "formats")  # what is not installed is said before the file is opened
     with opened(path) as stream:
-        contexts = read_contexts(_BoundedStream(stream, path), path)
+        problem = f"more than {MAX_BYTES >> 20} MiB of NIF, which is read into memory: split it"
+        contexts = read_contexts(LimitedStream(stream, MAX_BYTES, problem, path), path)
     names = set[str]()
     for context in contexts:
         name = _document_id(context.iri)
@@ -135,7 +137,7 @@ def read_nif(path: Path) -> Iterator[GoldDocument]:
 
 
 def read_contexts(
-    stream: "BinaryIO | _BoundedStream", path: Path | None = None, limits: NifLimits | None = None
+    stream: BinaryIO | LimitedStream, path: Path | None = None, limits: NifLimits | None = None
 ) -> list[NifContext]:
     """Return the texts of a graph in Turtle or N-Triples, with their phrases, in the order of the graph.
 
@@ -169,7 +171,7 @@ def read_contexts(
 
 
 def _read_resources(
-    stream: "BinaryIO | _BoundedStream", path: Path | None, limits: NifLimits
+    stream: BinaryIO | LimitedStream, path: Path | None, limits: NifLimits
 ) -> dict[str, NifResource]:
     """Return contexts and phrases by their IRIs, in the order of the graph."""
     ox, resources = import_extra("pyoxigraph", "formats"), dict[str, NifResource]()
@@ -197,28 +199,6 @@ def _read_resources(
 def _set_value(values: dict[str, str], name: str, value: str) -> None:
     if name not in values or (name == "entity" and values[name].startswith(NOT_IN_KB)):
         values[name] = value
-
-
-class _BoundedStream:
-    """A stream that ends with an error where it is longer than a file may be."""
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream, self._path, self._size = stream, path, 0
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            SourceError: if there are more than `MAX_BYTES` in all.
-        """
-        content = self._stream.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
-        self._size += len(content)
-        if self._size > MAX_BYTES:
-            raise SourceError(
-                f"more than {MAX_BYTES >> 20} MiB of NIF, which is read into memory: split it",
-                path=self._path,
-            )
-        return content
 
 
 def _document_id(iri: str) -> str:

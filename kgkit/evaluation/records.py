@@ -41,9 +41,6 @@ ID: Final = ("id", "index")
 LINKS: Final = ("links", "links_b")
 """Entities of the first text and of the second, as `kgkit link` writes them."""
 
-_LINK: Final = frozenset(["start", "end", "entity"])
-"""What an object among these has."""
-
 LineFormat = Literal["auto", "lines", "tsv", "jsonl"]
 """What lines are: texts and nothing else; fields with tabs between them; objects; auto: as the first is."""
 
@@ -259,23 +256,19 @@ class Fields:
             if not isinstance(value, list | tuple) or (value and not any(map(_is_like_link, value))):
                 continue
             has_links = True
-            for item in value:
-                if not isinstance(item, Mapping) or _LINK - {*item}:
-                    raise self.record.error(
-                        f"in `{name}` an item is {abbreviate(repr(item))}: expected objects with start, end "
-                        "and entity"
-                    )
-                start, end, entity = item["start"], item["end"], item["entity"]
-                if entity is None:  # nothing in the knowledge base is meant
+            try:
+                links = msgspec.convert(value, list[_Link])
+            except msgspec.ValidationError as error:
+                raise self.record.error(f"in `{name}` {error}") from None
+            for link in links:
+                if link.entity is None:  # nothing in the knowledge base is meant
                     continue
-                is_span = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
-                if not is_span or not isinstance(entity, str):
+                if not 0 <= link.start < link.end <= len(text):
                     raise self.record.error(
-                        f"in `{name}` an object links {start!r} to {end!r} to {entity!r}: expected a start "
-                        f"and a greater end in the text, 0 to {len(text)}, in code points, and the key of an "
-                        "entity"
+                        f"in `{name}` an object links {link.start} to {link.end}: expected a start and a "
+                        f"greater end in the text, 0 to {len(text)}, in code points"
                     )
-                marks.append(EntityMark(index, start, end, entity))
+                marks.append(EntityMark(index, link.start, link.end, link.entity))
         return tuple(marks) if has_links else None
 
     def texts(self) -> tuple[str, ...]:
@@ -313,8 +306,16 @@ class Fields:
         return self.name(*ID) or str(self.record.number if other is None else other)
 
 
+class _Link(msgspec.Struct):
+    """A link as `kgkit link` writes it; further fields do not matter."""
+
+    start: int
+    end: int
+    entity: str | None
+
+
 def _is_like_link(item: object) -> bool:
-    return isinstance(item, Mapping) and not _LINK.isdisjoint(item)
+    return isinstance(item, Mapping) and not {*_Link.__struct_fields__}.isdisjoint(item)
 
 
 class Layout(NamedTuple):

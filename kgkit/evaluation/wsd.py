@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Container, Iterator, Mapping, Set
 from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import SourceError, UsageError
+from kgkit.evaluation.files import LimitedStream
 from kgkit.files import lines, opened, written
 from kgkit.types import Document, Mention
 
@@ -38,25 +39,6 @@ MAX_TEXT: Final = 256 << 20
 POS: Final = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
 _SPACE: Final = re.compile(r"[ \t\r\n]+")  # of XML: a no-break space belongs to its token
 _MARKER: Final = re.compile(r"\((?:a|p|ip)\)(?=[%:])")
-
-
-class _WatchedStream:
-    """Bytes of an XML file, counted from the end of one text to that of the next."""
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream, self._path, self.count = stream, path, 0
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to *size* bytes.
-
-        Raises:
-            SourceError: if there are too many for one text.
-        """
-        content = self._stream.read(size)
-        self.count += len(content)
-        if self.count > MAX_TEXT:
-            raise SourceError(f"more than {MAX_TEXT >> 20} MiB without the end of a <text>", path=self._path)
-        return content
 
 
 def read_documents(data: Path) -> Iterator[Document]:
@@ -75,7 +57,8 @@ def read_documents(data: Path) -> Iterator[Document]:
     """
     names: set[str] = set()
     with opened(data) as stream:
-        source = _WatchedStream(stream, data)
+        problem = f"more than {MAX_TEXT >> 20} MiB without the end of a <text>"
+        source = LimitedStream(stream, MAX_TEXT, problem, data)
         try:
             for _, element in ElementTree.iterparse(source):
                 if element.tag == "text":

@@ -14,7 +14,6 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator, long_texts
 from kgkit.candidates.long_texts import is_divisible, mention_windows
-from kgkit.commands import pieces
 from kgkit.drawing import links as html
 from kgkit.errors import UsageError
 from kgkit.exchange import contract
@@ -156,19 +155,6 @@ def test_links_of_one_surface_share_their_candidates(generators):
     assert first.text == second.text and first.candidates is second.candidates
     [agreed] = Linker.open(generators["alias, longest"].kb, coherence="graph")(["us in Turkey, Turkey"])
     assert agreed.links[-2].candidates is not agreed.links[-1].candidates
-
-
-@pytest.mark.parametrize("text", ["", "us", 'a "quoted" \\ 苹果 \x01\n' * 9])
-@pytest.mark.parametrize("links", [0, 1, 5])
-def test_json_in_pieces_is_the_json_of_the_whole(generators, monkeypatch, text, links):
-    monkeypatch.setattr(pieces, "_TEXT", 4)
-    monkeypatch.setattr(pieces, "_ITEMS", 2)
-    [linked] = Linker.open(generators["alias, longest"].kb)(["Turkey " * links])
-    linked = msgspec.structs.replace(linked, text=text)
-    record = {name: getattr(linked, name) for name in linked.__struct_fields__}
-    assert b"".join(pieces.json_line(record)) == msgspec.json.encode(linked) + b"\n"
-    assert max(map(len, pieces.json_line(record))) < 2_000
-    assert b"".join(pieces.json_line({})) == b"{}\n"
 
 
 def test_a_page_in_pieces_is_the_page_of_the_whole(generators, monkeypatch):

@@ -2,15 +2,13 @@
 
 import pytest
 
-from kgkit.errors import NotThere, SourceError
+from kgkit.errors import SourceError
 from kgkit.evaluation.ner import (
     Name,
     NamedDocument,
-    NameScores,
     name_columns,
     read_names,
     read_predicted_names,
-    score_names,
     writing_names,
 )
 from kgkit.types import Document
@@ -75,18 +73,6 @@ def test_names_stand_where_the_tokens_of_the_data_do(tmp_path):
     assert names == {"x": [[Name(0, 3, "PER"), Name(10, 12, "PER")]]}
 
 
-@pytest.mark.parametrize("text", [GOLD, SINGLE])
-def test_the_statistic_of_the_sums_is_f1(documents, predicted, text):
-    gold = documents(text)
-    names = read_predicted_names(predicted(gold), {"x": gold})["x"]
-    columns = name_columns(gold, [names, [document.names for document in gold]])
-    scores = [
-        sum((score_names(each.names, own) for each, own in zip(gold, system, strict=True)), NameScores())
-        for system in (names, [document.names for document in gold])
-    ]
-    assert columns.statistic(columns.columns.sum(1)).tolist() == [score.overall.f1 for score in scores]
-
-
 def test_a_unit_is_a_document_or_in_a_file_without_documents_a_sentence(documents):
     gold, single = documents(), documents(SINGLE)
     assert name_columns(gold, [[each.names for each in gold]]).columns.tolist() == [[[3, 3, 3], [1, 1, 1]]]
@@ -99,7 +85,7 @@ def test_a_unit_is_a_document_or_in_a_file_without_documents_a_sentence(document
     [
         ("met O O", "saw O O", "in the document '1' of x token 2 is 'saw'; the data have 'met'"),
         ("Rome B-LOC B-LOC\n", "", "token 4 is 'grows'; the data have 'Rome'"),
-        ("grows O O\n", "", "in the document '1' of x it has 4 tokens; the data have 5"),
+        ("grows O O\n", "", "in the document '1' of x token 5 is none"),
         ("sleeps O O\n", "sleeps O O\n\n-DOCSTART- O O\n\nmore O O\n", "it has another, 'more'"),
         ("-DOCSTART- O O\n\nOslo B-LOC B-LOC\nsleeps O O\n", "", "it ends before the document '2' of x"),
         ("met O O", "met O X", r":4: a tag is 'X'"),
@@ -113,11 +99,3 @@ def test_a_file_of_other_data_is_refused(documents, predicted, old, new, message
     path.write_text(text.replace(old, new))
     with pytest.raises(SourceError, match=message):
         read_predicted_names(path, {"x": gold})
-
-
-def test_an_empty_file_and_none_are_refused(documents, tmp_path):
-    (tmp_path / "empty").write_text("")
-    with pytest.raises(SourceError, match="empty: no token in it"):
-        read_predicted_names(tmp_path / "empty", {"x": documents()})
-    with pytest.raises(NotThere, match="no file"):
-        read_predicted_names(tmp_path / "none", {"x": documents()})

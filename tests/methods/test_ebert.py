@@ -196,24 +196,17 @@ def test_an_example_whose_links_are_none_is_read_without_entities(home, encoder)
 
 
 @pytest.mark.parametrize(
-    ("links", "message"),
+    "links",
     [
-        ([{"start": 4}], r"an item is .*: expected objects with start, end and entity"),
-        ([{"start": 4, "end": 7, "entity": "name0"}, "x"], "an item is 'x': expected objects"),
-        (
-            [{"start": "4", "end": 7, "entity": "name0"}],
-            "an object links '4' to 7 to 'name0': expected a sta",
-        ),
-        (
-            [{"start": 4, "end": 7, "entity": 5}],
-            "an object links 4 to 7 to 5: expected a start and a greater",
-        ),
+        [{"start": 4}], [{"start": 4, "end": 7, "entity": "name0"}, "x"],
+        [{"start": "4", "end": 7, "entity": "name0"}], [{"start": 4, "end": 7, "entity": 5}],
+        [{"start": 4, "end": 9, "entity": "name0"}],
     ],
-)
-def test_links_that_are_malformed_are_refused_with_their_line(links, message, tmp_path):
+)  # fmt: skip
+def test_links_that_are_malformed_are_refused_with_their_line(links, tmp_path):
     records = {"text": "a dog"}, {"text": "the dog", "links": links}
     numbered = enumerate(map(json.dumps, records), start=1)
-    with pytest.raises(SourceError, match=rf"x\.jsonl:2: in `links` {message}"):
+    with pytest.raises(SourceError, match=r"x\.jsonl:2: in `links` "):
         [*find_task("classification").parse_lines(numbered, tmp_path / "x.jsonl")]
 
 

@@ -18,7 +18,6 @@ import msgspec
 from kgkit.commands.corpora.documents import ParsedDocument, SourceEntry, parse_entry
 from kgkit.commands.messages import ProgressCallback
 from kgkit.commands.output import Write
-from kgkit.commands.pieces import json_line
 from kgkit.errors import SourceError
 from kgkit.types import Document, LinkedDocument
 
@@ -166,8 +165,7 @@ def answer_chunk(
 
     for answer in answerer(parse()):
         fields = {name: value for name, value in carried.popleft().items() if name not in answer.record}
-        for piece in json_line({**answer.record, **fields}):
-            write(piece)
+        write(msgspec.json.encode({**answer.record, **fields}) + b"\n")
         documents, items = documents + 1, items + answer.items
         take(answer)
     counts = RunCounts(documents, items, len(skipped))

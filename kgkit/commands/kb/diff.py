@@ -1,6 +1,7 @@
 """`kgkit kb diff`: differences between two knowledge bases, or two builds of one."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -93,36 +94,31 @@ def _as_line(difference: "Difference") -> str:
     """Return a difference as a line for people."""
     from kgkit.types import Alias, Entity, Form, Occurrences, Redirect, Triple
 
-    record = difference.new or difference.old
+    old: Any = difference.old
+    new: Any = difference.new
+    record = new or old
+
+    def shown(show: Callable[[Any], str]) -> str:
+        return f"{show(old)} → {show(new)}" if old and new else show(record)
+
     match record:
-        case Entity():
-            if not isinstance(difference.old, Entity) or not isinstance(difference.new, Entity):
-                return f"{record.key}: {record.label}"
-            was, now = difference.old.to_dict(), difference.new.to_dict()
+        case Entity() if old and new:
+            was, now = old.to_dict(), new.to_dict()
             return f"{record.key}: " + "; ".join(
                 f"{name} {was[name]!r} → {now[name]!r}" for name in was if was[name] != now[name]
             )
+        case Entity():
+            return f"{record.key}: {record.label}"
         case Alias():
-            if isinstance(difference.old, Alias) and isinstance(difference.new, Alias):
-                counts = f"{_format_count(difference.old)} → {_format_count(difference.new)}"
-                return f"{record.surface!r} → {record.key}: {counts}"
-            return f"{record.surface!r} → {record.key}: {_format_count(record)}"
+            return f"{record.surface!r} → {record.key}: {shown(_format_count)}"
         case Triple():
             return f"{record.subject} {record.relation} {record.object}"
         case Redirect():
-            was_to = (
-                f"{difference.old.target} → "
-                if isinstance(difference.old, Redirect) and difference.new
-                else ""
-            )
-            return f"{record.source} → {was_to}{record.target}"
+            return f"{record.source} → {shown(lambda redirect: redirect.target)}"
         case Form():
             return f"{record.surface!r}: {record.lemma} ({record.pos})"
         case Occurrences():
-            if isinstance(difference.old, Occurrences) and isinstance(difference.new, Occurrences):
-                counts = f"{_format_occurrences(difference.old)} → {_format_occurrences(difference.new)}"
-                return f"of {record.surface!r}: {counts}"
-            return f"of {record.surface!r}: {_format_occurrences(record)}"
+            return f"of {record.surface!r}: {shown(_format_occurrences)}"
     raise AssertionError(record)
 
 
