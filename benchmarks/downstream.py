@@ -67,7 +67,7 @@ def joined(examples: list[Example]) -> NDArray[np.int64]:
 def summed(counts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return (S, G, 3) sums of counts (S, N, 3) by the group (N,) of each example."""
     sums = np.zeros((len(counts), groups.max() + 1, counts.shape[2]), np.int64)
-    np.add.at(sums, (slice(None), groups), counts)
+    np.add.at(sums.swapaxes(0, 1), groups, counts.swapaxes(0, 1))
     return sums
 
 

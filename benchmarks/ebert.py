@@ -190,7 +190,8 @@ def of_base_shape(encoder: Encoder) -> Encoder:
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
-    model = BertModel(BertConfig(vocab_size=len(encoder.tokenizer))).eval()
+    model: Any = BertModel(BertConfig(vocab_size=len(encoder.tokenizer)))
+    model.eval()
     return Encoder("BERT-base's shape", encoder.folder, model, encoder.tokenizer, "float32")
 
 

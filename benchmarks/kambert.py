@@ -65,7 +65,8 @@ def heads(config: BertConfig, device: torch.device) -> dict[str, KamBert]:
     heads_by_name = {}
     for name, chosen in settings.items():
         torch.manual_seed(0)
-        model: Any = BertModel(config, add_pooling_layer=False).to(device)
+        model: Any = BertModel(config, add_pooling_layer=False)
+        model.to(device)
         heads_by_name[name] = KamBert(model, KamBertConfig.of(model, maps=MAPS, **chosen)).to(device).train()
         if name == SDPA:
             set_attention(model, "sdpa")
@@ -76,7 +77,7 @@ def multiply_adds(head: KamBert, inputs: KamBertInputs) -> float:
     """Return the multiply-adds of a pass forward, of one text."""
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         head(inputs)
-    return counter.get_total_flops() / 2 / len(inputs.ids)
+    return float(counter.get_total_flops()) / 2 / len(inputs.ids)
 
 
 def peak_megabytes(head: KamBert, inputs: KamBertInputs) -> str:

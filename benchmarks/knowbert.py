@@ -226,8 +226,8 @@ def read(
     masking, drawn = Masking(encoder.tokenizer.mask_token_id, ordinary), np.random.default_rng(0)
     masked = [masking(text, drawn) for text in some]
     labels = np.full((len(masked), max(len(text.labels) for text in masked)), NOTHING, np.int64)
-    for row, text in enumerate(masked):
-        labels[row, : len(text.labels)] = text.labels
+    for row, each in enumerate(masked):
+        labels[row, : len(each.labels)] = each.labels
     seconds = time.process_time() - began
     return Reading(reader, [text.text for text in masked], torch.from_numpy(labels), seconds)
 

@@ -224,7 +224,8 @@ def words_of_kb(vocabulary: TypedVocabulary, text: Path) -> Numbers:
     """Return the words of a plain text with their likeliest types in the knowledge base."""
     types = np.where(vocabulary.members[1:].any(0), 1 + vocabulary.prior[:, 1:].argmax(1), 0)
     words = vocabulary.read([text])
-    return words + len(vocabulary) * types[words]
+    typed: Numbers = words + len(vocabulary) * types[words]
+    return typed
 
 
 def vocabularies(vocabulary: TypedVocabulary, learn: Numbers) -> NDArray[np.bool_]:

@@ -93,7 +93,7 @@ def write_other_vectors(
     with kgkit.open_kb(kb_name, home=home.path) as kb:
         vectors = kb.vectors(vectors_name)
         rows = np.array(vectors.matrix)  # (R, D)
-        with_vector = rows.any(1)
+        with_vector = np.asarray(rows.any(1))
         entities = [entity for entity in kb if entity.id < len(rows) and with_vector[entity.id]]
         groups = [type_of(entity) if facts is None else relations.get(entity.key) for entity in entities]
         ids = np.array([entity.id for entity in entities])

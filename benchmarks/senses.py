@@ -77,7 +77,8 @@ class Nearest(Scorer):
         similarity = np.where(in_training, arrays.centroids[rows].astype(np.float32) @ query, -2)
         if not len(keys):
             return similarity
-        return np.eye(len(keys), dtype=np.float32)[similarity.argmax()]
+        best: Scores = np.eye(len(keys), dtype=np.float32)[similarity.argmax()]
+        return best
 
 
 class Prediction(NamedTuple):

@@ -56,7 +56,7 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
         for begin in range(0, rows, _BLOCK):
             end = min(begin + _BLOCK, rows)
             blocks = [part.gather(np.arange(begin, end)) for part in parts]
-            covered = np.stack([block.any(axis=1) for block in blocks]).all(axis=0)  # (N,)
+            covered = np.asarray(np.stack([block.any(axis=1) for block in blocks]).all(axis=0))  # (N,)
             matrix[begin:end] = np.concatenate(blocks, axis=1) * covered[:, None]
             if progress is not None:
                 progress("joining", end, rows)
