@@ -111,10 +111,6 @@ class Index:
         self.inner, self._rows = inner, rows
         self._lengths: Matrix | None = None
 
-    def __repr__(self) -> str:
-        stale = f" and {self.stale_rows:,} rows added since" if self.stale_rows else ""
-        return f"<Index {self.manifest.kind} over {self.manifest.vectors:,} vectors{stale}>"
-
     @property
     def stale_rows(self) -> int:
         """How many rows were added to the matrix since; they are found, but by comparing each."""

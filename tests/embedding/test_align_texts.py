@@ -10,13 +10,13 @@ pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from kgkit.building import Entity
-from kgkit.embedding.align import Alignment, align_encoder, texts
+from kgkit.embedding.align import Alignment, align_encoder
 from kgkit.embedding.align.anchors import Anchors
 from kgkit.embedding.align.fitting import solve
 from kgkit.embedding.text import TEXTS, TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
 from kgkit.encoder.vocabulary import vocabulary_words
-from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError, WriteFailed
+from kgkit.errors import DamagedVectors, NotThere, SourceError, UsageError
 from kgkit.vectors import Vectors, Work
 from kgkit.vectors.layout import MANIFEST
 from tests.small_kb import build
@@ -94,44 +94,6 @@ def test_a_template_without_the_label_gives_the_word_alone(kb, folders, target):
     labelled = embed_text(kb, TextConfig(encoder=str(folders[0]), device="cpu", template="{label}", name="l"))
     first, second = align_encoder(described, target), align_encoder(labelled, target)
     np.testing.assert_array_equal(first.weight, second.weight)
-
-
-def test_a_second_map_encodes_nothing_and_is_the_same(vectors, target, monkeypatch):
-    first = align_encoder(vectors, target)
-    monkeypatch.setattr(texts, "encoder_of", lambda *_, **__: pytest.fail("the words are encoded again"))
-    second = align_encoder(vectors, target)
-    np.testing.assert_array_equal(first.weight, second.weight)
-    assert first.report == second.report
-    with pytest.raises(pytest.fail.Exception):  # other settings, other vectors
-        align_encoder(with_config(vectors, normalize=False), target)
-
-
-@pytest.mark.parametrize("damage", ["cut", "empty", "shape", "type", "folder"])
-def test_encoded_words_that_cannot_be_read_are_encoded_again(vectors, target, tmp_path, damage):
-    first = align_encoder(vectors, target)
-    [path] = (tmp_path / "home" / "cache" / "words").glob(f"*/{texts.WORDS}")
-    match damage:
-        case "cut":
-            path.write_bytes(path.read_bytes()[:-8])
-        case "empty":
-            path.write_bytes(b"")
-        case "shape":
-            np.save(path, np.zeros((2, 2), np.float32))
-        case "type":
-            np.save(path, np.array([{}, {}], object), allow_pickle=True)
-        case "folder":
-            path.unlink()
-            path.mkdir()
-    again = align_encoder(vectors, target)
-    np.testing.assert_array_equal(first.weight, again.weight)
-    assert path.is_file()
-    assert [each.name for each in path.parent.parent.iterdir()] == [path.parent.name]
-
-
-def test_a_full_disk_is_an_error_of_one_line(vectors, target, monkeypatch):
-    monkeypatch.setattr(texts, "free_space", lambda _: 10)
-    with pytest.raises(WriteFailed, match="no room"):
-        align_encoder(vectors, target)
 
 
 def test_what_is_added_later_is_mapped_without_another_fit(kb, vectors, target, tmp_path, folders):

@@ -4,24 +4,15 @@
            encoded that has the label x and nothing else
     E(x)   the input embedding of the word piece x of the target
 
-E-BERT (Poerner et al. 2020, 3.1) takes F from Wikipedia2Vec. Vectors of texts keep no words, so ours are
-encoded, and what is encoded is kept:
-
-    cache/words/DIGEST/words.npy    (A, S) float32, a row for each text
-
-DIGEST is of the encoder, of how it encodes, and of the texts, so that another map of such vectors, or one
-into another vocabulary of the same words, encodes nothing.
+E-BERT (Poerner et al. 2020, 3.1) takes F from Wikipedia2Vec. Vectors of texts keep no words, so these are
+encoded.
 
     A  texts    S  numbers of a vector
 """
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from kgkit.embedding.align.alignment import Alignment, fit_alignment
 from kgkit.embedding.align.anchors import Anchors, read_pairs, shared_words
@@ -31,16 +22,12 @@ from kgkit.embedding.text import encoder_of, is_of_texts, text_settings
 from kgkit.embedding.wikipedia2vec import read_words
 from kgkit.encoder import Encoder
 from kgkit.encoder.vocabulary import vocabulary_words
-from kgkit.errors import UsageError, WriteFailed
-from kgkit.home import Home
+from kgkit.errors import UsageError
 from kgkit.types import Entity, Matrix, Progress
 from kgkit.vectors import Vectors
-from kgkit.versions import free_space, set_aside, write_once
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
-
-WORDS: Final = "words.npy"
 
 _MOST_LABELS: Final = 200_000  # entities whose labels are looked at
 _BATCH: Final = 4_096  # entities that are read at once
@@ -77,7 +64,7 @@ def align_encoder(
         DamagedVectors: if vectors of texts do not name their encoder.
         NotThere: if their encoder is gone; if other vectors keep no words.
         SourceError: if the file of pairs is none.
-        WriteFailed: if the disk refuses what is encoded.
+        WriteFailed: if the disk refuses the map.
     """
     pieces, _ = encoder.word_pieces()
     piece_of = vocabulary_words(pieces)
@@ -119,13 +106,8 @@ def _labelled_entities(kb: "KnowledgeBase", vectors: Vectors, pieces: Sequence[s
 
 
 def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Progress | None) -> Matrix:
-    """Return the vectors of *texts* (A, S) by the encoder of *vectors*, mapped into memory."""
+    """Return the vectors of *texts* (A, S) by the encoder of *vectors*."""
     about = text_settings(vectors)
-    shape = len(texts), vectors.width
-    folder = Home(vectors.folder.absolute().parents[4]).cache / "words" / _digest(about, texts)
-    if (cached := _read(folder / WORDS, shape)) is not None:
-        return cached
-    set_aside(folder)  # if it is there, it cannot be read
     encoder = encoder_of(vectors, device=device)
     if encoder.width != vectors.width:
         raise UsageError(
@@ -133,38 +115,6 @@ def _encoded(vectors: Vectors, texts: Sequence[str], device: str, progress: Prog
             f"{vectors.name} have {vectors.width}: it has not made them; make them anew with `kgkit embed "
             f"{vectors.manifest.kb} --method text --name {vectors.manifest.name}`"
         )
-    how = {key: about[key] for key in ("normalize", "batch_tokens", "chunk")}
-    try:
-        if 4 * shape[0] * shape[1] > free_space(folder):
-            raise OSError("the vectors of the words have no room")
-        with write_once(folder) as staged:
-            rows = np.lib.format.open_memmap(staged / WORDS, mode="w+", dtype=np.float32, shape=shape)
-            count = 0
-            for part, _ in encoder.encode_chunks(texts, **how):
-                rows[count : count + len(part)] = part
-                count += len(part)
-                if progress is not None:
-                    progress("encoding", count, len(texts))
-            rows.flush()
-            encoded: Matrix = np.load(staged / WORDS, mmap_mode="r")  # stays mapped, whoever moves the file
-    except OSError as error:
-        raise WriteFailed(str(error), written=0, free=free_space(folder), where=folder) from error
-    return encoded
-
-
-def _read(path: Path, shape: tuple[int, int]) -> Matrix | None:
-    """Return the rows in *path*, mapped into memory; None if there are none of that shape."""
-    try:
-        rows: Matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    return rows if rows.shape == shape and rows.dtype == np.float32 else None
-
-
-def _digest(about: dict[str, Any], texts: Sequence[str]) -> str:
-    """Return a digest of what decides the vectors of *texts*."""
-    decides = {key: value for key, value in about.items() if key not in ("encoder", "template")}
-    digest = hashlib.blake2b(msgspec.json.encode(decides, order="sorted"), digest_size=12)
-    for text in texts:
-        digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
-    return digest.hexdigest()
+    return encoder.encode(
+        texts, normalize=about["normalize"], batch_tokens=about["batch_tokens"], progress=progress
+    )
