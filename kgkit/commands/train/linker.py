@@ -11,7 +11,7 @@ from kgkit.commands.train.linker_options import (
     SenseGoldOption,
 )
 from kgkit.commands.train.linker_runs import record_linker, train_news
-from kgkit.commands.train.methods import TrainingOptions, WindowOption, with_training_options
+from kgkit.commands.train.methods import TrainingOptions, with_training_options
 from kgkit.errors import UsageError
 
 
@@ -26,7 +26,6 @@ def linker(
     vectors: VectorsOption = None,
     mentions: LinkerTaggerOption = "",
     epochs: LinkerEpochsOption = None,
-    size: WindowOption = None,
     seed: SeedOption = 0,
     *,
     options: TrainingOptions,
@@ -39,14 +38,14 @@ def linker(
     from kgkit.training.linkers.settings import EPOCHS, LinkerTraining
 
     if preset is not None:
-        chosen = {"gold": gold, "encoder": encoder, "vectors": vectors, "epochs": epochs, "size": size}
+        chosen = {"gold": gold, "encoder": encoder, "vectors": vectors, "epochs": epochs}
         if given := ", ".join(f"--{option}" for option, value in chosen.items() if value is not None):
             raise UsageError(f"--preset {preset} decides {given}: leave it out, or train without the preset")
         train_news(kb, name, data, options, mentions=mentions, seed=seed)
         return
     training = LinkerTraining(
         data=tuple(data), gold=tuple(gold or ()), encoder=encoder, vectors=vectors, mentions=mentions,
-        size=size, epochs=EPOCHS if epochs is None else epochs, seed=seed,
+        epochs=EPOCHS if epochs is None else epochs, seed=seed,
     )  # fmt: skip
     check_files(training.files)
     with open_kb(chosen_kb(kb)) as opened:

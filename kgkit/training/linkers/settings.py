@@ -36,7 +36,6 @@ class LinkerTraining:
             named, or senses are learnt.
         mentions: tagger whose names the linker links by default; "": none. With one, a document in ten is
             held out of training, and the linker's threshold is the best on these.
-        size: number of word pieces read at once, special ones not counted; None: as many as fit, up to 126.
         reader: settings of the reader of mentions; None: the usual ones for the encoder.
         epochs: number of times that the network reads all data.
         seed: seed of weights, order and dropout.
@@ -48,14 +47,13 @@ class LinkerTraining:
     vectors: str | None = None
     texts: bool | None = None
     mentions: str = ""
-    size: int | None = None
     reader: SpanConfig | None = None
     epochs: int = EPOCHS
     seed: int = 0
 
     def __post_init__(self) -> None:
         convert_settings(self)
-        check_range(self, "size", "epochs", least=1)
+        check_range(self, "epochs", least=1)
         check_seed(self.seed)
         check_data(self.data)
         if self.gold:
@@ -83,7 +81,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for data, gold in zip_longest(training.data, training.gold):
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     usual_values = {
-        "encoder": None, "vectors": None, "mentions": "", "size": None, "epochs": EPOCHS, "seed": 0
+        "encoder": None, "vectors": None, "mentions": "", "epochs": EPOCHS, "seed": 0
     }  # fmt: skip
     for option, usual in usual_values.items():
         value = getattr(training, option)
@@ -91,15 +89,14 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     return f"kgkit train linker {shlex.join(words)}"
 
 
-def usual_reader(encoder: "Encoder", size: int | None = None) -> SpanConfig:
+def usual_reader(encoder: "Encoder") -> SpanConfig:
     """Return the reader's settings: layers that the encoder has, windows that fit it.
 
     Args:
         encoder: encoder that reads.
-        size: number of word pieces read at once, without special ones; None: the usual one, if they fit.
     """
     deepest, usual = encoder.model.config.num_hidden_layers, SpanConfig()
-    size = size or min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
+    size = min(usual.size, encoder.window - encoder.tokenizer.num_special_tokens_to_add())
     return SpanConfig(
         layers=tuple(layer for layer in LAYERS if -layer <= deepest + 1),
         size=size,

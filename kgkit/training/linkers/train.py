@@ -178,7 +178,7 @@ def _with_texts(
     else:
         vectors = open_text_vectors(kb, training.vectors, encoder=training.encoder, device=device)
     encoder = encoder_for(vectors, device=device)
-    reader = SpanReader(encoder, training.reader or usual_reader(encoder, training.size))
+    reader = SpanReader(encoder, training.reader or usual_reader(encoder))
     generator = generator_for(kb, max_candidates=None, overlaps=True)
     sources = [*sources_of(kb, generator, training, progress)]
     senses = training.task == "wsd"

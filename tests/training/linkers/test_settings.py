@@ -42,21 +42,11 @@ def test_senses_have_a_file_of_gold_for_each_file_of_data(data, gold):
         wsd(data=data, gold=gold)
 
 
-@pytest.mark.parametrize(("size", "expected"), [(None, (62, 15)), (16, (16, 4)), (200, (200, 24))])
-def test_a_size_that_is_named_is_taken_whatever_the_encoder_reads(size, expected):
-    """`SpanReader` refuses it where the encoder reads fewer pieces."""
-    reader = usual_reader(encoder(6, 64), size)
-    assert (reader.size, reader.context) == expected
-
-
 @pytest.mark.parametrize(
     ("config", "settings", "message"),
     [
-        (LinkerTraining, {"data": Path("a")}, "data"),
         (LinkerTraining, {"data": (3,)}, "data is .3,."),
-        (LinkerTraining, {"data": ("a",), "gold": "b"}, "gold is 'b'"),
         (LinkerTraining, {"data": ()}, "data"),
-        (wsd, {"size": 0}, "size is 0"),
         (wsd, {"epochs": 0}, "epochs is 0"),
         (wsd, {"epochs": 1.5}, "epochs is 1.5"),
         (wsd, {"seed": -1}, "seed is -1"),
@@ -93,7 +83,7 @@ def test_the_command_has_each_file_of_data_with_its_gold():
 def test_the_command_has_what_is_not_as_usual_and_nothing_else():
     words = words_of(wsd())
     assert {word for word in words if word.startswith("--")} == {"--name", "--kb", "--data", "--gold"}
-    settings = {"encoder": "mini", "vectors": "text", "size": 32, "epochs": 9, "seed": 3}
+    settings = {"encoder": "mini", "vectors": "text", "epochs": 9, "seed": 3}
     more = words_of(wsd(**settings, reader=SpanConfig()))
     assert more[: len(words)] == words
     assert more[len(words) :] == [
