@@ -464,17 +464,16 @@ def test_python_trains_the_model_that_the_command_does(home, settings):
 def test_arguments_that_do_not_fit_are_refused(home, settings):
     with pytest.raises(UnknownName, match="'bert'"):
         kgkit.train("bert", name="x", home=home)
-    with pytest.raises(UnknownName, match=r"'rung'"):
-        kgkit.train("kbert", name="x", home=home, **settings("choice", rung="ridge"))
-    with pytest.raises(UnknownName, match=r"'kb'.*'kbs'"):
-        kgkit.train("kbert", name="x", home=home, kb="pets", **settings("choice"))
-    with pytest.raises(UsageError, match=r"kbert needs the setting task, as in kgkit\.train\("):
+    for strange in ("rung", "kb"):
+        with pytest.raises(UsageError, match=f"kbert.*'{strange}'"):
+            kgkit.train("kbert", name="x", home=home, **settings("choice", **{strange: "ridge"}))
+    with pytest.raises(UsageError, match="kbert.*'task'"):
         kgkit.train("kbert", name="x", home=home, data="x.tsv")
     wrong = {"lr": ("fast", "a number"), "steps": (2.5, "a whole number or"), "query": ("all", "'longest', ")}
     for key, (value, words) in wrong.items():
         with pytest.raises(UsageError, match=f"^{key} is {value!r}; it is {words}"):
             kgkit.train("kbert", name="x", home=home, **settings("choice") | {key: value})
-    with pytest.raises(UsageError, match="no training data"):
+    with pytest.raises(UsageError, match="knowbert.*'data'"):
         kgkit.train("knowbert", name="x", home=home, task="pair")
 
 

@@ -147,7 +147,7 @@ def test_each_source_that_is_named_is_a_map(home, sources):
     with open_model("all", "predictor", home=home, device="cpu") as model:
         [maps] = model.method.maps_of([Example("1", ("a dog and name0",))])
         assert sorted(maps.auxiliary) == ["barks", "bone", "milk"]
-        assert maps.maps["knowledge"].nonzero() == 2 and maps.maps["correlation"].nonzero() == 4
+        assert maps.maps["knowledge"].nonzero() == 2 and maps.maps["correlation"].nonzero() == 6
         assert model.method.maps_of([Example("2", ("a dog and name0",))])[0] is maps
         [answer] = model(["a dog and name0"])
     assert len(answer.answer) == 4
