@@ -95,17 +95,6 @@ def test_logits_are_float32_whatever_the_encoder_computes_in():
         assert drawn(ONE)(hidden.float(), places).dtype == torch.float32
 
 
-@pytest.mark.parametrize("config", [ONE, TWO, MANY, NUMBER, CHOICE])
-def test_a_head_that_is_saved_and_read_says_the_same(tmp_path, config):
-    classifier = drawn(config)
-    classifier.save_pretrained(tmp_path / "head")
-    found = Classifier.from_pretrained(tmp_path / "head", device="cpu")
-    assert found.config == config and not found.training
-    hidden = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
-    places = torch.tensor([[1, 2], [3, 0]])[:, : config.positions]
-    assert torch.equal(found(hidden, places), classifier(hidden, places))
-
-
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

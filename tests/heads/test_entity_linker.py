@@ -201,24 +201,6 @@ def test_padding_changes_nothing(config, more):
     assert_same(found, expected)
 
 
-def rows_of(inputs, rows):
-    return LinkerInputs(*(None if value is None else value[rows] for value in inputs))
-
-
-@every_config
-def test_the_order_of_a_batch_and_its_size_change_nothing(config):
-    linker, inputs = linker_of(config), inputs_of(config, sentences=5)
-    together = linker(inputs)
-    order = [3, 0, 4, 2, 1]
-    assert_same(linker(rows_of(inputs, order)), rows_of_output(together, order))
-    for row in range(5):
-        assert_same(linker(rows_of(inputs, [row])), rows_of_output(together, [row]))
-
-
-def rows_of_output(output, rows):
-    return type(output)(*(value[rows] for value in output))
-
-
 @every_config
 def test_what_is_padded_has_a_gradient_of_exactly_zero(config):
     linker, inputs = linker_of(config), inputs_of(config)
@@ -578,20 +560,6 @@ def test_bfloat16_is_near_and_scores_stay_exact_enough_for_a_loss(config):
 
 
 # --- on disk ----------------------------------------------------------------
-
-
-@every_config
-def test_a_saved_head_is_the_same_again(config, tmp_path):
-    linker, inputs = linker_of(config), inputs_of(config)
-    linker.save_pretrained(tmp_path / "deep" / "head")
-    again = EntityLinker.from_pretrained(tmp_path / "deep" / "head", device="cpu")
-    assert again.config == config
-    assert not again.training
-    for name, weight in linker.state_dict().items():
-        assert torch.equal(weight, again.state_dict()[name])
-    for found, expected in zip(again(inputs), linker(inputs), strict=True):
-        assert torch.equal(found, expected)
-    assert [p.requires_grad for p in again.parameters()] == [p.requires_grad for p in linker.parameters()]
 
 
 def test_a_head_in_half_precision_stays_one(tmp_path):

@@ -1,7 +1,6 @@
 """KAM-BERT's attention: what the equations say, what padding does not change, what is the encoder's."""
 
 import copy
-from dataclasses import replace
 
 import pytest
 
@@ -290,18 +289,6 @@ def test_what_does_not_fit_is_refused():
     model.encoder.layer[0].gradient_checkpointing = True
     with pytest.raises(UsageError, match="which gradient checkpointing computes twice"):
         head.train()(inputs)
-
-
-@pytest.mark.parametrize("settings", [{}, {"plain": True}])
-def test_a_model_that_was_saved_reads_the_same(tmp_path, settings):
-    pytest.importorskip("safetensors")
-    head, inputs = head_of(bert(), **settings).float(), texts()
-    inputs = inputs._replace(values=inputs.values.float())
-    head.save_pretrained(tmp_path / "new")
-    again = KamBert.from_pretrained(tmp_path / "new", device="cpu")
-    assert again.config == replace(head.config, model="BertModel")
-    assert torch.equal(again(inputs).last_hidden_state, head(inputs).last_hidden_state)
-    assert "kgkit_maps" not in (tmp_path / "new" / "encoder" / "config.json").read_text()
 
 
 def test_weights_of_another_shape_are_refused(tmp_path):
