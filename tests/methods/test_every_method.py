@@ -465,15 +465,15 @@ def test_arguments_that_do_not_fit_are_refused(home, settings):
     with pytest.raises(UnknownName, match="'bert'"):
         kgkit.train("bert", name="x", home=home)
     for strange in ("rung", "kb"):
-        with pytest.raises(UsageError, match=f"kbert.*'{strange}'"):
+        with pytest.raises(UsageError, match=rf"kbert.*'{strange}'"):
             kgkit.train("kbert", name="x", home=home, **settings("choice", **{strange: "ridge"}))
-    with pytest.raises(UsageError, match="kbert.*'task'"):
+    with pytest.raises(UsageError, match=r"kbert.*'task'"):
         kgkit.train("kbert", name="x", home=home, data="x.tsv")
     wrong = {"lr": ("fast", "a number"), "steps": (2.5, "a whole number or"), "query": ("all", "'longest', ")}
     for key, (value, words) in wrong.items():
         with pytest.raises(UsageError, match=f"^{key} is {value!r}; it is {words}"):
             kgkit.train("kbert", name="x", home=home, **settings("choice") | {key: value})
-    with pytest.raises(UsageError, match="knowbert.*'data'"):
+    with pytest.raises(UsageError, match=r"knowbert.*'data'"):
         kgkit.train("knowbert", name="x", home=home, task="pair")
 
 
