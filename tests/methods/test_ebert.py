@@ -216,14 +216,6 @@ def test_what_is_no_list_of_links_is_a_field_of_the_datas_own(links):
     assert (parsed.example.links, parsed.unused) == (None, {"links": links})
 
 
-def test_a_link_that_is_no_span_is_refused():
-    link = {"start": 4, "end": 70, "entity": "name0"}
-    with pytest.raises(
-        SourceError, match="links 4 to 70 to 'name0': expected a start and a greater end in the"
-    ):
-        [*find_task("classification").parse_records([{"text": "the dog", "links": [link]}])]
-
-
 def test_relations_are_marked_with_number_sign_and_dollar_and_read_at_cls(home, encoder):
     for beginning in begun(home, encoder, task="relation", linker="prior"):
         method = beginning.method
