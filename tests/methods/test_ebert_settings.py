@@ -18,6 +18,7 @@ def settings(task="classification", **fields):
     ("fields", "message"),
     [
         ({"epochs": 0}, "epochs"),
+        ({"packed": True}, "packed is a setting of wsd and el"),
         ({"linker": ""}, "asks a linker which entities a text mentions: name one, or none"),
         ({"task": "wsd", "control": True}, "control"),
     ],
@@ -34,6 +35,7 @@ def test_settings_that_do_not_fit_are_refused(fields, message):
         {"linker": "none"},
         {"linker": "gloss"},
         {"task": "tagging"},
+        {"task": "wsd", "packed": True},
         {"task": "wsd", "dev": FILE},
         {"control": True},
     ],

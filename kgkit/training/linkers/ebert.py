@@ -36,8 +36,8 @@ from kgkit.linking.scoring import Scores
 from kgkit.methods.cloze_opening import MaskedLanguageModel, open_masked_lm
 from kgkit.methods.contract import Resources, group_parameters
 from kgkit.methods.ebert_encoder import begin_head
-from kgkit.methods.ebert_linking import FOLDER, EBertScorer, vectors_fields
-from kgkit.methods.ebert_settings import EBertTraining
+from kgkit.methods.ebert_linking import FOLDER, ROUNDS, EBertScorer, vectors_fields
+from kgkit.methods.ebert_settings import EBertLinking, EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.manifest import Needs
 from kgkit.training.batches import Shuffled
@@ -201,7 +201,7 @@ def begin_ebert_linker(
     drawn = torch.Generator().manual_seed(training.seed)
     config = EBertLinkerConfig(width=ebert.config.width, null=training.task == "el")
     linker = EBertLinker(ebert, config, drawn).to(encoder.device)
-    reader = EBertLinkingReader(encoder, vectors, size=training.size)
+    reader = EBertLinkingReader(encoder, vectors, size=training.size, packed=training.packed)
     return EBertLinkerStart(linker, reader, masked_lm, knowledge)
 
 
@@ -234,7 +234,7 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
         examples, training.batch, lambda some: masked_batch(some, start.reader, null=null), training.seed,
         [len(example.part.ids) for example in examples],
     )  # fmt: skip
-    scorer = EBertScorer(start.linker, start.reader, exclusive=null)
+    scorer = EBertScorer(start.linker, start.reader, rounds=1, exclusive=null)
 
     def evaluate(_: Any) -> dict[str, float]:
         lost = sum(document.lost for document in held_out)
@@ -263,8 +263,10 @@ def plan_ebert_linker(training: EBertTraining, resources: Resources, progress: P
 def _fields(training: EBertTraining, start: EBertLinkerStart) -> dict[str, Any]:
     """Return the fields of the manifest that are known before training."""
     kb, [vectors] = start.knowledge.generator.kb, start.knowledge.vectors
+    rounds = 1 if training.packed else ROUNDS  # docs/decisions/ebert-packed-links.md
     return {
-        "encoder": training.encoder, "size": training.size, "packed": True,
+        "encoder": training.encoder, "size": training.size,
+        "linking": EBertLinking(packed=training.packed, rounds=rounds),
         "needs": Needs(kbs={kb.name: kb.build}, vectors=(vectors.name,)),
         "trained_with": {kb.name: start.knowledge.about},
         **vectors_fields(start.linker.ebert, start.reader.vectors),

@@ -1,4 +1,4 @@
-"""An E-BERT-MLM from files to links: training, overlapping mentions, new entities."""
+"""An E-BERT-MLM from files to links: training, refinement, packed spans, new entities."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from kgkit.building.add import add_to_kb
 from kgkit.candidates import generator_for
 from kgkit.embedding.text import TextConfig, embed_text, update_text
 from kgkit.encoder import Encoder
-from kgkit.errors import DamagedModel, NotThere, StaleModel, UsageError
+from kgkit.errors import NotThere, StaleModel, UsageError
 from kgkit.evaluation import read_gold_documents
 from kgkit.home import Home
 from kgkit.kb import open_kb
@@ -28,7 +28,6 @@ from kgkit.methods.ebert_linking import EBertScorer
 from kgkit.methods.ebert_settings import EBERT, EBertTraining
 from kgkit.methods.settings import ChosenKB
 from kgkit.models.folder import find_trained
-from kgkit.models.manifest import MANIFEST
 from kgkit.models.opening import open_model
 from kgkit.training.linkers import ebert as module
 from kgkit.training.linkers.ebert import (
@@ -88,7 +87,7 @@ def home(tmp_path_factory, encoder, files):
     home = Home(tmp_path_factory.mktemp("home"))
     for name in ("words", "places"):
         mapped_kb(home.path, name, encoder).close()
-    train(home, "entities", encoder, files, epochs=6)
+    train(home, "entities", encoder, files, packed=True, epochs=6)
     train(home, "senses", encoder, files, task="wsd")
     return home
 
@@ -131,10 +130,16 @@ def test_training_raises_what_chooses_the_epoch(home):
     assert results_of(home, "senses")["accuracy"] == 1.0
 
 
+def test_a_packed_model_links_in_one_round_and_another_in_three(home):
+    for name, expected in (("entities", (True, 1)), ("senses", (False, 3))):
+        linking = EBERT.read(find_trained(home, name)).linking
+        assert (linking.packed, linking.rounds) == expected
+
+
 @pytest.fixture
 def seen(monkeypatch):
-    """Record the documents that are learnt from, and those that are scored: their hits."""
-    seen = SimpleNamespace(learnt=[], scored=[], hits=[])
+    """Record the documents that are learnt from, and those that are scored: their hits, and the rounds."""
+    seen = SimpleNamespace(learnt=[], scored=[], rounds=[], hits=[])
 
     def examples(documents, *args, **others):
         seen.learnt += [document.document.id for document in documents]
@@ -142,6 +147,7 @@ def seen(monkeypatch):
 
     def score(scorer, documents):
         seen.scored.append([document.document.id for document in documents])
+        seen.rounds.append(scorer.rounds)
         scored = score_labelled(scorer, documents)
         seen.hits.append(sum(bool(right[:-1][scores[:-1].argmax()]) for scores, right in scored
                              if scores.argmax() < len(right) - 1))  # fmt: skip
@@ -160,7 +166,7 @@ def test_nothing_is_learnt_from_the_documents_that_choose_the_epoch(copied, enco
     assert sorted([*scored, *seen.learnt]) == sorted(every)
 
 
-def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch(
+def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch_after_one_round(
     copied, encoder, files, tmp_path, seen
 ):
     records = [json.loads(line) for line in files["dev"].read_text().splitlines()]
@@ -172,6 +178,7 @@ def test_mentions_without_their_gold_are_missed_in_what_chooses_the_epoch(
     mentions = sum(len(record["mentions"]) for record in records)
     recalls = [epoch["recall"] for epoch in results_of(copied, "lost")["epochs"]]
     assert any(recalls) and recalls == pytest.approx([hits / mentions for hits in seen.hits])
+    assert {*seen.rounds} == {1}
 
 
 def test_only_what_is_trained_differs_from_the_masked_language_model(home, encoder):
@@ -210,6 +217,7 @@ def test_links_are_the_same_however_many_documents_are_read_together(home, files
     texts = [document.text for document in documents] + [TEXT[:22], "fruit", TEXT + " " + TEXT, "a dog"]
     with open_kb("places", home.path) as kb:
         linker = Linker.open(kb, home=home.path, model="entities", overlaps="score", device="cpu")
+        linker.scorer.rounds, linker.scorer.reader.packed = 3, False
         together = [linked.links for linked in linker(texts)]
         linker.scorer.batch_size = 1
         alone = [linked.links for linked in linker(texts)]
@@ -232,13 +240,45 @@ def document_of(text, *mentions):
     return Document("x", text, mentions=made)
 
 
+def test_a_window_with_one_span_has_the_same_numbers_packed_and_unpacked(start):
+    document = document_of("the city eats fruit", ("city", [0, 1, 2], [0.5, 0.3, 0.2]))
+    [[scores]], [[packed]] = (
+        EBertScorer(begun.linker, begun.reader)([document]) for begun in (start(), start(packed=True))
+    )
+    assert scores.tolist() == packed.tolist()
+    assert 0 < scores.sum() < 1
+
+
+def test_rounds_read_the_surest_links_as_entities(start, monkeypatch):
+    begun = start()
+    kinds = [("big city", [0, 1], [0.6, 0.4]), ("company", [1, 2], [0.5, 0.5]), ("fruit", [2, 0], [0.9, 0.1])]
+    document = document_of("the big city and a company and fruit", *kinds)
+    scorer, read = EBertScorer(begun.linker, begun.reader, rounds=3), []
+    likely = {0: [0.5, 0.2, 0.3], 1: [0.3, 0.6, 0.1], 2: [0.2, 0.1, 0.7]}
+
+    def probabilities(passes):
+        masked = [begun.reader.mask(*one) for one in passes]
+        read.append([(one.spans[0].mention, one.sequence.entities) for one in masked])
+        return (np.array(likely[one.spans[0].mention], np.float32) for one in masked)
+
+    monkeypatch.setattr(scorer, "_probabilities", probabilities)
+    [scores] = scorer([document])
+    assert read == [
+        [(0, ((0, 1),)), (1, ((1, 2),)), (2, ((2, 0),))],
+        [(0, ((0, 1), (2,))), (2, ((2,), (2, 0)))],  # the company is the second candidate, 2
+        # the second round links the big city: ceil(2 * 2 / 3) = 2
+        [(2, ((0,), (2,), (2, 0)))],
+    ]
+    assert [row.tolist() for row in scores] == [pytest.approx(row[:2]) for row in likely.values()]
+
+
 def test_of_mentions_that_overlap_one_is_chosen_where_that_is_asked_for(start, monkeypatch):
     begun = start()
     document = document_of("the big city grows", ("big city", [0], [1.0]), ("city", [1], [1.0]))
     rows = {0: np.array([0.6, 0.4], np.float32), 1: np.array([0.8, 0.2], np.float32)}
     for exclusive, expected in ((True, [[0.0], [0.8]]), (False, [[0.6], [0.8]])):
         scorer = EBertScorer(begun.linker, begun.reader, exclusive=exclusive)
-        shares = {scorer: lambda passes: (rows[span.mention] for _, spans in passes for span in spans)}
+        shares = {scorer: lambda passes: (rows[span.mention] for _, spans, _ in passes for span in spans)}
         monkeypatch.setattr(scorer, "_probabilities", shares[scorer])
         [scores] = scorer([document])
         assert [row.tolist() for row in scores] == [pytest.approx(row) for row in expected]
@@ -398,10 +438,3 @@ def test_an_encoder_that_is_no_masked_language_model_or_untied_is_refused(copied
 def test_settings_that_do_not_fit_are_refused(encoder, files, others, message):
     with pytest.raises(UsageError, match=message):
         EBertTraining(**settings(encoder, files) | others)
-
-
-def test_a_model_of_an_older_kgkit_that_reads_one_mention_at_a_time_is_refused(copied):
-    path = find_trained(copied, "entities") / MANIFEST
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"packed": False}))
-    with open_kb("places", copied.path) as kb, pytest.raises(DamagedModel, match="train it again"):
-        open_model("entities", "linker", home=copied, kb=kb, device="cpu")
