@@ -1,7 +1,7 @@
 """Does knowledge help a language model: perplexity and recall of facts, with and without knowledge bases.
 
     python -m benchmarks.english TEXT_DIR
-    python -m benchmarks.language --home HOME --text TEXT_DIR [--seed 0 …] [--steps 300]
+    python -m benchmarks.language --home HOME --text TEXT_DIR [--seed 0 …] [--steps 300] [--back nothing]
 
 HOME holds WordNet and `aida` (`benchmarks.aida_kb`), with vectors `text`. A masked language model is made of
 the encoder first (`base`), then each linker is trained on it alone, then all together,
@@ -82,7 +82,9 @@ def stated_pairs() -> set[tuple[str, str]]:
     return {*pairs, *((tail, head) for head, tail in pairs)}
 
 
-def stages(text: Path, seeds: list[int], steps: int, base: list[str], more: int = 0) -> dict[str, list[str]]:
+def stages(
+    text: Path, seeds: list[int], steps: int, base: list[str], back: str = "inverse", more: int = 0
+) -> dict[str, list[str]]:
     """Return the models by name, those that others begin as first, and how each is trained."""
     train = str(text / "train.txt")
     senses = ["--task", "wsd", "--kb", "wordnet", "--data", SEMCOR]
@@ -99,8 +101,9 @@ def stages(text: Path, seeds: list[int], steps: int, base: list[str], more: int 
             words = ["--task", "mlm", "--data", train, "--lr", "1e-4", "--lr-new", "5e-4"]
             words += [word for kb in kbs or LINKING for word in ("--linking", LINKING[kb])]
             words += [] if kbs else ["--control"]
-            model = f"{name}-{seed}"
-            commands[model] = [*words, "--steps", str(steps), "--seed", str(seed)]
+            way_back = ["--back", back] if kbs and back != "inverse" else []
+            model = f"{'-'.join([name, *way_back[1:]])}-{seed}"
+            commands[model] = [*words, "--steps", str(steps), "--seed", str(seed), *way_back]
             commands[model] += ["--from", f"link-{name}" if kbs else "base"]
             if more:
                 again = ["--steps", str(more), "--seed", str(seed + 10), "--from", model]
@@ -180,11 +183,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--facts", type=int, default=100, help="of each relation")
     parser.add_argument("--more", type=int, default=0, help="batches that each goes on for, as NAME-more")
+    parser.add_argument("--back", choices=["inverse", "nothing"], default="inverse", help="as kgkit has it")
     parser.add_argument("--only", action="append", metavar="NAME", help="train and score these alone")
     chosen, base = parser.parse_known_args()
     runs, seeds = Runs(Home(chosen.home), KNOWBERT), chosen.seed or [0, 1, 2]
     base = base or ["--epochs", "1", "--lr", "5e-4", "--lr-new", "1e-3"]
-    models = stages(chosen.text, seeds, chosen.steps, base, chosen.more)
+    models = stages(chosen.text, seeds, chosen.steps, base, chosen.back, chosen.more)
     names = chosen.only or list(models)
     for name in names:
         runs.train(name, *models[name])

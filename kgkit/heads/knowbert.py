@@ -14,9 +14,9 @@
 Departures:
     From the paper, as the released code (allenai/kb) has it: the spans with entities, and what goes back to
     the encoder, go through a LayerNorm (with an ε of 1e-5).
-    From both: the way back to the encoder, W2 and b2 of (7), begins as nothing, where both begin it as an
-    inverse of (1): the block between the two normalises what was projected, so that the inverse does not
-    give it back. So the encoder begins almost as it was (docs/decisions/knowbert-kar-initialisation.md).
+    From both: the way back to the encoder begins as the pseudo-inverse of (1): the code inverts a matrix that
+    has no inverse where E < H, and adds the bias that is to be taken away; it may begin as nothing, see
+    `KAR.silence`.
     Elsewhere: a mention is hidden once, whole (`kgkit.inputs.masking`). Those of the linker stand there.
 """
 
@@ -105,8 +105,30 @@ class KAR(nn.Module):
         self.norm = nn.LayerNorm(hidden)
         self.dropout = nn.Dropout(config.dropout)
         draw_weights(self.block, generator)
-        for parameter in self.back.parameters():
-            nn.init.zeros_(parameter)
+        self.invert()
+
+    @torch.no_grad()
+    def invert(self) -> None:
+        """Let the projection back undo (1), as far as E numbers can hold H: W2 = W1⁺, b2 = -W1⁺ b1.
+
+        To be called again when the linker has been trained by itself, before all is; or `silence`.
+        """
+        project = self.linker.project
+        if project.weight.is_meta:  # there are no numbers: only shapes are asked for
+            return
+        inverse = torch.linalg.pinv(project.weight.cpu().double())  # (H, E); not all devices have float64
+        self.back.weight.copy_(inverse)
+        self.back.bias.copy_(-inverse @ project.bias.cpu().double())
+
+    @torch.no_grad()
+    def silence(self) -> None:
+        """Let nothing come back to the encoder: W2 = 0, b2 = 0.
+
+        The inverse of (1) does not give back what was projected, since the block in between normalises it: an
+        encoder has to be trained for long until it guesses as well as before.
+        """
+        self.back.weight.zero_()
+        self.back.bias.zero_()
 
     def forward(self, inputs: LinkerInputs) -> tuple[Tensor, LinkerOutput]:
         """Return the word pieces (B, T, H) with what their entities tell, and what the linker said."""
@@ -269,7 +291,9 @@ class KnowBert(EncoderHead):
     def unfreeze(self, linker: str | None = None) -> None:
         """Say what is trained, as Algorithm 1 has it: for each knowledge base its linker, and then all.
 
-        Stored vectors of entities are no parameters, and are never trained.
+        When a linker has been trained by itself, the way back to the encoder is to be made anew, so that it
+        undoes what has been learnt: see `KAR.invert`. Stored vectors of entities are no parameters, and are
+        never trained.
 
         Args:
             linker: knowledge base whose linker is trained alone; None: everything is.

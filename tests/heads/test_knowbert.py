@@ -91,8 +91,24 @@ def test_as_many_parameters_are_added_as_published(task, stored, millions):
     assert numbers / 1e6 == pytest.approx(millions, abs=0.005)
 
 
-def test_it_begins_as_the_encoder_but_for_the_norm():
+def test_the_way_back_undoes_the_way_there():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=12, heads=4)))
+    hidden = torch.randn(5, H, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(kar.back(kar.linker.project(hidden)), hidden, atol=1e-4, rtol=1e-4)
+
+
+def test_narrower_than_the_encoder_it_undoes_what_can_be_undone():
+    kar = KAR(dataclasses.replace(CONFIG, linker=dataclasses.replace(LINKER, width=4)))
+    with torch.no_grad():
+        kar.linker.project.bias.normal_()
+    kar.invert()
+    there = kar.linker.project(torch.randn(5, H))
+    torch.testing.assert_close(kar.linker.project(kar.back(there)), there, atol=1e-4, rtol=1e-4)
+
+
+def test_silenced_it_leaves_the_encoder_as_it_was_but_for_the_norm():
     kar = KAR(CONFIG).double().eval()
+    kar.silence()
     inputs = inputs_of(LINKER)
     with torch.no_grad():
         found, _ = kar(inputs)

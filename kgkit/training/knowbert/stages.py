@@ -110,6 +110,8 @@ def _linking(training: KnowBertTraining, model: KnowBertStart, progress: Progres
         predictions, about = scored(model.knowbert), model.kbs[kb]
         temperature = best_temperature(predictions, about.temperature)
         model.kbs[kb] = msgspec.structs.replace(about, task=training.task, temperature=temperature)
+        if not about.joint:
+            model.knowbert.kars[kb].invert()
         return {
             "texts": len(learn),
             "mentions": sum(len(example.right) for example in learn),
@@ -166,6 +168,8 @@ def _language(training: KnowBertTraining, model: KnowBertStart, progress: Progre
             _log.warning("the linker of %s has not been trained by itself (wsd, el)", kb)
         if kb not in files_by_kb:
             _log.warning("no links of %s are learnt from: name some with --linking %s=…", kb, kb)
+        if training.back == "nothing" and not about.joint:
+            model.knowbert.kars[kb].silence()
     model.knowbert.unfreeze()
     paired = hasattr(getattr(around, "cls", None), "seq_relationship")
     passages = passages_of(training, model.reader, paired=paired, progress=progress)

@@ -1,5 +1,6 @@
 """A KnowBert from files to links: stages, a training that was stopped, what is refused, and the commands."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -282,6 +283,25 @@ def test_candidates_of_hidden_words_are_never_told_where_perplexity_chooses_the_
     )
     trained(copied, "more", more)
     assert len(told) > 30 and all(told)
+
+
+def test_the_way_back_undoes_what_a_linker_has_learnt_until_all_has_been_trained(
+    home, copied, encoder, files
+):
+    def undoes(where, name):
+        found = kars_of(where, name)
+        inverse = torch.linalg.pinv(found["0.linker.project.weight"].double()).float()
+        return torch.allclose(found["0.back.weight"], inverse, atol=1e-4)
+
+    assert undoes(home, "senses") and not undoes(home, "language")
+    idle = settings(encoder, files, "mlm", start="senses", steps=1, lr=1e-12, lr_new=1e-12)
+    trained(copied, "idle", idle)
+    assert undoes(copied, "idle")
+    trained(copied, "silent", dataclasses.replace(idle, back="nothing"))
+    assert float(kars_of(copied, "silent")["0.back.weight"].abs().max()) < 1e-9
+    trained(copied, "more", settings(encoder, files, "wsd", start="language", steps=2))
+    assert torch.equal(kars_of(copied, "more")["0.back.weight"], kars_of(home, "language")["0.back.weight"])
+    assert not equal(kars_of(copied, "more"), kars_of(home, "language"))
 
 
 def test_the_encoder_has_a_learning_rate_of_its_own(copied, encoder, files):
