@@ -17,13 +17,14 @@ from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.maps import (
     MapName,
+    PhraseSpan,
     WordAssociations,
     WordMap,
     auxiliary_words,
     correlation_map,
     join_maps,
     knowledge_map,
-    span_map,
+    phrase_map,
     word_ranges,
 )
 from kgkit.inputs.mentions import MentionSpans
@@ -47,13 +48,13 @@ class AnnotatedText(NamedTuple):
     Attributes:
         text: the text.
         names: names in it, for the map `entity`.
-        phrases: chunks in it, for the map `phrase`.
+        phrases: phrases in it with their levels, for the map `phrase`; chunks have level 1.
         links: its entities by the name of their knowledge base, for the map `knowledge`.
     """
 
     text: str
     names: Sequence[tuple[int, int]] = ()
-    phrases: Sequence[tuple[int, int]] = ()
+    phrases: Sequence[PhraseSpan] = ()
     links: Mapping[str, Sequence[EntitySpan]] = {}
 
 
@@ -143,8 +144,16 @@ class MapBuilder:
     def _map_of_spans(self, name: MapName, parts: "Sequence[_TextInWords]", size: int) -> WordMap:
         """Return a map that is made of the spans of texts."""
         if name != "knowledge":
-            spans = [(part, part.text.names if name == "entity" else part.text.phrases) for part in parts]
-            return span_map(size, [words for part, own in spans for words in part.ranges(own)])
+            phrases = list[PhraseSpan]()
+            for part in parts:
+                names = [PhraseSpan(*span) for span in part.text.names]
+                own = names if name == "entity" else part.text.phrases
+                words = part.ranges(phrase[:2] for phrase in own)
+                phrases += [
+                    PhraseSpan(first, end, phrase.level)
+                    for phrase, (first, end) in zip(own, words, strict=True)
+                ]
+            return phrase_map(size, phrases)
         maps = []
         for kb_name, kb in self.kbs.items():
             links = [part.text.links.get(kb_name, ()) for part in parts]

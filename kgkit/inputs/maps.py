@@ -3,18 +3,19 @@
     W  words of a text    P  its word pieces    C  blocks of a map    S  spans
 
     entity        1 between the words of one name                               equation (5)
-    phrase        1 between the words of one chunk                              equation (6)
+    phrase        1/l between the words of a phrase of level l; 1 of a chunk    equation (6)
     correlation   the positive PMI of two words                                 equation (7)
     knowledge     1 between the words of two entities that are neighbours in a knowledge base   equation (8)
 
 A map is sparse: blocks of cells, each with one value. A span is a block, two spans are a block and its
 mirror image, a pair of words is a block of one cell. Maps are made of words; `WordMap.spread` gives the word
-pieces of a word what the word has. Special pieces have nothing. Blocks that overlap have one value.
+pieces of a word what the word has. Special pieces have nothing. Where blocks overlap, the first one holds.
 
 What names, chunks and entities a text has is decided elsewhere: functions take finished spans and links.
 
 Departures:
-    Phrases are chunks. The paper has those of higher levels too, fainter by a figure that it does not give.
+    The paper draws phrases of higher levels fainter and gives no figure: 1/l is how equation (6) is read
+    here. Of nested phrases the lowest has the cell.
     The diagonal of `correlation` is zero, though a table may have a PMI of a word with itself.
 """
 
@@ -60,6 +61,14 @@ class MapCells(NamedTuple):
     rows: Numbers
     columns: Numbers
     values: Values
+
+
+class PhraseSpan(NamedTuple):
+    """A phrase: its words, end exclusive, and its level; a phrase without another one in it has level 1."""
+
+    first: int
+    end: int
+    level: int = 1
 
 
 class WordMap(NamedTuple):
@@ -114,8 +123,9 @@ class WordMap(NamedTuple):
         edges = np.unique(self.blocks)
         grid = np.zeros((len(edges), len(edges)), np.float32)  # of the cells between edges
         corners = np.searchsorted(edges, self.blocks)
-        for (first_row, end_row, first_column, end_column), value in zip(corners, self.values, strict=True):
-            grid[first_row:end_row, first_column:end_column] = value
+        for index in reversed(range(len(corners))):
+            first_row, end_row, first_column, end_column = corners[index]
+            grid[first_row:end_row, first_column:end_column] = self.values[index]
         rows, columns = np.nonzero(grid)
         blocks = np.stack([edges[rows], edges[rows + 1], edges[columns], edges[columns + 1]], 1)
         return WordMap(self.size, blocks, grid[rows, columns])
@@ -146,15 +156,17 @@ def word_ranges(words: Sequence[tuple[int, int]], spans: Iterable[tuple[int, int
     return np.stack([firsts, np.maximum(firsts, ends)], 1).astype(np.int64)
 
 
-def span_map(size: int, spans: Iterable[tuple[int, int]]) -> WordMap:
-    """Return the map of names or chunks: 1 between the words of one span, equations (5) and (6).
+def phrase_map(size: int, phrases: Iterable[PhraseSpan]) -> WordMap:
+    """Return the map of names or phrases, equations (5) and (6): 1/l between the words of one of level l.
+
+    Two words have the value of the lowest phrase that both are in.
 
     Args:
         size: W.
-        spans: ranges of words, end exclusive.
+        phrases: phrases; names and chunks have level 1.
     """
-    blocks = {(first, end) * 2 for first, end in spans if first < end}
-    return WordMap.of(size, sorted(blocks), [1.0] * len(blocks))
+    ordered = sorted({phrase[::-1] for phrase in phrases if phrase.first < phrase.end})  # by level
+    return WordMap.of(size, [(first, end) * 2 for _, end, first in ordered], [1 / own[0] for own in ordered])
 
 
 def correlation_map(words: Sequence[str], table: WordAssociations, others: Sequence[str] = ()) -> WordMap:

@@ -23,7 +23,8 @@ from kgkit.heads.classifier import Classifier
 from kgkit.home import Home
 from kgkit.inputs.entity_spans import linked_text
 from kgkit.inputs.kambert import AnnotatedText, KamBertReader, MapBuilder, MappedText, TextMaps
-from kgkit.inputs.maps import MAPS, MapName
+from kgkit.inputs.maps import MAPS, MapName, PhraseSpan
+from kgkit.inputs.parses import ParsedSentences
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.methods.answering import TaskData
@@ -36,6 +37,7 @@ from kgkit.methods.kambert_settings import (
     LINKS,
     KamBertManifest,
     KamBertTraining,
+    is_file_of_trees,
 )
 from kgkit.methods.knowbert_reading import ExampleReader
 from kgkit.methods.links import FindMentions, link_once, linker_sha256_of
@@ -139,6 +141,7 @@ class MapSources:
         links: function that links documents.
         kbs: knowledge bases of the links.
         names_are_links: whether links are names too.
+        trees: trees of sentences, which have phrases of several levels, in the place of chunks.
     """
 
     def __init__(
@@ -149,9 +152,10 @@ class MapSources:
         kbs: Sequence[KnowledgeBase] = (),
         *,
         names_are_links: bool = False,
+        trees: ParsedSentences | None = None,
     ) -> None:
         self._find = names, chunks, links
-        self._kbs, self._names_are_links = tuple(kbs), names_are_links
+        self._kbs, self._names_are_links, self._trees = tuple(kbs), names_are_links, trees
 
     def __call__(self, texts: Iterable[str]) -> list[AnnotatedText]:
         """Return texts with their names, chunks and links."""
@@ -164,7 +168,11 @@ class MapSources:
             }
             spans = {link[:2] for of_kb in own.values() for link in of_kb}
             named = sorted(spans) if self._names_are_links else _mention_spans(names)
-            results.append(AnnotatedText(document.text, named, _mention_spans(chunks), own))
+            if self._trees is None:
+                phrases = [PhraseSpan(*span) for span in _mention_spans(chunks)]
+            else:
+                phrases = self._trees.phrases(document.text)
+            results.append(AnnotatedText(document.text, named, phrases, own))
         return results
 
 
@@ -204,18 +212,21 @@ def open_sources(
     Raises:
         UnknownModel: if there is no such model, nor a spaCy pipeline of that name.
         UsageError: if a model does not do what is asked of it.
+        SourceError: if a file of trees cannot be read.
     """
-    names = chunks = links = table = None
+    names = chunks = links = table = trees = None
     if "entity" in maps and settings.tagger != LINKS:
         names = open_span_finder(settings.tagger, "names", home, device)
-    if "phrase" in maps:
+    if "phrase" in maps and is_file_of_trees(settings.chunker):
+        trees = ParsedSentences(Path(settings.chunker))
+    elif "phrase" in maps:
         chunks = open_span_finder(settings.chunker, "chunks", home, device)
     if kbs:
         linker = MultiKBLinker.open(kbs, model=settings.linker, device=device, references=True)
         links = link_once(linker, device)
     if "correlation" in maps or terms:
         table = open_model(settings.pmi, "association_table", home=home, device=device)
-    sources = MapSources(names, chunks, links, kbs, names_are_links=settings.tagger == LINKS)
+    sources = MapSources(names, chunks, links, kbs, names_are_links=settings.tagger == LINKS, trees=trees)
     return sources, MapBuilder(maps, table, {kb.name: kb for kb in kbs}, terms)
 
 
@@ -274,7 +285,12 @@ def source_identities(
 
 
 def _identity(name: str, home: Home) -> str:
-    """Return the digest of a model's manifest, or the name and version of a spaCy pipeline."""
+    """Return the digest of a model's manifest, or the name and version of a spaCy pipeline.
+
+    A file of trees is none that may not change: others may be put behind those that were there.
+    """
+    if is_file_of_trees(name):
+        return "trees"
     if not name.startswith(SPACY):
         return linker_sha256_of(home, name)
     try:
@@ -346,6 +362,8 @@ def begin_kambert(training: KamBertTraining, data: TaskData, resources: Resource
     kbs = [chosen.kb for chosen in resources.kbs]
     if not (kbs or training.control):
         _check_without_kb(training)
+    if is_file_of_trees(training.chunker):
+        training = replace(training, chunker=str(Path(training.chunker).expanduser().absolute()))
     training = _with_lasting_names(training, home)
     maps = map_names(training, kbs)
     terms = AUXILIARY if "correlation" in maps else 0

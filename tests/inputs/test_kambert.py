@@ -16,6 +16,7 @@ from kgkit.encoder import Encoder
 from kgkit.errors import UsageError
 from kgkit.inputs.entity_spans import EntitySpan
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder, WordTextReader
+from kgkit.inputs.maps import PhraseSpan
 from kgkit.text import fold, token_spans
 from tests.pmi_toys import PMI
 from tests.small_kb import build
@@ -53,7 +54,8 @@ def annotated(draw):
         chosen = [sorted(pair) for pair in bounds if max(pair) < len(spans)]
         return [(spans[first][0], spans[last][1]) for first, last in chosen]
 
-    return AnnotatedText(text, names=ranges(), phrases=ranges())
+    phrases = [PhraseSpan(*span, draw(st.integers(1, 3))) for span in ranges()]
+    return AnnotatedText(text, names=ranges(), phrases=phrases)
 
 
 def slow_value(name, texts, first, second, auxiliary):
@@ -71,8 +73,11 @@ def slow_value(name, texts, first, second, auxiliary):
         return 0.0
     text = texts[first[0]]
     bounds = [token_spans(text.text)[index] for _, index in (first, second)]
-    spans = text.names if name == "entity" else text.phrases
-    return float(any(all(start < end and begin < stop for start, stop in bounds) for begin, end in spans))
+    spans = [(*span, 1) for span in text.names] if name == "entity" else text.phrases
+    levels = [
+        level for begin, end, level in spans if all(start < end and begin < stop for start, stop in bounds)
+    ]
+    return 1 / min(levels) if levels else 0.0
 
 
 def owners(text, texts, tokens, auxiliary, length):
@@ -185,13 +190,13 @@ def test_maps_are_made_of_the_words_that_are_read(encoder):
     reader = KamBertReader(encoder, MapBuilder(MAPS, table, auxiliary=2), size=8)
     read, more = "the dog barks . ", "cat eats fruit . " * 5_000
     names = [(0, 7), (8, 23), (30, 40)]
-    text = reader.read([AnnotatedText(read + more, names=names, phrases=[(0, 80_000)])])
+    text = reader.read([AnnotatedText(read + more, names=names, phrases=[PhraseSpan(0, 80_000, 2)])])
     assert reader.words_read((read + more,)).tolist() == [0, 1, 2, 3, 4, 5]
     assert table.sizes == [6, 8]
     inputs = reader.batch([text])
     alone = reader.batch(
         [reader.read([AnnotatedText("the dog barks . cat eats", names=[(0, 7), (8, 23)],
-                                    phrases=[(0, 24)])])]
+                                    phrases=[PhraseSpan(0, 24, 2)])])]
     )  # fmt: skip
     assert text.maps.size == 4 + 4 * 5_000
     for field, other in zip(inputs, alone, strict=True):

@@ -6,17 +6,22 @@ import pytest
 from kgkit.building import Alias, Entity, Triple
 from kgkit.inputs import maps
 from kgkit.inputs.maps import (
+    PhraseSpan,
     WordMap,
     auxiliary_words,
     correlation_map,
     join_maps,
     knowledge_map,
-    span_map,
+    phrase_map,
     word_ranges,
 )
 from kgkit.text import token_spans
 from tests.pmi_toys import PMI
 from tests.small_kb import build
+
+
+def span_map(size, spans):
+    return phrase_map(size, [PhraseSpan(*span) for span in spans])
 
 
 def test_words_share_a_character_with_a_span():
@@ -37,6 +42,14 @@ def test_the_words_of_one_name_belong_together():
         [0, 0, 0, 0, 0],
         [0, 0, 0, 0, 1],
     ]
+
+
+def test_two_words_have_the_level_of_the_lowest_phrase_with_both():
+    """Equation (6)."""
+    half = 0.5
+    assert span_map(4, [(0, 4, 2), (0, 2), (2, 4), (2, 4, 3)]).dense().tolist() == [
+        [1, 1, half, half], [1, 1, half, half], [half, half, 1, 1], [half, half, 1, 1],
+    ]  # fmt: skip
 
 
 def test_words_are_joined_by_their_pmi_and_none_with_itself():
@@ -76,9 +89,9 @@ def test_the_words_of_neighbours_in_a_knowledge_base_belong_together(kb):
     assert knowledge_map(3, [], [], kb).nonzero() == 0
 
 
-def test_each_cell_of_blocks_that_overlap_comes_once():
-    overlapping = WordMap.of(3, [(0, 2, 0, 2), (1, 3, 1, 3), (0, 1, 0, 1)], [1.0] * 3)
-    assert overlapping.dense().tolist() == [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
+def test_of_blocks_that_overlap_the_first_holds_and_each_cell_comes_once():
+    overlapping = WordMap.of(3, [(0, 2, 0, 2), (1, 3, 1, 3), (0, 1, 0, 1)], [0.5, 0.25, 0.75])
+    assert overlapping.dense().tolist() == [[0.5, 0.5, 0], [0.5, 0.5, 0.25], [0, 0.25, 0.25]]
     assert overlapping.nonzero() == 7 and overlapping.cells().rows.tolist() == [0, 0, 1, 1, 1, 2, 2]
     both = join_maps([overlapping, WordMap.of(3, [(0, 1, 2, 3)], [2.0])])
     assert both.dense()[0, 2] == 2
@@ -88,14 +101,14 @@ def test_blocks_with_many_cells_in_common_take_no_more_than_the_cells(monkeypatc
     drawn = np.random.default_rng(1)
     for _ in range(50):
         corners = np.sort(drawn.integers(0, 9, (6, 2, 2)), 2).reshape(6, 4)
-        overlapping = WordMap.of(9, corners.tolist(), [1.0] * 6)
+        overlapping = WordMap.of(9, corners.tolist(), drawn.integers(1, 5, 6) / 4)
         with monkeypatch.context() as patch:
             patch.setattr(maps, "_MOST_CELLS", 0)
             disjoint = overlapping.cells()
         for expected, cells in zip(overlapping.cells(), disjoint, strict=True):
             np.testing.assert_array_equal(expected, cells)
-    nested = span_map(300, [(0, end) for end in range(1, 301)])  # 9 million cells
-    assert nested.nonzero() == 90_000
+    nested = span_map(300, [(0, end, end) for end in range(1, 301)])  # 9 million cells
+    assert nested.nonzero() == 90_000 and nested.cells().values[-1] == np.float32(1 / 300)
     assert len(span_map(4, [(0, 4)] * 100).blocks) == 1
 
 
@@ -116,7 +129,7 @@ def test_spreading_agrees_with_the_definition():
         ends = 1 + np.cumsum(lengths)
         begins = ends - lengths
         spans = [sorted(drawn.integers(0, 7, 2).tolist()) for _ in range(3)]
-        words = span_map(6, [(first, end) for first, end in spans])
+        words = span_map(6, [(*span, int(drawn.integers(1, 4))) for span in spans])
         owner = np.repeat(np.arange(6), lengths)
         dense, size = words.dense(), int(ends[-1]) + 1
         expected = np.zeros((size, size), np.float32)

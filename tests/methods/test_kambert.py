@@ -21,6 +21,7 @@ from kgkit.errors import (
     DamagedModel,
     MissingExtra,
     NotThere,
+    SourceError,
     StaleModel,
     UnknownName,
     UsageError,
@@ -29,6 +30,7 @@ from kgkit.evaluation.examples import EntityMark, Example
 from kgkit.heads import Classifier, KamBert, KamBertConfig
 from kgkit.home import Home
 from kgkit.inputs.kambert import WORDS, AnnotatedText, KamBertReader, MapBuilder
+from kgkit.inputs.maps import PhraseSpan
 from kgkit.methods.kambert import KamBertMethod, open_span_finder
 from kgkit.methods.kambert_settings import KAMBERT, KamBertTraining
 from kgkit.models.folder import find_trained
@@ -231,6 +233,34 @@ def test_links_can_be_the_names(home, settings):
     assert maps.maps["knowledge"].nonzero() == 0
 
 
+def test_phrases_of_several_levels_come_from_a_file_of_trees(home, settings, tmp_path, monkeypatch):
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NP (DT a) (NN dog)) (VP (VBZ is) (NP (DT the) (NN tree))))\n(S (NN fruit))\n")
+    monkeypatch.chdir(tmp_path)
+    model = kgkit.train("kambert", name="trees", home=home, **settings(steps=1, chunker="./trees.mrg"))
+    assert model.manifest.maps == ("phrase",) and model.manifest.chunker == str(trees)
+    assert str(trees.name) in model.manifest.data and model.manifest.needs.models == ()
+    plain = {"task": "classification", "data": (trees,), "chunker": "./trees.mrg"}
+    assert [path.name for path in KamBertTraining(**plain).files] == ["trees.mrg"] * 2
+    assert KamBertTraining(**plain, control=True).files == (trees,)
+    with trees.open("a") as file:  # trees of texts that are asked later
+        file.write("(S (NP (NNS dogs)) (VP (VBP are) (NP (NNS trees))))\n")
+    monkeypatch.chdir("/")
+    with open_model("trees", "predictor", home=home, device="cpu") as opened:
+        examples = [Example(text, (text,)) for text in ("a dog is the tree", "dogs are trees", "dogs bark")]
+        maps = [text.maps["phrase"].dense() for text in opened.method.maps_of(examples)]
+        assert len([*opened([example.texts[0] for example in examples])]) == 3
+    assert maps[0][0].tolist() == pytest.approx([1, 1, 1 / 3, 1 / 3, 1 / 3])
+    assert maps[0][2].tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 2, 1 / 2, 1 / 2])
+    assert maps[1][1].tolist() == pytest.approx([1 / 3, 1 / 2, 1 / 2]) and not maps[2].any()
+    trees.write_text("no tree\n")
+    with pytest.raises(SourceError, match="trees"):
+        open_model("trees", "predictor", home=home, device="cpu")
+    trees.unlink()
+    with pytest.raises(StaleModel, match=r"trees\.mrg"):
+        open_model("trees", "predictor", home=home, device="cpu")
+
+
 def test_sources_are_found_from_another_directory(settings, tmp_path, monkeypatch):
     home = Home(tmp_path / "home")
     table, tagger = pmi_folder(tmp_path / "table", PAIRS), tagger_folder(tmp_path / "tagger")
@@ -276,8 +306,8 @@ def test_maps_of_a_pair_are_one_and_stand_at_its_word_pieces(encoder):
     reader = KamBertReader(
         encoder, MapBuilder(("entity", "phrase", "correlation"), PMI, auxiliary=1), size=16
     )
-    first = AnnotatedText("the dogs eats", names=[(4, 8)], phrases=[(0, 8)])
-    second = AnnotatedText("dog barks", phrases=[(0, 9)])
+    first = AnnotatedText("the dogs eats", names=[(4, 8)], phrases=[PhraseSpan(0, 8, 2)])
+    second = AnnotatedText("dog barks", phrases=[PhraseSpan(0, 9)])
     text = reader.read([first, second])
     # [CLS] the dog ##s eats [SEP] dog barks [SEP] - bone
     assert text.text.mentions[WORDS].spans.tolist() == [[1, 2], [2, 4], [4, 5], [6, 7], [7, 8]]
@@ -287,7 +317,7 @@ def test_maps_of_a_pair_are_one_and_stand_at_its_word_pieces(encoder):
     head = KamBert(encoder.model, KamBertConfig.of(encoder.model, maps=("entity", "phrase", "correlation")))
     entity, phrase, correlation = head.dense_maps(inputs)[0].numpy()
     assert entity.sum() == 4 and entity[2:4, 2:4].all()
-    assert phrase[1:4, 1:4].all() and phrase[6:8, 6:8].all() and phrase.sum() == 13
+    assert phrase[1:4, 1:4].tolist() == [[0.5] * 3] * 3 and phrase[6:8, 6:8].all() and phrase.sum() == 8.5
     assert correlation[6, 7] == pytest.approx(0.9) and correlation[10, 7] == pytest.approx(0.3)
     assert not correlation[[0, 5, 8, 9]].any() and not correlation[:, 9].any()
     with pytest.raises(UsageError, match="a text or a pair of texts is read, not 3 texts"):
