@@ -18,11 +18,11 @@ a mixture over types, each of which has a vocabulary V_j:
     (8)  both contexts: h is that before the word and, of a model from right to left, that behind it
     (9)  types of both contexts, as in (5)
     (10) P(τ | contexts, y) = α P(τ | contexts) + β P(τ | y), with P(τ | y) from a knowledge base
-    (11) loss: − log P(y)
+    (11) loss: − log P(y) + λ KL(P(τ | contexts) ‖ P(τ | y))²
 
 Departures:
     In (10) `posterior` stands in the place of P(τ | contexts): P(τ | contexts, y) ∝ P(y | τ) P(τ | contexts).
-    λ of (11) is 0: the divergence from P(τ | y) is no part of the loss.
+    λ of (11) is 0, as trainings of kgkit have it.
 
 K = 0 is the AWD-LSTM. With (6) and (7) a word is read after the types of it are known, so the LSTMs go word
 by word; without, each reads its sequence at once.
@@ -34,6 +34,9 @@ What the paper leaves open:
     read the word that is to be predicted. The loss and the types of both directions are those of the T − 2
     inner words.
     Dropout of the input is that of embeddings; ν is not dropped.
+    A word whose P(τ | y) is uniform, as of an open name, has no divergence in (11).
+    P(τ | y) has zeros, where the divergence in (11) is infinite: it is mixed with 1 % (`_SMOOTHING`) of the
+    uniform distribution.
     The first weights of W^e and W^h: uniform in ±0.1, as the embeddings; LSTMs begin as torch has them.
     AR and TAR of both directions are the means of theirs.
 """
@@ -156,6 +159,7 @@ KIND: Final = "kalm"
 _INITIAL: Final = 0.1  # weights are drawn from ± this
 
 _MOST_LAYERS: Final = 100  # settings of a few bytes ask for no more
+_SMOOTHING: Final = 0.01  # share of the uniform distribution in P(τ | y) of equation (11)
 
 State = list[tuple[Tensor, Tensor]]
 """Hidden and cell state, (B, width) each, of every layer."""
@@ -176,6 +180,7 @@ class KALMConfig:
             behind the last one.
         activation: AR, the weight of the squares of the dropped states.
         slowness: TAR, the weight of the squared differences of states that follow each other.
+        prior_weight: λ of equation (11).
     """
 
     words: int
@@ -191,13 +196,14 @@ class KALMConfig:
     dropout_output: float = 0.4
     activation: float = 2.0
     slowness: float = 1.0
+    prior_weight: float = 0.0
 
     def __post_init__(self) -> None:
         check_range(self, "words", "embedding", "hidden", "type_width", least=1)
         check_range(self, "layers", least=1, most=_MOST_LAYERS)
         drops = "dropout_words", "dropout_input", "dropout_hidden", "dropout_output"
         check_range(self, *drops, least=0, below=1)
-        check_range(self, "activation", "slowness", least=0)
+        check_range(self, "activation", "slowness", "prior_weight", least=0)
         if len({*self.types}) < len(self.types) or not all(self.types):
             raise UsageError(f"types are {self.types}: none of them empty, or twice")
 
@@ -446,6 +452,9 @@ class KALM(SavedHead):
         """
         config = self.config
         losses = -self.log_likelihood(output, words)
+        if config.prior_weight and config.types:
+            is_told = (self.prior != self.prior[:, :1]).any(1)[words]
+            losses = losses + config.prior_weight * (self.divergence(output, words) * is_told) ** 2
         real = torch.ones_like(words, dtype=torch.bool) if real is None else real
         total = losses[real].mean()
         count = len(output.raw)
@@ -455,6 +464,11 @@ class KALM(SavedHead):
                 steps = None if output.lengths is None else output.lengths - 1
                 total = total + config.slowness / count * mean_square(raw[:, 1:] - raw[:, :-1], steps)
         return total
+
+    def divergence(self, output: KALMOutput, words: Tensor) -> Tensor:
+        """Return KL(P(τ | contexts) ‖ P(τ | y)), (B, S), of words (B, S), whose prior is smoothed."""
+        prior = self.prior[words] * (1 - _SMOOTHING) + _SMOOTHING / self.prior.shape[-1]
+        return (output.types.exp() * (output.types - prior.log())).sum(-1)
 
     def posterior(self, output: KALMOutput, words: Tensor) -> Tensor:
         """Return P(τ | contexts, y), (B, S, 1 + K), of words (B, S), by Bayes' rule from (3).
@@ -471,7 +485,15 @@ class KALM(SavedHead):
         result[is_ambiguous] = joint.softmax(-1).to(result.dtype)
         return result
 
-    def mixed_types(self, output: KALMOutput, words: Tensor, prior: Tensor, prior_weight: float) -> Tensor:
+    def mixed_types(
+        self,
+        output: KALMOutput,
+        words: Tensor,
+        prior: Tensor,
+        prior_weight: float,
+        *,
+        posterior: bool = True,
+    ) -> Tensor:
         """Return the mixture of types (B, S, 1 + K) of words (B, S): equation (10).
 
         Args:
@@ -479,8 +501,10 @@ class KALM(SavedHead):
             words: (B, S) int64.
             prior: (B, S, 1 + K) P(τ | y).
             prior_weight: β; α is 1 − β.
+            posterior: whether `posterior` has the weight α; else P(τ | contexts), as published.
         """
-        return (1 - prior_weight) * self.posterior(output, words) + prior_weight * prior
+        types = self.posterior(output, words) if posterior else output.types.exp()
+        return (1 - prior_weight) * types + prior_weight * prior
 
     def _vocabularies(self) -> list[slice | Tensor]:
         """Return the words of each type, as a slice where they stand together."""

@@ -133,6 +133,18 @@ def test_a_word_in_two_vocabularies_gets_the_sum():
     torch.testing.assert_close(kalm.log_likelihood(output, words).exp(), joint[..., 1] + joint[..., 2])
 
 
+def test_the_loss_has_the_squared_divergence_from_the_prior_and_both_penalties():
+    kalm = kalm_of(prior_weight=0.7, activation=2.0, slowness=3.0, bidirectional=True)
+    output, targets = output_of(kalm), targets_of(kalm)
+    prior = PRIOR.double()[targets] * 0.99 + 0.01 / 3
+    types = output.types.exp()
+    divergence = (types * (types / prior).log()).sum(-1)
+    wanted = (-kalm.log_likelihood(output, targets) + 0.7 * divergence**2).mean()
+    for states in output.raw:
+        wanted = wanted + states.pow(2).mean() + 1.5 * (states[:, 1:] - states[:, :-1]).pow(2).mean()
+    torch.testing.assert_close(kalm.loss(output, targets), wanted)
+
+
 @BOTH
 def test_the_penalties_of_training_are_of_dropped_states_and_of_steps_between_raw_ones(bidirectional):
     """AR is of the states behind dropout, TAR of those before it (Merity et al. 2017)."""
@@ -147,7 +159,7 @@ def test_the_penalties_of_training_are_of_dropped_states_and_of_steps_between_ra
 
 
 def test_padding_and_batches_change_no_loss_and_no_gradient():
-    kalm = kalm_of(bidirectional=True, activation=2.0, slowness=3.0)
+    kalm = kalm_of(bidirectional=True, prior_weight=0.7, activation=2.0, slowness=3.0)
     lengths, count = torch.tensor([5, 7]), 8
     real = torch.arange(5) < (lengths - 2)[:, None]
     padded = torch.where(torch.arange(7) < lengths[:, None], TEXT, 3)
@@ -178,7 +190,7 @@ def test_padding_and_batches_change_no_loss_and_no_gradient():
 @BOTH
 @pytest.mark.parametrize("types", [(), TYPES])
 def test_a_loss_reaches_all_weights_and_is_a_number(bidirectional, types):
-    kalm = kalm_of(types=types, bidirectional=bidirectional).train()
+    kalm = kalm_of(types=types, bidirectional=bidirectional, prior_weight=0.5).train()
     kalm.loss(output_of(kalm), targets_of(kalm)).backward()
     for name, weight in kalm.named_parameters():
         assert weight.grad is not None and weight.grad.isfinite().all() and weight.grad.any(), name
@@ -205,6 +217,14 @@ def test_a_type_that_no_word_of_a_batch_has_changes_nothing(bidirectional):
     assert joint[..., 1:].isneginf().all()
     expected = (output.vectors @ kalm.embedding.T + kalm.bias)[..., MEMBERS[0]].log_softmax(-1)[..., 0]
     torch.testing.assert_close(joint[..., 0], output.types[..., 0] + expected)
+
+
+def test_a_word_whose_prior_prefers_no_type_has_no_divergence_in_the_loss():
+    kalm = kalm_of(prior_weight=0.7, bidirectional=True)
+    kalm.prior = torch.full_like(kalm.prior, 1 / 3)
+    plain = kalm_of(bidirectional=True)
+    output, targets = output_of(kalm), targets_of(kalm)
+    torch.testing.assert_close(kalm.loss(output, targets), plain.loss(output, targets))
 
 
 def test_the_gradient_of_the_sums_is_that_of_differences(monkeypatch):
@@ -247,6 +267,8 @@ def test_the_posterior_of_a_word_is_what_it_shares_of_each_type(bidirectional):
     torch.testing.assert_close(kalm.posterior(output, general), PRIOR.double()[general])
     mixed = kalm.mixed_types(output, targets, PRIOR.double()[targets], 0.6)
     torch.testing.assert_close(mixed, 0.4 * expected + 0.6 * PRIOR.double()[targets])
+    published = kalm.mixed_types(output, targets, PRIOR.double()[targets], 0.6, posterior=False)
+    torch.testing.assert_close(published, 0.4 * output.types.exp() + 0.6 * PRIOR.double()[targets])
 
 
 @BOTH
