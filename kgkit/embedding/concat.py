@@ -56,8 +56,8 @@ def embed_concat(kb: KnowledgeBase, config: ConcatConfig, *, progress: Progress 
         for begin in range(0, rows, _BLOCK):
             end = min(begin + _BLOCK, rows)
             blocks = [part.gather(np.arange(begin, end)) for part in parts]
-            covered = np.asarray(np.stack([block.any(axis=1) for block in blocks]).all(axis=0))  # (N,)
-            matrix[begin:end] = np.concatenate(blocks, axis=1) * covered[:, None]
+            covered = np.stack([block.any(axis=1) for block in blocks], axis=1)  # (N, P)
+            matrix[begin:end] = np.concatenate(blocks, axis=1) * covered.all(axis=1, keepdims=True)
             if progress is not None:
                 progress("joining", end, rows)
         if not matrix.any():
