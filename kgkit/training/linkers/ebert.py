@@ -6,12 +6,13 @@ A span teaches the entity that it means, ε if it means nothing; one whose gold 
 has no vector, teaches nothing, and stands in the text of others as it is. Adam with a linear decay after a
 warm-up of 10 %, as published; with the weight decay and the clipped gradient of the released code.
 
-Scores of what is held out are those of the spans that are chosen where some overlap: F1 for entities (a link
-that is missed counts, though its gold is no candidate), accuracy for senses.
+Scores of what is held out are those of one round, without refinement, of the spans that are chosen where some
+overlap: F1 for entities (a link that is missed counts, though its gold is no candidate), accuracy for senses.
 
 Departures:
     For senses there is no ε: each mention means something. A span that has several right senses teaches their
-    sum. All spans of a text that do not overlap are masked in one sequence: `kgkit.inputs.ebert_linking`.
+    sum. With `packed` all spans of a text that do not overlap are masked in one sequence, see
+    `kgkit.inputs.ebert_linking`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
