@@ -300,7 +300,7 @@ class Task:
             UsageError: if one has no gold, or gold of another kind. That no label holds is gold.
         """
         if missing := [example.id for example in examples if example.gold is None]:
-            give = "their file of gold, X.gold.txt, is not beside them" if self.gold_files else "give each a label"
+            give = "name or place their file of gold" if self.gold_files else "give each a label"
             raise UsageError(
                 f"{what}: {len(missing):,} of {len(examples):,} examples have no label, the first is "
                 f"{missing[0]}: {give}, or leave them out"

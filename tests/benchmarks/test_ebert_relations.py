@@ -37,9 +37,9 @@ def instance(head, tail, *tokens):
 def trained(monkeypatch):
     commands = []
 
-    def predict(path, home, training, task, test):
+    def predict(path, home, training, test):
         commands.append(training)
-        examples = find_task(task).read(test)
+        examples = find_task(training[training.index("--task") + 1]).read(test)
         wrong = 0 if "--kb" in training else 2
         labels = [LABELS[0] if number < wrong else each.gold for number, each in enumerate(examples)]
         path.write_text(

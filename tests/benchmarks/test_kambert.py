@@ -68,10 +68,10 @@ def test_each_row_is_trained_with_each_seed_once(tmp_path, monkeypatch):
     asked.write_text("".join(f"x\t{number % 2}\t\tthe dog {number}\n" for number in range(12)))
     trained = []
 
-    def predict(path, home, training, task, test):
+    def predict(path, home, training, test):
         trained.append(training)
         seed = int(training[training.index("--seed") + 1])
-        examples = find_task(task).read(test)
+        examples = find_task(training[training.index("--task") + 1]).read(test)
         wrong = 4 if "--control" in training else 0
         labels = [example.gold if number >= wrong + seed else "0" for number, example in enumerate(examples)]
         lines = [f"{example.id}\t{label}\n" for example, label in zip(examples, labels, strict=True)]

@@ -14,9 +14,9 @@ def test_rows_differ_in_their_facts_alone(tmp_path, monkeypatch, capsys):
     """The guard of the comparison: seed, data, encoder and other options are those of the control."""
     trainings = []
 
-    def predict(path, home, training, task, test):
+    def predict(path, home, training, test):
         trainings.append(training)
-        examples = find_task(task).read(test)
+        examples = find_task(training[training.index("--task") + 1]).read(test)
         path.write_text("".join(f"{example.id}\t{example.gold}\n" for example in examples))
 
     monkeypatch.setattr(answers, "train_and_predict", predict)

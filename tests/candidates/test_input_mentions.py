@@ -65,8 +65,7 @@ def test_an_empty_text_has_no_spans_and_no_mentions_are_no_problem():
 
 def test_a_long_mention_is_cut_in_the_message():
     problem = mention_problem("a" * 1_000, [Mention(0, 1_000, "b" * 1_000)])
-    assert "a" * 100 in problem and "b" * 100 in problem and len(problem) < 500
-    assert "a" * 40 not in problem and "b" * 40 not in problem
+    assert "a" * 200 not in problem and "b" * 200 not in problem
 
 
 def test_offsets_are_code_points_and_not_bytes_or_utf_16_units():

@@ -77,6 +77,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     content = {
         "wic.txt": pairs(),
+        "wic.data.txt": pairs(),
         "wic.gold.txt": "T\nF\n" * (COUNT // 2),
         "semeval.txt": semeval(),
         "tacred.json": tacred(),
@@ -99,15 +100,15 @@ def home(tmp_path_factory, files):
     folder = tmp_path_factory.mktemp("trained")
     encoder = tiny_encoder(folder / "encoder", mask=True)
     made = {
-        "wic": ("wic", "wic.txt", "--gold", files["wic.gold.txt"]),
+        "wic": ("wic", "wic.data.txt"),
         "relation": ("relation", "semeval.txt"),
         "tacred": ("relation", "tacred.json"),
         "typing": ("typing", "types.jsonl"),
         "classification": ("classification", "texts.tsv"),
     }
-    for name, (task, data, *more) in made.items():
+    for name, (task, data) in made.items():
         done = run(
-            "train", "knowbert", "--task", task, "--data", files[data], "--name", name, *more, "--control",
+            "train", "knowbert", "--task", task, "--data", files[data], "--name", name, "--control",
             "--encoder", encoder, "--epochs", 1, "--batch", 4, "--lr", 5e-3, "--lr-new", 5e-3, "--size",
             POSITIONS, "--device", "cpu", "--home", folder / "home",
         )  # fmt: skip

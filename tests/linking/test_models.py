@@ -133,7 +133,6 @@ def test_vectors_of_another_encoder_are_told_with_what_makes_the_right_ones(kb, 
     other = tiny_encoder(tmp_path / "other", seed=5)
     for name in ("text", "more"):
         embed_text(kb, TextConfig(encoder=str(other), name=name, dtype="float32", device="cpu"))
-    kb._near.clear()
     again = "kgkit train linker --name tuned --kb words"
     with pytest.raises(StaleModel, match="--encoder ") as caught:
         linked(kb, "tuned")

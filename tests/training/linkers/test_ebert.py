@@ -208,7 +208,7 @@ def test_a_model_links_and_is_scored_by_the_commands(copied, files):
     refused = run("predict", "--model", "senses", files["el"], *on)
     assert refused.code == 2
     assert "answers no task: `kgkit link --model senses` links with it" in refused.err
-    refused = run("evaluate", "classification", "--model", "entities", "--data", files["el"], *on)
+    refused = run("evaluate", "task", "--model", "entities", "--data", files["el"], *on)
     assert refused.code == 2 and "the model entities" in refused.err
 
 

@@ -335,7 +335,7 @@ def test_the_preset_trains_a_linker_with_a_tagger_that_is_there(tmp_path, data, 
     ("options", "message"),
     [
         (["--preset", "news"], "--data"),
-        (["--preset", "news", "--data", "x", "--epochs", 2, "--size", 9], "--epochs, --size"),
+        (["--preset", "news", "--data", "x", "--epochs", 2, "--encoder", "y"], "--encoder, --epochs"),
         (["--preset", "olds", "--data", "x"], "--preset"),
     ],
 )
