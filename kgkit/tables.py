@@ -11,6 +11,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+import numpy as np
+
 from kgkit.errors import MissingExtra, SourceError
 from kgkit.files import MAX_RECORD, checked_file, not_utf8, opened, raw_lines
 
@@ -332,7 +334,8 @@ def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tup
 def readable_cells(column: Any) -> list[Any]:
     """Return the cells of a column of pyarrow as Python values, an `UnreadableCell` for each that is none.
 
-    Times to the nanosecond are cut to the microsecond.
+    Dates that Python has no values for are texts as ISO 8601 has them: those beyond the years 1 to 9999,
+    times to the nanosecond, and times in zones that are not known here, which are given in UTC.
     """
     from pyarrow import ArrowException, duration, timestamp, types
 
@@ -340,7 +343,10 @@ def readable_cells(column: Any) -> list[Any]:
     if types.is_duration(kind) and kind.unit == "ns":  # else pandas' own type is given
         column = column.cast(duration("us"), safe=False)
     elif types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(timestamp("us", kind.tz), safe=False)
+        try:
+            column = column.cast(timestamp("us", kind.tz))
+        except ArrowException:
+            return [_date_text(cell) if cell.is_valid else None for cell in column]
     with suppress(ArrowException, *_CONVERSION_ERRORS):
         values: list[Any] = column.to_pylist()
         return values
@@ -349,9 +355,28 @@ def readable_cells(column: Any) -> list[Any]:
 
 def _cell(cell: Any) -> Any:
     """Return a scalar of pyarrow as a Python value."""
-    from pyarrow import ArrowException
+    from pyarrow import ArrowException, types
 
     try:
         return cell.as_py()
     except (ArrowException, *_CONVERSION_ERRORS) as error:
+        if types.is_date(cell.type) or types.is_timestamp(cell.type):
+            return _date_text(cell)
         return UnreadableCell(str(error))
+
+
+def _date_text(cell: Any) -> str | UnreadableCell:
+    """Return a date, or a time, of pyarrow as ISO 8601 has it."""
+    from pyarrow import types
+
+    if types.is_timestamp(cell.type):
+        unit, zone = cell.type.unit, "+00:00" if cell.type.tz else ""
+    else:
+        unit, zone = "D" if types.is_date32(cell.type) else "ms", ""
+    date = np.datetime64(cell.value, unit)
+    if types.is_date64(cell.type):
+        date = date.astype("datetime64[D]")
+    if np.isnat(date):
+        return UnreadableCell(f"{cell.value} is no date")
+    year, rest = str(date).removeprefix("-").split("-", 1)
+    return f"{'-' if str(date).startswith('-') else ''}{year:0>4}-{rest}{zone}"

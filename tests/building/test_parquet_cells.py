@@ -1,7 +1,7 @@
 """Cells of Parquet that Python has no values for: no column that nobody asked for ends anything."""
 
 import json
-from datetime import date
+from datetime import date, datetime
 
 import pytest
 
@@ -16,6 +16,7 @@ pa = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
 LEAST, MOST = -(2**63), 2**63 - 1
+FAR = 253_402_300_800  # seconds to the year 10000
 
 
 def view(kind, *numbers):
@@ -32,9 +33,25 @@ UNREADABLE = [
     pa.ListArray.from_arrays([0, 1, 2], view(pa.date32(), 0, 3_000_000)),
     pa.StructArray.from_arrays([view(pa.date32(), 0, 3_000_000)], ["day"]),
     view(pa.timestamp("us"), 1, LEAST),
-    view(pa.date32(), 0, -800_000),
 ]
-"""Columns whose second cell is no value of Python."""
+"""Columns whose second cell is no value of Python, and no date."""
+
+DATES = [
+    (view(pa.date32(), 0, -800_000, None), [date(1970, 1, 1), "-0221-09-04", None]),
+    (view(pa.date32(), 2_932_897), ["10000-01-01"]),
+    (view(pa.date64(), -281_475_043_200_000), ["-6950-05-31"]),
+    (view(pa.timestamp("s"), FAR, 0), ["10000-01-01T00:00:00", datetime(1970, 1, 1)]),
+    (view(pa.timestamp("ms"), -62_135_596_800_001), ["0000-12-31T23:59:59.999"]),
+    (view(pa.timestamp("us", "Europe/Berlin"), FAR * 10**6), ["10000-01-01T00:00:00.000000+00:00"]),
+    (view(pa.timestamp("ms", "Mars/Olympus"), 0), ["1970-01-01T00:00:00.000+00:00"]),
+    (view(pa.timestamp("ns"), 1_000, None), [datetime(1970, 1, 1, 0, 0, 0, 1), None]),
+    (view(pa.timestamp("ns"), 1, None), ["1970-01-01T00:00:00.000000001", None]),
+]
+
+
+@pytest.mark.parametrize(("column", "values"), DATES, ids=lambda value: str(getattr(value, "type", "")))
+def test_a_date_that_python_cannot_hold_is_a_text(column, values):
+    assert readable_cells(column) == values
 
 
 @pytest.mark.parametrize("column", UNREADABLE, ids=lambda column: str(column.type))
@@ -51,7 +68,6 @@ def test_a_cell_that_cannot_be_read_is_one_and_the_others_stay(column):
         pa.array([2**64 - 1, None], pa.uint64()),
         pa.array(["x", None, "x"]).dictionary_encode(),
         pa.array([[1, 2], None, []]),
-        pa.array([date(1970, 1, 1), None]),
         pa.array([b"\xff"]),
         pa.nulls(2),
     ],
@@ -90,6 +106,13 @@ def test_a_column_may_have_a_dot_in_its_name(tmp_path):
         assert kb["a"].attributes == {"s.f": "red"}
 
 
+def test_dates_of_history_become_attributes(tmp_path):
+    source = write(tmp_path / "x.parquet", view(pa.date32(), -735_525, 0))
+    build_kb("table", source, name="x", home=tmp_path / "home")
+    with open_kb("x", tmp_path / "home") as kb:
+        assert [kb[key].attributes["odd"] for key in "ab"] == ["-0044-03-15", "1970-01-01"]
+
+
 @pytest.mark.parametrize("column", UNREADABLE, ids=lambda column: str(column.type))
 def test_a_bad_cell_of_a_text_is_a_bad_record(tmp_path, column):
     source, home = write(tmp_path / "x.parquet", column), tmp_path / "home"
@@ -102,6 +125,19 @@ def test_a_bad_cell_of_a_text_is_a_bad_record(tmp_path, column):
     done = run(*link, "--bad", "skip")
     assert done.code == 0
     assert [json.loads(line)["id"] for line in done.out.splitlines()] == ["a"]
+
+
+@pytest.mark.parametrize(("column", "values"), DATES, ids=lambda value: str(getattr(value, "type", "")))
+def test_dates_are_carried_to_the_output_as_texts(tmp_path, column, values):
+    cells = pa.concat_arrays([column.slice(0, 1), column.slice(0, 1)])
+    source, home = write(tmp_path / "x.parquet", cells), tmp_path / "home"
+    build_kb("table", source, name="x", home=home, columns={"attribute": "text"})
+    done = run("link", source, "--home", home, "--model", "prior")
+    assert done.code == 0
+    written = [json.loads(line)["odd"] for line in done.out.splitlines()]
+    expected = values[0] if isinstance(values[0], str) else values[0].isoformat()
+    assert written[0] == written[1]
+    assert written[0].startswith(expected)  # Parquet has no seconds: milliseconds follow
 
 
 @pytest.mark.parametrize("column", [*UNREADABLE, view(pa.timestamp("ms", "Mars/Olympus"), 0, 1)], ids=str)
