@@ -13,7 +13,7 @@ from pathlib import Path
 PACKAGES = (
     "kgkit", "lmdb", "msgspec", "numpy", "nltk", "wn", "spacy", "ahocorasick_rs", "duckdb", "pyarrow",
     "marisa-trie", "mwparserfromhell", "torch", "transformers", "sentence-transformers", "pykeen",
-    "faiss-cpu", "faiss-gpu",
+    "faiss-cpu",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.types import Progress
 from kgkit.vectors import Vectors, find_vectors, vectors_names
 from kgkit.vectors.index import IndexManifest, index_manifest
-from kgkit.vectors.kinds import AUTO, RECALL
+from kgkit.vectors.kinds import AUTO, KINDS, RECALL
 from kgkit.vectors.partial import partial_folders
 from kgkit.vectors.work import making
 
@@ -176,7 +176,7 @@ def _with_index(
 ) -> Vectors:
     from kgkit.vectors.indexing import build_index
 
-    kind = AUTO if like is None else like.kind
+    kind = AUTO if like is None or like.kind not in KINDS else like.kind
     recall = RECALL if like is None or like.recall is None else like.recall.target
     try:
         with making(kb.home, vectors.manifest.name):

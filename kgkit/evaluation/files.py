@@ -97,13 +97,3 @@ def check_gold_files(data: Sequence[Path], gold: Sequence[Path]) -> None:
             f"files of data: {len(data)}, files of gold: {len(gold)}; name a file of gold for each file of "
             "data, in the same order"
         )
-
-
-def refuse_gold_files(task: str, gold: Sequence[Path]) -> None:
-    """Refuse files of gold for a task whose data contain it.
-
-    Raises:
-        UsageError: if there is one.
-    """
-    if gold:
-        raise UsageError(f"the data of the task {task} contain the gold: do not name files of gold")

@@ -14,9 +14,10 @@ place of an input embedding, before embeddings of positions and segments are add
 """
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,6 +49,8 @@ class EBertConfig:
     stored: int
     width: int
     model: str = "AutoModel"
+
+    REMOVED: ClassVar[Mapping[str, object]] = {"aligned": True}
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.stored < 0:

@@ -169,7 +169,7 @@ def read_settings(folder: Path, kind: str, settings: type[Settings]) -> Settings
         UsageError: if it is of another kind.
     """
     path = folder / CONFIG
-    if not path.exists():
+    if not path.is_file():
         raise NotThere(f"no head in {folder}: there is no {CONFIG}")
     try:
         content = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
@@ -245,6 +245,8 @@ def encoder_below(
     encoder: Path,
     saved_as: str,
     model: str | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
 ) -> "tuple[PreTrainedModel, frozenset[str]]":
     """Return the encoder that a head stands on, or the model around it, and the parameters its files lack.
 
@@ -253,13 +255,14 @@ def encoder_below(
         encoder: folder of the encoder, absolute.
         saved_as: class of transformers that the head's settings name.
         model: class that is asked for instead.
+        settings: settings of that class.
 
     Raises:
         DamagedModel: if it cannot be loaded, or transformers has no class of the head's settings.
         UsageError: if it has none that is asked for, or the encoder needs a program of its own.
     """
     try:
-        return pretrained(encoder, model or saved_as)
+        return pretrained(encoder, model or saved_as, settings)
     except UnknownName:
         if model is not None:
             raise UsageError(f"transformers has no class {model} of models") from None

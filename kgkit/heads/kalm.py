@@ -41,10 +41,10 @@ What the paper leaves open:
     AR and TAR of both directions are the means of theirs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -197,6 +197,8 @@ class KALMConfig:
     activation: float = 2.0
     slowness: float = 1.0
     prior_weight: float = 0.0
+
+    REMOVED: ClassVar[Mapping[str, object]] = {"feedback": True, "smoothing": 0.01}
 
     def __post_init__(self) -> None:
         check_range(self, "words", "embedding", "hidden", "type_width", least=1)

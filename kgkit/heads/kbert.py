@@ -22,8 +22,9 @@ Departures:
     segment of its mention.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -55,6 +56,8 @@ class KBertConfig:
     """
 
     model: str = "AutoModel"
+
+    REMOVED: ClassVar[Mapping[str, object]] = {"soft_positions": True, "visible_matrix": True}
 
 
 class KBertInputs(NamedTuple):

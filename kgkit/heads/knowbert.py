@@ -328,6 +328,7 @@ class KnowBert(EncoderHead):
         *,
         model: str | None = None,
         device: str = "auto",
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Return the model that was saved in *folder*, ready to be asked.
 
@@ -336,6 +337,7 @@ class KnowBert(EncoderHead):
             model: class of transformers for the encoder, or for the model around it, where it is not the one
                 that it was saved as: `AutoModel` leaves out what stood on top.
             device: name of the torch device.
+            settings: settings of that class, as `{"num_labels": 3}`.
 
         Raises:
             NotThere, DamagedModel, UsageError: as `KBert.from_pretrained` does.
@@ -343,7 +345,9 @@ class KnowBert(EncoderHead):
         folder, where = Path(folder), pick_device(device)
         config = read_settings(folder, KIND, KnowBertConfig)
         kars = load_module(folder, lambda: nn.ModuleList(map(KAR, config.kbs.values())))
-        encoder, missing = encoder_below(folder, folder.absolute() / ENCODER, config.model, model)
+        encoder, missing = encoder_below(
+            folder, folder.absolute() / ENCODER, config.model, model, settings=settings
+        )
         knowbert = cls(encoder, {}, trained_with=config.trained_with)
         knowbert.drawn = missing
         for (name, own), kar in zip(config.kbs.items(), kars, strict=True):

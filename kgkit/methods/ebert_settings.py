@@ -45,6 +45,8 @@ class EBertTraining(TaskTraining):
             raise UsageError("an E-BERT asks a linker which entities a text mentions: name one, or none")
         if self.task in LINKING and self.control:
             raise UsageError(f"{self.task} predicts entities of a knowledge base, and a control has none")
+        if self.task in LINKING and (given := [name for name in ("linker", "lr_new") if self._is_set(name)]):
+            raise UsageError(f"{self.task} makes links, with the one rate lr: leave out {given[0]}")
 
 
 VectorLength = Annotated[float, msgspec.Meta(ge=0, le=1e6)]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -97,6 +97,7 @@ class TrainedKnowBert(OpenModel):
         around: str | None = "AutoModel",
         device: str = "auto",
         kbs: Mapping[str, KnowledgeBase] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Open a model that `kgkit train knowbert` has made.
 
@@ -106,6 +107,7 @@ class TrainedKnowBert(OpenModel):
             around: the class of transformers; None: the one that it was trained as.
             device: where it is to be.
             kbs: handles of knowledge bases that are open already; the others are opened, until `close`.
+            settings: of what stands on the encoder, as `{"num_labels": 3}`.
 
         Raises:
             UnknownName, NotThere: if there is no such model, or a knowledge base or its vectors are gone.
@@ -116,7 +118,7 @@ class TrainedKnowBert(OpenModel):
         return read_current(
             lambda: find_model_folder(model, where, KNOWBERT),
             lambda folder: cls.open_folder(
-                folder, KNOWBERT.read(folder), where, around=around, device=device, kbs=kbs
+                folder, KNOWBERT.read(folder), where, around=around, device=device, kbs=kbs, settings=settings
             ),
         )
 
@@ -130,12 +132,13 @@ class TrainedKnowBert(OpenModel):
         around: str | None = "AutoModel",
         device: str = "auto",
         kbs: Mapping[str, KnowledgeBase] | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> "Self":
         """Open the model in *folder*, of which *manifest* tells; the rest is as in `open`."""
         from kgkit.encoder.folder import ENCODER
         from kgkit.heads.knowbert import KnowBert
 
-        knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device)
+        knowbert = KnowBert.from_pretrained(folder / FOLDER, model=around, device=device, settings=settings)
         if strange := sorted({*manifest.kbs} - {*knowbert.trained_with}):
             raise damaged(folder, f"its layers know nothing of the knowledge base {strange[0]}")
         with ExitStack() as stack:

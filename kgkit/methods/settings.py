@@ -11,6 +11,7 @@ from typing import ClassVar, Final, Literal, NamedTuple, get_type_hints
 from kgkit.errors import NotThere, UnknownName, UsageError
 from kgkit.evaluation.files import check_data
 from kgkit.evaluation.tasks import TASKS
+from kgkit.files import COMPRESSIONS, plain_name
 from kgkit.kb import KnowledgeBase
 from kgkit.models.manifest import ModelManifest
 from kgkit.ranges import check_range
@@ -68,8 +69,9 @@ def gold_beside(data: Path) -> Path | None:
         >>> gold_beside(Path("semcor.data.xml.xz"))
         PosixPath('semcor.gold.key.txt.xz')
     """
-    names = (data.name.replace(ending, gold) for ending, gold in _GOLD.items() if ending in data.name)
-    paths = (data.with_name(name) for name in names)
+    plain = plain_name(data.name)
+    names = (plain.removesuffix(end) + gold for end, gold in _GOLD.items() if plain.endswith(end))
+    paths = (data.with_name(name + suffix) for name in names for suffix in ("", *COMPRESSIONS))
     return next((path for path in paths if path.exists()), None)
 
 
@@ -212,7 +214,10 @@ class TaskTraining(Training):
     def gold_of(self, files: Sequence[Path]) -> list[Path | None]:
         """Return the files of gold beside files of data, for tasks whose data have gold there."""
         apart = self.task == "wsd" or (self.task in TASKS and TASKS[self.task].gold_files)
-        return [gold_beside(path) if apart else None for path in files]
+        found = [gold_beside(path) if apart else None for path in files]
+        if lacking := [path for path, gold in zip(files, found, strict=True) if gold is None and any(found)]:
+            raise UsageError(f"{lacking[0]} has no file of gold beside it: X.gold.txt of X.data.txt")
+        return found
 
     def __post_init__(self) -> None:
         super().__post_init__()

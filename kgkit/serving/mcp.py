@@ -413,7 +413,7 @@ _INSTRUCTIONS: Final = (
 
 
 def make_mcp_server(service: Service) -> Any:
-    """Return a server of the SDK with the tools of `agent_tools`.
+    """Return a server of the SDK with the tools of this module.
 
     Args:
         service: service that answers.

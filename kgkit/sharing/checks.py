@@ -96,6 +96,8 @@ def _action(item: PackItem, home: Home) -> Action:
             continue
         if file_sha256(content / MODEL_MANIFEST) == item.version and not verify_model(content):
             return "keep"
+        if folder == SHIPPED and not item.requested:
+            return "keep"  # what needs it says so when it is opened, if this one does not do
         if folder == SHIPPED:
             raise NameConflict(f"{item.title} comes with kgkit, and is another one than that of the pack")
         return "replace"

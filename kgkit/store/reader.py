@@ -447,7 +447,7 @@ class StoreReader:
         name = full_name(self.folder)
         return NotThere(
             f"{name} has no index of its surfaces, which finds names through typing errors: "
-            "build the knowledge base again"
+            "build the knowledge base again, or export it (`kgkit kb export`) and import it"
         )
 
     def class_of_entity(self) -> np.ndarray:

@@ -67,7 +67,7 @@ def train(
         training = settings_of(kind)(**settings)
     except TypeError as error:  # an unknown setting, or one that is lacking
         raise UsageError(f"{method}: {error}") from None
-    names, paths = ([value] if isinstance(value, str) else [*value] for value in (kbs, vectors))
+    names, paths = ([value] if isinstance(value, str) else [*(value or ())] for value in (kbs, vectors))
     return train_model(
         home if isinstance(home, Home) else Home.find(home), name, kind, training, names, paths,
         device=device, command=call_of(method, changed), progress=progress,

@@ -45,6 +45,8 @@ def checked_for_spark(environ: Mapping[str, str] = os.environ) -> None:
     """
     if find_spec("pandas") is None:
         raise MissingExtra("pandas", "spark")
+    if "SPARK_REMOTE" in environ or environ.get("MASTER", "").startswith("sc://"):
+        raise UsageError("Spark Connect cannot build: unset SPARK_REMOTE, and name the MASTER itself")
     started_by_spark = "PYSPARK_GATEWAY_PORT" in environ  # by spark-submit, with Java
     java = shutil.which("java", path=environ.get("PATH"))
     if not (started_by_spark or java or environ.get("JAVA_HOME")):
@@ -223,6 +225,11 @@ def explain_spark_errors(folder: Path) -> Iterator[None]:
             raise WriteFailed(_FULL, written=written, free=free, where=folder) from error
         if match := _OF_WORKER.search(words):
             raise BuildFailed(match[1]) from error
+        if "No module named" in words or "PYTHON_VERSION_MISMATCH" in words:
+            raise BuildFailed(
+                f"Spark's workers: {_reason(words)}. Install kgkit and the builder on every machine, in the "
+                "versions they have here, and let PYSPARK_PYTHON name that Python"
+            ) from error
         if isinstance(error, PythonException | AnalysisException):
             # The error itself can say nothing once Java has ended.
             raise RuntimeError(words) from None

@@ -131,7 +131,10 @@ class _WarningList(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the level and text of a record."""
-        self.records.append((record.levelno, record.getMessage()))
+        try:
+            self.records.append((record.levelno, record.getMessage()))
+        except Exception:  # noqa: BLE001  # of a library's format, as handlers of the standard library do
+            self.handleError(record)
 
 
 def _serve(pipe: "Connection[Any, Any]", task: WorkerTask[Any, Any], workers: int) -> None:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kgkit.linking.page_titles import PageTitles
     from kgkit.types import Document, Link, LinkedDocument
 
-_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif")
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".tsv", ".ttl", ".nt", ".nif", ".spacy")
 _SCOPES: Final = {"inkb": "InKB", "nil": "with NIL"}
 _SAMPLED: Final = 100  # documents that tell whether identifiers or names are keys of the knowledge base
 

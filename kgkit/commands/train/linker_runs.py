@@ -67,19 +67,16 @@ def record_linker(
         if what != COMPARED
     )
     if rows := manifest.results[COMPARED]:
-        _write_comparison(name, rows, manifest.mentions, options)
+        _write_comparison(name, rows, manifest.mentions)
 
 
-def _write_comparison(
-    name: str, rows: Sequence[Mapping[str, Any]], mentions: str, options: TrainingOptions
-) -> None:
+def _write_comparison(name: str, rows: Sequence[Mapping[str, Any]], mentions: str) -> None:
     """Write how a linker compares with no training on what was held out.
 
     Args:
         name: name of the linker.
         rows: rows of `kgkit.training.linkers.comparison`, as a manifest has them.
         mentions: tagger whose names the linker links by default; "": none.
-        options: options of the command.
     """
     import msgspec
 

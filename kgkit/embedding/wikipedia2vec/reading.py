@@ -5,8 +5,8 @@ Beside the matrix of the entities, the vectors KB/NAME keep
     words.npy    (V, D) float32, in the order of the file: frequent words first
     words.txt    V words, one a line
 
-which is what `kgkit.embedding.align` fits its map on. The package `wikipedia2vec`, which trains such vectors,
-is needed for its own pickled models; its text files, and those of word2vec and GloVe, are read without it.
+which is what `kgkit.embedding.align` fits its map on. Text files of the package
+`wikipedia2vec`, which trains such vectors, and those of word2vec and GloVe are read.
 """
 
 import logging
