@@ -68,7 +68,7 @@ def _graph(setting: Setting) -> "tuple[Split, int, int, str]":
 
     kb = stand_ins.open_real(setting, "wordnet")
     if kb is None:
-        entities, count = setting.size(ENTITIES, 200), setting.size(TRIPLES, 1_000)
+        entities, count = setting.size(ENTITIES, 200), setting.size(TRIPLES, 20_000)
         drawn = np.random.default_rng(0)
         ends = drawn.integers(0, entities, (2, count))
         triples = np.stack([ends[0], drawn.integers(0, RELATIONS, count), ends[1]], axis=1)

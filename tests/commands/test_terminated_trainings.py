@@ -68,5 +68,5 @@ def test_a_terminated_training_leaves_a_checkpoint_that_the_same_command_goes_on
 
     finished = run(*command)
     assert "\t\n" not in finished.out  # headings that say nothing
-    assert finished.code == 0 and "goes on after 2 of " in finished.err
+    assert finished.code == 0 and "goes on after 1 of " in finished.err
     assert not list((folder / "runs").iterdir())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kgkit.embedding.wikipedia2vec import files as word2vec_files
@@ -108,7 +108,9 @@ def test_text_and_binary_agree_with_a_slow_reader(tmp_path_factory, data, width)
     names, rows = [name for name, _ in table], np.array([row for _, row in table], np.float32)
     content = text(names, rows)
     slow_names, slow_rows = one_by_one(content)
-    for written in (content, binary(names, rows)):
+    numbers_in_bytes = binary(names, rows)
+    assume(any(byte < 9 for byte in rows.tobytes()))  # such as text does not have
+    for written in (content, numbers_in_bytes):
         found_names, found_rows = read(put(folder, written))
         assert found_names == slow_names == names
         np.testing.assert_array_equal(found_rows, np.array(slow_rows, np.float32))

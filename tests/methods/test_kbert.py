@@ -191,7 +191,7 @@ def test_a_control_learns_from_the_same_batches_and_little_of_them_is_padding(
 
     def recorded(self, examples):
         batch = [*examples]
-        if batch[0].gold is not None:  # what is answered has none
+        if batch[0].gold is not None and len(batch) <= 8:  # what is answered has none; more are a sample
             made.append(batch)
         return read(self, batch)
 

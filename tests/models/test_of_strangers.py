@@ -172,6 +172,8 @@ def asks_transformers(call: ast.Call, own: set[str]) -> bool:
         return function.id in CALLS
     if not isinstance(function, ast.Attribute) or function.attr not in CALLS:
         return False
+    if isinstance(function.value, ast.Call):
+        return not (isinstance(function.value.func, ast.Name) and function.value.func.id == "super")
     return not (isinstance(function.value, ast.Name) and function.value.id in own)
 
 
