@@ -65,7 +65,7 @@ _ADDITIONS: Final = ("alias", "form", "linked", "occurrences", "redirect", "subj
 
 
 class _EditHead(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the first line may say of the whole.
+    """Settings of the whole in the first line.
 
     Attributes:
         label_aliases: whether a new label is an alias of its entity, too.

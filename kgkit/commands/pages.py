@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 def writing_page(
     path: Path, title: str, section: Callable[[Item], Iterable[str]]
 ) -> Iterator[Callable[[Item], None]]:
-    """Give what draws a document into the page at *path*, which is whole in the end or not there.
+    """Give a function that draws a document into the page at *path*, whole in the end or not there.
 
     Args:
         path: file of the page.

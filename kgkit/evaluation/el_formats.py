@@ -203,7 +203,7 @@ def read_predictions(path: Path) -> dict[str, list[Labelled]]:
 
 @contextmanager
 def writing_predictions(path: Path) -> Iterator[WriteDocument]:
-    """Give what writes the links of one document after the other: NIF by the suffix, else lines with tabs.
+    """Give a function that writes the links of documents in turn: NIF by the suffix, else lines with tabs.
 
     Raises:
         UsageError, NotThere, OSError: as `writing_nif` and `writing_links` do.

@@ -223,7 +223,7 @@ WriteDocument = Callable[[Document, Iterable[Labelled], Sequence[float] | None],
 
 @contextmanager
 def writing_nif(path: Path) -> Iterator[WriteDocument]:
-    """Give what writes documents to *path* as NIF in Turtle, one after the other.
+    """Give a function that writes documents to *path* as NIF in Turtle, one after the other.
 
     The file appears, whole, when the block ends without an error. An entity is written as
     `iri_of_entity` says, NIL as an IRI of `http://aksw.org/notInWiki/`.

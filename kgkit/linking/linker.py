@@ -392,7 +392,7 @@ def best_links(links: Sequence[Link]) -> list[Link]:
 
 
 def _rank(link: Link) -> tuple[bool, float, int, int]:
-    """Return what links are sorted by, the best first."""
+    """Return the key by which links are sorted, the best first."""
     return link.nil, 0.0 if link.nil else -link.score, link.start - link.end, link.start
 
 

@@ -16,7 +16,7 @@ from kgkit.models.manifest import ModelManifest
 
 @dataclass(frozen=True, kw_only=True)
 class KALMTraining(Training):
-    """What a KALM is trained on, and how; what is common to all trainings, see `Training`.
+    """Settings of a KALM's training, beside those of all trainings, see `Training`.
 
     Attributes:
         data: files of plain text to learn from, a blank line between documents; they may be compressed.

@@ -104,7 +104,7 @@ def data_files(data: Sequence[Path], dev: Sequence[Path]) -> tuple[tuple[Path, .
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """What a model is trained on, and how: what the trainings of all kinds have in common.
+    """Settings of a training that all kinds have.
 
     Attributes:
         data: files to learn from, or folders, of which the files called train and dev are taken.
@@ -167,7 +167,7 @@ class Training:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTraining(Training):
-    """What a method is trained on for a task, and how; what is common to all trainings, see `Training`.
+    """Settings of a method's training for a task, beside those of all trainings, see `Training`.
 
     Attributes:
         task: name of the task.

@@ -186,7 +186,7 @@ PROBLEM_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     }
     for status in _STATUSES
 }
-"""What OpenAPI says of the problems that any operation may answer."""
+"""OpenAPI's description of the problems that any operation may answer."""
 
 _encode: Final = msgspec.json.Encoder().encode
 _NO_FIELDS: Final = frozenset("query body path header str int float bool list tuple dict".split())

@@ -55,7 +55,7 @@ REPLACE: Final = "`--replace` puts it in the place of that, `--home FOLDER` unpa
 
 
 Plan = Sequence[tuple[PackItem, Action]]
-"""What is done with each item of a pack."""
+"""Actions for each item of a pack."""
 
 
 def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> Plan:
@@ -79,7 +79,7 @@ def plan_actions(manifest: PackManifest, home: Home, *, replace: bool) -> Plan:
 
 
 def _action(item: PackItem, home: Home) -> Action:
-    """Return what is to be done with an item."""
+    """Return the action for an item."""
     if item.kind == "kb":
         return _action_of_kb(item, home.kb(item.name))
     if item.kind == "vectors":

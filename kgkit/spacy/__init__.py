@@ -1,1 +1,1 @@
-"""What pipelines of spaCy take of kgkit: the component `kgkit_linker`, and a KB for `entity_linker`."""
+"""Parts of pipelines of spaCy: the component `kgkit_linker`, and a KB for `entity_linker`."""

@@ -208,7 +208,7 @@ _SHARED: Final = "the home and the source have to lie where all machines see the
 
 
 class _Work(NamedTuple):
-    """What the workers are told.
+    """Settings of the workers.
 
     Attributes:
         folder: folder of the parts.
@@ -341,7 +341,7 @@ def _observe_part(work: _Work, number: int, part: Part) -> dict[str, int] | None
 
 
 def _check_machine(work: _Work) -> None:
-    """Say what is wrong with this machine, through Spark: there may be no folder to write it to."""
+    """Send a fault of this machine through Spark: there may be no folder to write it to."""
     if not work.reports.is_dir():
         raise BuildFailed(f"the machine {socket.gethostname()} sees no folder {work.reports}: {_SHARED}")
     if (here := kgkit_version()) != work.version:

@@ -54,7 +54,7 @@ _ROWS: Final = 64  # of Parquet that are read together
 
 
 class SourceEntry(NamedTuple):
-    """What a document is made of.
+    """Source of a document.
 
     Attributes:
         file: name of the file, as a text.

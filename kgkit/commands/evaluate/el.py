@@ -329,7 +329,7 @@ def _together(sets: Sequence[_Scored]) -> _Scored:
 def _writing_report(
     path: Path, linker: "Linker", page: "PageTitles"
 ) -> "Iterator[Callable[[GoldDocument, LinkedDocument, Sequence[LinkOutcome]], None]]":
-    """Give what writes a document with its links and their outcomes to the page at *path*."""
+    """Give a function that writes a document with its links and their outcomes to the page at *path*."""
     from kgkit.evaluation.el_causes import EntityFacts
     from kgkit.evaluation.el_report import REPORT_FOOT, report_head, report_section
 

@@ -1,4 +1,4 @@
-"""What a user of TuckER sets, and what is the same for everyone."""
+"""Settings of TuckER: those of a user, and those that are the same for everyone."""
 
 from dataclasses import dataclass
 

@@ -55,7 +55,7 @@ def queries(model: "Model", heads: Tensor, relations: Tensor) -> Tensor:
 
 
 def tables(model: "Model") -> tuple[Any, Any]:
-    """Return what gives a model's entities, and its relations, their vectors."""
+    """Return the embeddings of a model's entities, and of its relations."""
     entities: Any = model.entity_representations
     relations: Any = model.relation_representations
     return entities[0], relations[0]
@@ -95,7 +95,7 @@ def add_gradients(model: "Model", batch: SharedBatch, *, half: bool = True) -> f
 
 @dataclass(frozen=True, kw_only=True)
 class RankingScores:
-    """What a set of ranks comes to.
+    """Measures of a set of ranks.
 
     Attributes:
         mrr: mean of 1 / rank.

@@ -123,7 +123,7 @@ class TrueTails:
         return keys
 
     def of(self, heads: np.ndarray, relations: np.ndarray) -> Tails:
-        """Return what is known of each question."""
+        """Return the known answers of each question."""
         if not len(self._keys) or not len(heads):
             return Tails(np.empty(0, np.int64), np.empty(0, np.int64))
         keys = self._key(heads, relations)
