@@ -70,7 +70,7 @@ class SourceEntry(NamedTuple):
 
 
 def input_format_of(path: Path) -> InputFormat | None:
-    """Return what a file is by its name, but for the suffix of a compression; None if no suffix says it."""
+    """Return the form of a file by its suffix, that of a compression apart; None if no suffix says it."""
     name = Path(plain_name(path.name))
     form = _FORMATS.get(name.suffix.lower())
     return None if form == "parquet" and name.name != path.name else form
