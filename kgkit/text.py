@@ -104,6 +104,32 @@ def fold(text: str) -> str:
     return text if text.isalnum() else " ".join(text.split())
 
 
+_ACCENTS: Final = re.compile("(?<=[A-Za-z\u0370-\u03ff\u1f00-\u1fff])[\u0300-\u036f]+")
+_LATIN: Final = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
+
+
+def without_accents(text: str) -> str:
+    """Return *text* with plain Latin and Greek letters: é → e, ł → l, ø → o, ß → ss, ά → α, and ё → е.
+
+    Other letters stay as they are; й is a letter of its own. The text can become longer.
+
+    Examples:
+        >>> without_accents("Antonín Dvořák, Łódź")
+        'Antonin Dvorak, Lodz'
+    """
+    if text.isascii():
+        return text
+    plain = _ACCENTS.sub("", normalize("NFD", text))
+    plain = normalize("NFC", plain).replace("ё", "е").replace("Ё", "Е")
+    return _LATIN.sub(_transliterated, plain)
+
+
+def _transliterated(match: re.Match[str]) -> str:
+    from anyascii import anyascii  # here: few texts have such letters
+
+    return anyascii(match[0])
+
+
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 

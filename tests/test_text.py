@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgkit import text as module
-from kgkit.text import fold, token_spans, token_splitter, tokens
+from kgkit.text import fold, token_spans, token_splitter, tokens, without_accents
 
 # Letters that fold to more letters, marks, scripts without spaces, quotes and clitics, odd white space.
 AWKWARD = (
@@ -184,3 +184,19 @@ def test_a_long_text_is_cut_in_linear_time():
 
 def test_an_apostrophe_is_one_however_it_is_printed():
     assert fold("Jacob’s ladder") == fold("Jacob's ladder") == "jacob's ladder"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Antonín Dvořák", "Antonin Dvorak"),
+        ("Nguyễn Văn Thiệu", "Nguyen Van Thieu"),
+        ("Łódź, Ærø, Straße, Þór", "Lodz, Aero, Strasse, Thor"),
+        ("e\u0301te\u0301", "ete"),
+        ("Αθήνα", "Αθηνα"),
+        ("Йошкар, Ёлка", "Йошкар, Елка"),
+        ("हिन्दी が 早乙女", "हिन्दी が 早乙女"),
+    ],
+)
+def test_letters_lose_their_accents(text, plain):
+    assert without_accents(text) == plain
