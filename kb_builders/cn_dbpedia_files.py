@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from kgkit.building import COMPRESSIONS, plain_name, text_lines
+from kgkit.building import COMPRESSIONS, plain_name, text_lines, without_mark
 from kgkit.errors import NotThere, SourceError
 
 TRIPLE: Final = ("subject", "attribute", "value")
@@ -31,7 +31,6 @@ LINES: Final = 1000
 
 _BLOCK: Final = 1 << 20
 _LONGEST: Final = 16 << 20  # bytes of a line that `text_lines` lets pass
-_BOM: Final = "\ufeff".encode()
 _ENDINGS: Final = tuple(f"{plain}{packed}" for plain in (".txt", ".spo") for packed in ("", *COMPRESSIONS))
 _ARCHIVES: Final = {b"PK\x03\x04": "zip", b"Rar!": "rar", b"7z\xbc\xaf": "7z"}
 _ALL: Final = "all"
@@ -197,7 +196,7 @@ def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
             if b"\0" in block:
                 raise _explain(path)
             try:
-                text = (block.removeprefix(_BOM) if position == 0 else block).decode()
+                text = (block if position else without_mark(block, path)).decode()
             except UnicodeDecodeError:
                 raise _explain(path) from None
             texts = text.split("\n")

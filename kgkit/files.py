@@ -26,7 +26,8 @@ __all__ = [
     "COMPRESSIONS", "JSON_LINES", "check_compression", "check_file", "check_folder", "check_output_path",
     "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
     "decompression_errors", "json_lines", "lines", "new_folder", "not_utf8", "open_zstd", "opened",
-    "plain_name", "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "written",
+    "plain_name", "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "without_mark",
+    "written",
 ]  # fmt: skip
 
 RecordT = TypeVar("RecordT")
@@ -196,6 +197,21 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise SourceError(f"cannot be read: {error}", path=path) from error
 
 
+def without_mark(content: bytes, path: Path | None = None) -> bytes:
+    """Return the beginning of a text in UTF-8, without a byte order mark.
+
+    Args:
+        content: first bytes of a file or of the body of a request, three at least, or all.
+        path: the file, for errors.
+
+    Raises:
+        SourceError: if the mark is one of UTF-16.
+    """
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)
+    return content.removeprefix(codecs.BOM_UTF8)
+
+
 def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> Iterator[tuple[int, bytes]]:
     r"""Yield the number of each line, from 1, and the line with its end; only `\n` ends a line.
 
@@ -221,11 +237,7 @@ def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> I
         if len(line) > most:
             message = f"a line of more than {most >> 20} MiB: this is no file of lines"
             raise SourceError(message, path=path, line=number)
-        if number == 1:
-            if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise SourceError("this is UTF-16: save the file as UTF-8", path=path, line=1)
-            line = line.removeprefix(codecs.BOM_UTF8)
-        yield number, line
+        yield number, without_mark(line, path) if number == 1 else line
 
 
 def decoded_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> Iterator[tuple[int, str]]:
@@ -322,7 +334,7 @@ def read_content(path: Path) -> bytes:
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: if it cannot be read, or has more than `MAX_CONTENT` bytes.
+        SourceError: if it cannot be read, is UTF-16, or has more than `MAX_CONTENT` bytes.
     """
     content = bytearray()
     with opened(path) as stream:
@@ -331,7 +343,7 @@ def read_content(path: Path) -> bytes:
             if len(content) > MAX_CONTENT:
                 message = f"more than {MAX_CONTENT >> 20} MiB of a file that is read into memory as a whole"
                 raise SourceError(f"{message}: split it", path=path)
-    return bytes(content.removeprefix(codecs.BOM_UTF8))
+    return without_mark(bytes(content), path)
 
 
 # -- writing ----------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from kgkit.errors import SourceError
+from kgkit.files import without_mark
 from kgkit.lazy import import_extra
 
 Syntax = Literal["TURTLE", "N_TRIPLES"]
@@ -22,6 +23,7 @@ MAX_NESTED: Final = 1_000
 """Number of `<<` between two triples."""
 
 _CHUNK: Final = 1 << 14  # bytes: the parser is not far ahead of the triples that it yields
+_MARK: Final = 3  # bytes of a byte order mark
 _POSITION: Final = re.compile(r"^Parser error at .*?: (?=\D)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -40,14 +42,14 @@ def parse_graph(
     """Yield the triples of a graph, as pyoxigraph's quads.
 
     Args:
-        stream: bytes of the graph.
+        stream: bytes of the graph; a byte order mark at their beginning is left out.
         syntax: format of the graph.
         path: file that they are from, for messages; None if from none.
         rename_blank_nodes: whether the labels of blank nodes are made unique.
 
     Raises:
         MissingExtra: if pyoxigraph is not installed.
-        SourceError: if the graph is not of this format, or triples are nested too deeply.
+        SourceError: if the graph is not of this format, is UTF-16, or triples are nested too deeply.
     """
     ox = import_extra("pyoxigraph", "formats")
     counted = _CountedStream(stream, path)
@@ -71,15 +73,22 @@ class _CountedStream:
 
     def __init__(self, stream: GraphStream, path: Path | None) -> None:
         self._stream, self._path, self._last = stream, path, b""
+        self._is_read = False
         self.nested = 0
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes.
 
         Raises:
-            SourceError: if they have too many `<<`.
+            SourceError: if they have too many `<<`, or the mark of UTF-16.
         """
-        content = self._stream.read(min(size, _CHUNK) if size >= 0 else _CHUNK)
+        content = b""
+        if not self._is_read:
+            self._is_read = True
+            while len(content) < _MARK and (more := self._stream.read(_MARK - len(content))):
+                content += more
+            content = without_mark(content, self._path)
+        content = content or self._stream.read(min(size, _CHUNK) if size >= 0 else _CHUNK)
         joined = self._last + content
         self.nested += joined.count(b"<<")
         self._last = b"<" * ((len(joined) - len(joined.rstrip(b"<"))) % 2)  # half of the next `<<`

@@ -30,6 +30,30 @@ def test_triples_come_in_the_order_of_the_graph(syntax):
 
 
 @pytest.mark.parametrize("syntax", ["TURTLE", "N_TRIPLES"])
+@pytest.mark.parametrize("stream", [BytesIO, SlowStream])
+def test_a_byte_order_mark_is_left_out_at_the_beginning_only(syntax, stream):
+    text = TRIPLE.format('"\ufeffZürich"')
+    for content, found in (
+        (f"\ufeff{text}", ["\ufeffZürich"]),
+        (f"\ufeff\n\n# \ufeff\n{text}", ["\ufeffZürich"]),
+        ("\ufeff", []),
+        ("", []),
+    ):
+        assert values(content, syntax, stream) == found
+    with pytest.raises(SourceError):
+        values(text + "\ufeff" + text, syntax, stream)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+@pytest.mark.parametrize("stream", [BytesIO, SlowStream])
+def test_a_graph_in_utf_16_is_refused_as_such(encoding, stream):
+    content = TRIPLE.format('"x"').encode(encoding)
+    with pytest.raises(SourceError, match="UTF-16") as caught:
+        list(parse_graph(stream(content if encoding == "utf-16" else b"\xfe\xff" + content), "TURTLE"))
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("syntax", ["TURTLE", "N_TRIPLES"])
 def test_a_hundred_thousand_nested_triples_are_one_error(syntax):
     text = TRIPLE.format('"x"') + "<a:s> <a:p> " + "<<( <a:s> <a:p> " * 100_000
     with pytest.raises(SourceError, match="1,000 `<<`"):

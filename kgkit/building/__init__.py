@@ -18,7 +18,7 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
-from kgkit.files import COMPRESSIONS, check_regular_file, plain_name, text_lines
+from kgkit.files import COMPRESSIONS, check_regular_file, plain_name, text_lines, without_mark
 from kgkit.network import check_online
 from kgkit.tables import csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
 from kgkit.types import (
@@ -72,4 +72,5 @@ __all__ = [
     "plain_name",
     "sniff_format",
     "text_lines",
+    "without_mark",
 ]

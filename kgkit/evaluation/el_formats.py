@@ -60,7 +60,7 @@ from kgkit.evaluation.el_files import (
 from kgkit.evaluation.entity_iris import entity_of_iri
 from kgkit.evaluation.files import UniqueIds
 from kgkit.evaluation.nif import WriteDocument, read_nif, writing_nif
-from kgkit.files import lines, opened
+from kgkit.files import lines, opened, without_mark
 
 _log = logging.getLogger(__name__)
 
@@ -138,7 +138,7 @@ def _first_line(path: Path) -> bytes:
     """Return the first line that is not blank, without a byte order mark."""
     with opened(path) as stream:
         while line := stream.readline(_HEAD_BYTES):
-            if text := line.removeprefix(b"\xef\xbb\xbf").lstrip():
+            if text := without_mark(line, path).lstrip():
                 return text
     return b""
 

@@ -45,7 +45,7 @@ import msgspec
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation.examples import Example
 from kgkit.evaluation.files import UniqueIds
-from kgkit.files import lines, opened, read_content
+from kgkit.files import lines, opened, read_content, without_mark
 
 T = TypeVar("T")
 
@@ -58,7 +58,6 @@ TYPES: Final = (
 """The general types of Open Entity."""
 
 _BEGIN: Final = 4096  # bytes that say which format a file of relations has
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 # -- words in context -------------------------------------------------------
@@ -185,7 +184,7 @@ def read_relations(path: Path, _: Path | None = None) -> Iterator[Example]:
             another, or a label is none, or there are no instances.
     """
     with opened(path) as stream:
-        begin = stream.read(_BEGIN).removeprefix(_BOM).lstrip()[:1]
+        begin = without_mark(stream.read(_BEGIN), path).lstrip()[:1]
     readers = {b"[": _read_tacred, b"{": _read_fewrel}
     return readers.get(begin, _read_semeval)(path)
 
@@ -197,7 +196,7 @@ def is_fewrel(path: Path) -> bool:
         NotThere, SourceError: if it is not there, or cannot be read.
     """
     with opened(path) as stream:
-        return _FEWREL.match(stream.read(_BEGIN).removeprefix(_BOM)) is not None
+        return _FEWREL.match(without_mark(stream.read(_BEGIN), path)) is not None
 
 
 def _read_semeval(path: Path) -> Iterator[Example]:

@@ -32,7 +32,7 @@ from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.errors import NotThere, SourceError
 from kgkit.exchange.contract import Format, chunks, entity_of, files_of, head_of
-from kgkit.files import COMPRESSIONS
+from kgkit.files import COMPRESSIONS, read_content
 from kgkit.tables import csv_line, csv_rows
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
@@ -152,7 +152,7 @@ class PropertyGraphBuilder(Builder):
         if not head.is_file():
             return files_of(source, None, [nodes, *edges, *tables.values()])
         try:
-            about = decoded_object(head.read_bytes())
+            about = decoded_object(read_content(head))
         except ValueError as error:
             raise SourceError(f"no JSON object: {error}", path=head) from None
         properties = files_of(head, about)

@@ -20,6 +20,8 @@ from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Send
 
+from kgkit.errors import SourceError
+from kgkit.files import without_mark
 from kgkit.serving.metrics import ServiceMetrics
 from kgkit.serving.problems import Busy, ErrorPage, Problem, problem_of, problem_response
 from kgkit.serving.service import Service
@@ -117,10 +119,10 @@ class Guard:
             )  # fmt: skip
 
     async def _read_body(self, scope: Any, receive: Receive) -> bytes:
-        """Return the body of a request.
+        """Return the body of a request, without a byte order mark.
 
         Raises:
-            Problem: if it has too many bytes.
+            Problem: if it has too many bytes, or is UTF-16.
             ClientDisconnect: if the client leaves before it is there.
         """
         body, most = bytearray(), self._limits.body_bytes
@@ -137,7 +139,10 @@ class Guard:
                 413, f"the body has more than {most:,} bytes", field="body",
                 remedy="send the texts in several requests",
             )  # fmt: skip
-        return bytes(body)
+        try:
+            return without_mark(bytes(body))
+        except SourceError:
+            raise Problem(400, "the body is UTF-16", field="body", remedy="send UTF-8") from None
 
     async def _answer(self, scope: Any, body: bytes, receive: Receive, answer: "_Answer") -> None:
         """Let the application answer a request, until its client leaves.

@@ -57,6 +57,14 @@ def test_a_strangers_labels_are_aliases(fruit):
         assert [found.entity.key for found in fruit.decode(fruit.candidates(text))] == [APPLE]
 
 
+def test_a_byte_order_mark_before_a_graph_is_read_past(tmp_path):
+    triple = '<http://a.example/1> <http://www.w3.org/2000/01/rdf-schema#label> "Łódź"@pl .\n'
+    for builder, name in (("ntriples", "a.nt"), ("turtle", "a.ttl"), ("turtle", "b.ttl")):
+        head = "" if name != "b.ttl" else "@prefix a: <http://a.example/> .\n"
+        with imported(f"\ufeff{head}{triple}", builder, tmp_path, name) as kb:
+            assert [entity.label for entity in kb.entities()] == ["Łódź"]
+
+
 def test_what_only_stands_at_the_end_of_a_triple_is_an_entity_named_by_its_last_part(fruit):
     assert fruit[TREE].label == "Apple Tree"
     assert [found.entity.key for found in fruit.decode(fruit.candidates("apple tree"))] == [TREE]

@@ -33,6 +33,14 @@ def guarded(served_home):
         yield client
 
 
+@pytest.mark.parametrize("path", ["/v1/link", "/v1/reconcile"])
+def test_a_byte_order_mark_before_a_body_is_read_past(client, path):
+    body = LINK if path == "/v1/link" else b'{"names": ["dog"]}'
+    assert client.post(path, content=b"\xef\xbb\xbf" + body).json() == client.post(path, content=body).json()
+    answer = client.post(path, content=body.decode().encode("utf-16"))
+    assert answer.status_code == 400 and "UTF-16" in answer.json()["detail"]
+
+
 # -- errors for people --------------------------------------------------------
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}

@@ -44,6 +44,13 @@ def spans(answer):
     }
 
 
+def test_a_byte_order_mark_before_a_graph_is_read_past(cities):
+    parts = HEAD, context("http://x.example/d#char=0,54", TEXT)
+    found = spans(post(cities, *parts[1:]))
+    assert spans(cities.post("/nif", content="".join(("\ufeff", *parts)).encode())) == found
+    assert cities.post("/nif", content="".join(parts).encode("utf-16")).status_code == 400
+
+
 def test_a_text_comes_with_what_it_mentions_in_code_points(cities):
     answer = post(cities, context("http://x.example/d#char=0,54", TEXT))
     keys = ("Q64", "Q956", "Q85", "Q1", "Q183")

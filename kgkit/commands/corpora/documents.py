@@ -25,7 +25,6 @@ Input is UTF-8. Nothing of a text is changed, line ends included; only a byte or
 a file is left out.
 """
 
-import codecs
 import os
 import sys
 from collections import Counter
@@ -37,7 +36,7 @@ import msgspec
 
 from kgkit.commands.text_streams import STDIN
 from kgkit.errors import NotThere, SourceError, UsageError
-from kgkit.files import COMPRESSIONS, not_utf8, opened, plain_name, raw_lines
+from kgkit.files import COMPRESSIONS, not_utf8, opened, plain_name, raw_lines, without_mark
 from kgkit.types import Document, Mention
 
 # -- entries ----------------------------------------------------------------
@@ -164,7 +163,7 @@ def _file_entries(path: Path, name: str, form: InputFormat) -> Iterator[SourceEn
 
 def _stream_entries(stream: BinaryIO, name: str, form: InputFormat) -> Iterator[SourceEntry]:
     if form == "text":
-        yield SourceEntry(name, None, stream.read().removeprefix(codecs.BOM_UTF8))
+        yield SourceEntry(name, None, without_mark(stream.read(), Path(name)))
     elif form == "csv":
         yield from _table_rows(stream, name)
     else:
