@@ -12,12 +12,23 @@ says where the files come from, what is known of them, and why things are kept a
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
 from kb_builders import cn_dbpedia_files as dump
-from kgkit.building import Alias, Aliases, Attribute, Builder, Entity, Files, Record, SourceInfo, Step
+from kgkit.building import (
+    Alias,
+    Aliases,
+    Attribute,
+    BadRecord,
+    Builder,
+    Entity,
+    Files,
+    Record,
+    SourceInfo,
+    Step,
+)
 from kgkit.errors import SourceError
 
 KIND: Final = "entity"
@@ -60,6 +71,7 @@ class CNDBpediaBuilder(Builder):
     engine: ClassVar[str] = "local"
     pieces: ClassVar[bool] = True
     unit: ClassVar[str] = "lines"
+    reads_lines: ClassVar[bool] = True
 
     def look(self, source: Path) -> Files:
         """Return the files of the dump at *source*: triples, and mentions if they are there."""
@@ -74,7 +86,7 @@ class CNDBpediaBuilder(Builder):
         """Yield the records of the lines of a part, and a `Step` for each stretch of lines."""
         file, span = dump.part_of(source, part)
         read = _triples if file.fields == dump.TRIPLE else _mentions
-        return read(file.path, dump.lines_of(file.path, span))
+        return read(file.path, dump.lines_of(file.path, span), self.bad_record)
 
 
 def without_bracket(key: str) -> tuple[str, str]:
@@ -97,21 +109,22 @@ def without_bracket(key: str) -> tuple[str, str]:
     return key, ""
 
 
-def _triples(path: Path, batches: Iterator[dump.Lines]) -> Iterator[Record | Step]:
+_BadRecordOf = Callable[[SourceError], BadRecord]
+
+
+def _triples(path: Path, batches: Iterator[dump.Lines], bad_record: _BadRecordOf) -> Iterator[Record | Step]:
     """Yield what the lines of triples say; a `Step` between two subjects, so that no entity is cut by it."""
     key = label = description = ""
     types: list[str] = []
     lines = 0
     for batch in batches:
-        for line in batch.texts:
-            try:
-                subject, attribute, value = map(str.strip, line.split("\t"))
-            except ValueError:
-                if line.rstrip("\r"):
-                    raise _wrong(path, batch, dump.TRIPLE) from None
+        for index, line in enumerate(batch.texts):
+            fields = [] if isinstance(line, SourceError) else [*map(str.strip, line.split("\t"))]
+            if len(fields) != len(dump.TRIPLE) or "" in fields:
+                if (error := _problem(path, batch, index, dump.TRIPLE)) is not None:
+                    yield bad_record(error)
                 continue
-            if not (subject and attribute and value):
-                raise _wrong(path, batch, dump.TRIPLE)
+            subject, attribute, value = fields
             if subject != key or lines >= LONGEST_RUN:
                 if key:
                     yield Entity(key, label, description, KIND, types=tuple(types))
@@ -151,33 +164,30 @@ def _names(attribute: str, value: str) -> list[str]:
     return [name for name in names if 0 < len(name) <= LONGEST_NAME]
 
 
-def _mentions(path: Path, batches: Iterator[dump.Lines]) -> Iterator[Record | Step]:
+def _mentions(path: Path, batches: Iterator[dump.Lines], bad_record: _BadRecordOf) -> Iterator[Record | Step]:
     for batch in batches:
         counts: dict[tuple[str, str], float] = {}
-        for line in batch.texts:
-            try:
-                mention, entity = map(str.strip, line.split("\t"))
-            except ValueError:
-                if line.rstrip("\r"):
-                    raise _wrong(path, batch, dump.MENTION) from None
+        for index, line in enumerate(batch.texts):
+            fields = [] if isinstance(line, SourceError) else [*map(str.strip, line.split("\t"))]
+            if len(fields) != len(dump.MENTION) or "" in fields:
+                if (error := _problem(path, batch, index, dump.MENTION)) is not None:
+                    yield bad_record(error)
                 continue
-            if not (mention and entity):
-                raise _wrong(path, batch, dump.MENTION)
-            pair = mention, entity
+            pair = fields[0], fields[1]
             counts[pair] = counts.get(pair, 0.0) + 1.0
         yield Aliases(counts)
         yield Step(len(batch.texts))
 
 
-def _wrong(path: Path, batch: dump.Lines, names: Sequence[str]) -> SourceError:
-    """Return what is wrong with the first line of *batch* that is wrong."""
-    for index, line in enumerate(batch.texts):
-        fields = [field.strip() for field in line.split("\t")]
-        if not line.rstrip("\r") or (len(fields) == len(names) and all(fields)):
-            continue
-        if len(fields) != len(names):
-            what = f"expected {len(names)} tab-separated fields ({', '.join(names)}), found {len(fields)}"
-        else:
-            what = f"the {names[fields.index('')]} is empty"
-        return SourceError(what, path=path, line=batch.number(index), text=line)
-    raise AssertionError("every line is as it should be")
+def _problem(path: Path, batch: dump.Lines, index: int, names: Sequence[str]) -> SourceError | None:
+    """Return what is wrong with a line that has not the fields *names*; None for an empty one."""
+    line = batch.texts[index]
+    if isinstance(line, SourceError):
+        return line
+    if not line.rstrip("\r"):
+        return None
+    fields = [field.strip() for field in line.split("\t")]
+    what = f"expected {len(names)} tab-separated fields ({', '.join(names)}), found {len(fields)}"
+    if len(fields) == len(names):
+        what = f"the {names[fields.index('')]} is empty"
+    return SourceError(what, path=path, line=batch.number(index), text=line)

@@ -4,21 +4,23 @@ r"""The files of a CN-DBpedia dump: which they are, where they can be cut, and t
     m2e.txt             mention \t entity                1.1 million lines
     CnDbpedia.spo       as the first; what K-BERT made of it
 
-A file is known by its first line, not by its name. One that is not compressed is divided into parts of
-about 64 MB, between two subjects; the name of a part is `baike_triples.txt@67108912-134217801`: the
-first byte, and the byte behind the last. A compressed file is one part: `baike_triples.txt.gz@all`.
+A file is known by the first line that is one of either kind, not by its name. One that is not compressed is
+divided into parts of about 64 MB, between two subjects; the name of a part is
+`baike_triples.txt@67108912-134217801`: the first byte, and the byte behind the last. A compressed file is one
+part: `baike_triples.txt.gz@all`.
 
-Lines are read by the block and decoded together. What is wrong with a file as such, `text_lines` says
-better than we could: it is asked when something is.
+Lines are read by the block and decoded together, and singly where one of them is no text.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from contextlib import suppress
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from kgkit.building import COMPRESSIONS, plain_name, text_lines, without_mark
-from kgkit.errors import NotThere, SourceError
+from kgkit.building import COMPRESSIONS, decoded_line, plain_name, text_or_bad_lines, without_mark
+from kgkit.errors import SourceError
 
 TRIPLE: Final = ("subject", "attribute", "value")
 MENTION: Final = ("mention", "entity")
@@ -30,7 +32,7 @@ LINES: Final = 1000
 """Lines that are handed on together."""
 
 _BLOCK: Final = 1 << 20
-_LONGEST: Final = 16 << 20  # bytes of a line that `text_lines` lets pass
+_LONGEST: Final = 16 << 20  # bytes of a line that `text_or_bad_lines` lets pass
 _ENDINGS: Final = tuple(f"{plain}{packed}" for plain in (".txt", ".spo") for packed in ("", *COMPRESSIONS))
 _ARCHIVES: Final = {b"PK\x03\x04": "zip", b"Rar!": "rar", b"7z\xbc\xaf": "7z"}
 _ALL: Final = "all"
@@ -52,11 +54,11 @@ class Lines(NamedTuple):
     """Some lines of a file in a row; empty ones may be among them.
 
     Attributes:
-        texts: the lines, without their ends.
+        texts: the lines, without their ends; an error in the place of one that is no text.
         number: function that tells the number in the file of the line at a place in `texts`.
     """
 
-    texts: list[str]
+    texts: list[str | SourceError]
     number: Callable[[int], int]
 
 
@@ -94,10 +96,14 @@ def _recognise(path: Path) -> DumpFile:
             raise SourceError(
                 f"is a {kind} archive: unpack it, and name the file or the folder that comes out", path=path
             )
-    number, text = next(text_lines(path))
-    for fields in (TRIPLE, MENTION):
-        if text.count("\t") + 1 == len(fields):
-            return DumpFile(path, fields)
+    lines = [*islice(text_or_bad_lines(path), LINES)]
+    for _, text in lines:
+        for fields in (TRIPLE, MENTION):
+            if isinstance(text, str) and text.count("\t") + 1 == len(fields):
+                return DumpFile(path, fields)
+    number, text = lines[0]
+    if isinstance(text, SourceError):
+        raise text
     raise SourceError(
         "neither triples (3 tab-separated fields) nor mentions (2), "
         f"the first line has {text.count(chr(9)) + 1}",
@@ -172,8 +178,8 @@ def lines_of(path: Path, span: tuple[int, int] | None) -> Iterator[Lines]:
         yield from _plain_lines(path, *span)
         return
     numbers: list[int] = []
-    texts: list[str] = []
-    for number, text in text_lines(path):
+    texts: list[str | SourceError] = []
+    for number, text in text_or_bad_lines(path):
         numbers.append(number)
         texts.append(text)
         if len(texts) == LINES:
@@ -183,6 +189,8 @@ def lines_of(path: Path, span: tuple[int, int] | None) -> Iterator[Lines]:
 
 
 def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
+    before = cache(lambda: _lines_before(path, start))  # counted when a number is asked for
+    count = 0
     with path.open("rb") as file:
         file.seek(start)
         while (position := file.tell()) < end:
@@ -191,38 +199,41 @@ def _plain_lines(path: Path, start: int, end: int) -> Iterator[Lines]:
                 block += file.readline(_LONGEST)
             if not block:
                 raise SourceError("has become shorter while it was read", path=path)
-            if len(block) > _LONGEST and max(map(len, block.split(b"\n"))) >= _LONGEST:
-                raise _explain(path)
-            if b"\0" in block:
-                raise _explain(path)
-            try:
-                text = (block if position else without_mark(block, path)).decode()
-            except UnicodeDecodeError:
-                raise _explain(path) from None
-            texts = text.split("\n")
-            if not texts[-1]:
-                texts.pop()
+            if len(block) > _LONGEST and not block.endswith(b"\n"):
+                while (rest := file.readline(_BLOCK)) and not rest.endswith(b"\n"):
+                    pass  # the rest of a line that is too long
+            if not position:
+                block = without_mark(block, path)
+            texts = _texts(block, path, partial(_number, before, count))
             for first in range(0, len(texts), LINES):
-                yield Lines(texts[first : first + LINES], partial(_number, path, position, first))
+                yield Lines(texts[first : first + LINES], partial(_number, before, count + first))
+            count += len(texts)
 
 
-def _number(path: Path, position: int, first: int, offset: int) -> int:
-    """Return the number of a line: *first* + *place* behind byte *position*. It is counted when asked for."""
-    before = 0
+def _texts(block: bytes, path: Path, number: Callable[[int], int]) -> list[str | SourceError]:
+    """Return the lines of a block; they are decoded singly if one of them is no text."""
+    if b"\0" not in block and len(block) < _LONGEST:
+        with suppress(UnicodeDecodeError):
+            return [*block.decode().removesuffix("\n").split("\n")]
+    lines: list[str | SourceError] = []
+    for index, line in enumerate(block.removesuffix(b"\n").split(b"\n")):
+        if len(line) < _LONGEST:
+            lines.append(decoded_line(line, path, number(index)))
+        else:
+            problem = f"a line of more than {_LONGEST >> 20} MiB: this is no file of lines"
+            lines.append(SourceError(problem, path=path, line=number(index)))
+    return lines
+
+
+def _number(before: Callable[[], int], first: int, index: int) -> int:
+    return before() + first + index + 1
+
+
+def _lines_before(path: Path, position: int) -> int:
+    """Return the number of lines of a file that end before a byte."""
+    count = 0
     with path.open("rb") as file:
         while position > 0 and (block := file.read(min(_BLOCK, position))):
-            before += block.count(b"\n")
+            count += block.count(b"\n")
             position -= len(block)
-    return before + first + offset + 1
-
-
-def _explain(path: Path) -> SourceError:
-    """Return what `text_lines` has to say of a file in which something is wrong."""
-    try:
-        for _ in text_lines(path):
-            pass
-    except NotThere:
-        pass
-    except SourceError as error:
-        return error
-    return SourceError("has changed while it was read", path=path)
+    return count

@@ -14,6 +14,7 @@ All in one file, or in a folder `entities.jsonl` and, as far as they are there,
 `aliases.jsonl`, `triples.jsonl`, `redirects.jsonl` and `forms.jsonl`.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -40,7 +41,7 @@ from kgkit.building import (
     check_occurrences,
     check_url_pattern,
     json_problem,
-    text_lines,
+    text_or_bad_lines,
 )
 from kgkit.errors import NotThere, SourceError
 
@@ -105,6 +106,7 @@ class _Line(EntityFields, frozen=True, forbid_unknown_fields=True):
 
 
 _decode: Final = msgspec.json.Decoder(_Line).decode
+_BEGINS_HEAD: Final = re.compile(r'\s*\{\s*"kgkit"')
 _FIELDS: Final = sorted({name for line in (_Line, Head, Surface) for name in line.__struct_fields__})
 
 
@@ -113,6 +115,7 @@ class JSONLBuilder(Builder):
 
     smoothing = 1.0
     reads_records = True
+    reads_lines = True
 
     def look(self, source: Path) -> Files:
         """Return the file, or the files of a folder, with the properties that their first line states."""
@@ -139,21 +142,21 @@ class JSONLBuilder(Builder):
         label_aliases = _head(files[0]).label_aliases
         path = source if source.is_file() else source / part
         keys: set[str] = set()
-        for number, text in text_lines(path):
-            if text.isspace():
+        for number, text in text_or_bad_lines(path):
+            if isinstance(text, SourceError):
+                yield self.bad_record(text)
                 continue
             try:
-                line = _decode(text)
-                for record in _records(line, label_aliases, first=number == 1 and path == files[0]):
-                    if isinstance(record, Entity):
-                        if record.key in keys:
-                            raise ValueError(
-                                f"a second entity has the key {record.key!r}: keys must be unique"
-                            )
-                        keys.add(record.key)
-                    yield record
+                records = [*_records(_decode(text), label_aliases, first=number == 1 and path == files[0])]
             except LINE_ERRORS as error:
-                raise SourceError(_sentence(error), path=path, line=number, text=text) from None
+                yield self.bad_record(SourceError(_sentence(error), path=path, line=number, text=text))
+                continue
+            if records and isinstance(entity := records[0], Entity):
+                if entity.key in keys:
+                    problem = f"a second entity has the key {entity.key!r}: keys must be unique"
+                    raise SourceError(problem, path=path, line=number, text=text)
+                keys.add(entity.key)
+            yield from records
 
 
 def _files(source: Path) -> list[Path]:
@@ -183,9 +186,10 @@ def _files(source: Path) -> list[Path]:
 
 def _head(path: Path) -> Head:
     """Return what the first line of *path* says of the whole; the defaults, if it is an ordinary line."""
-    for number, text in text_lines(path):
+    number, text = next(text_or_bad_lines(path))
+    if isinstance(text, str) and _BEGINS_HEAD.match(text):
         try:
-            return _decode(text).kgkit or Head() if not text.isspace() else Head()
+            return _decode(text).kgkit or Head()
         except (msgspec.DecodeError, RecursionError) as error:
             raise SourceError(_sentence(error), path=path, line=number, text=text) from None
     return Head()

@@ -14,7 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
-from kgkit.building import Alias, Builder, Entity, Files, Record, SourceInfo, Triple, plain_name, text_lines
+from kgkit.building import (
+    Alias,
+    Builder,
+    Entity,
+    Files,
+    Record,
+    SourceInfo,
+    Triple,
+    plain_name,
+    text_or_bad_lines,
+)
 from kgkit.errors import SourceError
 
 SUBJECT: Final = "subject"
@@ -33,10 +43,11 @@ class SpoBuilder(Builder):
     """A file of triples; what they are about is linkable."""
 
     version: ClassVar[str] = "1"
+    reads_lines: ClassVar[bool] = True
 
     def look(self, source: Path) -> Files:
         """Return the file, which has to be one of text; its name less its suffixes is the KB's."""
-        next(text_lines(source))  # there, a file, and text
+        next(text_or_bad_lines(source))  # there, a file, and text
         return Files(SourceInfo(name=plain_name(source.name).removesuffix(".spo")), [source])
 
     def observe(self, source: Path, part: str) -> Iterator[Record]:
@@ -45,26 +56,33 @@ class SpoBuilder(Builder):
         # would cost more than a line read again.
         keys: set[str] = set()
         for line in _lines(source):
-            if line.subject not in keys:
+            if isinstance(line, SourceError):
+                yield self.bad_record(line)
+            elif line.subject not in keys:
                 keys.add(line.subject)
                 yield Entity(line.subject, line.subject, kind=SUBJECT)
                 yield Alias(line.subject, line.subject)
         for line in _lines(source):
+            if isinstance(line, SourceError):
+                continue
             if line.object not in keys:
                 keys.add(line.object)
                 yield Entity(line.object, line.object, kind=OBJECT)
             yield Triple(*line)
 
 
-def _lines(source: Path) -> Iterator[_Line]:
-    """Yield the triples of *source*; a line that is none ends the reading."""
-    for number, text in text_lines(source):
+def _lines(source: Path) -> Iterator[_Line | SourceError]:
+    """Yield the triples of *source*, and an error in the place of a line that is none."""
+    for number, text in text_or_bad_lines(source):
+        if isinstance(text, SourceError):
+            yield text
+            continue
         fields = [field.strip() for field in text.split("\t")]
         if len(fields) != len(_FIELDS):
-            raise SourceError(
-                f"expected 3 tab-separated fields, found {len(fields)}", path=source, line=number, text=text
-            )
-        if not all(fields):
+            problem = f"expected 3 tab-separated fields, found {len(fields)}"
+            yield SourceError(problem, path=source, line=number, text=text)
+        elif not all(fields):
             empty = _FIELDS[fields.index("")]
-            raise SourceError(f"the {empty} is empty", path=source, line=number, text=text)
-        yield _Line(*fields)
+            yield SourceError(f"the {empty} is empty", path=source, line=number, text=text)
+        else:
+            yield _Line(*fields)

@@ -148,6 +148,7 @@ class TableBuilder(Builder):
 
     smoothing = 1.0
     reads_columns = True
+    reads_lines = True
 
     def __init__(self, columns: Mapping[str, str | Sequence[str]] | None = None) -> None:
         self.columns = {
@@ -162,7 +163,9 @@ class TableBuilder(Builder):
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> Self:
         """Return a builder that reads these columns, and guesses the others."""
-        return type(self)(columns)
+        builder = type(self)(columns)
+        builder.skips_bad = self.skips_bad
+        return builder
 
     def look(self, source: Path) -> Files:
         """Return the file, whose columns have to be told apart."""
@@ -176,7 +179,7 @@ class TableBuilder(Builder):
             layout = self._layout(table, source)
             yield f"{source}: {_described(table.header, layout)}"
         with open_table(source) as table:
-            for row in islice(_records(table, layout, source), _ROWS_OF_PREVIEW):
+            for row in islice(self._good_rows(table, layout, source), _ROWS_OF_PREVIEW):
                 entity = row.entity
                 yield f"{entity.key}: {'; '.join([entity.label, *row.surfaces[1:]])}" + (
                     f" ({entity.description})" if entity.description else ""
@@ -189,14 +192,30 @@ class TableBuilder(Builder):
         keys = _RowNames()
         if layout.facts:
             with open_table(source) as table:
-                keys.read(_records(table, layout, source))
+                keys.read(self._good_rows(table, layout, source))
         with open_table(source) as table:
-            for entity, surfaces, frequency, facts in _records(table, layout, source):
+            for row in _records(table, layout, source):
+                if isinstance(row, SourceError):
+                    yield self.bad_record(row)
+                    continue
+                entity, surfaces, frequency, facts = row
                 yield entity
                 for surface in surfaces:
                     yield Alias(surface, entity.key, frequency)
                 for relation, written in facts:
                     yield Triple(entity.key, relation, keys.key_of(written, relation, source))
+
+    def _good_rows(self, table: Table, layout: TableLayout, path: Path) -> Iterator[TableRow]:
+        """Yield what each row says, without the rows that are left out.
+
+        Raises:
+            SourceError: at a row that cannot be read, unless such are left out.
+        """
+        for row in _records(table, layout, path):
+            if isinstance(row, SourceError):
+                self.bad_record(row)
+            else:
+                yield row
 
     def _layout(self, table: Table, path: Path) -> TableLayout:
         """Return what the columns are: those that were named, and the others by their headings."""
@@ -267,26 +286,39 @@ class _RowNames:
         return min(labelled)
 
 
-def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[TableRow]:
-    """Yield what each row says; empty rows are passed over."""
+def _records(table: Table, layout: TableLayout, path: Path) -> Iterator[TableRow | SourceError]:
+    """Yield what each row says, and an error in the place of one that cannot be read.
+
+    Empty rows are passed over.
+
+    Raises:
+        SourceError: if two rows have one key.
+    """
     lines: dict[str, int] = {}
+
+    def problem(message: str, number: int, cells: Sequence[Any]) -> SourceError:
+        where = number if table.unit == "line" else None
+        message = message if where else f"row {number:,}: {message}"
+        return SourceError(message, path=path, line=where, text=", ".join(map(_text, cells)))
+
     for number, cells in table.rows(layout.columns):
+        if isinstance(cells, SourceError):
+            yield cells
+            continue
         if not any(map(_text, cells)):
             continue
         try:
             row = _record(cells, layout, table.header)
-            entity = row.entity
-            if entity.key in lines:
-                raise ValueError(
-                    f"the key {entity.key!r} is that of {table.unit} {lines[entity.key]:,} too: "
-                    "keys are unique"
-                    + ("; name a column of keys with --key" if layout.key == layout.label else "")
-                )
         except ValueError as error:
-            where = number if table.unit == "line" else None
-            message = str(error) if where else f"row {number:,}: {error}"
-            raise SourceError(message, path=path, line=where, text=", ".join(map(_text, cells))) from None
-        lines[entity.key] = number
+            yield problem(str(error), number, cells)
+            continue
+        key = row.entity.key
+        if key in lines:
+            message = f"the key {key!r} is that of {table.unit} {lines[key]:,} too: keys are unique" + (
+                "; name a column of keys with --key" if layout.key == layout.label else ""
+            )
+            raise problem(message, number, cells)
+        lines[key] = number
         yield row
 
 
@@ -414,7 +446,8 @@ def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterat
     """Yield columns of aliases with the separator that their first cells have."""
     if not columns:
         return
-    rows = [cells for _, cells in islice(table.rows([index for index, _ in columns]), _ROWS_TO_GUESS)]
+    numbered = islice(table.rows([index for index, _ in columns]), _ROWS_TO_GUESS)
+    rows = [cells for _, cells in numbered if not isinstance(cells, SourceError)]
     for index, _ in columns:
         texts = [_text(cells[index]) for cells in rows]
         yield index, next((each for each in SEPARATORS if any(each in text for text in texts)), "")

@@ -83,6 +83,11 @@ class SourceError(KgkitError):
         where = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
         super().__init__(where + message + ("" if text is None else f"\n    {self.text!r}"))
 
+    def with_remedy(self) -> "SourceError":
+        """Return the error of a record that need not end the reading."""
+        message = f"{self.message}; --bad skip leaves out what cannot be read"
+        return SourceError(message, path=self.path, line=self.line, text=self.text)
+
 
 class BuildFailed(KgkitError):
     """A build, or the making of vectors, cannot go on as it is; what it has done is kept."""

@@ -20,14 +20,15 @@ from pathlib import Path, PurePath
 from types import ModuleType
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
-from kgkit.errors import NotThere, SourceError, UsageError
+from kgkit.errors import LONGEST, NotThere, SourceError, UsageError
 
 __all__ = [
     "COMPRESSIONS", "JSON_LINES", "check_compression", "check_file", "check_folder", "check_output_path",
-    "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_lines",
+    "check_regular_file", "checked_file", "compressing", "compression_of", "decoded_line",
+    "decoded_lines",
     "decompression_errors", "json_lines", "lines", "new_folder", "not_utf8", "open_zstd", "opened",
-    "plain_name", "raw_lines", "read_content", "replace_file", "replacing", "text_lines", "without_mark",
-    "written",
+    "plain_name", "raw_lines", "raw_or_bad_lines", "read_content", "replace_file", "replacing", "text_lines",
+    "text_or_bad_lines", "without_mark", "written",
 ]  # fmt: skip
 
 RecordT = TypeVar("RecordT")
@@ -212,6 +213,9 @@ def without_mark(content: bytes, path: Path | None = None) -> bytes:
     return content.removeprefix(codecs.BOM_UTF8)
 
 
+LineT = TypeVar("LineT", bytes, str)
+
+
 def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> Iterator[tuple[int, bytes]]:
     r"""Yield the number of each line, from 1, and the line with its end; only `\n` ends a line.
 
@@ -225,7 +229,26 @@ def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> I
     Raises:
         SourceError: if it cannot be read on, is UTF-16, or has a longer line.
     """
-    number, most = 0, most or MAX_LINE
+    return _without_bad(raw_or_bad_lines(stream, path, most or MAX_LINE))
+
+
+def _without_bad(numbered: Iterator[tuple[int, LineT | SourceError]]) -> Iterator[tuple[int, LineT]]:
+    """Yield lines; the first one that is bad is raised."""
+    for number, line in numbered:
+        if isinstance(line, SourceError):
+            raise line
+        yield number, line
+
+
+def raw_or_bad_lines(
+    stream: BinaryIO, path: Path | None, most: int
+) -> Iterator[tuple[int, bytes | SourceError]]:
+    """Yield lines as `raw_lines` does, and an error in the place of one that is longer.
+
+    Raises:
+        SourceError: if it cannot be read on, or is UTF-16.
+    """
+    number = 0
     while True:
         number += 1
         try:
@@ -236,7 +259,14 @@ def raw_lines(stream: BinaryIO, path: Path | None, most: int | None = None) -> I
             return
         if len(line) > most:
             message = f"a line of more than {most >> 20} MiB: this is no file of lines"
-            raise SourceError(message, path=path, line=number)
+            begin = line[:LONGEST].decode(errors="replace")
+            yield number, SourceError(message, path=path, line=number, text=f"{begin}…")
+            try:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(most)
+            except decompression_errors() as error:
+                raise SourceError(f"cannot be read on: {error}", path=path, line=number) from error
+            continue
         yield number, without_mark(line, path) if number == 1 else line
 
 
@@ -251,15 +281,28 @@ def decoded_lines(stream: BinaryIO, path: Path | None, most: int | None = None) 
     Raises:
         SourceError: as `lines`.
     """
-    for number, raw in raw_lines(stream, path, most):
-        if b"\0" in raw:
-            raise SourceError("a NUL byte: this is no text file", path=path, line=number)
-        try:
-            line = raw.decode()
-        except UnicodeDecodeError as error:
-            raise not_utf8(error, path, number) from None
-        if line.strip():
-            yield number, line.rstrip("\r\n")
+    return _without_bad(_decoded_or_bad_lines(stream, path, most or MAX_LINE))
+
+
+def _decoded_or_bad_lines(
+    stream: BinaryIO, path: Path | None, most: int
+) -> Iterator[tuple[int, str | SourceError]]:
+    for number, raw in raw_or_bad_lines(stream, path, most):
+        if isinstance(raw, SourceError):
+            yield number, raw
+        elif not isinstance(line := decoded_line(raw, path, number), str) or line.strip():
+            yield number, line
+
+
+def decoded_line(raw: bytes, path: Path | None, number: int) -> str | SourceError:
+    """Return a line without its end, or the error of one that is no text in UTF-8."""
+    if b"\0" in raw:
+        text = raw.decode(errors="replace").rstrip("\r\n")
+        return SourceError("a NUL byte: this is no text file", path=path, line=number, text=text)
+    try:
+        return raw.decode().rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        return not_utf8(error, path, number)
 
 
 def not_utf8(error: UnicodeDecodeError, path: Path | None, line: int | None) -> SourceError:
@@ -268,7 +311,10 @@ def not_utf8(error: UnicodeDecodeError, path: Path | None, line: int | None) -> 
     byte = f"byte 0x{error.object[error.start]:02x}"
     message = f"not UTF-8: {error.reason}, {byte} at byte {error.start + 1} of the {unit}; "
     return SourceError(
-        f"{message}`iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1", path=path, line=line
+        f"{message}`iconv -f LATIN1 -t UTF-8` converts a file that is Latin-1",
+        path=path,
+        line=line,
+        text=None if line is None else error.object.decode(errors="replace").rstrip("\r\n"),
     )
 
 
@@ -320,13 +366,24 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         SourceError: as `lines`; for a line of more than `MAX_RECORD` bytes, a folder, a pipe, and a file
             without a line.
     """
+    return _without_bad(text_or_bad_lines(path))
+
+
+def text_or_bad_lines(path: Path) -> Iterator[tuple[int, str | SourceError]]:
+    """Yield the lines of a source, as `text_lines`, and an error in the place of one that is no text.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: for a file that cannot be read on, is UTF-16, a folder or a pipe, and one without a line.
+    """
     check_regular_file(path)
-    numbered = lines(path, MAX_RECORD)
-    first = next(numbered, None)
-    if first is None:
-        raise SourceError("is empty: there is nothing to read", path=path, line=1)
-    yield first
-    yield from numbered
+    with opened(path) as stream:
+        numbered = _decoded_or_bad_lines(stream, path, MAX_RECORD)
+        first = next(numbered, None)
+        if first is None:
+            raise SourceError("is empty: there is nothing to read", path=path, line=1)
+        yield first
+        yield from numbered
 
 
 def read_content(path: Path) -> bytes:

@@ -5,19 +5,20 @@ pyarrow is loaded when a Parquet file is opened.
 
 import csv
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
 import numpy as np
 
 from kgkit.errors import MissingExtra, SourceError
-from kgkit.files import MAX_RECORD, checked_file, not_utf8, opened, raw_lines
+from kgkit.files import MAX_RECORD, checked_file, not_utf8, opened, raw_or_bad_lines
 
 __all__ = [
-    "TableFormat", "TableRow", "UnreadableCell", "csv_cell", "csv_line", "csv_rows", "csv_rows_of",
+    "TableFormat", "TableRow", "UnreadableCell", "csv_cell", "csv_line", "csv_or_bad_rows", "csv_rows",
+    "csv_rows_of",
     "open_parquet", "parquet_batches", "parquet_cells", "readable_cells", "rounded_cell", "sniff_format",
     "table_rows",
 ]  # fmt: skip
@@ -74,11 +75,27 @@ def csv_rows(path: Path, table_format: TableFormat | None = None) -> Iterator[tu
         NotThere: if there is no such file.
         SourceError: if it is no table of UTF-8; says where.
     """
+    for number, fields in csv_or_bad_rows(path, table_format):
+        if isinstance(fields, SourceError):
+            raise fields
+        yield number, fields
+
+
+def csv_or_bad_rows(
+    path: Path, table_format: TableFormat | None = None
+) -> Iterator[tuple[int, list[str] | SourceError]]:
+    """Yield the rows of a table as `csv_rows` does, and an error in the place of a damaged one.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: if it cannot be read on, or its first line is no text.
+    """
     checked_file(path)
     if table_format is None:
         table_format = TableFormat("\t", quoted=False) if ".tsv" in path.suffixes else TableFormat()
     with opened(path) as file:
-        yield from csv_rows_of(file, table_format, path)
+        for _, end, fields in table_rows(file, table_format, path):
+            yield end, fields
 
 
 def csv_rows_of(
@@ -105,7 +122,8 @@ def table_rows(
 ) -> Iterator[TableRow]:
     """Yield the rows of a table in an open file, those that are damaged as errors.
 
-    A row that is not as wide as the first one is damaged, too.
+    A row that is not as wide as the first one is damaged, too. Of one whose quotes do not match, the first
+    line is damaged, and the next row begins in the second.
 
     Args:
         file: file in UTF-8, uncompressed.
@@ -117,10 +135,10 @@ def table_rows(
     """
     csv.field_size_limit(MAX_RECORD)
     damage: list[SourceError] = []  # of the lines of a row
-    lines = _csv_lines(file, path, damage)
+    lines = _LinesOfRows(_csv_lines(file, path, damage))
     if table_format is None:
-        first = next(lines, "")
-        table_format, lines = format_of_line(first), chain([first] if first else [], lines)
+        table_format = format_of_line(next(lines, ""))
+        lines.back(0)
     for _ in range(table_format.skipped):
         next(lines, None)
     reader = csv.reader(
@@ -131,7 +149,7 @@ def table_rows(
     )
     width = 0
     while True:
-        begin = reader.line_num + table_format.skipped + 1
+        begin = lines.begin_row()
         fields: list[str] | None = None
         problem = ""
         try:
@@ -139,7 +157,9 @@ def table_rows(
                 return
         except csv.Error as error:
             problem = _reason(error, begin)
-        end = reader.line_num + table_format.skipped
+            if not damage:
+                lines.back(1)
+        end = lines.number
         if fields == []:
             continue
         if fields is not None and not damage:
@@ -148,16 +168,52 @@ def table_rows(
                 yield TableRow(begin, end, fields)
                 continue
             problem = f"expected {width} fields, as the header has them, found {len(fields)}"
-        text = None if fields is None else table_format.delimiter.join(fields)
+        text = "".join(lines.row).rstrip() if fields is None else table_format.delimiter.join(fields)
         yield TableRow(
             begin, end, damage[0] if damage else SourceError(problem, path=path, line=begin, text=text)
         )
         damage.clear()
 
 
+class _LinesOfRows:
+    """The lines of a table, of which those of the row that is being read can be read again.
+
+    Attributes:
+        row: lines of the row so far.
+        number: number of the last of them.
+    """
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines, self._again = lines, deque[str]()
+        self.row, self.number = list[str](), 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        self.row.append(line := self._again.popleft() if self._again else next(self._lines))
+        self.number += 1
+        return line
+
+    def begin_row(self) -> int:
+        """Begin a row with the next line; return its number."""
+        self.row = []
+        return self.number + 1
+
+    def back(self, kept: int) -> None:
+        """Let the lines of the row be read again, all but the first ones, as many as *kept* says."""
+        again, self.row = self.row[kept:], self.row[:kept]
+        self.number -= len(again)
+        self._again.extendleft(reversed(again))
+
+
 def _csv_lines(file: BinaryIO, path: Path | None, damage: list[SourceError]) -> Iterator[str]:
     """Yield the lines of a table; add the error of one that is no UTF-8 to *damage*, and read on."""
-    for number, raw in raw_lines(file, path, MAX_RECORD):
+    for number, raw in raw_or_bad_lines(file, path, MAX_RECORD):
+        if isinstance(raw, SourceError):
+            damage.append(raw)
+            yield "\ufffd\n"
+            continue
         if number == 1 and b"\0" in raw:
             raise SourceError("a NUL byte: this is no text file", path=path, line=1)
         try:
@@ -299,8 +355,12 @@ def parquet_batches(
         yield batch
 
 
-def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tuple[int, list[Any]]]:
+def parquet_cells(
+    file: Any, path: Path, columns: Sequence[int]
+) -> Iterator[tuple[int, list[Any] | SourceError]]:
     """Yield the number of each row of such a file, from 1, and its cells; None in columns that are not read.
+
+    In the place of a row with a cell that cannot be read there is an error.
 
     Args:
         file: file of `open_parquet`.
@@ -308,7 +368,7 @@ def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tup
         columns: indices of the columns that are read.
 
     Raises:
-        SourceError: if a cell of these columns, or the file, cannot be read; says in which row.
+        SourceError: if the file cannot be read.
     """
     names = file.schema_arrow.names
     number = 0
@@ -321,14 +381,12 @@ def parquet_cells(file: Any, path: Path, columns: Sequence[int]) -> Iterator[tup
                 cells[index] = readable_cells(column)
         for row in zip(*cells, strict=True):
             number += 1
-            for index in columns:
-                if isinstance(row[index], UnreadableCell):
-                    raise SourceError(
-                        f"row {number:,}: the cell in column {names[index]!r} cannot be read: "
-                        f"{row[index].reason}",
-                        path=path,
-                    )
-            yield number, [*row]
+            bad = next((index for index in columns if isinstance(row[index], UnreadableCell)), None)
+            if bad is None:
+                yield number, [*row]
+            else:
+                problem = f"the cell in column {names[bad]!r} cannot be read: {row[bad].reason}"
+                yield number, SourceError(f"row {number:,}: {problem}", path=path)
 
 
 def readable_cells(column: Any) -> list[Any]:

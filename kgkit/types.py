@@ -204,7 +204,17 @@ class Triples(msgspec.Struct, frozen=True):
     objects: Sequence[str]
 
 
-Single = Entity | Alias | Triple | Redirect | Form | Occurrences
+class BadRecord(msgspec.Struct, frozen=True, gc=False):
+    """A line or row of a source that cannot be read, and is left out.
+
+    Attributes:
+        problem: sentence that says where it is and what is wrong with it.
+    """
+
+    problem: str
+
+
+Single = Entity | Alias | Triple | Redirect | Form | Occurrences | BadRecord
 """What every engine, and an addition, takes in."""
 
 Record = Single | Attribute | Aliases | Triples

@@ -18,13 +18,22 @@ from kgkit.building.contract import (
     find_builder,
 )
 from kgkit.building.json_lines import LINE_ERRORS, EntityFields, json_problem
-from kgkit.files import COMPRESSIONS, check_regular_file, plain_name, text_lines, without_mark
+from kgkit.files import (
+    COMPRESSIONS,
+    check_regular_file,
+    decoded_line,
+    plain_name,
+    text_lines,
+    text_or_bad_lines,
+    without_mark,
+)
 from kgkit.network import check_online
-from kgkit.tables import csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
+from kgkit.tables import csv_or_bad_rows, csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
 from kgkit.types import (
     Alias,
     Aliases,
     Attribute,
+    BadRecord,
     Entity,
     Form,
     Occurrences,
@@ -42,6 +51,7 @@ __all__ = [
     "Alias",
     "Aliases",
     "Attribute",
+    "BadRecord",
     "Builder",
     "Entity",
     "EntityFields",
@@ -63,7 +73,9 @@ __all__ = [
     "check_online",
     "check_regular_file",
     "check_url_pattern",
+    "csv_or_bad_rows",
     "csv_rows",
+    "decoded_line",
     "find_builder",
     "json_problem",
     "open_parquet",
@@ -72,5 +84,6 @@ __all__ = [
     "plain_name",
     "sniff_format",
     "text_lines",
+    "text_or_bad_lines",
     "without_mark",
 ]

@@ -9,7 +9,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kgkit.building import facts
 from kgkit.building.build import Built, silent
 from kgkit.building.contract import Builder, SourceInfo, find_builder
-from kgkit.building.grouping import EXAMPLES
+from kgkit.building.grouping import BAD_RECORDS, EXAMPLES
 from kgkit.building.next_build import changing, publish_change
 from kgkit.building.numbers import numbering
 from kgkit.building.occurrences import checked_occurrences
@@ -40,7 +40,19 @@ from kgkit.store.damage import report_damage
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
 from kgkit.text import fold
-from kgkit.types import NO_SENSE, Alias, Entity, Form, Ids, Occurrences, Progress, Redirect, Single, Triple
+from kgkit.types import (
+    NO_SENSE,
+    Alias,
+    BadRecord,
+    Entity,
+    Form,
+    Ids,
+    Occurrences,
+    Progress,
+    Redirect,
+    Single,
+    Triple,
+)
 
 __all__ = ["Addition", "add_to_kb"]
 
@@ -101,6 +113,9 @@ class Addition:
                     self._forms.append(record)
                 case Occurrences():
                     self._take_occurrences(checked_occurrences(record))
+                case BadRecord():
+                    self._drop(BAD_RECORDS)
+                    self.examples.setdefault(BAD_RECORDS, [record.problem])
                 case _:
                     raise TypeError(f"a builder yielded {type(record).__name__}, which is no record")
 
@@ -381,6 +396,7 @@ def add_to_kb(
     builder: str | Builder | None = None,
     home: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    bad: Literal["stop", "skip"] = "stop",
 ) -> Built:
     """Add the records of a source to a published KB, as a new build of it.
 
@@ -400,6 +416,7 @@ def add_to_kb(
             another KB is added as it is.
         home: folder of the knowledge bases; `KGKIT_HOME` or the platform's place unless given.
         progress: callback that is told how far it is.
+        bad: what a line that cannot be read does, as with `build_kb`.
 
     Raises:
         NotThere: no such KB, or nothing at *source*.
@@ -414,6 +431,8 @@ def add_to_kb(
     ):
         builder = "jsonl"
     reader = find_builder(builder) if isinstance(builder, str) else builder
+    if reader is not None and bad == "skip":
+        reader = reader.skipping_bad()
     with changing(name, home, "records are added to") as (staging, base):
         where = Home.find(home)
         with open_source(reader, source, where) as material:

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,7 @@ from kgkit.building.engine_choice import (
     readable_size,
     used_memory,
 )
-from kgkit.building.grouping import Grouped, Grouper
+from kgkit.building.grouping import BAD_RECORDS, Grouped, Grouper
 from kgkit.building.occurrences import SurfaceHashes, count_occurrences
 from kgkit.building.options import BuildOptions, bytes_of, path_list
 from kgkit.building.registering import register
@@ -92,6 +92,7 @@ def build_kb(
     identifiers: str | Sequence[str] | None = None,
     language: str | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
+    bad: Literal["stop", "skip"] = "stop",
 ) -> Built:
     """Build a knowledge base, publish it, and tell the catalog.
 
@@ -128,6 +129,8 @@ def build_kb(
             mixed; None leaves it to the source and its builder.
         columns: names of the columns of a table, for the builder `table`, as
             `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
+        bad: what a line of the source that cannot be read does: `stop` with an error, or be left out and
+            counted (`skip`), of builders that read line by line.
 
     Raises:
         UnknownName: no such builder, or engine.
@@ -159,12 +162,15 @@ def build_kb(
         identifiers=None if identifiers is None else path_list(identifiers),
         language=language,
         columns={role: path_list(names) for role, names in (columns or {}).items()},
+        bad=bad,
     ).check()
     reader = find_builder(builder) if isinstance(builder, str) else builder
     if not isinstance(reader, Builder):
         raise UsageError(f"the builder is {reader!r}; expected a Builder, or the name of one")
     if options.columns:
         reader = reader.with_columns(options.columns)
+    if options.bad == "skip":
+        reader = reader.skipping_bad()
     builder_name = builder if isinstance(builder, str) else reader.name
     where = Home.find(home)
     kb = where.kb(name if name is not None else builder_name)
@@ -196,7 +202,12 @@ def build_kb(
                 tables = store.finish()
         if not grouped.entities:
             restriction = f" of the types {', '.join(options.types)}" if options.types else ""
-            raise SourceError(f"holds no entity{restriction}: nothing to build", path=material.path)
+            bad_records = "".join(
+                f"; {grouped.counts.dropped[BAD_RECORDS]:,} lines cannot be read, the first one: {first}"
+                for first in grouped.examples.get(BAD_RECORDS, ())
+            )
+            message = f"holds no entity{restriction}: nothing to build{bad_records}"
+            raise SourceError(message, path=material.path)
         tell("checksums", 0, 0)
         older = _published_manifest(kb)
         published = staging.publish(

@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
-from kgkit.errors import BuildFailed, UnknownName, UsageError
+from kgkit.errors import BuildFailed, SourceError, UnknownName, UsageError
 from kgkit.plugins import entry_point_names, find_entry_point, load_object, owner_of
 from kgkit.store import SourceInfo
-from kgkit.types import Alias, Entity, Form, Occurrences, Record, Redirect, Triple
+from kgkit.types import Alias, BadRecord, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = [
     "MAX_COUNT",
@@ -148,6 +149,9 @@ class Builder(ABC):
         has_texts: whether the source has texts in which surfaces are to be counted: `texts` gives them.
         reads_records: whether it reads JSON lines, so that a list of dictionaries is a source, too.
         reads_columns: whether it reads tables, of which `with_columns` says what each column is.
+        reads_lines: whether it reads its source line by line, or row by row, and gives errors of single ones
+            to `bad_record`.
+        skips_bad: whether lines that cannot be read are left out, as `skipping_bad` sets it.
     """
 
     name: ClassVar[str]
@@ -164,6 +168,8 @@ class Builder(ABC):
     has_texts: ClassVar[bool] = False
     reads_records: ClassVar[bool] = False
     reads_columns: ClassVar[bool] = False
+    reads_lines: ClassVar[bool] = False
+    skips_bad: bool = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -187,6 +193,34 @@ class Builder(ABC):
             UsageError: if this builder reads no tables, or a column of a table is no such thing.
         """
         raise UsageError(f"the builder {self.name} takes no columns ({', '.join(columns)}): 'table' does")
+
+    def skipping_bad(self) -> Self:
+        """Return a builder that leaves out lines that cannot be read.
+
+        Raises:
+            UsageError: if this builder does not read line by line.
+        """
+        if not self.reads_lines:
+            raise UsageError(
+                f"the builder {self.name} does not read line by line, so it cannot leave out a line that "
+                "cannot be read: build without --bad skip"
+            )
+        builder = copy(self)
+        builder.skips_bad = True
+        return builder
+
+    def bad_record(self, error: SourceError) -> BadRecord:
+        """Return what a builder yields in the place of a line that cannot be read.
+
+        Args:
+            error: what is wrong with it.
+
+        Raises:
+            SourceError: unless such lines are left out.
+        """
+        if not self.skips_bad:
+            raise (error.with_remedy() if self.reads_lines else error) from None
+        return BadRecord(str(error).replace("\n    ", ": ", 1))
 
     def preview(self, source: Path) -> Iterator[str]:
         """Yield sentences on how *source* is read; of most builders there is nothing to say.

@@ -23,7 +23,7 @@ from kgkit.store import codec
 from kgkit.store.layout import Counts
 from kgkit.store.writer import StoreWriter
 from kgkit.text import fold
-from kgkit.types import Alias, Entity, Form, Numbers, Occurrences, Redirect, Single, Triple
+from kgkit.types import Alias, BadRecord, Entity, Form, Numbers, Occurrences, Redirect, Single, Triple
 
 MAX_CLASSES = 255
 """The store has a byte for an entity's part of speech: of more, the later ones cannot be asked for."""
@@ -31,6 +31,9 @@ MAX_CLASSES = 255
 
 EXAMPLES: Final = 3
 """So many of the records that could not be kept are shown for each reason."""
+
+BAD_RECORDS: Final = "line that cannot be read"
+"""Reason of what builders leave out that skip bad lines; the first one is shown."""
 
 
 class Grouped(NamedTuple):
@@ -66,6 +69,7 @@ class Grouper:
             Redirect: self._take_redirects,
             Form: self._take_forms,
             Occurrences: self._take_occurrences,
+            BadRecord: self._take_bad_records,
         }
         self._numbers = numbering()  # provisional number of each key
         self._ids = array("q")  # id of each provisional number, or NONE
@@ -145,6 +149,10 @@ class Grouper:
     def _take_occurrences(self, occurrences: Sequence[Occurrences]) -> None:
         for occurrence in map(checked_occurrences, occurrences):
             _add(self._occurrences, fold(occurrence.surface), occurrence)
+
+    def _take_bad_records(self, records: Sequence[BadRecord]) -> None:
+        self._dropped[BAD_RECORDS] += len(records)
+        self._examples.setdefault(BAD_RECORDS, [records[0].problem])
 
     def surfaces(self) -> SurfaceHashes:
         """Return the aliases that have been taken in, as they are sought in texts."""

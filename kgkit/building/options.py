@@ -41,6 +41,7 @@ class BuildOptions(NamedTuple):
             builder.
         language: BCP 47 tag of the surfaces, empty when mixed; None leaves it to the source and its builder.
         columns: names of the columns of a table by what they are.
+        bad: what a line that cannot be read does: `stop` with an error, or be left out (`skip`).
     """
 
     engine: str | None = None
@@ -56,6 +57,7 @@ class BuildOptions(NamedTuple):
     identifiers: Sequence[str] | None = None
     language: str | None = None
     columns: Mapping[str, Sequence[str]] = {}
+    bad: str = "stop"
 
     def check(self) -> "BuildOptions":
         """Return them, if they make sense.
@@ -65,6 +67,8 @@ class BuildOptions(NamedTuple):
         """
         if self.engine is not None and self.engine not in ENGINES:
             raise UnknownName("engine", self.engine, ENGINES)
+        if self.bad not in ("stop", "skip"):
+            raise UsageError(f"bad is {self.bad!r}; it is 'stop' or 'skip'")
         if self.workers < 1:
             raise UsageError(f"workers is {self.workers}; a build needs at least one")
         if self.memory < LEAST_MEMORY:
@@ -95,6 +99,7 @@ class BuildOptions(NamedTuple):
             "types": sorted(self.types),
             "min_count": self.min_count,
             "priors": priors,
+            "bad": self.bad if self.bad != "stop" else "",
             "columns": [f"{role}={name}" for role, names in sorted(self.columns.items()) for name in names],
         }
         return {name: value for name, value in values.items() if value}

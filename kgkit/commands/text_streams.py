@@ -33,7 +33,7 @@ BadOption = Annotated[
     Literal["stop", "skip"],
     typer.Option(
         "--bad",
-        help="What a record that cannot be read does: stop with an error, or be left out and listed (skip).",
+        help="What a record that cannot be read does: stop with an error, or be left out and counted (skip).",
     ),
 ]
 

@@ -33,8 +33,8 @@ from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, files_of, head_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.files import checked_file, text_lines
-from kgkit.types import Alias, Form, Record, Redirect, Triple
+from kgkit.files import checked_file, text_lines, text_or_bad_lines
+from kgkit.types import Alias, BadRecord, Form, Record, Redirect, Triple
 
 __all__ = ["KGTK", "KGTKBuilder"]
 
@@ -110,6 +110,7 @@ class KGTKBuilder(Builder):
 
     name = "kgtk"
     smoothing = 1.0
+    reads_lines = True
 
     def look(self, source: Path) -> Files:
         """Return the file, with the properties that an export of kgkit's states in its head."""
@@ -118,13 +119,15 @@ class KGTKBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the records of the edges; edges of one node are gathered into one entity."""
         ours = _head(source) is not None
-        read = partial(_parts, source, ours)
+        read = partial(_parts, source, ours, self.bad_record)
         return gather_parts(read, grouped=ours, named=None if ours else _as_words)
 
 
 def _head(source: Path) -> dict[str, Any] | None:
     """Return what kgkit wrote of the whole in the first row; None in a stranger's file."""
-    for number, line in text_lines(source):
+    for number, line in text_or_bad_lines(source):
+        if isinstance(line, SourceError):
+            return None  # which is told when the rows are read
         fields = line.split("\t")
         if number == 1 and tuple(fields) != _HEADER:
             return None
@@ -138,22 +141,26 @@ def _head(source: Path) -> dict[str, Any] | None:
     return None
 
 
-def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows under the header with their numbers, comments left out."""
-    for number, line in text_lines(source):
+def _rows(source: Path, columns: int) -> Iterator[tuple[int, list[str] | SourceError]]:
+    """Yield the rows under the header with their numbers, comments left out; of a bad row its error."""
+    for number, line in text_or_bad_lines(source):
+        if isinstance(line, SourceError):
+            yield number, line
+            continue
         if number == 1 or line.startswith("#") or not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) != columns:
-            raise SourceError(
-                f"expected {columns} fields, as the header has them, found {len(fields)}",
-                path=source, line=number, text=line,
-            )  # fmt: skip
+            problem = f"expected {columns} fields, as the header has them, found {len(fields)}"
+            yield number, SourceError(problem, path=source, line=number, text=line)
+            continue
         yield number, fields
 
 
-def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
-    """Yield what each row says."""
+def _parts(
+    source: Path, ours: bool, bad_record: Callable[[SourceError], BadRecord]
+) -> Iterator[FieldOrRecord]:
+    """Yield what each row says, and what *bad_record* makes of the error of a bad one."""
     header = next(line for _, line in text_lines(source)).split("\t")
     at = {name: index for name, names in _NAMES.items() if (index := _index_of(header, names)) is not None}
     if "node1" not in at:
@@ -162,7 +169,7 @@ def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
                 f"no KGTK file: its first line names neither node1 nor id, but {', '.join(header)}",
                 path=source, line=1,
             )  # fmt: skip
-        yield from _nodes(source, header, at["id"])
+        yield from _nodes(source, header, at["id"], bad_record)
         return
     if missing := [name for name in ("label", "node2") if name not in at]:
         raise SourceError(f"an edge file without the column {missing[0]}", path=source, line=1)
@@ -174,14 +181,19 @@ def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
     named: set[tuple[str, str]] = set()
     pending: tuple[str, Alias | Form] | None = None  # an edge of which the next ones may say more
     for number, fields in _rows(source, len(header)):
+        if isinstance(fields, SourceError):
+            yield bad_record(fields)
+            continue
         node1, label, node2 = fields[at["node1"]], fields[at["label"]], fields[at["node2"]]
         if not node1 or not node2 or label == "kgkit:head":
             continue  # without a value: one that is missing, by the specification
+        records: list[FieldOrRecord] = []
         try:
             if pending is not None and node1 == pending[0] and label in _OF_EDGES:
                 pending = node1, _more(pending[1], label, node2)
                 continue
-            records: list[FieldOrRecord] = [] if pending is None else [pending[1]]
+            if pending is not None:
+                yield pending[1]
             pending = None
             for node, index in labels:
                 if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:
@@ -195,7 +207,7 @@ def _parts(source: Path, ours: bool) -> Iterator[FieldOrRecord]:
             elif _is_symbol(node1):
                 records += _edge(_plain(node1), label, node2, ours)
         except ValueError as error:
-            raise SourceError(str(error), path=source, line=number, text=node2) from None
+            records = [bad_record(SourceError(str(error), path=source, line=number, text=node2))]
         yield from records
     if pending is not None:
         yield pending[1]
@@ -210,16 +222,25 @@ def _more(record: Any, label: str, value: str) -> Any:
     return msgspec.structs.replace(record, pos=_text(value))
 
 
-def _nodes(source: Path, header: Sequence[str], key_at: int) -> Iterator[FieldOrRecord]:
-    for _, fields in _rows(source, len(header)):
+def _nodes(
+    source: Path, header: Sequence[str], key_at: int, bad_record: Callable[[SourceError], BadRecord]
+) -> Iterator[FieldOrRecord]:
+    for number, fields in _rows(source, len(header)):
+        if isinstance(fields, SourceError):
+            yield bad_record(fields)
+            continue
         if not fields[key_at]:
             continue
         key = _plain(fields[key_at])
-        yield EntityField(key, "attributes", {})
-        for name, values in zip(header, fields, strict=True):
-            if values and name not in ("id", "ID"):
-                for value in re.split(r"(?<!\\)\|", values):
-                    yield from _edge(key, name, value, ours=False)
+        records: list[FieldOrRecord] = [EntityField(key, "attributes", {})]
+        try:
+            for name, values in zip(header, fields, strict=True):
+                if values and name not in ("id", "ID"):
+                    for value in re.split(r"(?<!\\)\|", values):
+                        records += _edge(key, name, value, ours=False)
+        except ValueError as error:
+            records = [bad_record(SourceError(str(error), path=source, line=number, text=value))]
+        yield from records
 
 
 def _edge(key: str, label: str, value: str, ours: bool) -> Iterator[FieldOrRecord]:

@@ -9,10 +9,12 @@ attributes under their whole predicate, other IRIs make triples. An IRI
 without a label goes by its last part.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, BinaryIO, ClassVar, Final
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files
@@ -20,10 +22,10 @@ from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.files import checked_file, opened
+from kgkit.files import MAX_RECORD, checked_file, opened, raw_or_bad_lines
 from kgkit.lazy import import_extra
 from kgkit.turtle import Syntax, parse_graph
-from kgkit.types import Alias, Form, Record, Redirect, Triple
+from kgkit.types import Alias, BadRecord, Form, Record, Redirect, Triple
 
 __all__ = ["NTriplesBuilder", "TurtleBuilder"]
 
@@ -35,6 +37,8 @@ _NUMBERS: Final[dict[str, Callable[[str], Any]]] = {
     "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__,
 }
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
+_BLOCK: Final = 1 << 16  # bytes of lines that are parsed together …
+_LINES: Final = 4096  # … and their number
 _NODE: Final = {terms.SUBJECT, terms.PREDICATE, terms.OBJECT, terms.COUNT, terms.SENSE}
 _FORM: Final = {terms.FORM, terms.FORM_OF, terms.FORM_POS}
 
@@ -56,22 +60,30 @@ class _RDFBuilder(Builder):
         return gather_parts(read, grouped=ours, named=None if ours else terms.short_name)
 
     def _parts(self, source: Path, ours: bool) -> Iterator[FieldOrRecord]:
-        return _Reading(source, ours).parts(self._quads(source))
+        return _Reading(source, ours, self.bad_record).parts(self._quads(source))
 
     def _quads(self, source: Path) -> Iterator[Any]:
-        """Yield the triples of *source*; what is wrong with it is told with its line."""
-        ox = import_extra("pyoxigraph", "formats")
+        """Yield the triples of *source*, and a `BadRecord` in the place of a line that is left out.
+
+        Raises:
+            SourceError: at what is wrong with it, with its line.
+        """
         with opened(source) as file:
-            # What stands in no entity's place is told apart below, so labels need not be made unique.
-            for quad in parse_graph(file, self.syntax, source, rename_blank_nodes=False):
-                if isinstance(quad.object, ox.Triple):
-                    raise SourceError(
-                        "a statement about a triple (RDF-star), which a knowledge base has no field for: "
-                        "leave such statements out",
-                        path=source,
-                        text=str(quad),
-                    )
-                yield quad
+            yield from self._parsed(file, source)
+
+    def _parsed(self, file: BinaryIO, source: Path) -> Iterator[Any]:
+        """Yield the triples of a stream."""
+        ox = import_extra("pyoxigraph", "formats")
+        # What stands in no entity's place is told apart below, so labels need not be made unique.
+        for quad in parse_graph(file, self.syntax, source, rename_blank_nodes=False):
+            if isinstance(quad.object, ox.Triple):
+                raise SourceError(
+                    "a statement about a triple (RDF-star), which a knowledge base has no field for: "
+                    "leave such statements out",
+                    path=source,
+                    text=str(quad),
+                )
+            yield quad
 
 
 class NTriplesBuilder(_RDFBuilder):
@@ -79,6 +91,38 @@ class NTriplesBuilder(_RDFBuilder):
 
     name = "ntriples"
     syntax = "N_TRIPLES"
+    reads_lines = True
+
+    def _quads(self, source: Path) -> Iterator[Any]:
+        """Yield the triples of *source* as the base does; a block of lines is parsed at once."""
+        with opened(source) as file:
+            lines, size = list[tuple[int, bytes | SourceError]](), 0
+            for number, line in raw_or_bad_lines(file, source, MAX_RECORD):
+                lines.append((number, line))
+                size += len(line) if isinstance(line, bytes) else 0
+                if size >= _BLOCK or len(lines) >= _LINES:
+                    yield from self._of_lines(lines, source)
+                    lines, size = [], 0
+            yield from self._of_lines(lines, source)
+
+    def _of_lines(self, lines: Sequence[tuple[int, bytes | SourceError]], source: Path) -> list[Any]:
+        """Return the triples of some lines, which are parsed singly if one of them is bad."""
+        contents = [line for _, line in lines if isinstance(line, bytes)]
+        if len(contents) == len(lines):
+            with suppress(SourceError):
+                return [*self._parsed(BytesIO(b"".join(contents)), source)]
+        quads: list[Any] = []
+        for number, line in lines:
+            if isinstance(line, SourceError):
+                quads.append(self.bad_record(line))
+                continue
+            try:
+                quads += self._parsed(BytesIO(line), source)
+            except SourceError as error:
+                text = line.decode(errors="replace").strip()
+                error = SourceError(error.message, path=source, line=number, text=text)
+                quads.append(self.bad_record(error))
+        return quads
 
 
 class TurtleBuilder(_RDFBuilder):
@@ -91,6 +135,8 @@ class TurtleBuilder(_RDFBuilder):
 def _head(quads: Iterable[Any], source: Path) -> dict[str, Any] | None:
     """Return what kgkit wrote of the whole in the first triple; None in a stranger's file."""
     for quad in quads:
+        if isinstance(quad, BadRecord):
+            continue
         if quad.subject.value == terms.KB and quad.predicate.value == terms.HEAD:
             return _json(quad.object.value, source)
         break
@@ -112,8 +158,8 @@ class _Reading:
         pending: alias that the node, if it comes next, says more of.
     """
 
-    def __init__(self, source: Path, ours: bool) -> None:
-        self.source, self.ours = source, ours
+    def __init__(self, source: Path, ours: bool, bad_record: Callable[[SourceError], BadRecord]) -> None:
+        self.source, self.ours, self.bad_record = source, ours, bad_record
         self.numbers: dict[str, str] = {}
         self.node: dict[str, Any] = {}
         self.name: str | None = None
@@ -122,7 +168,11 @@ class _Reading:
 
     def parts(self, quads: Iterable[Any]) -> Iterator[FieldOrRecord]:
         """Yield what each triple says."""
-        for subject, predicate, value, _ in quads:
+        for quad in quads:
+            if isinstance(quad, BadRecord):
+                yield quad
+                continue
+            subject, predicate, value, _ = quad
             about, name = subject.value, predicate.value
             if name in _NODE or name in _FORM:
                 if about != self.name:
@@ -164,19 +214,18 @@ class _Reading:
         key, surface = self._key(node[terms.SUBJECT]), node[terms.OBJECT].value
         count, sense = 0.0, None
         if terms.COUNT in node:
-            count = self._count(node[terms.COUNT].value)
+            text = node[terms.COUNT].value
+            try:
+                count = alias_count(text)
+            except ValueError as error:
+                yield self.bad_record(SourceError(str(error), path=self.source, text=text))
+                return
         if terms.SENSE in node:
             sense = self._key(node[terms.SENSE])
         pending, self.pending = self.pending, None
         if pending is not None and (pending.surface, pending.key) != (surface, key):
             yield pending
         yield Alias(surface, key, count, sense)
-
-    def _count(self, text: str) -> float:
-        try:
-            return alias_count(text)
-        except ValueError as error:
-            raise SourceError(str(error), path=self.source, text=text) from None
 
     def _of_entity(self, subject: Any, name: str, value: Any) -> Iterator[FieldOrRecord]:
         key = self._key(subject)
@@ -201,7 +250,12 @@ class _Reading:
         elif name in terms.PLAIN:
             yield EntityField(key, terms.PLAIN[name], value.value)
         elif name == terms.ATTRIBUTES:
-            yield EntityField(key, "attributes", _json(value.value, self.source))
+            try:
+                attributes = _json(value.value, self.source)
+            except SourceError as error:
+                yield self.bad_record(error)
+            else:
+                yield EntityField(key, "attributes", attributes)
         else:
             yield EntityField(key, "literal", (terms.name_of(name), _value(value)))
 

@@ -13,7 +13,7 @@ from typing import Final
 from kgkit.building.contract import Builder, Files, KBRecords
 from kgkit.errors import SourceError
 from kgkit.exchange.contract import LineFormat, files_of
-from kgkit.files import checked_file, text_lines
+from kgkit.files import checked_file, text_or_bad_lines
 from kgkit.types import Alias, Entity, Record, Triple
 
 __all__ = ["ThreeColumns", "ThreeColumnsBuilder"]
@@ -57,6 +57,7 @@ class ThreeColumnsBuilder(Builder):
 
     name = "tsv"
     smoothing = 1.0
+    reads_lines = True
 
     def look(self, source: Path) -> Files:
         """Return the file; it states no properties of a KB."""
@@ -65,10 +66,15 @@ class ThreeColumnsBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the triple of each line, and an entity and an alias for each key when it first occurs."""
         subjects: set[str] = set()
-        for number, line in text_lines(source):
+        for number, line in text_or_bad_lines(source):
+            if isinstance(line, SourceError):
+                yield self.bad_record(line)
+                continue
             fields = line.split("\t")
             if len(fields) != 3 or "" in fields:
-                raise SourceError(_wrong(fields), path=source, line=number, text=line)
+                error = SourceError(_wrong(fields), path=source, line=number, text=line)
+                yield self.bad_record(error)
+                continue
             if number == 1 and tuple(field.lower() for field in fields) in _HEADINGS:
                 continue
             subject, relation, other = map(_unescape, fields)

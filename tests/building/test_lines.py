@@ -25,7 +25,7 @@ def complaint(path: Path) -> SourceError:
     with pytest.raises(SourceError) as caught:
         [*text_lines(path)]
     assert caught.value.path == path
-    assert "\n" not in str(caught.value)
+    assert "\n" not in caught.value.message
     return caught.value
 
 

@@ -9,6 +9,7 @@
 | FORM        | surface | lemma    | pos    | surface, folded |         |                       |
 | ATTRIBUTE   | key     | name     | value  |                 | 1: edge |                       |
 | OCCURRENCES | surface |          |        | unless as `a`   | count   |                       |
+| BAD         | problem |          |        |                 |         |                       |
 
 `linked` is how many of the OCCURRENCES are links.
 
@@ -36,6 +37,7 @@ from kgkit.types import (
     Alias,
     Aliases,
     Attribute,
+    BadRecord,
     Entity,
     Form,
     Occurrences,
@@ -48,6 +50,7 @@ from kgkit.types import (
 __all__ = [
     "ALIAS",
     "ATTRIBUTE",
+    "BAD",
     "ENTITY",
     "FORM",
     "OCCURRENCES",
@@ -61,7 +64,7 @@ __all__ = [
     "stored_name",
 ]
 
-ENTITY, ALIAS, TRIPLE, REDIRECT, FORM, ATTRIBUTE, OCCURRENCES = KINDS = range(7)
+ENTITY, ALIAS, TRIPLE, REDIRECT, FORM, ATTRIBUTE, OCCURRENCES, BAD = KINDS = range(8)
 
 SCHEMA: Final = pa.schema(
     [
@@ -141,6 +144,7 @@ class RowsOfPart:
             Redirect: self._take_redirects,
             Form: self._take_forms,
             Occurrences: self._take_occurrences,
+            BadRecord: self._take_bad_records,
             Step: self._take_steps,
         }
 
@@ -270,6 +274,9 @@ class RowsOfPart:
             count=np.array([record.count for record in valid], np.float64),
             linked=np.array([record.linked for record in valid], np.float64),
         )
+
+    def _take_bad_records(self, records: list[BadRecord]) -> None:
+        self._put(BAD, a=[record.problem for record in records])
 
     def _take_steps(self, steps: list[Step]) -> None:
         self.units += sum(step.units for step in steps) if self._steps else 0

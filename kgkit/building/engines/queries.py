@@ -6,7 +6,18 @@ Those in `tables` that begin with ROWS_ are read in the order they ask for.
 
 from typing import Final
 
-from kgkit.building.engines.columns import ALIAS, ATTRIBUTE, ENTITY, FORM, OCCURRENCES, REDIRECT, TRIPLE
+from kgkit.building.engines.columns import (
+    ALIAS,
+    ATTRIBUTE,
+    BAD,
+    ENTITY,
+    FORM,
+    OCCURRENCES,
+    REDIRECT,
+    TRIPLE,
+)
+
+BAD_RECORDS: Final = f"SELECT count(*), min_by(a, place) FROM records WHERE what = {BAD}"
 
 # -- keys -------------------------------------------------------------------
 

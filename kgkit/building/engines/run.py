@@ -51,7 +51,7 @@ class TableEngine:
             (FORMAT, FOLDING),
             [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
             [(str(part.path.absolute()), part.name) for part in self.parts],
-            (options.limit, sorted(options.types), options.deciding_options().get("columns")),
+            (options.limit, sorted(options.types), options.deciding_options().get("columns"), options.bad),
         ]
 
     def group(self, store: StoreWriter, tell: Tell) -> Grouped:

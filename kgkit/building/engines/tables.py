@@ -15,7 +15,7 @@ from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
 from kgkit.building.engines.columns import PART_BITS, is_digest, shown_name, stored_key
 from kgkit.building.engines.session import Session, first_row
-from kgkit.building.grouping import EXAMPLES, MAX_CLASSES, Grouped
+from kgkit.building.grouping import BAD_RECORDS, EXAMPLES, MAX_CLASSES, Grouped
 from kgkit.building.numbers import NONE, numbering
 from kgkit.building.sources import Part
 from kgkit.errors import SourceError
@@ -117,6 +117,10 @@ class Tables:
             SourceError: if two entities have one key, and are not told in pieces.
         """
         self.tell("grouping keys")
+        number, first = first_row(self.session, queries.BAD_RECORDS) or (0, None)
+        self._dropped[BAD_RECORDS] = number
+        if first is not None:
+            self._examples[BAD_RECORDS] = [first]
         entities, redirects = self._group_keys()
         self.tell("writing keys")
         self.store.append("keys", _keys(self.session.rows(queries.ROWS_OF_KEYS)))

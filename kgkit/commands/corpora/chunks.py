@@ -189,8 +189,7 @@ def parse_entries(
             parsed = parse_entry(entry, mention_fields)
         except SourceError as error:
             if not skip_bad:
-                message = f"{error.message}; --bad skip leaves out what cannot be read"
-                raise SourceError(message, path=error.path, line=error.line, text=error.text) from None
+                raise error.with_remedy() from None
             skipped.append(SkippedRecord(entry.file, error.line, error.message))
             continue
         yield parsed

@@ -9,6 +9,7 @@ from kgkit.commands.completion import complete_kb
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
+from kgkit.commands.text_streams import BadOption
 
 
 def add(
@@ -26,6 +27,7 @@ def add(
             help="Which builder reads it; by default chosen by the name of the file.",
         ),
     ] = None,
+    bad: BadOption = "stop",
 ) -> None:
     """Add entities, aliases and triples to a knowledge base.
 
@@ -52,6 +54,7 @@ def add(
             source,
             builder=builder or builder_by_name(source),
             progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage, read),
+            bad=bad,
         )
     if built.build != before.build:
         messages.write(f"added to {built.name} in {time.monotonic() - began:.1f} s: {built.path}")

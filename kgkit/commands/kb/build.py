@@ -12,6 +12,7 @@ from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import flag
 from kgkit.commands.output import plain, write_line
+from kgkit.commands.text_streams import BadOption
 
 if TYPE_CHECKING:
     from kgkit.building.build import Built
@@ -115,6 +116,7 @@ def build_kb(
         ),
     ] = None,
     language: LanguageOption = None,
+    bad: BadOption = "stop",
     key: Annotated[str | None, _column("--key", "Column of the unique keys.")] = None,
     label: Annotated[str | None, _column("--label", "Column of the names that people read.")] = None,
     aliases: Annotated[
@@ -165,7 +167,7 @@ def build_kb(
         "count": count, "fact": fact, "number": number,
     }  # fmt: skip
     columns = {role: names for role, names in roles.items() if names is not None}
-    sentences = _preview(builder, source, columns)
+    sentences = _preview(builder, source, columns, skips_bad=bad == "skip")
     if preview:
         for sentence in sentences or [f"the builder {builder} has no preview"]:
             write_line(plain(sentence))
@@ -203,6 +205,7 @@ def build_kb(
             identifiers=identifiers,
             language=language,
             columns=columns,
+            bad=bad,
         )
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
@@ -226,13 +229,17 @@ def build_kb(
     )
 
 
-def _preview(builder: str, sources: Sequence[str], columns: Mapping[str, str | Sequence[str]]) -> list[str]:
+def _preview(
+    builder: str, sources: Sequence[str], columns: Mapping[str, str | Sequence[str]], *, skips_bad: bool
+) -> list[str]:
     """Return what a builder says of how it reads the first source, and its first entities."""
     from kgkit.building.contract import find_builder
 
     reader = find_builder(builder)
     if columns:
         reader = reader.with_columns(columns)
+    if skips_bad:
+        reader = reader.skipping_bad()
     return [*reader.preview(Path(sources[0]))] if sources and reader.reads_columns else []
 
 

@@ -7,6 +7,7 @@ import typer
 
 from kgkit.commands.kb.build import LanguageOption, build_kb
 from kgkit.commands.kb.export import FormatOption
+from kgkit.commands.text_streams import BadOption
 from kgkit.errors import NotThere
 
 
@@ -18,6 +19,7 @@ def import_kb(
     ] = None,
     format: FormatOption = None,
     language: LanguageOption = None,
+    bad: BadOption = "stop",
 ) -> None:
     """Build a knowledge base from a file of another program, and publish it.
 
@@ -32,4 +34,5 @@ def import_kb(
         [str(source)],
         name=name if name is not None else source.absolute().name.split(".")[0],
         language=language,
+        bad=bad,
     )

@@ -98,4 +98,6 @@ def _card(kb: "KnowledgeBase", builds: list[str]) -> None:
 
 
 def _format_option(option: Any) -> str:
+    if isinstance(option, str):
+        return option
     return " ".join(map(str, option)) if isinstance(option, list) else f"{option:,}".removesuffix(".0")
