@@ -15,13 +15,16 @@ from kgkit.candidates.entries import (
     UNSEEN,
     Entry,
     SurfaceForm,
+    Varying,
     case_is_hidden,
     drop_before,
     have_equal_rows,
+    join_starts,
     longest,
 )
 from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.candidates.matching import Generator, surface_candidates
+from kgkit.candidates.inflection import base_forms, goes_on
+from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
     function_words,
@@ -109,15 +112,16 @@ class AliasGenerator(Generator):
         return leftmost
 
     def entry(self, token: str, cased: bool = True) -> Entry:
-        """Return the entry of a token: one form, itself folded, and matchers where the KB has tries."""
-        folded = fold(token)
-        forms, texts = (SurfaceForm(folded, ANY),), (folded,)
+        """Return the entry of a token with its forms, and matchers where the KB has tries."""
+        forms = self.forms(token)
+        texts = tuple([form.text for form in forms])
+        folded = texts[0]
         store, surfaces = self.kb.store, self._surfaces
-        starts = store.starts(folded)
+        starts = self._starts(texts)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
         row = store.alias_row(folded)
         if row is None:
-            return Entry(None, starts, texts, forms, spaced, tight)
+            return self._inflected_entry(token, cased, Entry(None, starts, texts, forms, spaced, tight))
         if is_function_word(token, folded, self._words, cased):
             named = cased and is_function_word_as_name(token, row)
             candidates = self._row_candidates(row, token, cased) if named else None
@@ -133,13 +137,38 @@ class AliasGenerator(Generator):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
+    def _starts(self, texts: tuple[str, ...]) -> dict[str, int] | None:
+        """Return the continuations of a token, and of what it is a plural of those with a preposition."""
+        starts = self.kb.store.starts(texts[0])
+        for text in texts[1:]:
+            more = self.kb.store.starts(text) or {}
+            of_several = {key: lengths for key, lengths in more.items() if goes_on(key)}
+            if of_several:
+                starts = of_several if starts is None else join_starts(starts, of_several)
+        return starts
+
+    def _inflected_entry(self, token: str, cased: bool, entry: Entry) -> Entry:
+        """Return the entry of a token that is no surface: *entry*, with what it means as a form of one."""
+        if len(entry.forms) == 1 or is_function_word(token, entry.texts[0], self._words, cased):
+            return entry
+        variants = [*entry.forms]
+        candidates = self.look_up(variants, token, cased=cased)
+        meaning = self._meaning_by_case(candidates, variants, token, cased=cased)
+        if type(meaning) is Varying:
+            return structs.replace(entry, candidates=candidates, varies=True, hidden=meaning.hidden)
+        return structs.replace(entry, candidates=candidates)
+
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
-        """Return the one form of a token: itself, folded."""
-        return (SurfaceForm(fold(token), ANY),)
+        """Return the token, folded, and what it may be a plural or genitive of."""
+        folded = fold(token)
+        bases = base_forms(token, self.kb.manifest.language)
+        return (SurfaceForm(folded, ANY), *[SurfaceForm(fold(base), ANY) for base in bases])
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
-        """Return the candidates of a span as *spelled*, folded; None if it is no surface."""
+        """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
         row = self.kb.store.alias_row(fold(spelled))
+        if row is None and (found := base_row(self.kb, spelled, cased=cased)):
+            spelled, row = found
         return None if row is None else self._row_candidates(row, spelled, cased)
 
     def _row_candidates(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
@@ -214,7 +243,14 @@ class AliasGenerator(Generator):
             if start < covered:
                 continue
             starts = entry.starts
-            if starts is not None and after < size and entries[after].texts[0] in starts:
+            if (
+                starts is not None
+                and after < size
+                and (
+                    (texts := entries[after].texts)[0] in starts
+                    or (len(texts) > 1 and _any_in(texts, starts))
+                )
+            ):
                 longer: list[Mention] = []
                 self._add_by_starts(cut, after - 1, longer)
                 if longer:
@@ -313,8 +349,12 @@ class AliasGenerator(Generator):
         for surface in surfaces:
             end = bounds[first] + len(surface)
             piece = bisect_left(bounds, end, first + 3)
-            if piece >= len(bounds) or bounds[piece] != end or piece > first + 2 * MAX_TOKENS:
-                continue  # it ends within a token
+            if piece >= len(bounds) or piece > first + 2 * MAX_TOKENS:
+                continue
+            if bounds[piece] != end:  # it ends within a token, which may be a form of its last word
+                last = surface[bounds[piece - 1] - bounds[first] :] if piece % 2 else ""
+                if last not in cut.entries[piece // 2].texts[1:]:
+                    continue
             start, stop = cut.offsets[first], cut.offsets[piece]
             spelled = cut.text[start:stop]
             meaning = cut.spans.get(spelled, UNSEEN)
@@ -329,7 +369,7 @@ class AliasGenerator(Generator):
     def _add_beyond_tries(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
         """Add the mentions that begin at *index* of surfaces that are in `starts`, not in the tries."""
         starts, after = cut.entries[index].starts, cut.entries[index + 1 : index + 2]
-        if starts is None or not after or after[0].texts[0] not in starts:
+        if starts is None or not after or not _any_in(after[0].texts, starts):
             return
         more: list[Mention] = []
         self._add_by_starts(cut, index, more)
@@ -339,6 +379,10 @@ class AliasGenerator(Generator):
                 more.append(mentions.pop())
             by_end = {mention.end: mention for mention in more}
             mentions.extend(by_end[end] for end in sorted(by_end))
+
+
+def _any_in(texts: tuple[str, ...], starts: dict[str, int]) -> bool:
+    return any(text in starts for text in texts)
 
 
 def _index_from(cut: Cut, start: int) -> int:

@@ -64,6 +64,14 @@ def case_is_hidden(text: str, pieces: list[str], offsets: list[int], index: int)
     return position_hides_case(text, offsets[piece], offsets[piece + 1])
 
 
+def join_starts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
+    """Return the continuations of two tokens together."""
+    starts = dict(first)
+    for token, lengths in second.items():
+        starts[token] = starts.get(token, 0) | lengths
+    return starts
+
+
 def have_equal_rows(candidates: Candidates, hidden: Candidates | None) -> bool:
     """Say whether the rows of two are the same; comparing bytes takes a tenth of the time."""
     return hidden is not None and candidates.rows.tobytes() == hidden.rows.tobytes()

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 from operator import or_
-from typing import Final
 
 from kgkit.candidates.config import GeneratorConfig
-from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows
+from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows, join_starts
+from kgkit.candidates.inflection import ENGLISH_ENDINGS
 from kgkit.candidates.matching import Generator, candidates_from_weights, other_spellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
@@ -25,14 +25,6 @@ from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
-
-# Ending, what takes its place, for which parts of speech.
-_ENDINGS: Final = (
-    ("s", "", "nv"), ("ses", "s", "n"), ("ves", "f", "n"), ("xes", "x", "n"), ("zes", "z", "n"),
-    ("ches", "ch", "n"), ("shes", "sh", "n"), ("men", "man", "n"), ("ies", "y", "nv"),
-    ("es", "e", "v"), ("es", "", "v"), ("ed", "e", "v"), ("ed", "", "v"), ("ing", "e", "v"), ("ing", "", "v"),
-    ("er", "", "a"), ("est", "", "a"), ("er", "e", "a"), ("est", "e", "a"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +45,7 @@ class LemmaGenerator(Generator):
         self._bits = {pos: kb.pos_bits(pos) for pos in ("n", "v", "a", "r")}
         # By last letter, since that rules most of them out.
         self._rules: dict[str, list[tuple[str, str, int]]] = {}
-        for ending, instead, parts in _ENDINGS:
+        for ending, instead, parts in ENGLISH_ENDINGS:
             bits = reduce(or_, [self._bits[pos] for pos in parts])
             self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
@@ -77,7 +69,7 @@ class LemmaGenerator(Generator):
         for text in texts:
             more = self.kb.store.starts(text)
             if more is not None:
-                starts = more if starts is None else _join_starts(starts, more)
+                starts = more if starts is None else join_starts(starts, more)
         if varies:
             return Entry(candidates, starts, texts, forms, None, None, True, hidden)
         return Entry(candidates, starts, texts, forms)
@@ -212,10 +204,3 @@ class LemmaGenerator(Generator):
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
         return candidates_from_weights(weights) if weights else None
-
-
-def _join_starts(first: dict[str, int], second: dict[str, int]) -> dict[str, int]:
-    starts = dict(first)
-    for token, lengths in second.items():
-        starts[token] = starts.get(token, 0) | lengths
-    return starts

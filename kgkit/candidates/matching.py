@@ -34,6 +34,7 @@ from kgkit.candidates.entries import (
     have_equal_rows,
 )
 from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_plain_hyphens, with_spaces
+from kgkit.candidates.inflection import base_names, takes_ending
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
 from kgkit.candidates.spelling import in_capitals_only, is_doubtful, position_hides_case, without_article
@@ -267,6 +268,8 @@ class Generator(CompoundReader):
     def _with_lower(self, mention: Mention) -> tuple[Candidates, Candidates] | None:
         """Return a mention's candidates, and those where it may be an ordinary word; None if it never may."""
         candidates, row = mention.candidates, self.kb.store.alias_row(fold(mention.text))
+        if row is None and (found := base_row(self.kb, mention.text)):
+            row = found[1]
         if candidates is None or candidates.link_probability < 1 or row is None:
             return None
         with self.kb.store.reading():
@@ -366,13 +369,44 @@ def other_spellings(text: str, language: str) -> Iterator[str]:
 
 
 def surface_candidates(kb: KnowledgeBase, mention: Mention, *, prefer_case: bool) -> Candidates:
-    """Return the candidates of a mention's text, or of one of its `other_spellings`, as a surface of *kb*."""
+    """Return the candidates of a mention's text as a surface of *kb*.
+
+    Of one that is none the candidates of one of its `other_spellings`, or of what it is a form of.
+    """
+    bare = without_article(mention.text, kb.manifest.language)
+    names = (found[0] for text in (mention.text, bare) if text and (found := base_row(kb, text)))
     candidates = NO_CANDIDATES
-    for text in chain((mention.text,), other_spellings(mention.text, kb.manifest.language)):
+    for text in chain((mention.text,), other_spellings(mention.text, kb.manifest.language), names):
         candidates = kb.candidates(text, pos=mention.pos or None, prefer_case=prefer_case)
         if len(candidates):
             break
     return candidates
+
+
+def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[str, bytes] | None:
+    """Return the name that a span is a plural or genitive of, and its row of `aliases`; None if it is none.
+
+    Args:
+        kb: knowledge base that has the names.
+        spelled: text of the span.
+        cased: flag for a spelling that tells something.
+    """
+    language = kb.manifest.language
+    for name in base_names(spelled, language):
+        row = kb.store.alias_row(fold(name))
+        if (
+            row is not None
+            and not _is_verb(kb, row)
+            and takes_ending(row, name, spelled, language, cased=cased)
+        ):
+            return name, row
+    return None
+
+
+def _is_verb(kb: KnowledgeBase, row: bytes) -> bool:
+    """Say whether all that a row of `aliases` means are verbs, by a KB that has parts of speech."""
+    bits = codec.classes(row)
+    return 0 < bits < ANY and bits == kb.pos_bits("v")
 
 
 def is_case_informative(text: str) -> bool:
