@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, count
+from itertools import accumulate, chain, count
 from typing import Final, Literal
 
 from msgspec import structs
@@ -22,7 +22,7 @@ from kgkit.candidates.entries import (
     join_starts,
     longest,
 )
-from kgkit.candidates.hyphens import joining_hyphens
+from kgkit.candidates.hyphens import hyphened_starts, joining_hyphens, with_hyphens
 from kgkit.candidates.inflection import base_forms, goes_on
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
@@ -70,6 +70,7 @@ class AliasGenerator(Generator):
     """
 
     config: AliasConfig
+    _hyphens_for_spaces = True
 
     def __init__(self, kb: KnowledgeBase, config: AliasConfig | None = None) -> None:
         super().__init__(kb, config or AliasConfig())
@@ -138,10 +139,10 @@ class AliasGenerator(Generator):
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
     def _starts(self, texts: tuple[str, ...]) -> dict[str, int] | None:
-        """Return the continuations of a token, and of what it is a plural of those with a preposition."""
-        starts = self.kb.store.starts(texts[0])
+        """Return the continuations of a token, and as a plural; there may be spaces for hyphens."""
+        starts = hyphened_starts(self.kb.store.starts(texts[0]))
         for text in texts[1:]:
-            more = self.kb.store.starts(text) or {}
+            more = hyphened_starts(self.kb.store.starts(text)) or {}
             of_several = {key: lengths for key, lengths in more.items() if goes_on(key)}
             if of_several:
                 starts = of_several if starts is None else join_starts(starts, of_several)
@@ -166,10 +167,13 @@ class AliasGenerator(Generator):
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
-        row = self.kb.store.alias_row(fold(spelled))
-        if row is None and (found := base_row(self.kb, spelled, cased=cased)):
-            spelled, row = found
-        return None if row is None else self._row_candidates(row, spelled, cased)
+        for text in chain((spelled,), with_hyphens(spelled)):
+            row = self.kb.store.alias_row(fold(text))
+            if row is None and (found := base_row(self.kb, text, cased=cased)):
+                text, row = found
+            if row is not None:
+                return self._row_candidates(row, text, cased)
+        return None
 
     def _row_candidates(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""

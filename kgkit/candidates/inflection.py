@@ -106,7 +106,7 @@ def base_names(text: str, language: str) -> Iterator[str]:
 
 def goes_on(continuation: str) -> bool:
     """Say whether a name that goes on so may have its inflected word before."""
-    return continuation.removeprefix("- ").partition(" ")[0] in _PREPOSITIONS
+    return continuation == "-" or continuation.removeprefix("- ").partition(" ")[0] in _PREPOSITIONS
 
 
 def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: bool) -> bool:
@@ -122,17 +122,21 @@ def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: b
     spellings = codec.spellings(row)
     if not spellings or _primary(language) != "en":
         return True
-    before, _, word = name.rpartition(" ")
+    *before, word = _words(name)
     if before and cased and word.islower():
         return True
     exact = name if cased and not spelled.isupper() else ""
     priors, share = codec.decode_alias(row).priors.tolist(), 0.0
     for spelling in spellings:
-        last = spelling.surface.rpartition(" ")[2]
+        last = _words(spelling.surface)[-1]
         if last[0] == last[0].lower() or (spelling.surface == exact and last[1:] != last[1:].lower()):
             rows = zip(spelling.rows, spelling.shares, strict=True)
             share += sum(priors[index] * part for index, part in rows) if spelling.rows else 1.0
     return share >= _MOSTLY
+
+
+def _words(name: str) -> list[str]:
+    return name.replace("-", " ").split() or [name]
 
 
 def _primary(language: str) -> str:

@@ -16,7 +16,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, count, islice, product
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from msgspec import structs
@@ -33,7 +33,13 @@ from kgkit.candidates.entries import (
     drop_before,
     have_equal_rows,
 )
-from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_plain_hyphens, with_spaces
+from kgkit.candidates.hyphens import (
+    closed_spelling,
+    joining_hyphens,
+    with_hyphens,
+    with_plain_hyphens,
+    with_spaces,
+)
 from kgkit.candidates.inflection import base_names, takes_ending
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
@@ -46,6 +52,7 @@ from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 _MAX_VARIANTS = 64
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
+_LONG: Final = ~((1 << 5) - 1)  # the bits of surfaces of five tokens and more
 _DOUBTFUL: Final = 0.5
 """Probability that a word is a name where nobody counted it and its spelling tells nothing."""
 
@@ -59,6 +66,8 @@ class Generator(CompoundReader):
     Attributes:
         omissions: surfaces that texts had in lower case, and the KB has with capitals only.
     """
+
+    _hyphens_for_spaces: ClassVar[bool] = False
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
@@ -187,6 +196,10 @@ class Generator(CompoundReader):
             for second in seconds:
                 for third in entries[index + 2].texts:
                     lengths |= starts.get(f"{second} {third}", 0)
+            if self._hyphens_for_spaces:
+                lengths |= (lengths & _LONG) >> 1  # a hyphen behind the third
+                for second in seconds:
+                    lengths |= starts.get(f"{second} ", 0)
         start, size = offsets[2 * index], 1
         while lengths >> size > 1 and index + size < len(entries):
             if pieces[2 * (index + size)].count("\n") > 1:
@@ -355,14 +368,15 @@ def respellings(text: str) -> list[str]:
 def other_spellings(text: str, language: str) -> Iterator[str]:
     """Yield what the text of a mention that is no surface may be instead, in the order of preference.
 
-    Its `respellings`, then itself without an article, as a tagger has *the Big Apple*, and the respellings
-    of that.
+    Its `respellings`, itself with hyphens for spaces, then itself without an article, as a tagger has *the
+    Big Apple*, and the respellings of that.
 
     Args:
         text: text of the mention.
         language: language of the KB, a BCP 47 tag.
     """
     yield from respellings(text)
+    yield from with_hyphens(text)
     if bare := without_article(text, language):
         yield bare
         yield from respellings(bare)

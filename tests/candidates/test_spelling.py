@@ -425,3 +425,48 @@ def test_hyphens_that_join_words_and_those_that_do_not():
         "cooperative",
     )
     assert closed_spelling("T-V") is closed_spelling("1990-2000") is closed_spelling("a b-cdef") is None
+
+
+HYPHENED = (
+    "Coca-Cola", "Jean-Claude Juncker", "Port-au-Prince", "University of Aix-Marseille", "built-in",
+    "take-off", "Andrew Lloyd-Webber", "F-16", "T-shirt", "1998-99", "sister-in-law", "At-Bristol", "Cola",
+    "Coca-Cola Zero Sugar", "Baden-Württemberg",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hyphened(tmp_path_factory):
+    records = [*map(Entity, HYPHENED), *(Alias(name, name) for name in HYPHENED)]
+    with build(tmp_path_factory.mktemp("hyphened"), records) as kb:
+        yield kb
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Coca Cola and coca\ncola", {"Coca Cola": "Coca-Cola", "coca\ncola": "Coca-Cola"}),
+        ("to Jean Claude Juncker's", {"Jean Claude Juncker": "Jean-Claude Juncker"}),
+        (
+            "in Port au Prince, in Port-au Prince",
+            {"Port au Prince": "Port-au-Prince", "Port-au Prince": "Port-au-Prince"},
+        ),
+        ("University of Aix Marseille", {"University of Aix Marseille": "University of Aix-Marseille"}),
+        ("with Andrew Lloyd Webber", {"Andrew Lloyd Webber": "Andrew Lloyd-Webber"}),
+        ("two T shirts, an F 16", {"T shirts": "T-shirt", "F 16": "F-16"}),
+        ("my sisters in law", {"sisters in law": "sister-in-law"}),
+        ("the Coca Cola Zero Sugar", {"Coca Cola Zero Sugar": "Coca-Cola Zero Sugar"}),
+        ("Baden Württemberg", {"Baden Württemberg": "Baden-Württemberg"}),
+        ("built in 1990, they take off in 1998 99. At Bristol", {}),
+        ("I drink Coca. Cola too\n\nCoca\n\nCola", {"Cola": "Cola"}),
+    ],
+)
+def test_a_space_stands_for_a_hyphen_of_the_kb(hyphened, text, found):
+    mentions = AliasGenerator(hyphened).mentions(text)
+    keys = [hyphened.get(int(mention.candidates.ids[0])).key for mention in mentions]
+    assert dict(zip([mention.text for mention in mentions], keys, strict=True)) == found
+
+
+def test_given_mentions_are_looked_up_with_hyphens_too(hyphened):
+    document = Document("1", "Coca Cola", mentions=[Mention(0, 9, "Coca Cola")])
+    [document] = AliasGenerator(hyphened)([document])
+    assert hyphened.get(int(document.mentions[0].candidates.ids[0])).key == "Coca-Cola"
