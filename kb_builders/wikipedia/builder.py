@@ -14,7 +14,7 @@ from kb_builders.wikipedia.lead import first_paragraph, items
 from kb_builders.wikipedia.page_props import page_key, wikidata_ids
 from kb_builders.wikipedia.prose import prose
 from kb_builders.wikipedia.streams import blocks, ranges
-from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, without_bracket
+from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, is_word, without_bracket
 from kb_builders.wikipedia.wikitext import Links, Raw, cut
 from kgkit.building import (
     Alias,
@@ -44,7 +44,7 @@ _REDIRECT: Final = re.compile(
 class WikipediaBuilder(Builder):
     """Pages, redirects, links and their anchor texts, from dumps of MediaWiki."""
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     engine: ClassVar[str] = "local"
     unit: ClassVar[str] = "pages"
     generator: ClassVar[str] = "alias"
@@ -156,7 +156,7 @@ class PageRecords:
                 yield page
             elif self._leads_to(page) is None and not self._ambiguous(page.title, page.text):
                 text = cut(page.text) if "<" in page.text else page.text
-                yield prose(text, self._links, self._is_hidden, page.title)
+                yield prose(text, self._links, self._titles.is_hidden, page.title)
 
     def _articles(self, pages: Iterator[dump.Page]) -> Iterator[dump.Page | Step]:
         """Yield the pages of the main namespace, and a step behind some pages of any."""
@@ -188,7 +188,8 @@ class PageRecords:
                 if page.id:
                     yield Redirect(page_key(page.id), title)
                 yield Redirect(title, target)
-                yield Alias(title, target)
+                if is_word(title):
+                    yield Alias(title, target)
             return
         text = cut(page.text) if "<" in page.text else page.text
         links = self._links.of(text)
@@ -205,23 +206,22 @@ class PageRecords:
             attributes["page_id"] = page.id
         if categories:
             attributes["categories"] = categories
+        bare = without_bracket(title)
         if page.id:
             yield Redirect(page_key(page.id), title)
         yield Entity(
             title,
             label=title,
-            description=first_paragraph(text, self._is_hidden),
+            description=first_paragraph(text, self._titles.is_hidden, self._links.templates, bare or title),
             kind="disambiguation" if ambiguous else "page",
             attributes=attributes,
         )
-        bare = without_bracket(title)
         if ambiguous:
             yield from self._meanings(bare or title, title, text)
         else:
             self._counts.update(links)
-            yield Alias(title, title)
-            if bare:
-                yield Alias(bare, title)
+            for surface in filter(is_word, dict.fromkeys((title, bare))):
+                yield Alias(surface, title)
         pages = [target for target in targets if target[0] != CATEGORY] if categories else [*targets]
         if pages:
             yield Triples(title, "links_to", pages)
@@ -242,6 +242,8 @@ class PageRecords:
 
     def _meanings(self, surface: str, title: str, text: str) -> Iterator[Alias]:
         """Yield the first page that each item of a disambiguation page leads to."""
+        if not is_word(surface):
+            return
         targets = {title}
         for item in items(text):
             for target in self._links.targets(self._links.of(item)):
@@ -250,13 +252,6 @@ class PageRecords:
                         targets.add(target)
                         yield Alias(surface, target)
                     break
-
-    def _is_hidden(self, written: str) -> bool:
-        """Return whether nothing is read where a link stands: a file, a category, another language."""
-        if ":" not in written or written.startswith(":"):
-            return False
-        target = self._links.target(written)
-        return not target or target[0] == CATEGORY
 
 
 def _pages_at_once(total: int) -> int:

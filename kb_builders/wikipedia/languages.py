@@ -7,6 +7,7 @@ they stand behind, and the prefixes that lead to other wikis.
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 CANONICAL: Final[Mapping[str, int]] = {
@@ -84,8 +85,7 @@ _SUFFIXES: Final = (
     "täsmennyssivu|flertydig|peker|пояснение|razdvojba|apartigilo|disambiguasi|argipena"
 )
 
-INTERWIKI: Final = frozenset(
-    # Wikipedias
+WIKIPEDIAS: Final = frozenset(
     "aa ab ace ady af ak als alt am ami an ang ann anp ar arc ary arz as ast atj av avk awa ay az azb "
     "ba ban bar bat-smg bbc bcl bdr be be-tarask be-x-old bew bg bh bi bjn blk bm bn bo bpy br bs btm "
     "bug bxr ca cbk-zam cdo ce ceb cho chr chy ckb co cr crh cs csb cu cv cy cz da dag de dga din diq "
@@ -100,7 +100,11 @@ INTERWIKI: Final = frozenset(
     "sg sgs sh shi shn si simple sk skr sl sm smn sn so sq sr srn ss st stq su sv sw syl szl szy ta tay "
     "tcy tdd te tet tg th ti tig tk tl tly tn to tokipona tpi tr trv ts tt tum tw ty tyv udm ug uk ur "
     "uz ve vec vep vi vls vo vro wa war wo wuu xal xh xmf yi yo yue za zea zgh zh zh-cfr zh-classical "
-    "zh-cn zh-min-nan zh-tw zh-yue zu "
+    "zh-cn zh-min-nan zh-tw zh-yue zu".split()
+)
+"""Prefixes of the Wikipedias, in lower case: `[[fr:Chien]]` is no part of a text, but `[[:fr:Chien]]` is."""
+
+INTERWIKI: Final = WIKIPEDIAS | frozenset(
     # the other projects of the Wikimedia Foundation
     "b bugzilla bz c commons d f foundation gerrit incubator m mail mediawikiwiki meta metawikipedia mw "
     "n otrs outreach phab phabricator q quality s species strategy test2wiki testwiki ticket toolforge "
@@ -115,27 +119,119 @@ INTERWIKI: Final = frozenset(
 """Prefixes that lead to another wiki, in lower case: such a link is none to a page of this one."""
 
 
-def _base(language: str) -> str:
+# Months within a date, and the marks between thousands and before a fraction, as CLDR has them.
+_MONTHS: Final = {
+    "cs": "ledna února března dubna května června července srpna září října listopadu prosince",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "en": "January February March April May June July August September October November December",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "nl": "januari februari maart april mei juni juli augustus september oktober november december",
+    "pl": "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada "
+    "grudnia",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря",
+    "sv": "januari februari mars april maj juni juli augusti september oktober november december",
+    "uk": "січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня",
+}  # fmt: skip
+_NUMBER_MARKS: Final = {
+    "cs": " ,", "de": ".,", "es": ".,", "fr": " ,", "it": ".,", "nl": ".,", "pl": " ,", "pt": ".,",
+    "ru": " ,", "sv": " ,", "uk": " ,",
+}  # fmt: skip
+
+
+# Words that say nothing without those that follow: of these a sentence is freed where a template is not read.
+_NEED_MORE: Final = {
+    "cs": "a i nebo v ve na do od z ze u k ke o po pro při s se mezi asi přibližně kolem",
+    "de": "der die das den dem des ein eine einen einem einer eines und oder in im an am auf aus bei beim "
+    "bis durch für gegen mit nach ohne seit über um unter von vom vor zu zum zur zwischen etwa rund ca. "
+    "circa als wie sowie genannt",
+    "en": "a an the and or of in on at to from by with for as about around approximately roughly nearly "
+    "almost over under between into near since until during through via than c. circa up called named "
+    "pronounced where when which who whose that if because",
+    "es": "el la los las un una y e o u de del en a al por para con sin desde hasta entre sobre unos unas "
+    "cerca como hacia",
+    "fr": "le la les l’ l' un une des du de d’ d' et ou à au aux en dans par pour sur avec sans vers entre "
+    "depuis environ près comme chez",
+    "it": "il lo la i gli le l’ l' un uno una e o di del della dei delle in nel nella a al alla da dal "
+    "dalla con per su sul tra fra circa come",
+    "nl": "de het een en of in op aan van voor met door naar bij uit over onder tussen ongeveer circa rond "
+    "tot sinds als",
+    "pl": "i oraz lub w we na do od z ze u o po dla przy przez między około ok.",
+    "pt": "o a os as um uma e ou de do da dos das em no na nos nas ao à por para com sem desde até entre "
+    "sobre cerca como",
+    "ru": "и или в во на до от из с со у к ко о об по для при через между около примерно",
+    "sv": "en ett och eller i på av till från med för om vid under över mellan cirka ungefär som",
+    "uk": "і й та або в у на до від з із зі о об по для при через між близько приблизно",
+}  # fmt: skip
+_VERBS: Final = {
+    "cs": "je jsou byl byla bylo byli má mají",
+    "de": "ist sind war waren wurde wurden hat haben hatte hatten beträgt wird werden liegt liegen",
+    "en": "is are was were be been has have had measures covers lies became",
+    "es": "es son fue fueron era eran tiene tienen está están",
+    "fr": "est sont était étaient fut furent a ont avait avaient",
+    "it": "è sono era erano fu furono ha hanno",
+    "nl": "is zijn was waren heeft hebben had ligt werd",
+    "pl": "jest są był była było były ma mają",
+    "pt": "é são foi foram era eram tem têm está",
+    "ru": "был была было были имеет является",
+    "sv": "är var har hade blev ligger",
+    "uk": "був була було були має є",
+}  # fmt: skip
+_UNSPACED: Final = frozenset("zh ja yue wuu gan lzh th lo km my bo".split())
+
+
+@cache
+def needs_more(language: str) -> frozenset[str]:
+    """Return words, in small letters, that say nothing without those that follow."""
+    return frozenset(_NEED_MORE.get(language, "").split())
+
+
+@cache
+def verbs(language: str) -> frozenset[str]:
+    """Return the most common verbs of a first sentence, in small letters."""
+    return frozenset(_VERBS.get(language, "").split())
+
+
+def is_spaced(language: str) -> bool:
+    """Return whether a language writes spaces between words."""
+    return language not in _UNSPACED
+
+
+def months(language: str) -> list[str]:
+    """Return the names of the months within a date; none if they are not known."""
+    return _MONTHS.get(language, "").split()
+
+
+def number_marks(language: str) -> tuple[str, str]:
+    """Return the mark between thousands, and the mark before a fraction."""
+    marks = _NUMBER_MARKS.get(language, ",.")
+    return marks[0], marks[1]
+
+
+def base(language: str) -> str:
+    """Return the language of a tag without script, region and dialect."""
     return language.lower().partition("-")[0]
 
 
 def trail(language: str) -> str:
     """Return the letters that belong to a link they stand behind, as the inside of a character class."""
-    if language.lower() in _NO_TRAIL or _base(language) in _NO_TRAIL:
+    if language.lower() in _NO_TRAIL or base(language) in _NO_TRAIL:
         return ""
-    return _TRAILS.get(language.lower()) or _TRAILS.get(_base(language), "a-z")
+    return _TRAILS.get(language.lower()) or _TRAILS.get(base(language), "a-z")
 
 
 def namespace_aliases(language: str) -> dict[str, int]:
     """Return older names of the namespaces of files and categories, in lower case."""
-    names = {name.lower(): 6 for name in _FILES.get(_base(language), "").split()}
-    return names | {name.lower(): 14 for name in _CATEGORIES.get(_base(language), "").split()}
+    names = {name.lower(): 6 for name in _FILES.get(base(language), "").split()}
+    return names | {name.lower(): 14 for name in _CATEGORIES.get(base(language), "").split()}
 
 
 def disambiguation_template(language: str) -> re.Pattern[str]:
     """Return what finds a template of disambiguation pages."""
     names = [_DISAMBIGUATION["en"]]
-    if own := _DISAMBIGUATION.get(_base(language)):
+    if own := _DISAMBIGUATION.get(base(language)):
         names.append(own)
     return re.compile(rf"\{{\{{\s*(?:template:)?(?:{'|'.join(names)})\s*(?:\||\}}\}})", re.IGNORECASE)
 

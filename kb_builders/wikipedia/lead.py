@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from kb_builders.wikipedia.wikitext import plain, without_references, without_templates
+from kb_builders.wikipedia.clauses import without_holes
+from kb_builders.wikipedia.templates import CUT, HOLE, Templates
+from kb_builders.wikipedia.wikitext import plain, without_references
 
 __all__ = ["first_paragraph", "items", "without_tables"]
 
@@ -19,25 +21,30 @@ _HEADS: Final = (6_000, 30_000, 150_000)  # characters that are looked at until 
 _TABLE: Final = re.compile(r"^[ :]*(?:(\{\|)|\|\})", re.MULTILINE)
 _BRACKETS: Final = re.compile(r"\[\[|\]\]")
 _LINK: Final = re.compile(r"\[\[([^\[\]|\n]*)(?:\|([^\[\]]*))?\]\]")
-_END: Final = re.compile(r"\n(?=[ \t]*(?:\n|\Z)|[*#:;=|!{]|----)|\Z")
+_END: Final = re.compile(rf"\n(?=[ \t{CUT}{HOLE}]*(?:\n|\Z)|[*#:;=|!{{]|----)|\Z")
 _NO_PARAGRAPH: Final = re.compile(r"[*#:;|!{}]|__[A-Z]+__|----")
 _EMPTY_BRACKETS: Final = re.compile(r"\([\s,;:–—-]*\)|\((?=[,;:\s])[\s,;:]+")
-_EMPTY_WIDE_BRACKETS: Final = re.compile(r"（[\s,;:、，；：–—-]*）|（(?=[,;:、，；：\s])[\s,;:、，；：]+")
+_EMPTY_WIDE_BRACKETS: Final = re.compile(r"（[\s,;:、，；：–—－-]*）|（(?=[,;:、，；：\s])[\s,;:、，；：]+")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)])")
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
+_NOTHING: Final = f" \t\n\r{CUT}{HOLE}"
 _ITEM: Final = re.compile(r"^[*#][*#:]*(.*)", re.MULTILINE)
 
 
-def first_paragraph(text: str, is_hidden: Callable[[str], bool]) -> str:
+def first_paragraph(
+    text: str, is_hidden: Callable[[str], bool], templates: Templates, title: str = ""
+) -> str:
     """Return the first paragraph before the first heading as plain text; nothing if there is none.
 
     Args:
         text: the page.
         is_hidden: function that says of the title of a link whether nothing is read where it stands: a file,
             a category.
+        templates: templates of the wiki.
+        title: title of the page, read where the paragraph begins with a template that cannot be read.
     """
     for size in _HEADS:
-        paragraph = _paragraph(text[:size], is_hidden, is_all=size >= len(text))
+        paragraph = _paragraph(text[:size], is_hidden, templates, title, is_all=size >= len(text))
         if paragraph is not None:
             return _shorten(paragraph)
     return ""
@@ -48,17 +55,19 @@ def items(text: str) -> Iterator[str]:
     return (item[1] for item in _ITEM.finditer(text))
 
 
-def _paragraph(head: str, is_hidden: Callable[[str], bool], *, is_all: bool) -> str | None:
+def _paragraph(
+    head: str, is_hidden: Callable[[str], bool], templates: Templates, title: str, *, is_all: bool
+) -> str | None:
     """Return the first paragraph of *head*; None if it may lie behind, or may be cut off."""
     if "<" in head:
         head = without_references(head)
-    head = without_templates(head)
+    head = templates.read(head)
     unclosed = head.find("{{")
     if "{|" in head:
         head = without_tables(head)
     at = 0
     while at < len(head):
-        if head[at].isspace() or head[at] == "\x01":
+        if head[at] in _NOTHING:
             at += 1
             continue
         if not is_all and 0 <= unclosed <= at:
@@ -76,14 +85,18 @@ def _paragraph(head: str, is_hidden: Callable[[str], bool], *, is_all: bool) -> 
         stop = end.start() if end is not None else len(head)
         if not is_all and stop >= len(head) - 1 and stop - at < 3 * MAX_PARAGRAPH:
             return None
-        paragraph = _read(head[at : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden)
+        start = at  # a template that stands before it in the same line may be part of it
+        while start and head[start - 1] in f" {CUT}{HOLE}":
+            start -= 1
+        read = _read(head[start : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden, templates)
+        paragraph = _tidy(without_holes(read, templates.language, title) if HOLE in read else read)
         if any(map(str.isalnum, paragraph)):
             return paragraph
         at = max(stop, at + 1)
     return "" if is_all else None
 
 
-def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
+def _read(text: str, is_hidden: Callable[[str], bool], templates: Templates) -> str:
     def shown_text(link: re.Match[str]) -> str:
         """Return what a reader sees of a link: its label, else its title."""
         title, label = link[1], link[2]
@@ -96,8 +109,14 @@ def _read(text: str, is_hidden: Callable[[str], bool]) -> str:
         if shorter == text:
             break
         text = shorter
-    text = plain(text).replace("[[", "").replace("]]", "").replace("{{", "").replace("}}", "")
-    # What stood in such brackets was a template: a pronunciation, a name in another script.
+    text = plain(text, templates)
+    for mark in ("[[", "]]", "{{", "}}"):
+        text = text.replace(mark, "")
+    return text
+
+
+def _tidy(text: str) -> str:
+    """Return text without empty brackets and stray marks."""
     if "(" in text:
         text = _EMPTY_BRACKETS.sub(_without_brackets, text)
     if "（" in text:

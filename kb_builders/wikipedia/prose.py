@@ -1,7 +1,7 @@
 """The prose of a page with its links, out of wikitext: where surfaces are counted.
 
-Left out are templates, tables, notes, headings, galleries, files with their captions, categories and links to
-other languages. The wikitext has been `cut`.
+Left out are tables, notes, headings, galleries, files with their captions, categories, links to other
+languages, and templates whose words are not known. The wikitext has been `cut`.
 """
 
 import re
@@ -10,8 +10,9 @@ from itertools import accumulate
 from typing import Final
 
 from kb_builders.wikipedia.lead import without_tables
+from kb_builders.wikipedia.templates import CUT, HOLE
 from kb_builders.wikipedia.titles import CATEGORY, without_bracket
-from kb_builders.wikipedia.wikitext import Links, shown_text, without_references, without_templates
+from kb_builders.wikipedia.wikitext import Links, shown_text, without_references
 from kgkit.building import Prose
 
 __all__ = ["prose"]
@@ -21,7 +22,7 @@ _PARAGRAPH: Final = "\n\n"
 _GALLERY: Final = re.compile(r"<(gallery|imagemap)\b[^<>]{0,1000}>.{0,50000}?</\1\s{0,9}>", re.I | re.S)
 _BREAK: Final = re.compile(r"<(?:br|p|/?div|/?center|/?blockquote)\b[^<>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
-_HEADING: Final = re.compile(r"^=[^\n]*=[ \t]*$|^----[^\n]*$", re.MULTILINE)
+_HEADING: Final = re.compile(rf"^=[^\n]*=[ \t{CUT}{HOLE}]*$|^----[^\n]*$", re.MULTILINE)
 _QUOTES: Final = re.compile(r"''+")
 _OUTSIDE: Final = re.compile(r"\[(?:[a-z]+:)?//[^\s\[\]]++(?:[ \t]++([^\[\]\n]*))?\]", re.IGNORECASE)
 _ITEM: Final = re.compile(r"\n(?=[*#:;])")
@@ -42,7 +43,7 @@ def prose(text: str, links: Links, is_hidden: Callable[[str], bool], title: str)
     """
     if "<" in text:
         text = _BREAK.sub(" ", without_references(_GALLERY.sub("", text)))
-    text = without_templates(text)
+    text = links.templates.read(text)
     if "{|" in text:
         text = without_tables(text)
     text = _without_hidden(_HEADING.sub(_PARAGRAPH, text), is_hidden)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from kb_builders.wikipedia.languages import CANONICAL, INTERWIKI, namespace_aliases
+from kb_builders.wikipedia.languages import CANONICAL, INTERWIKI, WIKIPEDIAS, namespace_aliases
 
-__all__ = ["CATEGORY", "Site", "Titles", "decode_text", "single_spaced", "without_bracket"]
+__all__ = ["CATEGORY", "Site", "Titles", "decode_text", "is_word", "single_spaced", "without_bracket"]
 
 CATEGORY: Final = "\0"
 """What `Titles.target` puts before the name of a category."""
@@ -104,6 +104,12 @@ class Titles:
         large = "İ" if self._dotted and first == "i" else first.upper()
         return large + title[1:] if len(large) == 1 else title
 
+    def is_hidden(self, written: str) -> bool:
+        """Return whether a link has no text: a file, a category, a page in another language."""
+        prefix, colon, _ = written.partition(":")
+        prefix = single_spaced(decode_text(prefix)).lower() if colon else ""
+        return prefix in WIKIPEDIAS or self._namespaces.get(prefix, 0) in (6, 14)
+
     def namespace(self, title: str) -> int:
         """Return the number of the namespace of a whole title."""
         prefix, colon, _ = title.partition(":")
@@ -134,6 +140,14 @@ def decode_text(text: str, *, percent: bool = False) -> str:
 
 def _character(match: re.Match[str]) -> str:
     return html.unescape(match[0])
+
+
+def is_word(surface: str) -> bool:
+    """Return whether there is more than marks in a surface: a letter, a digit, or a symbol as `€` and `★`."""
+    return any(
+        character.isalnum() or (character > "\x7f" and unicodedata.category(character) in ("Sc", "Sm", "So"))
+        for character in surface
+    )
 
 
 def without_bracket(title: str) -> str:

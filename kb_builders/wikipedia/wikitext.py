@@ -7,7 +7,8 @@ captions, arguments of templates. What MediaWiki does not read as wikitext is cu
 Characters below the space cannot stand in XML, so they are free for marks of our own:
 
     \x01           something was cut out here: ends the letters behind a link, is not shown
-    \x02 … \x0f   characters that `<nowiki>` keeps from being markup
+    \x02 … \x11   characters that `<nowiki>` keeps from being markup
+    \x12           words that are not known: a formula, a template that cannot be read
 """
 
 import re
@@ -15,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from kb_builders.wikipedia.languages import trail
-from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decode_text
+from kb_builders.wikipedia.templates import CUT, HOLE, Templates, hide, show
+from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decode_text, is_word
 
-__all__ = ["Links", "Raw", "cut", "plain", "without_templates"]
+__all__ = ["Links", "Raw", "cut", "plain", "shown_text", "without_references"]
 
 MAX_SURFACE: Final = 200
 """Characters of an alias: what is longer is a sentence with a link on it."""
@@ -25,17 +27,12 @@ MAX_SURFACE: Final = 200
 _MAX_TEXT: Final = 2_000  # characters of wikitext that a link may have to be read as an alias
 _REMEMBERED: Final = 100_000  # titles, and texts, that have been looked at
 
-_CUT: Final = "\x01"
-_MARKUP: Final = "[]{}|<>'#*=:\n"
-_HIDDEN: Final = "".join(map(chr, (2, 3, 4, 5, 6, 7, 8, 11, 12, 14, 15, 16, 17)))
-_hide: Final = str.maketrans(_MARKUP, _HIDDEN)
-_show: Final = str.maketrans(_HIDDEN, _MARKUP, _CUT)
-
 # Their content is no wikitext. `gallery` and `imagemap` are not among them: links in them are links.
 _OPAQUE: Final = (
     "nowiki|pre|source|syntaxhighlight|math|chem|ce|hiero|score|timeline|graph|templatedata|templatestyles|"
     "inputbox|categorytree|mapframe|maplink|includeonly"
 )
+_FORMULAS: Final = frozenset(["math", "chem", "ce", "hiero"])  # these are part of a sentence
 _OPENING: Final = re.compile(rf"<(?![/rb])(?:!--|({_OPAQUE})(?:[\s/][^<>]*)?>)", re.IGNORECASE)
 _CLOSING: Final = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in [*_OPAQUE.split("|"), "ref"]}
 
@@ -56,7 +53,6 @@ _MEANS_SOMETHING: Final = re.compile(
     r"[\x00-\x20\x7f\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000:#%&_|](?<! )|  |^ | $"
 ).search
 
-_TEMPLATE: Final = re.compile(r"\{\{(?:[^{}]|\{(?!\{)|\}(?!\}))*+\}\}")
 _REFERENCE: Final = re.compile(r"<ref(?:[\s/][^<>]*)?>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
 _LINE_BREAK: Final = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
@@ -67,6 +63,7 @@ _INVISIBLE: Final = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _TO_BE_LOOKED_AT: Final = re.compile(
     r"[\x00-\x1f\x7f\xa0<{}\[\]&\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]|''|  |^ | $"
 ).search
+_HAS_MARKS: Final = re.compile(r"[\x01-\x08\x0b-\x12]").search
 _HAS_MARKUP: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
 
 
@@ -86,7 +83,8 @@ class Links:
         titles = Titles(site)
         # Of `[[Mercury (planet)|]]` the title is caught with its bar.
         self._targets = _Memory(lambda written: titles.target(written.removesuffix("|")))
-        self._surfaces = _Memory(_surface)
+        self.templates = Templates(site.language)
+        self._surfaces = _Memory(lambda written: _surface(written, self.templates))
         self._surfaces_of_titles = _Memory(_surface_of_title)
         letters = trail(site.language)
         after = f"([{letters}]*)" if letters else "()"
@@ -117,7 +115,7 @@ class Links:
             if not link[0] and (not target or target[0] == CATEGORY):
                 continue
             surface = self.surface(link)
-            if surface and len(surface) <= MAX_SURFACE:
+            if len(surface) <= MAX_SURFACE and is_word(surface):
                 pair = surface, target
                 by_pair[pair] = by_pair.get(pair, 0) + count
         return by_pair
@@ -156,12 +154,12 @@ class _Memory(dict[str, str]):
         return value
 
 
-def _surface(text: str) -> str:
+def _surface(text: str, templates: Templates) -> str:
     """Return the text of a link as an alias; nothing if that cannot be told."""
     if not _TO_BE_LOOKED_AT(text):
         return text
-    surface = plain(text)
-    return "" if _HAS_MARKUP(surface) else surface
+    surface = plain(text, templates)
+    return "" if HOLE in surface or _HAS_MARKUP(surface) else surface
 
 
 def _surface_of_title(title: str) -> str:
@@ -193,15 +191,15 @@ def cut(text: str) -> str:
             stop = text.find("-->", end)
             at = end = stop + 3 if stop >= 0 else len(text)
         elif opening[0].endswith("/>"):
-            pieces += (text[at:start], _CUT)
+            pieces += (text[at:start], CUT)
             at = end
         elif (name := opening[1].lower()) not in unclosed:
             closing = _CLOSING[name].search(text, end)
             if closing is None:
                 unclosed.add(name)  # then it is text, and so are those that follow
             else:
-                literal = text[end : closing.start()].translate(_hide) if name == "nowiki" else ""
-                pieces += (text[at:start], _CUT, literal, _CUT)
+                literal = text[end : closing.start()].translate(hide) if name == "nowiki" else ""
+                pieces += (text[at:start], HOLE if name in _FORMULAS else CUT, literal, CUT)
                 at = end = closing.end()
         opening = _OPENING.search(text, end)
     pieces.append(text[at:])
@@ -224,21 +222,14 @@ def without_references(text: str) -> str:
     return "".join(pieces)
 
 
-def without_templates(text: str, depth: int = 40) -> str:
-    """Return wikitext without templates; what is not closed, or lies deeper than *depth*, stays."""
-    while "{{" in text and depth:
-        shorter = _TEMPLATE.sub("", text)
-        if len(shorter) == len(text):
-            break
-        text, depth = shorter, depth - 1
-    return text
+def plain(text: str, templates: Templates) -> str:
+    """Return the text that is read where *text*, without wikilinks, stands in a page that has been `cut`.
 
-
-def plain(text: str) -> str:
-    """Return the text that is read where *text*, without wikilinks, stands in a page that has been `cut`."""
+    Words that are not known are `HOLE`.
+    """
     if "<" in text:
         text = _LINE_BREAK.sub(" ", without_references(text))
-    text = without_templates(text)
+    text = templates.read(text)
     if "<" in text:
         text = _TAG.sub("", text)
     if "''" in text:
@@ -247,8 +238,8 @@ def plain(text: str) -> str:
         text = _OUTSIDE.sub(r"\1", text)
     if "-{" in text:
         text = _VARIANTS.sub(_first_variant, text)
-    if _CUT in text:
-        text = text.translate(_show)
+    if _HAS_MARKS(text):
+        text = text.translate(show)
     return _single_spaced(decode_text(text))
 
 
@@ -256,8 +247,8 @@ def shown_text(text: str) -> str:
     """Return *text* as it is read; it has no markup but marks of our own and character references."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
-    if _CUT in text:
-        text = text.translate(_show)
+    if _HAS_MARKS(text):
+        text = text.translate(show).replace(HOLE, "")
     return decode_text(text)
 
 
@@ -273,6 +264,11 @@ def _apostrophes(match: re.Match[str]) -> str:
 
 def _first_variant(match: re.Match[str]) -> str:
     """Return the first of the spellings that a page in several scripts offers: `-{zh-hans:…; zh-hant:…}-`."""
-    first = match[1].partition("|")[2] or match[1]
-    name, colon, spelling = first.partition(";")[0].partition(":")
-    return spelling.strip() if colon and name.strip().lower().startswith("zh") else first
+    flags, bar, text = match[1].partition("|")
+    if not bar or ":" in flags:
+        text = match[1]
+    elif "T" in flags or "H" in flags or flags == "-":
+        return CUT  # a rule for the page, or its title
+    first = text.partition(";")[0]
+    name, colon, spelling = first.partition(":")
+    return spelling.strip() if colon and name.strip().lower().startswith("zh") else text

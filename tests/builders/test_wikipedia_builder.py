@@ -226,7 +226,7 @@ def test_a_chinese_wikipedia(tmp_path):
         ),
         language="zh",
     )
-    assert found.entities["狗"].description == "狗是狼的亚种。"
+    assert found.entities["狗"].description == "狗（Canis）是狼的亚种。"
     assert found.links == {"狗": ["小狗", "狼", "亚种"]}
 
 

@@ -139,3 +139,24 @@ def test_a_sample_of_the_real_one_can_be_asked(shared_data, tmp_path):
         assert list(priors(kb, "agriculture")) == ["Agriculture"]
         assert "Agriculture" in [page.key for page in kb.neighbors("Anarchism", "links_to")]
         assert kb["Albedo"].description.startswith("Albedo or reflection coefficient, derived from Latin")
+
+
+def test_no_surface_consists_of_marks_alone(tmp_path):
+    pages = [
+        P("Apostrophe", "The [[mark]] [[apostrophe|']], [[Apostrophe|''{{lang|fr|’}}'']], ''[[Euro|€]]''."),
+        P("Mark", "[[!!!]] [[Euro|–]] [[?!|?]] [[Star (mark)|★]] [[C++]]"),
+        P("'", redirect="Apostrophe"),
+        P("!!!", "'''!!!''' is a band."),
+        P("? (film)", "A film."),
+        P("?!", "* [[Mark]]\n{{disambiguation}}"),
+        P("Euro", "Money."),
+        P("Star (mark)", "A mark."),
+        P("C++", "A language."),
+    ]
+    kgkit.build_kb("wikipedia", write(tmp_path / "dump.xml", dump(pages)), home=tmp_path)
+    with kgkit.open_kb("wikipedia", home=tmp_path) as kb:
+        for surface in ("'", "’", "!!!", "–", "?", "?!"):
+            assert priors(kb, surface) == {}
+        assert priors(kb, "€") == {"Euro": 1.0} and priors(kb, "★") == {"Star (mark)": 1.0}
+        assert set(priors(kb, "C++")) == {"C++"} and set(priors(kb, "? (film)")) == {"? (film)"}
+        assert kb["!!!"].key == "!!!" and kb["'"].key == "Apostrophe"

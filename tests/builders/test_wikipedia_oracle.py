@@ -5,6 +5,7 @@ What differs is listed here, and told in `docs/wikipedia.md`.
 
 from collections import Counter
 from collections.abc import Mapping
+from string import punctuation
 
 import pytest
 
@@ -29,13 +30,39 @@ UNCLOSED = (
     "1999 US Open – Men's Singles",
 )
 LOST = "1990 ATP Tour World Championships – Singles"
+# Texts with templates: mwparserfromhell leaves them out, `{{vr|r}}` cannot be read.
+WITH_TEMPLATES = {
+    "29° N": "29th parallel north",
+    "39° N": "39th parallel north",
+    "60° E": "60th meridian east",
+    "75° E": "75th meridian east",
+    "in shā’ Allāh": "Insha'Allah",
+    "bismillāh": "Basmala",
+    "lā ilāha illā Allāh": "Shahada",
+    "alif": "Aleph",
+    "shaddah": "Shadda",
+    "Ilāh": "Ilah",
+    "(1778–83)": "Anglo-French War (1778–83)",
+    "(1779–83)": "Spain in the American Revolutionary War",
+    "altitude of 100 km": "Edge of space",
+}
+WITHOUT_TEMPLATES = {
+    "(177883)": "Anglo-French War (1778–83)",
+    "(177983)": "Spain in the American Revolutionary War",
+    "altitude of": "Edge of space",
+    "before": "English-language vowel changes before historic /r/",
+}
 ONLY_OURS = {
     "gensim": (
         {("Andre Agassi", LOST)},
-        {**{("W", title): 1 for title in UNCLOSED}, ("W", LOST): 1},
+        {
+            **dict.fromkeys((("W", title) for title in [*UNCLOSED, LOST]), 1),
+            **dict.fromkeys(WITH_TEMPLATES.items(), 1),
+        },
     )
 }
-ONLY_THEIRS: Mapping[str, tuple[set[tuple[str, str]], Mapping[tuple[str, str], int]]] = {}
+Differences = Mapping[str, tuple[set[tuple[str, str]], Mapping[tuple[str, str], int]]]
+ONLY_THEIRS: Differences = {"gensim": (set(), dict.fromkeys(WITHOUT_TEMPLATES.items(), 1))}
 NOTHING: tuple[set[tuple[str, str]], Mapping[tuple[str, str], int]] = (set(), {})
 
 
@@ -82,6 +109,9 @@ def test_links_are_the_same_but_for_those_that_are_explained(sample):
 def test_pairs_of_alias_and_page_are_the_same_but_for_those_that_are_explained(sample):
     name, ours, theirs = sample
     counted = anchors(ours)
+    marks = {pair for pair in theirs.pairs if not pair[0].strip(f"{punctuation}—")}
+    assert counted.keys().isdisjoint(marks)
+    theirs.pairs = Counter({pair: count for pair, count in theirs.pairs.items() if pair not in marks})
     assert counted - theirs.pairs == Counter(ONLY_OURS.get(name, NOTHING)[1])
     assert theirs.pairs - counted == Counter(ONLY_THEIRS.get(name, NOTHING)[1])
     assert (counted & theirs.pairs).total() >= 0.995 * max(counted.total(), theirs.pairs.total())

@@ -1,0 +1,161 @@
+"""Sentences with holes in them: a template that cannot be read takes its clause along.
+
+    Plato ({{IPA|x}}; 428 BC) was …           Plato (428 BC) was …
+    At {{x|5}}, it is …                       It is …
+    Rome, founded {{x|5}}, is …               Rome is …
+    Rome lies on {{x|5}} and is …             Rome lies and is …
+    Rome is a town. Its area is {{x|5}}.      Rome is a town.
+
+It goes by marks and by a few words of each language, so it may keep too little, and does not parse.
+"""
+
+import re
+from typing import Final
+
+from kb_builders.wikipedia.languages import is_spaced, needs_more, verbs
+from kb_builders.wikipedia.templates import HOLE as H
+
+__all__ = ["without_holes"]
+
+_SEVERAL: Final = re.compile(
+    rf"{H}(?:[ ,;/、，；–—-]*(?:(?:and|or|und|oder|et|ou|y|e|o|и|和|及|或|与|與) ?)?{H})+"
+)
+_QUOTED: Final = re.compile(rf"""["'“„«‘‚「『《〈»] ?{H} ?["'”“»’‘」』》〉«]""")
+_NOTE: Final = re.compile(rf"(?<=[^\W_]){H}|(?<=[.!?…:;,)\]”»%°]){H}|{H}(?=[)\]])(?<=[^\s(（\[;,].)")
+_AFTER_SENTENCE: Final = re.compile(rf"(?<=[.!?。！？]) ?{H}(?= ?$| [^\W\d_a-zß-öø-ÿа-я])")
+_BRACKETS: Final = re.compile(r" ?([(（\[])((?:[^()（）\[\]]|\[[^()（）\[\]]*\])*)([)）\]])")
+_PARTS: Final = re.compile(r"([;；] ?|, |，|、)")
+_EXPLAINS: Final = re.compile(r"""["'“„«‘「]|lit\b|literally|meaning|translat""").match
+_SENTENCES: Final = re.compile(r"(?<=[.!?]) (?=[^\W\d_a-zß-öø-ÿа-я]|[\d\"“„«(¿¡])|(?<=[。！？])")
+_CLAUSES: Final = re.compile(r"([,;:] | [–—] |[，；：]|、)")
+_END: Final = re.compile(r"[.!?。！？…]+$")
+_LAST_WORD: Final = re.compile(r"(?:^|(?<=[\s(’'-]))([^\W\d_]+[.’']?)\s*$")
+_FIRST_WORD: Final = re.compile(r"\s*([^\W\d_]+[.’']?)")
+_MOST_DEPTH: Final = 4
+
+
+def without_holes(text: str, language: str, title: str) -> str:
+    """Return a paragraph without its holes, and without the clauses that need what was there.
+
+    Args:
+        text: paragraph with `HOLE` for words that are not known.
+        language: language of the text.
+        title: title of the page, for a hole at the very beginning, where it is named.
+    """
+    spaced = is_spaced(language)
+    if spaced:
+        text = _NOTE.sub("", text)
+    text = _SEVERAL.sub(H, _QUOTED.sub(H, text))
+    for _ in range(_MOST_DEPTH):
+        shorter = _BRACKETS.sub(_bracket, text)
+        if shorter == text:
+            break
+        text = shorter
+    text = _SEVERAL.sub(H, _AFTER_SENTENCE.sub("", text))
+    if H not in text:
+        return text
+    sentences = _SENTENCES.split(text)
+    if title and _begins_with_hole(sentences[0], spaced):
+        sentences[0] = title + (" " if spaced else "") + sentences[0].lstrip(f" {H}")
+    read = [_sentence(sentence, language) if H in sentence else (sentence, True) for sentence in sentences]
+    kept = [sentence for sentence, is_whole in read if is_whole]
+    if not kept:  # better a poor sentence than none
+        kept = [sentence for sentence, _ in read if sentence][:1]
+    return (" " if spaced else "").join(kept)
+
+
+def _begins_with_hole(sentence: str, spaced: bool) -> bool:
+    """Return whether the subject was in a template: the sentence goes on with a small letter, or a verb."""
+    if not sentence.startswith(H):
+        return False
+    rest = sentence.lstrip(f" {H}")
+    return rest[:1].islower() or rest[:1] in "(," if spaced else rest[:1] in "是为為係（，,("
+
+
+def _bracket(match: re.Match[str]) -> str:
+    """Return brackets without their parts that have a hole; nothing if none is left."""
+    if H not in match[2]:
+        return match[0]
+    kept: list[str] = []
+    between, dropped = "", False
+    for index, part in enumerate(_PARTS.split(match[2])):
+        if index % 2:
+            between = part if kept else ""
+        elif H in part or (dropped and _EXPLAINS(part.strip())):
+            dropped = True
+        elif part.strip():
+            kept += [between, part]
+            dropped = False
+    inside = "".join(kept).strip()
+    space = " " if match[0][0] == " " else ""
+    return f"{space}{match[1]}{inside}{match[3]}" if inside else ""
+
+
+def _sentence(sentence: str, language: str) -> tuple[str, bool]:
+    """Return a sentence without its holes, and whether it is one still."""
+    end = _END.search(sentence)
+    stop = end[0] if end else ""
+    pieces = _CLAUSES.split(sentence[: end.start()] if end else sentence)
+    clauses, marks = pieces[::2], ["", *pieces[1::2]]
+    kept: list[str] = []
+    has_main = False  # a clause with a verb, or the first that does not merely lead to the next
+    is_whole = True
+    is_dropped = False  # the clause before
+    for index, (mark, clause) in enumerate(zip(marks, clauses, strict=True)):
+        begins_with_verb = _first_word(clause) in verbs(language)
+        opens = index == 0 and len(clauses) > 1 and _opens(clause, language)
+        if is_dropped and begins_with_verb:
+            mark = " "  # what stood between commas was of the subject
+        if H in clause:
+            is_dropped = opens or clause.strip() == H or (has_main and not begins_with_verb)
+            if is_dropped:
+                continue
+            clause, is_clause = _main_clause(clause, language)
+            is_whole = is_whole and is_clause
+        is_dropped = False
+        has_main = has_main or not opens
+        kept += [mark if kept else "", clause]
+    text = "".join(kept).strip()
+    if text[:1].islower() and not sentence[:1].islower():
+        text = text[0].upper() + text[1:]
+    return text + stop if text else "", is_whole and has_main
+
+
+def _opens(clause: str, language: str) -> bool:
+    """Return whether a clause only leads to the one behind it: *With an area of 5 acres, it is*."""
+    if is_spaced(language):
+        return _first_word(clause) in needs_more(language)
+    return clause[:1] in "在于於自从從据據截以至到"
+
+
+_OF: Final = frozenset("of von de du des d’ d' del della di do da van".split())
+_UNSPACED_NEED_MORE: Final = "在于於为為是约約由从從至到达達位 "
+
+
+def _main_clause(clause: str, language: str) -> tuple[str, bool]:
+    """Return a clause without its holes and the words that need them, and whether it is one still."""
+    before, *others = clause.split(H)
+    is_whole = bool(before.strip())
+    for after in others:
+        following = _first_word(after)
+        nothing_follows = not after.strip()
+        if not is_spaced(language):
+            if nothing_follows and before != (before := before.rstrip(_UNSPACED_NEED_MORE)):
+                is_whole = False
+            before += after
+            continue
+        if nothing_follows or following in needs_more(language) or following in verbs(language):
+            while (last := _LAST_WORD.search(before)) and last[1].lower() in needs_more(language):
+                before = before[: last.start(1)].rstrip()
+            last = _LAST_WORD.search(before)
+            if not before or (last and last[1].lower() in verbs(language)):
+                is_whole = is_whole and bool(before) and not nothing_follows
+            if following in _OF:  # a part of something: what it says is lost
+                return before, is_whole
+        before = f"{before.rstrip()} {after.lstrip()}".rstrip()
+    return before, is_whole
+
+
+def _first_word(text: str) -> str:
+    match = _FIRST_WORD.match(text)
+    return match[1].lower() if match else ""
