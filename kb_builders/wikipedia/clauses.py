@@ -10,10 +10,12 @@ It goes by marks and by a few words of each language, so it may keep too little,
 """
 
 import re
+from functools import partial
 from typing import Final
 
 from kb_builders.wikipedia.languages import is_spaced, needs_more, verbs
 from kb_builders.wikipedia.templates import HOLE as H
+from kb_builders.wikipedia.templates import SOUND
 
 __all__ = ["without_holes"]
 
@@ -31,6 +33,13 @@ _CLAUSES: Final = re.compile(r"([,;:] | [–—] |[，；：]|、)")
 _END: Final = re.compile(r"[.!?。！？…]+$")
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=[\s(’'-]))([^\W\d_]+[.’']?)\s*$")
 _FIRST_WORD: Final = re.compile(r"\s*([^\W\d_]+[.’']?)")
+_SPOKEN: Final = re.compile(rf"([^\W\d_]+)[”»’\"]? ?{SOUND}(?: ?{SOUND})*(?=[^()（）]*[)）])")
+_INTRODUCE: Final = frozenset(
+    "also american aussi ausgesprochen auch br british commonly deutsch englisch english formerly français "
+    "französisch gesprochen ipa locally occasionally often pronunciation prononciation prononcé prononcée "
+    "sometimes sprich uk us usually".split()
+)
+_SUBJECTS: Final = frozenset("it he she they there er sie es il elle ils elles on".split())
 _MOST_DEPTH: Final = 4
 
 
@@ -42,6 +51,10 @@ def without_holes(text: str, language: str, title: str) -> str:
         language: language of the text.
         title: title of the page, for a hole at the very beginning, where it is named.
     """
+    if SOUND in text:
+        text = _SPOKEN.sub(partial(_spoken, language), text).replace(SOUND, H)
+    if H not in text:
+        return text
     spaced = is_spaced(language)
     if spaced:
         text = _NOTE.sub("", text)
@@ -62,6 +75,12 @@ def without_holes(text: str, language: str, title: str) -> str:
     if not kept:  # better a poor sentence than none
         kept = [sentence for sentence, _ in read if sentence][:1]
     return (" " if spaced else "").join(kept)
+
+
+def _spoken(language: str, match: re.Match[str]) -> str:
+    """Return a word without its pronunciation; a word that introduces one stays with it."""
+    word = match[1].lower()
+    return match[0] if word in needs_more(language) or word in _INTRODUCE else match[1]
 
 
 def _begins_with_hole(sentence: str, spaced: bool) -> bool:
@@ -102,12 +121,14 @@ def _sentence(sentence: str, language: str) -> tuple[str, bool]:
     is_whole = True
     is_dropped = False  # the clause before
     for index, (mark, clause) in enumerate(zip(marks, clauses, strict=True)):
-        begins_with_verb = _first_word(clause) in verbs(language)
+        first = _first_word(clause)
+        begins_with_verb = first in verbs(language)
         opens = index == 0 and len(clauses) > 1 and _opens(clause, language)
         if is_dropped and begins_with_verb:
             mark = " "  # what stood between commas was of the subject
         if H in clause:
-            is_dropped = opens or clause.strip() == H or (has_main and not begins_with_verb)
+            is_main = begins_with_verb or first in _SUBJECTS or not has_main
+            is_dropped = opens or clause.strip() == H or not is_main
             if is_dropped:
                 continue
             clause, is_clause = _main_clause(clause, language)
@@ -124,11 +145,17 @@ def _sentence(sentence: str, language: str) -> tuple[str, bool]:
 def _opens(clause: str, language: str) -> bool:
     """Return whether a clause only leads to the one behind it: *With an area of 5 acres, it is*."""
     if is_spaced(language):
-        return _first_word(clause) in needs_more(language)
+        first = _first_word(clause)
+        has_verb = not verbs(language).isdisjoint(clause.lower().split())
+        return first in needs_more(language) and first not in _ARTICLES and not has_verb
     return clause[:1] in "在于於自从從据據截以至到"
 
 
 _OF: Final = frozenset("of von de du des d’ d' del della di do da van".split())
+_ARTICLES: Final = frozenset(
+    "a an the der die das den ein eine el la los las un una le les l’ l' une il lo gli uno o os um uma "
+    "het een".split()
+)
 _UNSPACED_NEED_MORE: Final = "在于於为為是约約由从從至到达達位 "
 
 
@@ -149,7 +176,7 @@ def _main_clause(clause: str, language: str) -> tuple[str, bool]:
                 before = before[: last.start(1)].rstrip()
             last = _LAST_WORD.search(before)
             if not before or (last and last[1].lower() in verbs(language)):
-                is_whole = is_whole and bool(before) and not nothing_follows
+                is_whole = False
             if following in _OF:  # a part of something: what it says is lost
                 return before, is_whole
         before = f"{before.rstrip()} {after.lstrip()}".rstrip()

@@ -167,16 +167,16 @@ _NEED_MORE: Final = {
 }  # fmt: skip
 _VERBS: Final = {
     "cs": "je jsou byl byla bylo byli má mají",
-    "de": "ist sind war waren wurde wurden hat haben hatte hatten beträgt wird werden liegt liegen",
-    "en": "is are was were be been has have had measures covers lies became",
+    "de": "ist sind war waren wurde wurden hat haben hatte hatten beträgt wird werden",
+    "en": "is are was were be been has have had measures covers became",
     "es": "es son fue fueron era eran tiene tienen está están",
     "fr": "est sont était étaient fut furent a ont avait avaient",
     "it": "è sono era erano fu furono ha hanno",
-    "nl": "is zijn was waren heeft hebben had ligt werd",
+    "nl": "is zijn was waren heeft hebben had werd",
     "pl": "jest są był była było były ma mają",
     "pt": "é são foi foram era eram tem têm está",
     "ru": "был была было были имеет является",
-    "sv": "är var har hade blev ligger",
+    "sv": "är var har hade blev",
     "uk": "був була було були має є",
 }  # fmt: skip
 _UNSPACED: Final = frozenset("zh ja yue wuu gan lzh th lo km my bo".split())

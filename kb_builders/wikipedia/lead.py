@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kb_builders.wikipedia.clauses import without_holes
-from kb_builders.wikipedia.templates import CUT, HOLE, Templates
+from kb_builders.wikipedia.templates import CUT, HOLE, SOUND, Templates
 from kb_builders.wikipedia.wikitext import plain, without_references
 
 __all__ = ["first_paragraph", "items", "without_tables"]
@@ -21,13 +21,13 @@ _HEADS: Final = (6_000, 30_000, 150_000)  # characters that are looked at until 
 _TABLE: Final = re.compile(r"^[ :]*(?:(\{\|)|\|\})", re.MULTILINE)
 _BRACKETS: Final = re.compile(r"\[\[|\]\]")
 _LINK: Final = re.compile(r"\[\[([^\[\]|\n]*)(?:\|([^\[\]]*))?\]\]")
-_END: Final = re.compile(rf"\n(?=[ \t{CUT}{HOLE}]*(?:\n|\Z)|[*#:;=|!{{]|----)|\Z")
+_END: Final = re.compile(rf"\n(?=[ \t{CUT}{HOLE}{SOUND}]*(?:\n|\Z)|[*#:;=|!{{]|----)|\Z")
 _NO_PARAGRAPH: Final = re.compile(r"[*#:;|!{}]|__[A-Z]+__|----")
 _EMPTY_BRACKETS: Final = re.compile(r"\([\s,;:–—-]*\)|\((?=[,;:\s])[\s,;:]+")
 _EMPTY_WIDE_BRACKETS: Final = re.compile(r"（[\s,;:、，；：–—－-]*）|（(?=[,;:、，；：\s])[\s,;:、，；：]+")
 _SPACE_BEFORE: Final = re.compile(r" ([,.;:)])")
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
-_NOTHING: Final = f" \t\n\r{CUT}{HOLE}"
+_NOTHING: Final = f" \t\n\r{CUT}{HOLE}{SOUND}"
 _ITEM: Final = re.compile(r"^[*#][*#:]*(.*)", re.MULTILINE)
 
 
@@ -86,10 +86,10 @@ def _paragraph(
         if not is_all and stop >= len(head) - 1 and stop - at < 3 * MAX_PARAGRAPH:
             return None
         start = at  # a template that stands before it in the same line may be part of it
-        while start and head[start - 1] in f" {CUT}{HOLE}":
+        while start and head[start - 1] in f" {CUT}{HOLE}{SOUND}":
             start -= 1
         read = _read(head[start : min(stop, at + 8 * MAX_PARAGRAPH)], is_hidden, templates)
-        paragraph = _tidy(without_holes(read, templates.language, title) if HOLE in read else read)
+        paragraph = _tidy(without_holes(read, templates.language, title))
         if any(map(str.isalnum, paragraph)):
             return paragraph
         at = max(stop, at + 1)

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import Final
 
 from kb_builders.wikipedia.lead import without_tables
-from kb_builders.wikipedia.templates import CUT, HOLE
+from kb_builders.wikipedia.templates import CUT, HOLE, SOUND
 from kb_builders.wikipedia.titles import CATEGORY, without_bracket
 from kb_builders.wikipedia.wikitext import Links, shown_text, without_references
 from kgkit.building import Prose
@@ -22,7 +22,7 @@ _PARAGRAPH: Final = "\n\n"
 _GALLERY: Final = re.compile(r"<(gallery|imagemap)\b[^<>]{0,1000}>.{0,50000}?</\1\s{0,9}>", re.I | re.S)
 _BREAK: Final = re.compile(r"<(?:br|p|/?div|/?center|/?blockquote)\b[^<>]*>", re.IGNORECASE)
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]*>")
-_HEADING: Final = re.compile(rf"^=[^\n]*=[ \t{CUT}{HOLE}]*$|^----[^\n]*$", re.MULTILINE)
+_HEADING: Final = re.compile(rf"^=[^\n]*=[ \t{CUT}{HOLE}{SOUND}]*$|^----[^\n]*$", re.MULTILINE)
 _QUOTES: Final = re.compile(r"''+")
 _OUTSIDE: Final = re.compile(r"\[(?:[a-z]+:)?//[^\s\[\]]++(?:[ \t]++([^\[\]\n]*))?\]", re.IGNORECASE)
 _ITEM: Final = re.compile(r"\n(?=[*#:;])")

@@ -15,7 +15,17 @@ cannot grow. Every language has the first table beside its own.
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["BETWEEN", "EVERYWHERE", "FAMILIES", "MUSIC", "POWERS", "SMALLER_UNITS", "TABLES", "UNITS"]
+__all__ = [
+    "BETWEEN",
+    "EVERYWHERE",
+    "FAMILIES",
+    "MUSIC",
+    "POWERS",
+    "RECORDING",
+    "SMALLER_UNITS",
+    "TABLES",
+    "UNITS",
+]
 
 EVERYWHERE: Final = {
     "{1}": "nowrap|nobr|nobreak|no wrap|nbr|nwr|nowraplinks|j|small|smaller|big|bigger|larger|large|huge|"
@@ -102,9 +112,10 @@ EVERYWHERE: Final = {
     "=": "=|equals",
     "=join": "linktext|chem|chem/link|gaps|hanzi",
     "=measure": "convert|cvt",
-    "=date": "birth date|birthdate|birth-date|birth date and age|birth-date and age|birth year and age|bda|"
-    "dob|death date|death-date|death date and age|death-date and age|death year and age|dda|start date|"
-    "start-date|start date and age|end date|end-date|end date and age|film date|release date|dts|launch date",
+    "=date": "date|birth date|birthdate|birth-date|birth date and age|birth-date and age|"
+    "birth year and age|bda|dob|death date|death-date|death date and age|death-date and age|"
+    "death year and age|dda|start date|start-date|start date and age|end date|end-date|end date and age|"
+    "film date|release date|dts|launch date",
     "=as of": "as of|asof",
     "=ship": "ARA|ARC|ARM|BAE|BAP|BNS|BRP|CCGS|CS|CSS|ENS|ESPS|FGS|GTS|HDMS|HMAS|HMBS|HMCS|HMHS|HMNZS|HMS|"
     "HMSAS|HMT|HMY|HNLMS|HNoMS|HSwMS|HSC|HTMS|ICGV|INS|JDS|JS|KRI|LÉ|MS|MT|MTS|MV|MY|NMS|NNS|NRP|ORP|PNS|PS|"
@@ -113,6 +124,10 @@ EVERYWHERE: Final = {
     "=other ship": "ship",
     "=ship class": "sclass|sclass2|sclass-",
     "=music": "music",
+    "=sound": "IPA|IPAblink|pronunciation|respell|respelling|pron|API|MSAPI|prononciation|AFI|IPA-Text|МФА|"
+    "국제음성기호|發音|listen",
+    "=audio": "audio|écouter",
+    "=coordinates": "coord|coor|coords|coordinates|coordinate",
     # Requests to those who write, notes with their numbers, what is seen and not read.
     "": "citation needed|cn|fact|facts|citation required|ref needed|source?|cite needed|clarify|"
     "clarification needed|clarifyme|what|which|who|whom|by whom|by who|whose|when|where|why|how|how often|"
@@ -130,7 +145,7 @@ EVERYWHERE: Final = {
     "tone inline|globalize inline|expand acronym|chronology citation needed|time needed|"
     "page range too broad|obsolete source|ref|refn|refnest|ref label|note|note label|notetag|note tag|efn|"
     "efn-ua|efn-lr|efn-la|efn-lg|efn-ur|efn-ug|sfn|sfnp|sfnm|sfnmp|harvnb|harv|harvp|harvtxt|harvcol|"
-    "harvcolnb|harvs|r|rp|#tag:|cref|cref2|fnref|fn|cnote|ran|coord|coor|coords|coordinates|coord missing|"
+    "harvcolnb|harvs|r|rp|#tag:|cref|cref2|fnref|fn|cnote|ran|coord missing|"
     "anchor|anchors|anc|shy|wbr|zwsp|zwnj|zwj|zero width joiner|word joiner|wj|lrm|rlm|flagicon|flag icon|"
     "flagdeco|flag decoration|flagicon image|icon|increase|decrease|steady|hs|hid|0|clear|clr|clear left|"
     "clear right|-|br|break|crlf|italic title|lowercase title|lowercase|DISPLAYTITLE:|DEFAULTSORT:|"
@@ -142,7 +157,6 @@ EVERYWHERE: Final = {
 _DE: Final = {
     "{1}": "DMG|sic|kapitälchen",
     "{2|1}": "fremdS|schriftfarbe|farbe",
-    "{2} ‖": "audio",
     "„{1}“": '"|zitat inline',
     "{text} ‖ § {1}": "§",
     "Art. {1}": "Art.",
@@ -154,25 +168,26 @@ _DE: Final = {
     "{hangeul|hangul|1}[, {rr|mr}]": "koS",
     "{kurz|v|t|s|c|1}[, {p}]": "zh|zhS",
     "=date": "JULGREGDATUM|datum",
-    "": "FN|FNZ|anker|belege fehlen|belege|beleg|quelle|nachweis|lückenhaft|veraltet|coordinate|sortKey|"
+    "": "FN|FNZ|anker|belege fehlen|belege|beleg|quelle|nachweis|lückenhaft|veraltet|sortKey|"
     "internetquelle|literatur|toter Link|webarchiv|wer|wann|was|wo|unklar|SORTIERUNG:|SEITENTITEL:|absatz|!?",
 }  # fmt: skip
 
 _FR: Final = {
     "{1}": "lnobr|nobr romains|pc|petites capitales|petite capitale|terme défini|terme|exp|ind|exposant|"
-    "indice|fchim|formule chimique|surligner|grec ancien|grec moderne|arabe|hébreu|souverain|souverain-|"
+    "indice|surligner|grec ancien|grec moderne|arabe|hébreu|souverain|souverain-|"
     "souverain2|infobulle|info",
     "{1} ‖": "passage à sourcer|référence nécessaire|refnec|référence souhaitée|référence à confirmer|quand|"
     "pas clair|citation à attribuer|passage évasif|passage non neutre|passage promotionnel|lesquelles|"
     "lequel|citation nécessaire",
     "{1} ": "abréviation discrète|abd|abréviation",
     "{text|texte|2}": "lang|langue",
-    "{2|1}": "audio|écouter|couleur",
+    "{2|1}": "couleur",
     "{texte|fr|trad|1}": "lien|lien à traduire|lien rouge",
     "« {1} »": "citation|guil|guillemets|\"|cita",
     "« {2} »": "citation étrangère",
     "— {1} —": "incise",
     "{1:n}[ {2}]": "nombre|nb",
+    "=join": "formule chimique|fchim",
     "=unité": "unité|unite|tunité|unité/2",
     "{1}e": "s mini|s mini-",
     "=siècle": "s|s-|siècle",
@@ -200,23 +215,23 @@ _FR: Final = {
     "vers {1}": "circa",
     "{1} {2}/{3} ‖ {1}/{2}": "fraction",
     "{1} h[ {2}] ‖ {2} min[ {3} s]": "heure|durée",
-    "{1}[, {2}]": "japonais|sinogramme|chinois|coréen",
+    "{1|3|2}": "japonais",
     "=date": "date|date-|date de naissance|date de naissance-|date de décès|date de décès-|jma",
     "": "réf|référence insuffisante|harvsp|refa|ancre|coordonnées|drapeau|drapeau2|icône|"
     "source insuffisante|référence incomplète|lien brisé|lien mort|préciser|pertinence|quoi|par qui|qui|"
-    "selon qui|où|comment|combien|pourquoi|vérifié|titre en italique|à jour|obsolète|AFFICHERTITRE:|"
+    "selon qui|où|comment|combien|pourquoi|vérifié|titre en italique|à jour|obsolète|,|AFFICHERTITRE:|"
     "CLEDETRI:|vérifier|non neutre|ar|ca|cs|da|de|el|en|es|fi|fr|grc|he|hu|it|ja|ko|la|mul|nl|pl|pt|ru|sv|"
     "tr|uk|zh",
 }  # fmt: skip
 
 _ZH: Final = {
-    "{1}": "lj|ljh|jpn|日文|僻字|不換行|vi-nom|rareword|黑體|小字|link-wd",
+    "{1}": "lj|ljh|日文|僻字|不換行|vi-nom|rareword|黑體|小字|link-wd",
     "{2}": "ruby-zh",
     "{d|3|1}": "le|ilh|internal link helper",
     "{4|3|2}": "tsl|translink|翻譯連結|內部連結",
     "{d|lt|display|1}": "ill|ilm|illm|多語言連結|綠連|绿链",
-    "（[{1}][{2}]－[{3}][{4}]）": "bd|BD|生卒",
-    "（{1}[{2}]－）": "生年",
+    "[{1}][{2}]－[{3}][{4}]": "bd|BD|生卒",
+    "{j|1}[, {rm}]": "jpn",
     "{1}年{2}月{3}日 ‖ {1}年{2}月 ‖ {1}年": "birth date and age|birth date|death date|death date and age|"
     "birthdate|start date|start date and age|end date|bda|dda|release date|film date|dts|出生日期|死亡日期|"
     "出生日期和年齡|死亡日期和年齡|首播日期|上映日期|birth year and age",
@@ -341,12 +356,28 @@ TABLES: Final[Mapping[str, Mapping[str, str]]] = {
 # Families of names, where a name is in no table.
 FAMILIES: Final = (
     ("", r"lang-[a-zA-Z-]+", "{text|1}"),
+    ("", r"(?:iPA|iPAc|aPI)-.+", "=sound"),
     ("", r"(?:[cC]ite|[cC]itation|[uU]se) .+", ""),
     ("de", r"[a-z]{2,4}(?:-[a-z]+)?[SF]", "{1}"),
-    ("fr", r"[ivxIVX]+(?:er|e) (?:siècle|millénaire).*", "=name"),
+    ("fr", r"[ivxIVX]+(?:er|e) (?:siècle|millénaire).*|[0-9]+(?:er|re|e)", "=name"),
     ("zh", r"(?:link-|internal link helper/|ilh-)[a-z-]+", "{d|3|1}"),
 )
 
+# Words that lead to a recording, and are not what is heard.
+RECORDING: Final = frozenset(
+    [
+        "",
+        "anhören",
+        "aussprache",
+        "help",
+        "info",
+        "listen",
+        "prononciation",
+        "pronunciation",
+        "uitspraak",
+        "écouter",
+    ]
+)
 # Units that are not written as `convert` names them.
 UNITS: Final = {
     "C": "°C", "F": "°F", "K": "K", "km2": "km²", "m2": "m²", "cm2": "cm²", "mi2": "sq mi", "sqmi": "sq mi",

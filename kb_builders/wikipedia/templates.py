@@ -16,12 +16,13 @@ from kb_builders.wikipedia.template_tables import (
     FAMILIES,
     MUSIC,
     POWERS,
+    RECORDING,
     SMALLER_UNITS,
     TABLES,
     UNITS,
 )
 
-__all__ = ["CUT", "HOLE", "Templates", "hide", "show"]
+__all__ = ["CUT", "HOLE", "SOUND", "Templates", "hide", "show"]
 
 CUT: Final = "\x01"
 """Mark of something without words."""
@@ -29,11 +30,14 @@ CUT: Final = "\x01"
 HOLE: Final = "\x12"
 """Mark of words that are not known."""
 
+SOUND: Final = "\x13"
+"""Mark of a pronunciation, which is not read; it may stand behind the word that it is of."""
+
 _MARKUP: Final = "[]{}|<>'#*=:\n"
 _HIDDEN: Final = "".join(map(chr, (2, 3, 4, 5, 6, 7, 8, 11, 12, 14, 15, 16, 17)))
 
 hide: Final = str.maketrans(_MARKUP, _HIDDEN)
-"""Characters that stand for markup that is none, as that within `<nowiki>`."""
+"""Characters that stand for markup that is none, as that within `<nowiki>`; `CUT` is before them."""
 
 show: Final = str.maketrans(_HIDDEN, _MARKUP, CUT)
 """Markup for these characters, nothing for `CUT`."""
@@ -50,7 +54,7 @@ _BARS: Final = re.compile(r"\[\[|-\{|\]\]|\}-|\|")
 _ALTERNATIVES: Final = re.compile(r" ‖ ?")
 _PIECES: Final = re.compile(r"\{([^{}:]+)(:n)?\}|\[([^\[\]]+)\]")
 _BLOCK: Final = re.compile(r"\n[ \t]*[*#:;{|!]").search
-_NUMBER: Final = re.compile(r"([-+−]?)([1-9][0-9]{3,30})(?:\.([0-9]{1,30}))?").fullmatch
+_NUMBER: Final = re.compile(r"([-+−]?)(0|[1-9][0-9]{0,30})(?:\.([0-9]{1,30}))?").fullmatch
 _QUANTITY: Final = re.compile(r"[-+−]?[0-9][0-9.,/+⁄ ]{0,30}(?:e[-+]?[0-9]{1,3})?").fullmatch
 _UNIT: Final = re.compile(r"(e3|e6|e9|e12)?([^\s\[\]<>\x01\x12][^\[\]<>\x01\x12]{0,30})").fullmatch
 _SPACE: Final = " \t\n\r"
@@ -180,7 +184,8 @@ def _pieces(pattern: str) -> Iterator[_Piece]:
 
 def _literal(text: str) -> str:
     """Return text that is no markup: apostrophes would be bold type, and `=` the end of a name."""
-    return text.translate(hide) if len(text) > 1 or text in "'=" else text
+    hidden = text if text == "|" else text.translate(hide)
+    return text if hidden == text else f"{CUT}{hidden}"
 
 
 def _arguments(text: str) -> Arguments:
@@ -256,8 +261,9 @@ def _measure(call: _Call) -> str:
     """Return a quantity with its unit, as it is given: a range, and feet with inches, too."""
     given = [*call.values(), "", "", ""]
     words, at, unit = "", 0, ""
+    grouping = "," if number_marks(call.language)[1] == "." else " "
     while _QUANTITY(given[at]):
-        words += _number(given[at].replace(",", ""), call.language).replace("+", " ")
+        words += _number(given[at].replace(grouping, ""), call.language).replace("+", " ")
         if given[at + 1] in BETWEEN and _QUANTITY(given[at + 2]):
             words += BETWEEN[given[at + 1]]
             at += 2
@@ -337,7 +343,22 @@ def _music(call: _Call) -> str:
 
 
 def _name(call: _Call) -> str:
-    return call.name.strip(_SPACE)
+    return f"{call.name.strip(_SPACE)} {call.get('1').strip(_SPACE)}".rstrip()
+
+
+def _sound(_call: _Call) -> str:
+    return f"{CUT}{SOUND}"
+
+
+def _audio(call: _Call) -> str:
+    """Return the words that a recording is of; `Aussprache` is none."""
+    words = call.get("2").strip(_SPACE)
+    return f"{CUT}{SOUND}" if words.lower().strip("?") in RECORDING else words
+
+
+def _coordinates(call: _Call) -> str:
+    """Return a hole for coordinates in the text, and nothing for those beside the title."""
+    return HOLE if "inline" in (call.get("display") or "inline") else CUT
 
 
 def _unit(call: _Call) -> str:
@@ -378,6 +399,9 @@ _FUNCTIONS: Final[Mapping[str, Callable[[_Call], str]]] = {
     "=ship class": _ship_class,
     "=music": _music,
     "=name": _name,
+    "=sound": _sound,
+    "=audio": _audio,
+    "=coordinates": _coordinates,
     "=unité": _unit,
     "=siècle": _century,
     "=siècle av": partial(_century, after=_BEFORE_CHRIST),

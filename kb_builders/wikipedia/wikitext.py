@@ -8,7 +8,7 @@ Characters below the space cannot stand in XML, so they are free for marks of ou
 
     \x01           something was cut out here: ends the letters behind a link, is not shown
     \x02 … \x11   characters that `<nowiki>` keeps from being markup
-    \x12           words that are not known: a formula, a template that cannot be read
+    \x12 \x13      words that are not read: a formula, a template that is in no table; a pronunciation
 """
 
 import re
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from kb_builders.wikipedia.languages import trail
-from kb_builders.wikipedia.templates import CUT, HOLE, Templates, hide, show
+from kb_builders.wikipedia.templates import CUT, HOLE, SOUND, Templates, hide, show
 from kb_builders.wikipedia.titles import CATEGORY, Site, Titles, decode_text, is_word
 
 __all__ = ["Links", "Raw", "cut", "plain", "shown_text", "without_references"]
@@ -63,7 +63,6 @@ _INVISIBLE: Final = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _TO_BE_LOOKED_AT: Final = re.compile(
     r"[\x00-\x1f\x7f\xa0<{}\[\]&\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]|''|  |^ | $"
 ).search
-_HAS_MARKS: Final = re.compile(r"[\x01-\x08\x0b-\x12]").search
 _HAS_MARKUP: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
 
 
@@ -159,7 +158,7 @@ def _surface(text: str, templates: Templates) -> str:
     if not _TO_BE_LOOKED_AT(text):
         return text
     surface = plain(text, templates)
-    return "" if HOLE in surface or _HAS_MARKUP(surface) else surface
+    return "" if HOLE in surface or SOUND in surface or _HAS_MARKUP(surface) else surface
 
 
 def _surface_of_title(title: str) -> str:
@@ -225,7 +224,7 @@ def without_references(text: str) -> str:
 def plain(text: str, templates: Templates) -> str:
     """Return the text that is read where *text*, without wikilinks, stands in a page that has been `cut`.
 
-    Words that are not known are `HOLE`.
+    Words that are not known are `HOLE`, and `SOUND`.
     """
     if "<" in text:
         text = _LINE_BREAK.sub(" ", without_references(text))
@@ -238,7 +237,7 @@ def plain(text: str, templates: Templates) -> str:
         text = _OUTSIDE.sub(r"\1", text)
     if "-{" in text:
         text = _VARIANTS.sub(_first_variant, text)
-    if _HAS_MARKS(text):
+    if CUT in text:
         text = text.translate(show)
     return _single_spaced(decode_text(text))
 
@@ -247,8 +246,10 @@ def shown_text(text: str) -> str:
     """Return *text* as it is read; it has no markup but marks of our own and character references."""
     if not text.isascii():
         text = _INVISIBLE.sub("", text)
-    if _HAS_MARKS(text):
-        text = text.translate(show).replace(HOLE, "")
+    if CUT in text:
+        text = text.translate(show).replace(SOUND, "")
+    if HOLE in text:
+        text = text.replace(HOLE, "")
     return decode_text(text)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kb_builders.wikipedia.clauses import without_holes
 from kb_builders.wikipedia.lead import first_paragraph
 from kb_builders.wikipedia.template_tables import EVERYWHERE, FAMILIES, TABLES
-from kb_builders.wikipedia.templates import _FUNCTIONS, HOLE, Templates
+from kb_builders.wikipedia.templates import _FUNCTIONS, HOLE, SOUND, Templates
 from kb_builders.wikipedia.titles import Site, Titles
 from kb_builders.wikipedia.wikitext import cut, plain
 from tests.wiki_dumps import aliases_of
@@ -95,6 +95,7 @@ def test_templates_that_stand_for_words(text, words):
         ("{{convert|1+1/2|mi}}", "1 1/2 mi"),
         ("{{convert|2.5|e6acre|km2}}", "2.5 million acres"),
         ("{{convert|-40|C|F}}", "-40°C"),
+        ("{{convert|118.3|x|20.5|m|ft}}", "118.3 × 20.5 m"),
         ("{{convert| 1,300 | sqmi }}", "1,300 sq mi"),
         ("{{convert|{{x}}|mi}}", HOLE),
         ("{{convert}}", HOLE),
@@ -139,13 +140,13 @@ def test_names_of_ships(text, words):
         ("{{Date de naissance|mai|1990}}", "fr", "mai 1990"),
         ("{{JULGREGDATUM|10|5|1700|Link=\"true\"}}", "de", "10. Mai 1700"),
         ("{{fecha|3|5|1990}}", "es", "3 de mayo de 1990"),
-        ("{{bd|1893年|12月26日|1976年|9月9日|catIdx=M}}", "zh", "（1893年12月26日－1976年9月9日）"),
-        ("{{bd|1950年||}}", "zh", "（1950年－）"),
+        ("{{bd|1893年|12月26日|1976年|9月9日|catIdx=M}}", "zh", "1893年12月26日－1976年9月9日"),
+        ("{{bd|1950年||}}", "zh", "1950年－"),
         ("{{生年月日と年齢|1950|1|2}}", "ja", "1950年1月2日"),
     ],
 )  # fmt: skip
 def test_dates(text, language, words):
-    assert read(text, language) == words
+    assert read(text, language).replace(SOUND, "") == words
 
 
 @pytest.mark.parametrize(
@@ -154,9 +155,11 @@ def test_dates(text, language, words):
         ("{{enS|dog}} {{FrS|chien}} {{arS|كلب}}", "de", "dog chien كلب"),
         ("{{\"|Hund}} {{nnbsp}}{{§|1|BGB}} {{Bruch|1|2}}", "de", "„Hund“ § 1 1/2"),
         ("{{Audio|Hund.ogg|Hund}} {{FN|1}} {{Höhe|1200|DE-NN|link=true}}", "de", "Hund 1200 m"),
-        ("{{formatnum:12345.6}}", "de", "12.345,6"),
+        ("{{formatnum:12345.6}} {{convert|118,3|m|ft}}", "de", "12.345,6 118,3 m"),
+        ("{{Audio|Hund.ogg|Aussprache}}", "de", ""),
         ("{{unité|1200|km|2}} {{unité|5|m||s|-1}}", "fr", "1 200 km2 5 m s-1"),
         ("{{nombre|12000|habitants}} {{heure|10|30}}", "fr", "12 000 habitants 10 h 30"),
+        ("{{3e}} {{2e|fois}} {{formule chimique|H|2|O}} {{unité|1.5|km}}", "fr", "3e 2e fois H2O 1,5 km"),
         ("{{s|XIX}} {{s-|I}} {{-s|V}}", "fr", "XIXe siècle Ier siècle Ve siècle av. J.-C."),
         ("{{sp|XIX|e|au|XX|e}} {{XXe siècle}}", "fr", "XIXe au XXe siècle XXe siècle"),
         ("{{lien|langue=en|trad=Dog|fr=Chien|texte=le chien}}", "fr", "le chien"),
@@ -180,7 +183,7 @@ def test_dates(text, language, words):
     ],
 )  # fmt: skip
 def test_templates_of_other_wikipedias(text, language, words):
-    assert read(text, language) == words
+    assert read(text, language).replace(SOUND, "") == words
 
 
 @pytest.mark.parametrize(
@@ -238,6 +241,19 @@ def test_every_function_of_a_table_is_known():
         ("Rome ({{x}}; 753 BC) is a town.", "Rome (753 BC) is a town."),
         ("Rome (pronounced {{IPA|a}} or {{IPA|b}}, old {{x}}) is a town.", "Rome is a town."),
         ("Rome ([ˈroːma] {{IPA|a}}), {{x}}, is a town.", "Rome is a town."),
+        (
+            "Rome ({{IPAc-en|r}}; Italian: {{lang|it|Roma}} {{IPA-it|a}}) is a town.",
+            "Rome (Italian: Roma) is a town.",
+        ),
+        (
+            "Rome (plural ''Romes'' {{respell|ROHMZ}}, locally {{IPA|a}}) is a town.",
+            "Rome (plural Romes) is a town.",
+        ),
+        ("Rome, pronounced {{IPA|a}}, is a town.", "Rome is a town."),
+        (
+            "Rome lies {{x}} from the sea. In 2010, it had {{x}} people.",
+            "Rome lies from the sea. In 2010, it had people.",
+        ),
         ("Rome is a town. At {{x|5}}, it is big.", "Rome is a town. It is big."),
         ("With an area of {{x|5}}, Rome is big.", "Rome is big."),
         ("Rome, founded {{x}}, is a town.", "Rome is a town."),
