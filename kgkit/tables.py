@@ -61,7 +61,9 @@ class TableRow(NamedTuple):
     fields: list[str] | SourceError
 
 
-def csv_rows(path: Path, table_format: TableFormat | None = None) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(
+    path: Path, table_format: TableFormat | None = None, *, keep_blank: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """Yield `(line, fields)` of a table, its header among them.
 
     A quoted field may go over several lines: the number is that of the last one.
@@ -70,19 +72,20 @@ def csv_rows(path: Path, table_format: TableFormat | None = None) -> Iterator[tu
         path: file in UTF-8; it may be compressed.
         table_format: format of the table; None: tabs without quotes if its name says `.tsv`, as KGX writes
             them, else commas.
+        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
 
     Raises:
         NotThere: if there is no such file.
         SourceError: if it is no table of UTF-8; says where.
     """
-    for number, fields in csv_or_bad_rows(path, table_format):
+    for number, fields in csv_or_bad_rows(path, table_format, keep_blank=keep_blank):
         if isinstance(fields, SourceError):
             raise fields
         yield number, fields
 
 
 def csv_or_bad_rows(
-    path: Path, table_format: TableFormat | None = None
+    path: Path, table_format: TableFormat | None = None, *, keep_blank: bool = False
 ) -> Iterator[tuple[int, list[str] | SourceError]]:
     """Yield the rows of a table as `csv_rows` does, and an error in the place of a damaged one.
 
@@ -94,12 +97,16 @@ def csv_or_bad_rows(
     if table_format is None:
         table_format = TableFormat("\t", quoted=False) if ".tsv" in path.suffixes else TableFormat()
     with opened(path) as file:
-        for _, end, fields in table_rows(file, table_format, path):
+        for _, end, fields in table_rows(file, table_format, path, keep_blank=keep_blank):
             yield end, fields
 
 
 def csv_rows_of(
-    file: BinaryIO, table_format: TableFormat | None = None, path: Path | None = None
+    file: BinaryIO,
+    table_format: TableFormat | None = None,
+    path: Path | None = None,
+    *,
+    keep_blank: bool = False,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield `(line, fields)` of a table in an open file, as `csv_rows` does.
 
@@ -107,18 +114,23 @@ def csv_rows_of(
         file: file in UTF-8, uncompressed.
         table_format: format of the table; None: as its first line says.
         path: path of the file, for errors.
+        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
 
     Raises:
         SourceError: if it is no table of UTF-8; says where.
     """
-    for _, end, fields in table_rows(file, table_format, path):
+    for _, end, fields in table_rows(file, table_format, path, keep_blank=keep_blank):
         if isinstance(fields, SourceError):
             raise fields
         yield end, fields
 
 
 def table_rows(
-    file: BinaryIO, table_format: TableFormat | None = None, path: Path | None = None
+    file: BinaryIO,
+    table_format: TableFormat | None = None,
+    path: Path | None = None,
+    *,
+    keep_blank: bool = False,
 ) -> Iterator[TableRow]:
     """Yield the rows of a table in an open file, those that are damaged as errors.
 
@@ -129,6 +141,7 @@ def table_rows(
         file: file in UTF-8, uncompressed.
         table_format: format of the table; None: as its first line says.
         path: path of the file, for errors.
+        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
 
     Raises:
         SourceError: if it cannot be read on, or its first line is no text.
@@ -161,7 +174,9 @@ def table_rows(
                 lines.back(1)
         end = lines.number
         if fields == []:
-            continue
+            if not (keep_blank and width == 1):
+                continue
+            fields = [""]
         if fields is not None and not damage:
             width = width or len(fields)
             if len(fields) == width:

@@ -118,7 +118,7 @@ class _Delimited(ColumnFile):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._form = sniff_format(path)
-        self._rows = csv_rows(path, self._form)
+        self._rows = csv_rows(path, self._form, keep_blank=True)
         line, self.columns = next(self._rows, (1, []))
         if not any(name.strip() for name in self.columns):
             raise SourceError("the first row names the columns, and this one is empty", path=path, line=line)

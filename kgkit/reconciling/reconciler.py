@@ -1,6 +1,7 @@
 """Which entity a name in a table means: names to entities, through typing errors and changed word order.
 
-A name that is a surface as it stands, but for case and white space, means what that surface can mean.
+A name that is a surface as it stands, but for case and white space, means what that surface can mean; one
+that is the key of an entity and none of its names means that entity.
 Otherwise the surfaces that are most similar to it are weighed:
 
     p(surface | name) ∝ exp(-4.96 d)        d  edits between the two: (1 - similarity) · length of the longer
@@ -175,6 +176,8 @@ class Reconciler:
         if not folded:
             return ()
         scores = self._scores_of_surface(name)
+        if (number := self._entity_of_key(name)) is not None and number not in scores:
+            scores = {number: 1.0}
         if not scores and len(name) <= _MAX_NAME:
             scores = self._scores_of_similar(folded)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: self.config.top]
@@ -183,6 +186,13 @@ class Reconciler:
             EntityScore(entity.key, entity.label, score)
             for entity, (_, score) in zip(entities, best, strict=True)
         )
+
+    def _entity_of_key(self, name: str) -> int | None:
+        """Return the id of the entity whose key a name is, if it is none of its labels."""
+        number = self.kb.store.id_of(name.strip())
+        if number is None or (self._filter is not None and not self._filter.accepts(number)):
+            return None
+        return None if fold(self.kb[number].label) == fold(name) else number
 
     def _scores_of_surface(self, name: str) -> dict[int, float]:
         """Return the scores of what a name means as it stands; none if it is no surface."""

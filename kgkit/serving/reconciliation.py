@@ -18,8 +18,8 @@ A batch of queries, and a data extension:
 
 Fields that the specification does not have are ignored (W3C Entity Reconciliation Community Group).
 
-Candidates and scores are those of a `Reconciler`. A query that is the key of an entity, but none of its
-names, means that entity. Properties are evidence for or against each candidate, with odds of nine to one:
+Candidates and scores are those of a `Reconciler`; a query without a name and without properties has none.
+Properties are evidence for or against each candidate, with odds of nine to one:
 
     weight(entity) = score(entity) · 9^agreeing · 9^-contradicting      without a value, neither
     score'(entity) = weight(entity) / (Σ weights + 1 - Σ scores)
@@ -279,7 +279,7 @@ class ReconciliationQuery(msgspec.Struct, frozen=True):
         query: name, or identifier.
         type: type, or several.
         limit: largest number of candidates; None: the service's own.
-        properties: properties that it should have.
+        properties: properties that it should have; None: none.
         type_strict: `any`: candidates have one of the types; `all`: all of them; `should`: types are ignored
             if no candidate has one.
     """
@@ -287,13 +287,13 @@ class ReconciliationQuery(msgspec.Struct, frozen=True):
     query: str | None = None
     type: str | list[str] | None = None
     limit: int | float | None = None
-    properties: list[PropertyFilter] = []
+    properties: list[PropertyFilter] | None = None
     type_strict: Literal["any", "all", "should"] | None = None
 
     @property
     def value_count(self) -> int:
         """The number of values of all properties."""
-        return sum(len(each.values) for each in self.properties)
+        return sum(len(each.values) for each in self.properties or ())
 
     @property
     def cost(self) -> int:
@@ -387,11 +387,9 @@ def _decode(text: str, field: str, record: type[Record]) -> Record:
 
 
 def _query_problem(query: ReconciliationQuery) -> str:
-    if query.query is None and not query.properties:
-        return "it has neither query nor properties"
     if query.limit is not None and not (query.limit >= 1 and query.limit == query.limit // 1):
         return f"limit is {query.limit}; it is a whole number from 1"
-    if len(query.types) > MAX_PROPERTIES or len(query.properties) > MAX_PROPERTIES:
+    if len(query.types) > MAX_PROPERTIES or len(query.properties or ()) > MAX_PROPERTIES:
         return f"it has more than {MAX_PROPERTIES} types or properties"
     return ""
 
@@ -496,20 +494,11 @@ def _candidates(
         for key, score in scores.items()
         if (entity := kb.get(key)) is not None and _has_types(entity, query)
     ]
-    text = (query.query or "").strip()
-    entity = kb.get(text) if text else None
-    if entity is not None and _has_types(entity, query) and not _is_name(kb, entity, text):
-        rows = [_ReconciliationCandidate(entity, 1.0)]
-    elif not text:
+    if not (query.query or "").strip():
         rows = _subjects(kb, query)
     if query.properties:
         rows = _weigh_properties(kb, query, rows)
     return sorted(rows, key=lambda row: (-row.score, row.entity.id))
-
-
-def _is_name(kb: KnowledgeBase, entity: Entity, text: str) -> bool:
-    """Say whether a text is a surface of an entity, or its label."""
-    return fold(entity.label) == fold(text) or entity.id in kb.candidates(text).ids.tolist()
 
 
 def _has_types(entity: Entity, query: ReconciliationQuery) -> bool:
@@ -530,7 +519,7 @@ def _weigh_properties(
 ) -> list[_ReconciliationCandidate]:
     """Return the candidates with scores that take the properties into account."""
     remainder = max(0.0, 1 - sum(row.score for row in rows))
-    tests = [_PropertyTest(kb, each) for each in query.properties]
+    tests = [_PropertyTest(kb, each) for each in query.properties or ()]
     weights, agreements = [], []
     for row in rows:
         pause()
@@ -600,7 +589,7 @@ def _is_equal(value: Any, expected: PropertyValue) -> bool:
 def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[_ReconciliationCandidate]:
     """Return entities by their relations alone, each as likely as the others."""
     numbers: dict[int, None] = {}  # a set that keeps the order
-    for condition in query.properties:
+    for condition in query.properties or ():
         if condition.pid in kb.relations:
             for value in condition.values:
                 for number in _meanings(kb, value)[:_MAX_MEANINGS]:

@@ -233,3 +233,30 @@ def test_an_option_that_cannot_be_met_is_an_error(home, tmp_path, arguments, cod
 def test_a_file_that_is_not_there_is_an_error(home, tmp_path):
     done = reconcile(home, tmp_path / "names.csv")
     assert (done.code, "no file" in done.err) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["Bern", "", "Berlin", "", "", "Bern"],
+        ["", "", "Bern"],
+        ["Bern", "", ""],
+        ["", ""],
+        ["New York City", "  ", "Bern"],
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_blank_line_of_a_single_column_is_a_row_in_its_place(home, tmp_path, cells, end):
+    done = reconcile(home, file_of(tmp_path, end.join(["name", *cells]) + end))
+    rows = list(csv.reader(io.StringIO(done.out)))[1:]
+    assert [row[0] for row in rows] == cells
+    assert [row[-1] for row in rows] == [str(bool(cell.strip())).lower() for cell in cells]
+
+
+def test_a_cell_that_is_a_key_means_its_entity(home, tmp_path):
+    done = reconcile(home, file_of(tmp_path, "name\nQ64\n Q3 \nQ65\n"))
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert [(row["key"], row["match"]) for row in rows][:2] == [("Q64", "true"), ("Q3", "true")]
+    assert rows[2]["match"] == "false"
+    done = reconcile(home, file_of(tmp_path, "name\nQ64\n"), "--kind", "river")
+    assert [row["match"] for row in csv.DictReader(io.StringIO(done.out))] == ["false"]

@@ -48,6 +48,31 @@ def reconcile(client, batch, path="/reconcile/cities", method="POST"):
 # -- the schemas ------------------------------------------------------------
 
 
+# -- empty cells ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {},
+        {"query": None},
+        {"query": ""},
+        {"query": "  "},
+        {"properties": None},
+        {"properties": []},
+        {"query": None, "properties": None, "limit": None, "type": None, "type_strict": None},
+        {"query": None, "type": "city"},
+        {"query": None, "properties": [{"pid": "nothing", "v": ""}]},
+    ],
+)
+def test_a_query_for_nothing_has_an_empty_result_and_costs_no_other_one(cities, empty):
+    batch = {"q0": {"query": "Berlin"}, "q1": empty, "q2": {"query": "Germany", "properties": None}}
+    answer = cities.post("/reconcile/cities", data={"queries": json.dumps(batch)})
+    results = [each["result"] for each in check(answer, "result_batch").values()]
+    assert [bool(result and result[0]["match"]) for result in results] == [True, False, True]
+    assert results[1] == []
+
+
 # -- the manifest -----------------------------------------------------------
 
 

@@ -88,7 +88,7 @@ def _table_rows(text: str, most: int) -> Iterator[list[str]]:
     """Yield the rows of CSV or TSV, the header first, one more than *most* at the most."""
     content = io.BytesIO(text.encode("utf-8", "replace"))
     try:
-        for _, row in islice(csv_rows_of(content), most + 2):
+        for _, row in islice(csv_rows_of(content, keep_blank=True), most + 2):
             yield row
     except SourceError as error:
         where = "" if error.line is None else f"line {error.line:,}: "
