@@ -13,15 +13,23 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from fastapi import APIRouter
 from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from kgkit import __version__
 from kgkit.kb import KnowledgeBase
 from kgkit.lazy import import_extra
 from kgkit.linking.settings import LinkSettings
 from kgkit.serving.kb_schema import types_of
-from kgkit.serving.problems import Problem, problem_of
+from kgkit.serving.mcp_frames import (
+    FrameError,
+    parse_frame,
+    stdio_frames,
+    without_half_pairs,
+)
+from kgkit.serving.problems import SEARCH_REMEDY, Problem, problem_of
 from kgkit.serving.rest import LINK_HELPS
 from kgkit.serving.service import LONG, Service
 from kgkit.text import truncate
@@ -31,6 +39,9 @@ log = logging.getLogger(__name__)
 
 MAX_CHARACTERS: Final = 20_000
 """Characters of an answer, as JSON."""
+
+SEARCH_TOOL: Final = "search for it with the tool `search`"
+"""Advice on a key that nothing resembles."""
 
 _DESCRIPTION: Final = 300
 _VALUES: Final = 20
@@ -392,6 +403,19 @@ class MCPEndpoint:
             self._server = await asyncio.to_thread(make_mcp_server, self._service)
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+        try:
+            frame = without_half_pairs(await Request(scope, receive).body())
+            parse_frame(frame)
+        except FrameError as error:
+            content = error.answer().model_dump_json(by_alias=True, exclude_unset=True)
+            await Response(content, 400, media_type="application/json")(scope, receive, send)
+            return
+
+        async def receive_frame() -> Message:
+            """Return the frame, then what else comes."""
+            return messages.pop() if messages else await receive()
+
+        messages: list[Message] = [{"type": "http.request", "body": frame.encode(), "more_body": False}]
         manager = StreamableHTTPSessionManager(
             self._server,
             json_response=True,
@@ -399,7 +423,7 @@ class MCPEndpoint:
             max_request_body_size=self._service.limits.body_bytes,
         )
         async with manager.run():
-            await manager.handle_request(scope, receive, send)
+            await manager.handle_request(scope, receive_frame, send)
 
 
 KBS_URI: Final = "kgkit://kbs"
@@ -500,14 +524,13 @@ def _error_text(error: Exception, service: Service) -> str:
     problem = problem_of(error, service.home)
     if problem.status == 500:
         log.error("a tool failed: %s", type(error).__name__, exc_info=error)
-    text = f"{problem.detail}; {problem.remedy}" if problem.remedy else problem.detail
+    remedy = SEARCH_TOOL if problem.remedy == SEARCH_REMEDY else problem.remedy
+    text = f"{problem.detail}; {remedy}" if remedy else problem.detail
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 async def serve_stdio(service: Service) -> None:
-    """Answer an agent over standard input and output, until the input ends."""
+    """Answer an agent over standard input and output, until the input ends and all of it is answered."""
     server = make_mcp_server(service)
-    from mcp.server.stdio import stdio_server
-
-    async with stdio_server() as (read_stream, write_stream):
+    async with stdio_frames(service.limits.body_bytes) as (read_stream, write_stream):
         await server.run(read_stream, write_stream, server.create_initialization_options())

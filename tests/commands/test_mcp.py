@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tests.city_toys import TEXT, TEXT_SPANS, build_cities
-from tests.cli_helpers import run, started
+from tests.cli_helpers import process, run, started
 from tests.toys import run_python
 
 INITIALIZE = {
@@ -55,6 +55,34 @@ def test_an_agent_links_a_text_over_pipes(home):
     links = json.loads(linked["content"][0]["text"])["links"]
     assert [(link["start"], link["end"], link["text"]) for link in links] == list(TEXT_SPANS)
     assert failed["isError"]
+
+
+def test_every_request_is_answered_before_the_end_of_the_input_ends_the_session(home):
+    def call(number, name="link", **arguments):
+        params = {"name": name, "arguments": arguments}
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+    frames = [
+        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": INITIALIZE}),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        *(call(number, text=TEXT) for number in range(1, 20)),
+        call(20, text="\ud83d Berlin"),
+        '{"jsonrpc": "2.0", "id": 21, "method": "tools/call", "params": []}',
+        '{"jsonrpc": "2.0", "id": 22, "method":',
+        "",
+        call(23, "entity", key="nowhere"),
+        call(24, text=TEXT),
+        '{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "99"}}',
+        call(25, text=TEXT),
+    ]
+    given = "\ufeff" + "\r\n".join(frames)  # no line end behind the last one
+    done = process("mcp", "--kb", "cities=prior", "--home", home, given=given.encode())
+    answers = {answer["id"]: answer for answer in map(json.loads, done.out.splitlines())}
+    assert done.code == 0 and set(answers) == {*range(26), None} - {22}
+    links = json.loads(answers[20]["result"]["content"][0]["text"])["links"]
+    assert [(link["start"], link["end"], link["text"]) for link in links] == [(2, 8, "Berlin")]
+    assert answers[21]["error"]["code"] == -32602 and answers[None]["error"]["code"] == -32700
+    assert "search" in (told := answers[23]["result"]["content"][0]["text"]) and "/v1/" not in told
 
 
 @pytest.mark.parametrize(

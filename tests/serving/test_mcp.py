@@ -304,6 +304,26 @@ def test_what_is_no_call_is_refused(cities, body):
     assert "error" in answer.json()
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "id"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": []}', -32602, 7),
+        (b'{"jsonrpc": "2.0", "id": 7, "method":', -32700, None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+    ],
+)
+def test_what_is_no_request_is_answered_as_json_rpc_has_it(cities, body, code, id):
+    answer = cities.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert (answer.json()["id"], answer.json()["error"]["code"]) == (id, code)
+
+
+def test_half_of_a_surrogate_pair_before_a_name_keeps_its_offsets(cities):
+    result = rpc(cities, "tools/call", {"name": "link", "arguments": {"text": "\ud83d Berlin"}})["result"]
+    links = json.loads(result["content"][0]["text"])["links"]
+    assert [(link["start"], link["end"]) for link in links] == [(2, 8)]
+
+
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_there_are_no_sessions_to_open_or_end(cities, method):
     assert cities.request(method, "/mcp").status_code == 405
