@@ -142,7 +142,7 @@ class Guard:
         try:
             return without_mark(bytes(body))
         except SourceError:
-            raise Problem(400, "the body is UTF-16", field="body", remedy="send UTF-8") from None
+            raise Problem(422, "the body is UTF-16", field="body", remedy="send UTF-8") from None
 
     async def _answer(self, scope: Any, body: bytes, receive: Receive, answer: "_Answer") -> None:
         """Let the application answer a request, until its client leaves.

@@ -1,16 +1,15 @@
 """`/nif`: entity linking as GERBIL asks for it, by a POST of NIF in Turtle.
 
-`/nif` links to the default knowledge base, `/nif/NAME` to another. Fields of the query: `model`, `threshold`,
-`nil` (`true`: mentions without an entity are written too) and `task` (`a2kb`, `d2kb`).
+`/nif` links to the default knowledge base, `/nif/NAME` to another; `PARAMETERS` are the fields of the query.
 
 A context with phrases is a document with these mentions (D2KB); in a context without phrases mentions are
 detected (A2KB). Offsets count code points.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from fastapi import APIRouter
@@ -31,8 +30,9 @@ from kgkit.evaluation.nif import (
 )
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_fields, parse_number
-from kgkit.serving.problems import Problem
+from kgkit.serving.problems import PROBLEM_RESPONSES, Problem
 from kgkit.serving.resource_iris import is_by_label, resource_iri
+from kgkit.serving.rest import LINK_HELPS
 from kgkit.serving.service import Service
 from kgkit.types import Document, Link, LinkedDocument, Mention, mention_problem
 
@@ -100,7 +100,11 @@ def phrase_iri(context: str, start: int, end: int) -> str:
 
 
 def write_documents(
-    documents: Sequence[Document], linked: Sequence[LinkedDocument], *, by_label: bool = False
+    documents: Sequence[Document],
+    linked: Sequence[LinkedDocument],
+    *,
+    by_label: bool = False,
+    with_scores: bool = True,
 ) -> bytes:
     """Return contexts with their links in Turtle.
 
@@ -108,10 +112,13 @@ def write_documents(
         documents: contexts, as `read_documents` gives them.
         linked: the links of each.
         by_label: whether addresses of entities are made of their labels: see `resource_iri`.
+        with_scores: whether links have their scores.
     """
     parts = [NIF_HEAD]
     for document, links in zip(documents, linked, strict=True):
         phrases = _phrases(document.id, links, by_label)
+        if not with_scores:
+            phrases = (phrase._replace(score=None) for phrase in phrases)
         parts.extend(nif_statements(document.id, document.text, phrases))
     return "".join(parts).encode()
 
@@ -133,11 +140,45 @@ X_TURTLE: Final = "application/x-turtle"
 
 _MEDIA_TYPES: Final = ("", TURTLE, X_TURTLE, "application/turtle", "application/n-triples", "text/plain")
 _TASKS: Final[tuple[Task, ...]] = get_args(Task)
+_BOOLEANS: Final = ("true", "false")
+
+PARAMETERS: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
+    "kb": ({"type": "string"}, "Name of the knowledge base, where the address has none."),
+    "model": ({"type": "string", "default": AUTO}, LINK_HELPS["model"]),
+    "threshold": ({"type": "number", "minimum": 0, "maximum": 1}, LINK_HELPS["threshold"]),
+    "task": (
+        {"enum": list(_TASKS)},
+        "a2kb: ignore phrases; d2kb: link phrases only; by default link phrases where a context has some.",
+    ),
+    "nil": ({"type": "boolean", "default": False}, "Whether mentions without an entity are written too."),
+    "confidence": (
+        {"type": "boolean", "default": True},
+        "Whether links have their scores. GERBIL takes the best of all thresholds where they do.",
+    ),
+}
+"""Fields of the query, with their schemas and descriptions, as OpenAPI has them."""
+
+_OPENAPI: Final = {
+    "parameters": [
+        {"name": name, "in": "query", "schema": schema, "description": text}
+        for name, (schema, text) in PARAMETERS.items()
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {TURTLE: {"schema": {"type": "string", "description": "NIF 2.0 in Turtle."}}},
+    },
+    "responses": {
+        "200": {
+            "description": "The same contexts with their links.",
+            "content": {TURTLE: {"schema": {"type": "string"}}},
+        }
+    },
+}
 
 
 def router(service: Service) -> APIRouter:
     """Return the router of `/nif`."""
-    routes = APIRouter(prefix="/nif", include_in_schema=False)
+    routes = APIRouter(prefix="/nif", tags=["kgkit"], responses=PROBLEM_RESPONSES)
 
     async def annotate(request: Request) -> Response:
         """Link the texts of NIF in Turtle, and answer the same contexts with their links."""
@@ -148,6 +189,9 @@ def router(service: Service) -> APIRouter:
         task = next((each for each in _TASKS if each == fields.get("task")), None)
         if task is None and fields.get("task"):
             raise Problem(422, f"task is {fields['task'][:40]!r}; it is a2kb or d2kb", field="task")
+        confidence = fields.get("confidence") or "true"
+        if confidence not in _BOOLEANS:
+            raise Problem(422, f"confidence is {confidence[:40]!r}; it is true or false", field="confidence")
         limits = NifLimits(service.limits.documents + service.limits.mentions, MAX_TRIPLES)
         documents = await service.call(read_documents, await request.body(), limits, task)
         kb = request.path_params.get("kb") or fields.get("kb") or None
@@ -164,12 +208,19 @@ def router(service: Service) -> APIRouter:
                 for document, links in zip(documents, linked, strict=True)
             ]
         by_label = bool(linked) and is_by_label(service.resources.served(kb).kb.manifest.url_pattern)
-        body = await service.call(partial(write_documents, documents, linked, by_label=by_label))
+        body = await service.call(
+            partial(write_documents, documents, linked, by_label=by_label, with_scores=confidence == "true")
+        )
         accepted = request.headers.get("accept", "")
         return Response(body, media_type=X_TURTLE if X_TURTLE in accepted else TURTLE)
 
     for path in ("", "/{kb}"):
-        routes.add_api_route(path, annotate, methods=["POST"], response_class=Response)
+        kb = {"name": "kb", "in": "path", "required": True, "schema": {"type": "string"}}
+        parameters = [kb, *_OPENAPI["parameters"][1:]] if path else _OPENAPI["parameters"]
+        routes.add_api_route(
+            path, annotate, methods=["POST"], response_class=Response,
+            openapi_extra={**_OPENAPI, "parameters": parameters},
+        )  # fmt: skip
     return routes
 
 

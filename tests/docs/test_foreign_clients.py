@@ -70,7 +70,7 @@ def test_every_address_of_the_table_is_one_of_the_service(client):
 
 def test_what_other_specifications_describe_is_not_described_again(client):
     paths = client.get("/v1/openapi.json").json()["paths"]
-    assert not [path for path in paths if path.startswith(("/rest", "/nif", "/reconcile", "/mcp"))]
+    assert not [path for path in paths if path.startswith(("/rest", "/reconcile", "/mcp"))]
 
 
 def test_the_page_lists_the_tools_of_agents_in_their_order():

@@ -38,7 +38,7 @@ def test_a_byte_order_mark_before_a_body_is_read_past(client, path):
     body = LINK if path == "/v1/link" else b'{"names": ["dog"]}'
     assert client.post(path, content=b"\xef\xbb\xbf" + body).json() == client.post(path, content=body).json()
     answer = client.post(path, content=body.decode().encode("utf-16"))
-    assert answer.status_code == 400 and "UTF-16" in answer.json()["detail"]
+    assert answer.status_code == 422 and "UTF-16" in answer.json()["detail"]
 
 
 # -- errors for people --------------------------------------------------------

@@ -44,11 +44,31 @@ def spans(answer):
     }
 
 
+def test_scores_can_be_left_out(cities):
+    graph = context("http://x.example/d#char=0,54", TEXT)
+    scored = post(cities, graph, path="/nif?confidence=true")
+    assert scored.content == post(cities, graph).content and b"taConfidence" in scored.content
+    for path in ("/nif?confidence=false", "/nif/cities?confidence=false&nil=true"):
+        plain = post(cities, graph, path=path)
+        assert b"taConfidence" not in plain.content
+        lines = [line for line in scored.text.splitlines() if "taConfidence" not in line]
+        assert plain.text.splitlines() == lines or "nil" in path
+    assert spans(post(cities, graph, path="/nif?confidence=false")) == spans(scored)
+    assert post(cities, graph, path="/nif?confidence=none").status_code == 422
+
+
+def test_the_interface_describes_every_parameter(cities):
+    paths = cities.get("/v1/openapi.json").json()["paths"]
+    for path in ("/nif", "/nif/{kb}"):
+        names = [each["name"] for each in paths[path]["post"]["parameters"]]
+        assert sorted(names) == ["confidence", "kb", "model", "nil", "task", "threshold"]
+
+
 def test_a_byte_order_mark_before_a_graph_is_read_past(cities):
     parts = HEAD, context("http://x.example/d#char=0,54", TEXT)
     found = spans(post(cities, *parts[1:]))
     assert spans(cities.post("/nif", content="".join(("\ufeff", *parts)).encode())) == found
-    assert cities.post("/nif", content="".join(parts).encode("utf-16")).status_code == 400
+    assert cities.post("/nif", content="".join(parts).encode("utf-16")).status_code == 422
 
 
 def test_a_text_comes_with_what_it_mentions_in_code_points(cities):
