@@ -158,7 +158,7 @@ PARAMETERS: Final[Mapping[str, tuple[dict[str, Any], str]]] = {
 }
 """Fields of the query, with their schemas and descriptions, as OpenAPI has them."""
 
-_OPENAPI: Final = {
+_OPENAPI: Final[dict[str, Any]] = {
     "parameters": [
         {"name": name, "in": "query", "schema": schema, "description": text}
         for name, (schema, text) in PARAMETERS.items()
