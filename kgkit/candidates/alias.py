@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, count
+from itertools import accumulate, count
 from typing import Final, Literal
 
 from msgspec import structs
@@ -22,8 +22,8 @@ from kgkit.candidates.entries import (
     join_starts,
     longest,
 )
-from kgkit.candidates.hyphens import hyphened_starts, joining_hyphens, with_hyphens
-from kgkit.candidates.inflection import base_forms, goes_on
+from kgkit.candidates.hyphens import hyphened_starts, joining_hyphens
+from kgkit.candidates.inflection import as_plural, base_forms
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
@@ -142,15 +142,16 @@ class AliasGenerator(Generator):
         """Return the continuations of a token, and as a plural; there may be spaces for hyphens."""
         starts = hyphened_starts(self.kb.store.starts(texts[0]))
         for text in texts[1:]:
-            more = hyphened_starts(self.kb.store.starts(text)) or {}
-            of_several = {key: lengths for key, lengths in more.items() if goes_on(key)}
-            if of_several:
-                starts = of_several if starts is None else join_starts(starts, of_several)
+            if more := hyphened_starts(as_plural(self.kb.store.starts(text))):
+                starts = more if starts is None else join_starts(starts, more)
         return starts
 
     def _inflected_entry(self, token: str, cased: bool, entry: Entry) -> Entry:
         """Return the entry of a token that is no surface: *entry*, with what it means as a form of one."""
         if len(entry.forms) == 1 or is_function_word(token, entry.texts[0], self._words, cased):
+            return entry
+        alias_row = self.kb.store.alias_row
+        if not any(map(alias_row, entry.texts[1:])):
             return entry
         variants = [*entry.forms]
         candidates = self.look_up(variants, token, cased=cased)
@@ -161,19 +162,16 @@ class AliasGenerator(Generator):
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the token, folded, and what it may be a plural or genitive of."""
-        folded = fold(token)
+        form = SurfaceForm(fold(token), ANY)
         bases = base_forms(token, self.kb.manifest.language)
-        return (SurfaceForm(folded, ANY), *[SurfaceForm(fold(base), ANY) for base in bases])
+        return (form, *[SurfaceForm(fold(base), ANY) for base in bases]) if bases else (form,)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
-        for text in chain((spelled,), with_hyphens(spelled)):
-            row = self.kb.store.alias_row(fold(text))
-            if row is None and (found := base_row(self.kb, text, cased=cased)):
-                text, row = found
-            if row is not None:
-                return self._row_candidates(row, text, cased)
-        return None
+        row = self.kb.store.alias_row(fold(spelled))
+        if row is None and len(variants) != 1 and (found := base_row(self.kb, spelled, cased=cased)):
+            spelled, row = found
+        return None if row is None else self._row_candidates(row, spelled, cased)
 
     def _row_candidates(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:
         """Return the candidates in a row of `aliases`, unless its spellings say that the text means none."""

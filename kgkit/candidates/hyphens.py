@@ -46,21 +46,27 @@ def with_spaces(text: str) -> str:
 
 
 def with_hyphens(text: str) -> Iterator[str]:
-    """Yield *text*, of several words, with hyphens for a run of its spaces; short runs first.
+    """Yield *text*, of a few words, with hyphens for a run of its spaces; short runs first.
 
     None begins or ends with a particle: *built in 1990* is not *built-in*.
     """
     gaps = [match.span() for match in _SPACE.finditer(text)]
-    if len(gaps) >= _MOST_WORDS:
-        return
-    for size in range(1, len(gaps) + 1):
-        for run in (gaps[first : first + size] for first in range(len(gaps) - size + 1)):
+    for size in range(1, len(gaps) + 1) if len(gaps) < _MOST_WORDS else ():
+        for run in (gaps[at : at + size] for at in range(len(gaps) - size + 1)):
             before, after = text[: run[0][0]], text[run[-1][1] :]
             if _PARTICLE_BEFORE.search(before) or _PARTICLE_AFTER.match(after):
                 continue
             if before[-1].isdigit() and after[0].isdigit():
                 continue
             yield before + _SPACE.sub("-", text[run[0][0] - 1 : run[-1][1] + 1])[1:-1] + after
+
+
+def with_hyphen_behind(text: str) -> Iterator[str]:
+    """Yield *text*, of many words, with a hyphen for a space between two that begin with capitals."""
+    words = text.split()
+    for at in range(2, len(words)):
+        if words[at - 1][0].isupper() and words[at][0].isupper():
+            yield " ".join(words[:at]) + "-" + " ".join(words[at:])
 
 
 def hyphened_starts(starts: dict[str, int] | None) -> dict[str, int] | None:
@@ -74,15 +80,15 @@ def hyphened_starts(starts: dict[str, int] | None) -> dict[str, int] | None:
         *starts* itself where there is no hyphen. Else with *cola* and, for lengths of more than two tokens
         whatever the third, *cola* and a space.
     """
+    if starts is None or "-" not in " ".join(starts):
+        return starts
     more: dict[str, int] = {}
-    for key, lengths in (starts or {}).items():
+    for key, lengths in starts.items():
         first, _, second = key.partition(" ")
         if "-" not in (first, second) or first == second or not second:
             continue
         word = second if first == "-" else first
         more[word] = more.get(word, 0) | (lengths >> 1 | lengths >> 2 | lengths >> 3) & _SEVERAL
-    if starts is None or not more:
-        return starts
     joined = starts | {word: starts.get(word, 0) | lengths for word, lengths in more.items()}
     return joined | {f"{word} ": lengths for word, lengths in more.items()}
 

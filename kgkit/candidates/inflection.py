@@ -9,6 +9,7 @@ language is read as English.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from kgkit.store import codec
@@ -36,8 +37,8 @@ _NO_PLURALS: Final = frozenset(
 )
 """Words that mean something else than several of what they are without their ending."""
 _PREPOSITIONS: Final = ("of", "in", "on", "at", "to", "for", "from", "with", "without")
-_BEFORE_PREPOSITION: Final = re.compile(rf"\w+(?=[\s-](?:{'|'.join(_PREPOSITIONS)})[\s-])")
-"""The word that is inflected in a name that goes on behind it: *lilies of the valley*."""
+_AFTER_PLURALS: Final = frozenset(["-", *_PREPOSITIONS])
+_BEFORE_PREPOSITION: Final = re.compile(rf"[^\W\d_]+(?=[\s-](?:{'|'.join(_PREPOSITIONS)})[\s-])")
 
 _GENITIVES: Final = {
     "de": (("s", ""), ("es", ""), ("sses", "s")),
@@ -66,47 +67,70 @@ def base_forms(word: str, language: str) -> list[str]:
         >>> base_forms("sloes", "en"), base_forms("Goethes", "de")
         (['sloe', 'slo'], ['Goethe', 'Goeth'])
     """
-    primary = _primary(language)
-    plural = primary == "en"
-    endings = _PLURALS if plural else _GENITIVES.get(primary, ())
-    if not endings or len(word) <= 2 or not word.isalpha() or word[-2:] == "ss":
-        return []
+    english, rules = _rules(language)
     lower = word.lower()
-    if len(lower) != len(word) or lower in (_NO_PLURALS if plural else _NAMES_IN_S):
+    endings = rules.get(lower[-2:]) or rules.get(lower[-1:], ())
+    irregular = _IRREGULAR.get(lower) if english else None
+    if not endings and irregular is None:
         return []
-    bases = []
-    if plural and lower in _IRREGULAR:
-        base = _IRREGULAR[lower]
-        bases.append(word[0] + base[1:] if word[0].lower() == base[0] else base)
+    if lower in (_NO_PLURALS if english else _NAMES_IN_S) or lower.endswith("ss") or not word.isalpha():
+        return []
+    bases = [] if irregular is None else [_in_case_of(word, irregular)]
     for ending, instead in endings:
         if lower.endswith(ending):
             stem = word[: -len(ending)]
-            base = stem + (instead.upper() if word.isupper() else instead)
-            if base not in bases and (len(base) >= _LEAST or (stem.isupper() and len(stem) > 1)):
+            base = stem + instead if not instead or word[-1].islower() else stem + instead.upper()
+            if base not in bases and (len(base) >= _LEAST or (len(stem) > 1 and stem.isupper())):
                 bases.append(base)
     return bases
+
+
+@cache
+def _rules(language: str) -> tuple[bool, dict[str, list[tuple[str, str]]]]:
+    """Return whether the forms of a language are those of English, and its rules by last letters."""
+    primary = _primary(language)
+    endings = _PLURALS if primary == "en" else _GENITIVES.get(primary, ())
+    rules: dict[str, list[tuple[str, str]]] = {}
+    for ending in dict(endings):
+        last = ending[-2:]
+        rules[last] = [rule for rule in endings if rule[0].endswith(last) or last.endswith(rule[0])]
+    return primary == "en", rules
+
+
+def _in_case_of(word: str, base: str) -> str:
+    if word.isupper():
+        return base.upper()
+    return base.capitalize() if word[0].isupper() else base
 
 
 def base_names(text: str, language: str) -> Iterator[str]:
     """Yield the names of which *text*, of one word or several, may be an inflected form.
 
-    It is the last word that is inflected, in English also one before a preposition: *birds of paradise*.
+    The last word is inflected, in English also a first one before a preposition: *birds of paradise*.
     """
-    if not text[-1:].isalpha():
-        return
+    if _rules(language)[0] and (before := _BEFORE_PREPOSITION.match(text)):
+        for base in base_forms(before[0], language):
+            yield base + text[before.end() :]
     start = len(text)
     while start and text[start - 1].isalpha():
         start -= 1
     for base in base_forms(text[start:], language):
         yield text[:start] + base
-    if start and _primary(language) == "en" and (word := _BEFORE_PREPOSITION.search(text)):
-        for base in base_forms(word[0], language):
-            yield text[: word.start()] + base + text[word.end() :]
 
 
-def goes_on(continuation: str) -> bool:
-    """Say whether a name that goes on so may have its inflected word before."""
-    return continuation == "-" or continuation.removeprefix("- ").partition(" ")[0] in _PREPOSITIONS
+def as_plural(starts: dict[str, int] | None) -> dict[str, int]:
+    """Return those continuations of a token before which it may be inflected.
+
+    Args:
+        starts: continuations of the token that is not inflected, as `StoreReader.starts` has them.
+    """
+    if starts is None or _AFTER_PLURALS.isdisjoint(starts):
+        return {}
+    return {
+        key: lengths
+        for key, lengths in starts.items()
+        if key == "-" or key.removeprefix("- ").partition(" ")[0] in _AFTER_PLURALS
+    }
 
 
 def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: bool) -> bool:

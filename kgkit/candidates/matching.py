@@ -36,6 +36,7 @@ from kgkit.candidates.entries import (
 from kgkit.candidates.hyphens import (
     closed_spelling,
     joining_hyphens,
+    with_hyphen_behind,
     with_hyphens,
     with_plain_hyphens,
     with_spaces,
@@ -52,7 +53,7 @@ from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 _MAX_VARIANTS = 64
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
-_LONG: Final = ~((1 << 5) - 1)  # the bits of surfaces of five tokens and more
+_LONG: Final = 0b11100000  # the bits of surfaces of five to seven tokens
 _DOUBTFUL: Final = 0.5
 """Probability that a word is a name where nobody counted it and its spelling tells nothing."""
 
@@ -187,7 +188,7 @@ class Generator(CompoundReader):
     def _add_by_starts(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
         """Add the mentions of two tokens and more that begin at *index*, where two begin a surface."""
         text, pieces, offsets, entries = cut.text, cut.pieces, cut.offsets, cut.entries
-        starts, seconds, lengths = entries[index].starts, entries[index + 1].texts, 0
+        starts, seconds, lengths, further = entries[index].starts, entries[index + 1].texts, 0, 0
         assert starts is not None
         for second in seconds:
             lengths |= starts.get(second, 0)
@@ -197,9 +198,10 @@ class Generator(CompoundReader):
                 for third in entries[index + 2].texts:
                     lengths |= starts.get(f"{second} {third}", 0)
             if self._hyphens_for_spaces:
-                lengths |= (lengths & _LONG) >> 1  # a hyphen behind the third
+                further = (lengths & _LONG) >> 1
                 for second in seconds:
                     lengths |= starts.get(f"{second} ", 0)
+                lengths |= further
         start, size = offsets[2 * index], 1
         while lengths >> size > 1 and index + size < len(entries):
             if pieces[2 * (index + size)].count("\n") > 1:
@@ -213,14 +215,28 @@ class Generator(CompoundReader):
             if meaning is UNSEEN:
                 forms = [entry.forms for entry in entries[index : index + size]]
                 gaps = pieces[2 * index + 2 : 2 * (index + size) : 2]
-                meaning = self._meaning(cut, _variants(forms, gaps), spelled)
+                names: Iterator[str] | tuple[()] = ()
+                if any(starts.get(f"{second} ", 0) >> size & 1 for second in seconds):
+                    names = with_hyphens(spelled)
+                elif further >> size & 1:
+                    names = with_hyphen_behind(spelled)
+                meaning = self._meaning(cut, _variants(forms, gaps), spelled, names)
             if type(meaning) is Candidates:
                 mentions.append(Mention(start, end, spelled, meaning))
             elif meaning is not None:
                 self._add(text, start, end, meaning, mentions)
 
-    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Candidates | Varying | None:
-        """Look up what a span of several tokens means, and remember it."""
+    def _meaning(
+        self, cut: Cut, variants: list[SurfaceForm], spelled: str, otherwise: Iterable[str] = ()
+    ) -> Candidates | Varying | None:
+        """Look up what a span of several tokens means, and remember it.
+
+        Args:
+            cut: text that has the span.
+            variants: folded surfaces that it may stand for.
+            spelled: its text.
+            otherwise: texts that it stands for if it is no surface.
+        """
         surface, cased = spelled, cut.memory.cased
         if cut.spans is cut.memory.spaced_spans:
             surface, joined = with_spaces(spelled), closed_spelling(spelled)
@@ -228,6 +244,10 @@ class Generator(CompoundReader):
                 variants = [*variants, *self.forms(joined)]
         try:
             candidates = self.look_up(variants, surface, cased=cased)
+            for text in otherwise if candidates is None else ():
+                if (candidates := self.look_up(variants, text, cased=cased)) is not None:
+                    surface = text
+                    break
             meaning = self._meaning_by_case(candidates, variants, surface, cased=cased)
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
