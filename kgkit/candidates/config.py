@@ -9,9 +9,10 @@ from kgkit.ranges import check_range
 class GeneratorConfig:
     """What every generator can be told.
 
-    `all_surfaces` switches off three rules: that function words are no mentions, nor surfaces under
-    `min_link_probability`, nor words in lower case that the KB has with capitals only. The last is not
-    one of `LemmaGenerator`: a lexicon has the words of its language, which are found in any spelling.
+    `all_surfaces` switches off four rules: that function words are no mentions, nor surfaces under
+    `min_link_probability`, nor what stands within an address (URL, path, e-mail, handle), nor words in lower
+    case that the KB has with capitals only. The last is not one of `LemmaGenerator`: a lexicon has the words
+    of its language, which are found in any spelling.
     """
 
     max_candidates: int | None = 30  # a mention, as in KnowBert; None for all

@@ -44,7 +44,13 @@ from kgkit.candidates.hyphens import (
 from kgkit.candidates.inflection import base_names, takes_ending
 from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
-from kgkit.candidates.spelling import in_capitals_only, is_doubtful, position_hides_case, without_article
+from kgkit.candidates.spelling import (
+    in_capitals_only,
+    is_doubtful,
+    outside_addresses,
+    position_hides_case,
+    without_article,
+)
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
@@ -126,7 +132,8 @@ class Generator(CompoundReader):
         """
         cut = self._cut(text, cased)
         mentions, hyphens = self._all_mentions(cut), joining_hyphens(text)
-        return drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
+        mentions = drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
+        return mentions if self.config.all_surfaces else outside_addresses(text, mentions)
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
         memory = self._cased if (is_case_informative(text) if cased is None else cased) else self._uncased
@@ -278,10 +285,12 @@ class Generator(CompoundReader):
         mentions.append(Mention(start, end, text[start:end], candidates))
 
     def _with_doubts(self, text: str, mentions: list[Mention], memory: Memory) -> list[Mention]:
-        """Return *mentions*, with lower priors for names that may be ordinary words as they stand.
+        """Return *mentions* outside of addresses, with lower priors for names that may be ordinary words.
 
         So it is for names that nobody counted and that the KB writes with capitals only: see `is_doubtful`.
         """
+        if not self.config.all_surfaces:
+            mentions = outside_addresses(text, mentions)
         known, language, result = memory.doubtful_spans, self.kb.manifest.language, []
         for mention in mentions:
             pair = known.get(mention.text, UNSEEN)

@@ -6,14 +6,21 @@ things then keep the words of a language apart from its names (`docs/decisions/m
     function words      of the language of the KB: in, a, but
     capitals            a word in lower case is no name that the KB writes with capitals only
 
+Nor is anything within an address: a URL, a path, an e-mail address, a handle.
+
 Where a sentence begins, a capital tells nothing; nor does any spelling in a text, or a headline, that is in
 capitals throughout, nor in one that has none. A single word there may be a name or not: see `is_doubtful`.
 """
 
-from typing import Final
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final
 
 from kgkit.candidates.hyphens import with_spaces
 from kgkit.store import codec
+
+if TYPE_CHECKING:
+    from kgkit.types import Mention
 
 _JOINING: Final = (
     "a an the and or nor but if so as at by in into of on to from with for it its he him his she her hers "
@@ -40,6 +47,37 @@ _NOUNS_CAPITALISED: Final = frozenset(["de", "gsw", "lb", "nds"])
 """Languages that write all nouns with capitals."""
 
 _ARTICLES: Final = ("the ", "a ", "an ")
+
+# Characters of an address: letters of scripts with spaces; behind a slash those of others too.
+_W: Final = r"A-Za-z0-9_\u00c0-\u058f"
+_UNSPACED: Final = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef"
+_U: Final = (
+    rf"""(?:[^\s<>"“”„«»‘’`{{}}|\\^{_UNSPACED}]|(?<=[/=])[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"""
+)
+_DOMAINS: Final = (
+    "com|org|net|edu|gov|mil|int|info|biz|app|dev|wiki|io|ai|tv|eu|uk|de|fr|es|nl|pl|ch|ru|jp|cn|au|ca|br|se|dk|fi|"
+    "cz|ie|pt|gr|kr|tw|hk|nz|za|mx|COM|ORG|NET|EDU|GOV"
+)
+_FILES: Final = (
+    "txt|pdf|csv|tsv|json|jsonl|xml|html?|css|js|ts|py|java|md|docx?|xlsx?|pptx?|odt|zip|gz|tar|jpe?g|png|gif|svg|"
+    "mp[34]|exe|log|ya?ml|toml|ini|cfg|sh|sql"
+)
+_ADDRESS: Final = re.compile(
+    rf"""(?<![{_W}.+~/@\\-])(?:
+        [A-Za-z][A-Za-z0-9+.-]*://{_U}+                        # URL
+      | (?:[Ww]{{3}}\.|mailto:|(?:doi:|DOI:)?\s?10\.\d{{4,9}}/){_U}+   # without a scheme, DOI
+      | [{_W}.+-]+@[{_W}-]+(?:\.[{_W}-]+)*                    # e-mail
+      | (?:[A-Za-z0-9-]+\.)+(?:[a-z]{{2,}}(?::\d+)?[/?\#]{_U}+|(?:{_DOMAINS})(?::\d+)?/?(?![{_W}]))   # domain
+      | @\w[\w.@-]*                                         # handle
+      | (?:~|\.\.?)(?:/[{_W}.%+~-]+)+/?                      # path
+      | (?:/[{_W}.%+~-]+){{2,}}/?
+      | (?:[{_W}.+~-]+/)+[{_W}.+~-]*\.[a-z][a-z0-9]{{0,4}}(?![{_W}])
+      | (?:[A-Za-z]:)?\\*[{_W}.$~-]*(?:\\[{_W}.$~-]+(?:\ [{_W}.$~-]+)*(?=\\))*\\[{_W}.$~-]+
+      | [{_W}-]+\.(?:{_FILES})(?![{_W}])
+    )""",
+    re.VERBOSE,
+)
+_BEHIND_ADDRESSES: Final = ".,;:!?'\")]}"
 
 _WIDE: Final = 40  # characters on each side of a word that tell whether all is in capitals
 _FAR: Final = 48
@@ -202,3 +240,28 @@ def _all_in_capitals(text: str, start: int, end: int) -> bool:
     for stop in ".!?\n":
         before, after = before[before.rfind(stop) + 1 :], after.partition(stop)[0]
     return (before + after).isupper()
+
+
+def outside_addresses(text: str, mentions: "list[Mention]") -> "list[Mention]":
+    """Return the *mentions* in a text that are no part of an address; *Amazon.com* may be one, as a whole."""
+    if not (
+        "@" in text
+        or "/" in text
+        or "\\" in text
+        or text.count(".") > text.count(". ") + text.endswith(".")  # within a word
+    ):
+        return mentions
+    spans = [match.span() for match in _ADDRESS.finditer(text)]
+    if not spans:
+        return mentions
+    starts, result = [start for start, _ in spans], []
+    for mention in mentions:
+        at = bisect_right(starts, mention.end - 1) - 1  # the last that begins before the mention ends
+        if at < 0 or spans[at][1] <= mention.start:
+            result.append(mention)
+            continue
+        start, end = spans[at]
+        end = start + len(text[start:end].rstrip(_BEHIND_ADDRESSES))
+        if end <= mention.start or (mention.start <= start and end <= mention.end):
+            result.append(mention)
+    return result

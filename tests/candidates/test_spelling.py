@@ -13,6 +13,7 @@ from kgkit.candidates import (
     LemmaGenerator,
     SegmentGenerator,
     long_texts,
+    longest,
 )
 from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_spaces
 from kgkit.candidates.long_texts import mention_windows
@@ -470,3 +471,59 @@ def test_given_mentions_are_looked_up_with_hyphens_too(hyphened):
     document = Document("1", "Coca Cola", mentions=[Mention(0, 9, "Coca Cola")])
     [document] = AliasGenerator(hyphened)([document])
     assert hyphened.get(int(document.mentions[0].candidates.ids[0])).key == "Coca-Cola"
+
+
+SITES = (
+    "Paris", "Apple", "Amazon", "Amazon.com", "London", "Berlin", "New York", "北京", "Node.js", "AC/DC",
+    "Müller",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    records = [*map(Entity, SITES), *(Alias(name, name) for name in SITES)]
+    with build(tmp_path_factory.mktemp("sites"), records) as kb:
+        yield kb
+
+
+ADDRESSES = [
+    ("See https://en.wikipedia.org/wiki/Paris and Paris.", ["Paris"]),
+    ("ftp://x.org/New York in New York", ["New York"]),
+    ("Amazon.com and amazon.com/Apple, but Apple.com? Amazon", ["Amazon.com", "Amazon"]),
+    ("Paris@Berlin.de, john.Paris@x.org, mailto:Apple@x, Berlin", ["Berlin"]),
+    ("@Apple #Apple @ Apple", ["Apple", "Apple"]),
+    ("/usr/share/Paris/x, ~/Berlin, ./Paris.txt ../London/a", []),
+    ("src/Apple/Main.java Paris.pdf Node.js", ["Node.js"]),
+    (
+        "Paris/London and AC/DC, Berlin/Paris/London",
+        ["Paris", "London", "AC/DC", "Berlin", "Paris", "London"],
+    ),
+    (r"C:\Users\Paris\New York\a.txt and Apple\Berlin London", ["London"]),
+    ("doi:10.1000/Paris.1 and 10.1038/Apple", []),
+    ("Paris.In London it is.Berlin", ["Paris", "London", "Berlin"]),
+    ("北京http://example.com/北京。北京 访问www.Apple.com看北京", ["北京", "北京", "北京"]),
+    ("(https://x.org/Paris), www.Amazon.com; Paris", ["Paris"]),
+    ("Müller@web.de wrote to Müller: Paris:London, e.g. Paris", ["Müller", "Paris", "London", "Paris"]),
+    ('"https://Apple.com/Paris"-Apple, Paris.fr', ["Apple"]),
+    ("U.S./Paris 3.5/Paris Paris.. Berlin...Paris", ["Paris", "Paris", "Paris", "Berlin", "Paris"]),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), ADDRESSES)
+def test_nothing_is_a_mention_within_an_address(sites, text, found):
+    for matches in ("longest", "all"):
+        mentions = longest(AliasGenerator(sites, AliasConfig(matches=matches)).mentions(text))
+        assert [mention.text for mention in mentions] == found
+
+
+def test_whoever_asks_for_all_surfaces_has_those_of_addresses_too(sites):
+    text = "https://en.wikipedia.org/wiki/Paris @Apple"
+    mentions = AliasGenerator(sites, AliasConfig(all_surfaces=True)).mentions(text)
+    assert [mention.text for mention in mentions] == ["Paris", "Apple"]
+
+
+def test_other_generators_know_addresses_too(sites, lexicon):
+    text = "https://x.org/Paris Paris"
+    segments = SegmentGenerator(sites, lambda _: [(14, 19), (20, 25)])
+    assert [mention.start for mention in segments.mentions(text)] == [20]
+    assert [mention.start for mention in LemmaGenerator(lexicon).mentions("x.org/takeoff/a takeoff")] == [16]
