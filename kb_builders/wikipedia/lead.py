@@ -23,9 +23,16 @@ _BRACKETS: Final = re.compile(r"\[\[|\]\]")
 _LINK: Final = re.compile(r"\[\[([^\[\]|\n]*)(?:\|([^\[\]]*))?\]\]")
 _END: Final = re.compile(rf"\n(?=[ \t{CUT}{HOLE}{SOUND}]*(?:\n|\Z)|[*#:;=|!{{]|----)|\Z")
 _NO_PARAGRAPH: Final = re.compile(r"[*#:;|!{}]|__[A-Z]+__|----")
-_EMPTY_BRACKETS: Final = re.compile(r"\([\s,;:–—-]*\)|\((?=[,;:\s])[\s,;:]+")
-_EMPTY_WIDE_BRACKETS: Final = re.compile(r"（[\s,;:、，；：–—－-]*）|（(?=[,;:、，；：\s])[\s,;:、，；：]+")
-_SPACE_BEFORE: Final = re.compile(r" ([,.;:)])")
+# Marks that are left where something was between them, and what is put for them.
+_STRAY: Final = (
+    (re.compile(r" {2,}"), " "),
+    (re.compile(r"\([\s,;:–—-]*\)|（[\s,;:、，；：–—－-]*）| ?(?:“ ?”|„ ?“|« ?»|\"\"|「」|『』|《》)"), ""),
+    (re.compile(r"([(（])[\s,;:、，；：]+"), r"\1"),
+    (re.compile(r"[\s,;、，；]+([)）])"), r"\1"),
+    (re.compile(r"([,;:，；：、])(?: ?[,;，；、])+"), r"\1"),
+    (re.compile(r" ?[,;:，；：、][ ,;:，；：、]*(?=[.!?](?:\s|$)|[。！？])|^[\s,;:，；：、]+"), ""),
+    (re.compile(r" ([,;:)]|\.(?!\w))"), r"\1"),
+)
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
 _NOTHING: Final = f" \t\n\r{CUT}{HOLE}{SOUND}"
 _ITEM: Final = re.compile(r"^[*#][*#:]*(.*)", re.MULTILINE)
@@ -117,18 +124,9 @@ def _read(text: str, is_hidden: Callable[[str], bool], templates: Templates) -> 
 
 def _tidy(text: str) -> str:
     """Return text without empty brackets and stray marks."""
-    if "(" in text:
-        text = _EMPTY_BRACKETS.sub(_without_brackets, text)
-    if "（" in text:
-        text = _EMPTY_WIDE_BRACKETS.sub(_without_brackets, text)
-    if "  " in text:
-        text = text.replace("  ", " ")
-    text = text.replace(",)", ")").replace(";)", ")")
-    return _SPACE_BEFORE.sub(r"\1", text).strip()
-
-
-def _without_brackets(match: re.Match[str]) -> str:
-    return "" if match[0][-1] in ")）" else match[0][0]
+    for stray, replacement in _STRAY:
+        text = stray.sub(replacement, text)
+    return text.strip()
 
 
 def without_tables(head: str) -> str:

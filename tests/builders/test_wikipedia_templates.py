@@ -300,6 +300,24 @@ def test_clauses_of_other_languages(text, language, read):
     assert lead(text, language, "狗" if language == "zh" else "Dog") == read
 
 
+WORDS = [
+    "Rome", "is", "a town", "of", "in Italy,", "and", "“old”", "founded by", "walls;", "''big''", "(old)",
+    "{{x}}", "{{x}},", "''{{x}}''", "({{x}})", "({{x}}; old)", "({{IPA|x}}, {{lang|it|Roma}})", "“{{x}}”",
+    "{{cn}}",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), st.sampled_from(["en", "de", "fr", "zh"]))
+def test_no_stray_mark_is_left(text, language):
+    found = lead(f"{text}.", language)
+    assert not re.search(r"\([ ,;]|[ ,;]\)|[,;] ?[,;.]|\(\)|''|“”|^[,;]|  | [,;.]", found), found
+
+
+def test_marks_that_are_meant_stay():
+    text = "The .NET framework: \"a, b; c\" (e.g. 1,300), etc., ends... Or (so: it) 'goes' – (x)?"
+    assert lead(text) == text
+
+
 def test_links_to_other_projects_are_read_and_those_to_other_languages_are_not():
     assert lead("A dog is [[wikt:tame|tame]] [[:fr:Chien|here]].[[fr:Chien]]") == "A dog is tame here."
 
