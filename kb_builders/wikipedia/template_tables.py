@@ -29,17 +29,17 @@ __all__ = [
 
 EVERYWHERE: Final = {
     "{1}": "nowrap|nobr|nobreak|no wrap|nbr|nwr|nowraplinks|j|small|smaller|big|bigger|larger|large|huge|"
-    "nobold|normal|noitalic|noital|no italic|em|strong|bold|italics|underline|overline|strikethrough|sc|sc2|"
-    "smallcaps|small caps|smallcaps all|allcaps|abbr|abbrv|abbrlink|abbreviation|tooltip|define|mono|"
+    "nobold|normal|noitalic|noital|no italic|em|strong|bold|italics|underline|overline|strikethrough|sc|"
+    "sc2|smallcaps|small caps|smallcaps all|allcaps|abbr|abbrv|abbrlink|abbreviation|tooltip|define|mono|"
     "monospace|code|kbd|samp|var|mvar|math|bigmath|serif|unicode|polytonic|nihongo2|nihongo krt|kanji|sub|"
-    "sup|chem2|term|dfn|proper name|delink|midsize|longitem|hebrew|arabic|nq|script/Hebrew|script/Arabic|"
-    "script/Greek|script/Cyrillic|script/Coptic|script/Nastaliq|PIE|flagu|lc:|uc:|lcfirst:|ucfirst:|"
-    "as written|text|xt|!xt",
+    "sup|chem2|term|dfn|proper name|delink|midsize|longitem|by|mlby|nfly|stn|sta|stnlnk|rws|hebrew|arabic|"
+    "nq|script/Hebrew|script/Arabic|script/Greek|script/Cyrillic|script/Coptic|script/Nastaliq|PIE|flagu|"
+    "lc:|uc:|lcfirst:|ucfirst:|as written|text|xt|!xt",
     "{2}": "rtl-lang|ltr-lang|color|colour|background color|fgcolor|hover title|native phrase|script",
     "{3|2}": "transl|translit|transliteration|tlit|romanize|xlit|wikt-lang|font color|fontcolour",
     "{text|2}": "lang|langx|native name|nativename",
     "{text|3}": "langwithname|langnf",
-    "{2|1}": "w|wikt|sort|resize|color link|colored link",
+    "{2|1}": "w|wikt|sort|resize|color link|colored link|no redirect|noredirect",
     "{text|1}": "visible anchor|vanchor|visible anchors",
     "{lt|display|1}": "ill|illm|ill2|iwl|link-interwiki|interlanguage link|interlanguage link multi|"
     "red link|redlink|ill-wd",
@@ -81,6 +81,10 @@ EVERYWHERE: Final = {
     "p. {1}": "p.",
     "pp. {1}": "pp.",
     "AD {1}": "AD",
+    "√{1}": "radic|sqrt",
+    "×10^{1}": "e",
+    "[{b}][{p}]": "su",
+    "{1}-{2}": "nuclide|simpleNuclide|simpleNuclide2",
     "|": "!|pipe",
     " – ": "snd|spnd|sndash|spndash|spaced ndash|spaced en dash|snds|spndsp|sndashs|dash",
     "–": "ndash|en dash|endash|nsndns|nsndn|–",
@@ -88,12 +92,12 @@ EVERYWHERE: Final = {
     "—": "mdash|em dash|emdash|mdashb|nsmdns|—",
     "-": "hyphen|nbhyph|nbh|non breaking hyphen",
     " ": "nbsp|space|spaces|thin space|thinsp|thinspace|hair space|hairsp|nnbsp|narrow no-break space|sp|"
-    "gap|figure space|en space|em space|px2|indent|pad",
+    "gap|figure space|en space|em space|px2|indent|pad|br|break|crlf",
     " · ": "·|•|dot|middot|bullet|bull|,",
     "'": "'|apostrophe|' '",
     "'s": "'s",
-    "' \"": "' \"|'-\"",
-    "\" '": "\" '|\"-'",
+    "' \"": "' \"|'\"|'-\"",
+    "\" '": "\" '|\"'|\"-'",
     '"': '"|quotation mark',
     "ʻ": "okina|'okina",
     "ʿ": "ayin",
@@ -148,7 +152,7 @@ EVERYWHERE: Final = {
     "harvcolnb|harvs|r|rp|#tag:|cref|cref2|fnref|fn|cnote|ran|coord missing|"
     "anchor|anchors|anc|shy|wbr|zwsp|zwnj|zwj|zero width joiner|word joiner|wj|lrm|rlm|flagicon|flag icon|"
     "flagdeco|flag decoration|flagicon image|icon|increase|decrease|steady|hs|hid|0|clear|clr|clear left|"
-    "clear right|-|br|break|crlf|italic title|lowercase title|lowercase|DISPLAYTITLE:|DEFAULTSORT:|"
+    "clear right|-|italic title|lowercase title|lowercase|DISPLAYTITLE:|DEFAULTSORT:|"
     "SHORTDESC:|short description|use dmy dates|use mdy dates|good article|featured article|pp|pp-protected|"
     "pp-move|pp-semi|pp-move-indef|pp-semi-indef|spoken article|nowrap end|nowrap begin|noprint|"
     "osmrelation-inline|legend inline|color box",
@@ -190,6 +194,7 @@ _FR: Final = {
     "=join": "formule chimique|fchim",
     "=unité": "unité|unite|tunité|unité/2",
     "{1}e": "s mini|s mini-",
+    "{1}e millénaire": "millénaire",
     "=siècle": "s|s-|siècle",
     "=siècle av": "-s|-s-",
     "=siècles": "sp|sp-",
@@ -225,7 +230,7 @@ _FR: Final = {
 }  # fmt: skip
 
 _ZH: Final = {
-    "{1}": "lj|ljh|日文|僻字|不換行|vi-nom|rareword|黑體|小字|link-wd",
+    "{1}": "ruby|lj|ljh|日文|僻字|不換行|vi-nom|rareword|黑體|小字|link-wd",
     "{2}": "ruby-zh",
     "{d|3|1}": "le|ilh|internal link helper",
     "{4|3|2}": "tsl|translink|翻譯連結|內部連結",
@@ -359,7 +364,7 @@ FAMILIES: Final = (
     ("", r"(?:iPA|iPAc|aPI)-.+", "=sound"),
     ("", r"(?:[cC]ite|[cC]itation|[uU]se) .+", ""),
     ("de", r"[a-z]{2,4}(?:-[a-z]+)?[SF]", "{1}"),
-    ("fr", r"[ivxIVX]+(?:er|e) (?:siècle|millénaire).*|[0-9]+(?:er|re|e)", "=name"),
+    ("fr", r"[ivxIVX]+(?:er|e)(?: (?:siècle|millénaire|s)\b.*)?|[0-9]+(?:er|re|e)", "=name"),
     ("zh", r"(?:link-|internal link helper/|ilh-)[a-z-]+", "{d|3|1}"),
 )
 
