@@ -52,7 +52,8 @@ def read_doc_bin(path: Path) -> Iterator[GoldDocument]:
     Raises:
         NotThere: if there is no such file.
         MissingExtra: if spaCy is not installed.
-        SourceError: if it is no `DocBin`, is too large for what is read into memory, or has no entities.
+        SourceError: if it is no `DocBin`, is too large for what is read into memory, or has no documents or
+            no entities.
     """
     import_extra("spacy", "spacy")
     from spacy.attrs import IDS
@@ -68,6 +69,8 @@ def read_doc_bin(path: Path) -> Iterator[GoldDocument]:
     strings = {store.add(string): string for string in doc_bin.strings}
     strings[0] = ""
     table, spaces, lengths = _arrays(doc_bin, path)
+    if not len(lengths):
+        raise SourceError("no document in it", path=path)
     start = 0
     for number, length in enumerate(lengths.tolist()):
         rows, row_spaces = table[start : start + length], spaces[start : start + length]

@@ -2,7 +2,7 @@
 
 Scores are those of strong matching, in the words of Cornolti et al. (2013), "A Framework for Benchmarking
 Entity-Annotation Systems": a link is right if its span is that of a gold mention, to the character, and
-its entity is of the same page.
+its entity is of the same page. Of a mention with several entities any is right.
 """
 
 import logging
@@ -178,7 +178,7 @@ def document_outcomes(
         elif answer is None:
             kind = "misplaced" if near_links.overlap(span) else "missed"
         else:
-            kind = _verdict(mention.entity, answer, page)
+            kind = _verdict(mention, answer, page)
         yield LinkOutcome(kind, mention, answer)
     for span, answer in answers.items():
         if answer.entity is None:
@@ -189,7 +189,7 @@ def document_outcomes(
             yield LinkOutcome(kind, None, answer)
         elif gold_mention.entity is None:
             yield LinkOutcome("link_on_nil", gold_mention, answer)
-        elif page(answer.entity) != page(gold_mention.entity):
+        elif answer.pages(page).isdisjoint(gold_mention.pages(page)):
             yield LinkOutcome("link_wrong", gold_mention, answer)
 
 
@@ -237,14 +237,14 @@ def score_links(
     return total
 
 
-def _verdict(entity: str, answer: Labelled, page: PageOf) -> str:
+def _verdict(mention: Labelled, answer: Labelled, page: PageOf) -> str:
     """Say under what a gold mention is counted, whose span has an answer."""
-    gold_page = page(entity)
-    if answer.entity is not None and page(answer.entity) == gold_page:
+    gold_pages = mention.pages(page)
+    if not gold_pages.isdisjoint(answer.pages(page)):
         return "right"
     if answer.candidates is None:
         return "wrong_entity"
-    return "wrong_choice" if any(page(each) == gold_page for each in answer.candidates) else "no_candidate"
+    return "wrong_choice" if any(page(each) in gold_pages for each in answer.candidates) else "no_candidate"
 
 
 def _by_span(labelled: Sequence[Labelled], what: str) -> dict[tuple[int, int], Labelled]:

@@ -8,7 +8,9 @@
 
 Any of them may be compressed. Other keys of the data are ignored. An entity is a
 title, null where nothing in the knowledge base is meant: such a mention, and what a linker takes for one,
-is called NIL. Titles are compared as Wikipedia does: an underscore is a space.
+is called NIL. Titles are compared as Wikipedia does: an underscore is a space. A mention may have several
+entities, as a list, or as the campaign HIPE writes items of Wikidata: `Q39|Q340787`. A link to any of them is
+right.
 """
 
 import re
@@ -31,6 +33,8 @@ PageOf = Callable[[str], str]
 
 _BREAKS: Final = frozenset("\t\n\r\ufeff")  # the last one would be lost at the start of a file
 _OFFSET: Final = re.compile(r"[0-9]{1,18}")
+_ITEMS: Final = re.compile(r"(?:Q[0-9]+|NIL)(?:\|(?:Q[0-9]+|NIL))+")
+_NIL: Final = "NIL"
 _FIELDS: Final = 4
 
 
@@ -44,12 +48,23 @@ class Labelled(msgspec.Struct, frozen=True, gc=False):
         start, end: code points of the text, end exclusive.
         entity: its title or key; None for NIL.
         candidates: the entities it was chosen from; None if they are unknown.
+        others: further entities that are as right.
     """
 
     start: int
     end: int
     entity: str | None
     candidates: tuple[str, ...] | None = None
+    others: tuple[str, ...] = ()
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """The entity and the others; none for NIL."""
+        return () if self.entity is None else (self.entity, *self.others)
+
+    def pages(self, page: PageOf) -> set[str]:
+        """Return the names of the pages of its entities."""
+        return set(map(page, self.entities))
 
 
 class GoldDocument(msgspec.Struct, frozen=True):
@@ -60,18 +75,27 @@ class GoldDocument(msgspec.Struct, frozen=True):
         entities: what each of them means; None for NIL.
         candidates: what each may mean, if the data tell; None where they do not.
         types: type of the name that each is; "" where the data have none.
+        others: further entities that each means as well, as those of another knowledge base.
     """
 
     document: Document
     entities: list[str | None]
     candidates: list[tuple[str, ...] | None] = []
     types: list[str] = []
+    others: list[tuple[str, ...]] = []
 
     @property
     def gold(self) -> list[Labelled]:
         """The mentions with their entities, in the order of the data."""
-        pairs = zip(self.document.mentions or (), self.entities, strict=True)
-        return [Labelled(mention.start, mention.end, entity) for mention, entity in pairs]
+        others = self.others or [()] * len(self.entities)
+        rows = zip(self.document.mentions or (), self.entities, others, strict=True)
+        return [
+            Labelled(mention.start, mention.end, entity, others=further) for mention, entity, further in rows
+        ]
+
+
+GoldEntity = str | tuple[str, ...] | None
+"""The entity of a mention, several, or none, as a data set has them."""
 
 
 class GoldMention(NamedTuple):
@@ -79,7 +103,7 @@ class GoldMention(NamedTuple):
 
     Attributes:
         start, end: code points of the text, end exclusive.
-        entity: its title or identifier; None for NIL.
+        entity: its title or identifier, or several in the order of preference; None for NIL.
         surface: text that the data set says is there; None: it does not say.
         type: type of the name; "" where the data set has none.
         candidates: entities that it may mean; None where the data set has none.
@@ -87,7 +111,7 @@ class GoldMention(NamedTuple):
 
     start: int
     end: int
-    entity: str | None
+    entity: "GoldEntity"
     surface: str | None = None
     type: str = ""
     candidates: tuple[str, ...] | None = None
@@ -134,12 +158,22 @@ def make_gold_document(
         problem = _row_problem(rows, text)
     if problem is not None:
         raise GoldError(f"document {name!r}: {problem}")
+    entities = [_entities(row.entity) for row in rows]
     return GoldDocument(
         Document(name, text, sentences, tokens, spans),
-        [row.entity for row in rows],
+        [next(iter(each), None) for each in entities],
         [row.candidates for row in rows],
         [row.type for row in rows],
+        [each[1:] for each in entities],
     )
+
+
+def _entities(entity: GoldEntity) -> tuple[str, ...]:
+    """Return the entities of a mention, each once; none for NIL."""
+    if isinstance(entity, str):
+        items = entity.split("|") if _ITEMS.fullmatch(entity) else [entity]
+        entity = tuple(item for item in items if item != _NIL or len(items) == 1)
+    return tuple(dict.fromkeys(entity or ()))
 
 
 def _row_problem(rows: list[GoldMention], text: str) -> str | None:
@@ -151,7 +185,7 @@ def _row_problem(rows: list[GoldMention], text: str) -> str | None:
             return f"mentions {earlier} and {number} have one span, {row.start} to {row.end}"
         if not text[row.start : row.end].strip():
             return f"mention {number} is nothing but white space"
-        if row.entity is not None and not row.entity.strip():
+        if not all(entity.strip() for entity in _entities(row.entity)):
             return f"mention {number} has an empty entity"
     return None
 
@@ -189,7 +223,7 @@ def gold_documents(
 class _Mention(msgspec.Struct, frozen=True):
     start: int
     end: int
-    entity: str | None
+    entity: GoldEntity
     candidates: tuple[str, ...] | None = None
     type: str = ""
 

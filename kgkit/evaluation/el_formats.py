@@ -15,12 +15,12 @@ ELEVANT (Bast et al. 2022), a document a line: id, text, and labels with span ([
 entity_id, name, type, perhaps parent and optional.
 
 KILT (Petroni et al. 2021), a mention a line: id; input, with the mention between `[START_ENT]` and
-`[END_ENT]`; output, with an answer and provenance with a title, empty for NIL, which KILT itself does not
+`[END_ENT]`; output, with answers and provenance with a title, empty for NIL, which KILT itself does not
 have; candidates, in the files of some systems.
 
 Texts with links, as `kgkit link` writes them, a document a line: id or doc_id; text; links or mentions, with
-start, end (code points), entity (a key, or null for NIL), perhaps text, type and, of mentions, candidates.
-Those of links are not read: they are the few that were shown.
+start, end (code points), entity (a key, a list of keys, or null for NIL), perhaps text, type and, of
+mentions, candidates. Those of links are not read: they are the few that were shown.
 
 AIDA-CoNLL-YAGO (Hoffart et al. 2011), a token a line, then, in a mention: B where it begins and I where it
 continues, the whole mention, its entity in YAGO, or `--NME--` for NIL, and perhaps the page of Wikipedia, its
@@ -48,6 +48,7 @@ from kgkit.errors import SourceError, UnknownName
 from kgkit.evaluation.doc_bin import read_doc_bin
 from kgkit.evaluation.el_files import (
     GoldDocument,
+    GoldEntity,
     GoldError,
     GoldMention,
     Labelled,
@@ -291,15 +292,17 @@ class _Instance(msgspec.Struct, frozen=True):
 def read_kilt(path: Path) -> Iterator[GoldDocument]:
     """Yield the documents of a file of KILT, one in memory at a time.
 
-    Lines that follow each other with the same text are one document, which has the id of the first. Its
-    entity is the title of the first page of the first answer that has one, else that answer.
+    Lines that follow each other with the same text are one document, which has the id of the first. An
+    entity is the title of the first page of an answer, or the answer if it has none; several answers are
+    several entities.
 
     Args:
         path: file of JSON lines.
 
     Raises:
         NotThere: if there is no such file.
-        SourceError: if a line is no such record, marks more or less than one mention, or two have one id.
+        SourceError: if a line is no such record, marks more or less than one mention, or two have one id, or
+            there is no line.
     """
     ids, decode = UniqueIds(path), msgspec.json.Decoder(_Instance).decode
     name, text, first_line = "", None, 0
@@ -319,8 +322,9 @@ def read_kilt(path: Path) -> Iterator[GoldDocument]:
         if text is None:
             name, text, first_line = str(instance.id), own_text, number
         mentions[span] = mention
-    if text is not None:
-        yield _kilt_document(name, text, mentions, path, first_line)
+    if text is None:
+        raise SourceError("no document in it", path=path)
+    yield _kilt_document(name, text, mentions, path, first_line)
 
 
 def _kilt_mention(instance: _Instance) -> tuple[str, GoldMention]:
@@ -334,7 +338,7 @@ def _kilt_mention(instance: _Instance) -> tuple[str, GoldMention]:
         next((page.title for page in output.provenance if page.title), output.answer)
         for output in instance.output
     ]
-    entity = next((title for title in titles if title), None)
+    entity = tuple(title for title in titles if title)
     start, end = len(before), len(before) + len(surface)
     mention = GoldMention(start, end, entity, surface, candidates=instance.candidates)
     return before + surface + after[0], mention
@@ -355,7 +359,7 @@ def _kilt_document(
 class _Link(msgspec.Struct, frozen=True):
     start: int
     end: int
-    entity: str | None
+    entity: GoldEntity
     text: str | None = None
     type: str | None = None
 
@@ -488,7 +492,7 @@ def read_aida(path: Path) -> Iterator[GoldDocument]:
     Raises:
         NotThere: if there is no such file.
         SourceError: if a line has other columns, a mention begins nowhere or has other tokens than its
-            column says, or two documents have one id.
+            column says, two documents have one id, or there is none.
     """
     ids = UniqueIds(path)
     rows: _TokenRows | None = None
@@ -512,8 +516,9 @@ def read_aida(path: Path) -> Iterator[GoldDocument]:
             except GoldError as error:
                 raise SourceError(str(error), path=path, line=number, text=line) from None
         previous = number
-    if rows is not None:
-        yield _finished(rows, path)
+    if rows is None:
+        raise SourceError("no document in it", path=path)
+    yield _finished(rows, path)
 
 
 def _finished(rows: _TokenRows, path: Path) -> GoldDocument:

@@ -244,13 +244,13 @@ def _marked_text(text: str, rows: Sequence[_Row]) -> Iterator[str]:
 
 def _table_row(row: _Row, text: str, page: Callable[[str], str], describe: Describe) -> str:
     outcome = row.outcome
-    entity = outcome.gold.entity if outcome.gold is not None else None
+    entities = () if outcome.gold is None else outcome.gold.entities
     answer = row.link.entity if row.link is not None else None
-    gold_cell = "" if outcome.gold is None else entity or "NIL"
+    gold_cell = "" if outcome.gold is None else " or ".join(entities) or "NIL"
     link_cell = "" if row.link is None else f"{answer or 'NIL'} ({row.link.score:.2f})"
     cells = (text[row.start : row.end], KINDS[outcome.kind], row.cause, row.type, gold_cell, link_cell)
     rejected = [] if row.link is None else [each for each in row.link.candidates if each.entity != answer]
-    shown = _shown_candidates(rejected, entity, page)
+    shown = _shown_candidates(rejected, set(map(page, entities)), page)
     table = candidate_table(shown, describe)
     details = f"<details><summary>{len(rejected)}</summary>{table}</details>" if table else ""
     columns = "".join(f"<td>{escape_xml(cell)}</td>" for cell in cells)
@@ -258,11 +258,8 @@ def _table_row(row: _Row, text: str, page: Callable[[str], str], describe: Descr
 
 
 def _shown_candidates(
-    rejected: Sequence[LinkCandidate], entity: str | None, page: Callable[[str], str]
+    rejected: Sequence[LinkCandidate], gold_pages: set[str], page: Callable[[str], str]
 ) -> list[LinkCandidate]:
-    """Return the best candidates that were rejected, and the gold entity if it is another of them."""
-    shown = [*rejected[:MAX_CANDIDATES]]
-    if entity is not None:
-        gold_page = page(entity)
-        shown += [each for each in rejected[MAX_CANDIDATES:] if page(each.entity) == gold_page]
-    return shown
+    """Return the best candidates that were rejected, and gold entities that are others of them."""
+    further = [each for each in rejected[MAX_CANDIDATES:] if page(each.entity) in gold_pages]
+    return [*rejected[:MAX_CANDIDATES], *further]

@@ -72,7 +72,7 @@ def count_matches(
     """
     sides = [
         [
-            (label.start, label.end, None if label.entity is None else page(label.entity))
+            (label.start, label.end, tuple(sorted(label.pages(page))) or (None,))
             for label in side
             if scope == "nil" or label.entity is not None
         ]
@@ -84,18 +84,26 @@ def count_matches(
     return MatchCounts(matches[1], len(sides[1]), matches[0], len(sides[0]))
 
 
-_Annotation = tuple[int, int, str | None]
+_Annotation = tuple[int, int, tuple[str | None, ...]]
+"""A span and its entities, which match those of another annotation if one is in both."""
 
 
 def _matches(own: Sequence[_Annotation], opposite: Sequence[_Annotation], matching: Matching) -> int:
     """Return how many of *own* match an annotation of the opposite side."""
     if matching == "strong":
-        return len({*own} & {*opposite})
+        known = {(start, end, entity) for start, end, entities in opposite for entity in entities}
+        return sum(
+            any((start, end, entity) in known for entity in entities) for start, end, entities in {*own}
+        )
     spans: dict[str | None, list[tuple[int, int]]] = {}
-    for start, end, entity in opposite:
-        spans.setdefault(entity, []).append((start, end))
+    for start, end, entities in opposite:
+        for entity in entities:
+            spans.setdefault(entity, []).append((start, end))
     ranges = {entity: SpanRanges(of_entity) for entity, of_entity in spans.items()}
-    return sum(entity in ranges and ranges[entity].overlap((start, end)) for start, end, entity in own)
+    return sum(
+        any(entity in ranges and ranges[entity].overlap((start, end)) for entity in entities)
+        for start, end, entities in own
+    )
 
 
 class DocumentCounts:

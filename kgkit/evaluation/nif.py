@@ -2,7 +2,7 @@
 
     context    nif:isString, the text of a document; its IRI without the fragment is the id
     phrase     nif:referenceContext, the context; nif:beginIndex and nif:endIndex, code points of the text;
-               nif:anchorOf, the text there; itsrdf:taIdentRef, the entity
+               nif:anchorOf, the text there; itsrdf:taIdentRef, the entity, or several
 
 An entity is what `kgkit.evaluation.entity_iris` makes of its IRI. A phrase is a mention if it has an entity,
 or the type nif:Phrase; without one, or with an IRI of `http://aksw.org/notInWiki/`, it is NIL. Phrases may
@@ -69,11 +69,13 @@ class NifResource:
 
     Attributes:
         values: first value of each field; of entities, the first that is not NIL.
+        references: IRIs of all entities, in the order of the graph, which says nothing.
         is_phrase: whether the graph calls it a phrase.
         is_blank: whether it is a blank node, which has no IRI.
     """
 
     values: dict[str, str] = field(default_factory=dict)
+    references: list[str] = field(default_factory=list)
     is_phrase: bool = False
     is_blank: bool = False
 
@@ -193,6 +195,8 @@ def _read_resources(
             resource.is_phrase = True
         elif name in _FIELDS:
             _set_value(resource.values, _FIELDS[name], value)
+            if _FIELDS[name] == "entity":
+                resource.references.append(value)
     return resources
 
 
@@ -210,8 +214,8 @@ def _document_id(iri: str) -> str:
 def _gold_mention(iri: str, resource: NifResource) -> GoldMention:
     values = resource.values
     start, end = resource.span(iri)
-    entity = entity_of_iri(values["entity"]) if "entity" in values else None
-    return GoldMention(start, end, entity, values.get("surface"), values.get("type", ""))
+    entities = {entity for iri in resource.references if (entity := entity_of_iri(iri)) is not None}
+    return GoldMention(start, end, tuple(sorted(entities)), values.get("surface"), values.get("type", ""))
 
 
 # -- writing ----------------------------------------------------------------
@@ -266,6 +270,7 @@ class NifPhrase(NamedTuple):
         start, end: code points of the text, end exclusive.
         entity: IRI of the entity.
         score: confidence; None if it is not written.
+        others: IRIs of further entities.
     """
 
     iri: str
@@ -273,6 +278,7 @@ class NifPhrase(NamedTuple):
     end: int
     entity: str
     score: float | None = None
+    others: tuple[str, ...] = ()
 
 
 def nil_iri(surface: str) -> str:
@@ -300,7 +306,8 @@ def nif_statements(context: str, text: str, phrases: Iterable[NifPhrase]) -> Ite
         yield f"{_literal(text[phrase.start : phrase.end])} ;\n    nif:referenceContext <{context}> ;\n"
         if phrase.score is not None:
             yield f'    itsrdf:taConfidence "{phrase.score:.6g}"^^xsd:double ;\n'
-        yield f"    itsrdf:taIdentRef <{phrase.entity}> .\n"
+        references = " , ".join(f"<{iri}>" for iri in (phrase.entity, *phrase.others))
+        yield f"    itsrdf:taIdentRef {references} .\n"
 
 
 def _statements(
@@ -317,6 +324,7 @@ def _statements(
             if link.entity is None
             else iri_of_entity(link.entity),
             None if scores is None else scores[number],
+            tuple(map(iri_of_entity, link.others)),
         )
         for number, link in enumerate(links)
     )

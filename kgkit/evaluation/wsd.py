@@ -135,6 +135,18 @@ def _unexpected(element: Element, path: Path, message: str) -> SourceError:
 
 
 def read_gold(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the sense keys of each instance of a gold file, as `read_keys` does.
+
+    Raises:
+        NotThere: if there is no such file.
+        SourceError: as `read_keys`, and if there is no instance.
+    """
+    if not (gold := read_keys(path)):
+        raise SourceError("no instance in it: this is no gold", path=path)
+    return gold
+
+
+def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
     """Return the sense keys of each instance, from a gold file or from a system's answers.
 
     Keys are without their marker, each once, in the order of the line. Blank lines are skipped.

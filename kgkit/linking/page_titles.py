@@ -2,6 +2,8 @@
 
 from typing import Final
 
+import msgspec
+
 from kgkit.evaluation.el_files import GoldDocument, Redirects
 from kgkit.kb import KnowledgeBase
 
@@ -16,7 +18,8 @@ class PageTitles:
         redirects: titles of one page; None: none are known but the keys of one entity.
 
     Attributes:
-        missing: gold entities that the KB does not have under any of their titles.
+        missing: gold entities that the KB does not have under any of their titles; of a mention that has
+            several, the first, if it has none of them.
         mentions: how many gold mentions mean one of them.
     """
 
@@ -40,10 +43,21 @@ class PageTitles:
 
     def look_for(self, gold: GoldDocument) -> None:
         """Note which gold entities of a document are not in the KB."""
-        for title in gold.entities:
-            if title is not None and not self._has(title):
-                self.missing.add(self(title))
+        for label in gold.gold:
+            if label.entity is not None and not any(map(self._has, label.entities)):
+                self.missing.add(self(label.entity))
                 self.mentions += 1
+
+    def prefer_known(self, gold: GoldDocument) -> GoldDocument:
+        """Return a document whose mentions have an entity of the KB first, of those that mean several."""
+        if not any(gold.others):
+            return gold
+        entities = [sorted(label.entities, key=lambda title: not self._has(title)) for label in gold.gold]
+        return msgspec.structs.replace(
+            gold,
+            entities=[next(iter(each), None) for each in entities],
+            others=[tuple(each[1:]) for each in entities],
+        )
 
     def _has(self, title: str) -> bool:
         page = self(title)

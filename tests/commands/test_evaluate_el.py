@@ -47,6 +47,30 @@ def told(done):
     return json.loads(done.out)
 
 
+@pytest.mark.parametrize(
+    ("entity", "right", "lost"),
+    [
+        (["York", "Nowhere"], 1, 0),
+        (["Nowhere", "York"], 1, 0),
+        (["Apple", "York", "Nowhere"], 1, 0),
+        (["Nowhere", "Apple"], 0, 0),
+        (["Nowhere", "Elsewhere"], 0, 1),
+        ("Q1|Q2", 0, 1),
+    ],
+)
+def test_any_entity_of_a_mention_is_right_and_one_has_to_be_known(evaluate, put, entity, right, lost):
+    tokens = {"doc_id": 3, "tokens": ["York", ".", "Apple"]}
+    mentions = [
+        {"start": 0, "end": 1, "entity": entity},
+        {"start": 2, "end": 3, "entity": ["Apple_Inc.", "Apple"]},
+    ]
+    path = put("three.jsonl", tokens | {"mentions": mentions})
+    page = path.with_suffix(".html")
+    answer = told(evaluate(path, options=["--json", "--model", "prior", "--report", page]))
+    assert (answer["together"]["right"], answer["not_in_kb"]["mentions"]) == (right + 1, lost)
+    assert ("Apple or Nowhere" in page.read_text()) == (entity == ["Nowhere", "Apple"])
+
+
 def test_the_model_is_auto_unless_one_is_named(evaluate, put, monkeypatch):
     path = put("one.jsonl", ONE)
     monkeypatch.setenv("KGKIT_MODEL", "not-trained")

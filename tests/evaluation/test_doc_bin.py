@@ -67,8 +67,9 @@ def test_words_without_spaces_keep_their_text(put):
     assert (read.document.text, read.gold) == (doc.text, [Labelled(2, 5, "K")])
 
 
-def test_a_file_without_documents_has_none(put):
-    assert [*read_doc_bin(put())] == []
+def test_a_file_without_documents_is_refused(put):
+    with pytest.raises(SourceError):
+        [*read_doc_bin(put())]
 
 
 def test_user_data_and_parses_are_not_read(put):

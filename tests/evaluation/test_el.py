@@ -299,6 +299,20 @@ def test_ranges_that_only_touch_do_not_overlap():
     assert (found.missed, found.misplaced, found.link_nowhere, found.link_misplaced) == (1, 0, 2, 0)
 
 
+def test_a_link_to_any_entity_of_a_mention_is_right():
+    page = Redirects({"Berne": "Bern"})
+    gold = [Labelled(0, 4, "Q70", others=("Bern", "http://x.example/Bern"))]
+    for entity in ("Q70", "Bern", "Berne", "http://x.example/Bern"):
+        score = score_document(gold, [Labelled(0, 4, entity, ())], page)
+        assert (score.right, score.link_wrong, score.f1) == (1, 0, 1.0)
+    assert score_document(gold, [Labelled(0, 5, "Bern")], page).misplaced == 1
+    wrong = score_document(gold, [Labelled(0, 4, "Bonn", ("Bonn", "Berne"))], page)
+    assert (wrong.wrong_choice, wrong.link_wrong) == (1, 1)
+    assert score_document(gold, [Labelled(0, 4, None, ("Bonn",))], page).no_candidate == 1
+    # A system may name several, too.
+    assert score_document([Labelled(0, 4, "Bern")], [Labelled(0, 4, "Q1", others=("Bern",))], page).right == 1
+
+
 def test_a_link_on_a_gold_nil_costs_precision_and_a_predicted_nil_is_no_link():
     found = score_document(
         [Labelled(0, 1, None), Labelled(2, 3, "A")], [Labelled(0, 1, "B"), Labelled(2, 3, None)]

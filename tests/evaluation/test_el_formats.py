@@ -94,6 +94,51 @@ def test_a_document_without_an_id_is_refused():
 # -- ELEVANT
 
 
+@pytest.mark.parametrize(
+    ("given", "entities"),
+    [
+        ("Q39|Q340787", ("Q39", "Q340787")),
+        ("Q340787|Q39|Q39", ("Q340787", "Q39")),
+        ("NIL|Q64", ("Q64",)),
+        (["Bern", "Q70"], ("Bern", "Q70")),
+        (["Bern", "Bern"], ("Bern",)),
+        ([], ()),
+        (None, ()),
+        ("Q39", ("Q39",)),
+        ("A|B", ("A|B",)),
+        ("Q39|B", ("Q39|B",)),
+        ("|", ("|",)),
+    ],
+)
+def test_a_mention_may_have_several_entities(put, given, entities):
+    row = {"start": 0, "end": 1, "entity": given}
+    [tokens] = read_gold_data(put([{"doc_id": 1, "tokens": ["Bern"], "mentions": [row]}]))
+    [text] = read_gold_data(put([{"text": "Bern", "mentions": [row]}]))
+    assert [label.entities for gold in (tokens, text) for label in gold.gold] == [entities] * 2
+
+
+@pytest.mark.parametrize("entity", ["", " ", [""], ["Bern", " "]])
+def test_an_empty_entity_is_refused_among_others_too(put, entity):
+    with pytest.raises(SourceError):
+        [*read_gold_data(put([{"text": "Bern", "mentions": [{"start": 0, "end": 4, "entity": entity}]}]))]
+
+
+@pytest.mark.parametrize("format", [name for name in GOLD_FORMATS if name != "docbin"])
+@pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_no_gold_in_any_format(tmp_path, format, content):
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    for name in (format, None):
+        with pytest.raises(SourceError):
+            [*read_gold_data(path, name)]
+
+
+def test_several_answers_of_kilt_are_several_entities(put):
+    answers = [answer("Bern"), answer("Canton of Bern")]
+    [gold] = read_kilt(put([kilt("1", "[START_ENT] Bern [END_ENT]", answers)]))
+    assert [label.entities for label in gold.gold] == [("Bern", "Canton of Bern")]
+
+
 def test_labels_of_elevant_are_mentions_by_identifier_or_by_name(put):
     path = put([ARTICLE, article(id="8", labels=[])])
     first, second = read_elevant(path)

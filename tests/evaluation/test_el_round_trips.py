@@ -136,8 +136,8 @@ def test_any_documents_survive_every_format(tmp_path, name, documents):
     write_own(own, [{"doc_id": number, **document} for number, document in enumerate(documents, start=1)])
     gold = [*read_gold_documents(own)]
     texts = [text for text, _ in texts_and_gold(gold)]
-    if name == "kilt" and len(texts) != len(set(texts)):
-        return  # KILT has no ids of documents: equal texts in a row are one
+    if name == "kilt" and (not texts or len(texts) != len(set(texts))):
+        return  # KILT has mentions only, and no ids of documents: equal texts in a row are one
     if name == "elevant" and any(
         entity.startswith(("<", "Unknown")) for each in gold for entity in each.entities if entity
     ):

@@ -115,3 +115,12 @@ def test_counts_of_two_sets_are_those_of_their_documents():
         both.extend(each)
     assert both.documents == 2
     assert both.columns().tolist() == [*first.columns().tolist(), *second.columns().tolist()]
+
+
+@pytest.mark.parametrize(("matching", "scope"), MEASURES)
+def test_a_mention_of_several_entities_matches_by_any_of_them(matching, scope):
+    gold = [Labelled(0, 4, "A", others=("B",)), Labelled(6, 9, "C", others=("D",))]
+    for first, second, right in (("A", "C", 2), ("B", "D", 2), ("B", "E", 1), ("E", "A", 0)):
+        links = [Labelled(0, 4, first), Labelled(6, 9, second)]
+        counts = count_matches(gold, links, plain_title, matching=matching, scope=scope)
+        assert counts == (right, 2, right, 2)

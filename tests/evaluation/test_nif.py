@@ -341,3 +341,29 @@ def test_statements_are_read_as_they_were_written():
         ("urn:a#2", 18, 19, "😀", "http://aksw.org/notInWiki/%F0%9F%98%80_x"),
     ]
     assert graph.count("itsrdf:taConfidence") == 1
+
+
+ENTITIES = {  # by its IRIs, the entities of a phrase
+    ("http://www.wikidata.org/entity/Q72", "http://dbpedia.org/resource/Z%C3%BCrich"): {"Q72", "Zürich"},
+    ("http://dbpedia.org/resource/Bern", "http://de.wikipedia.org/wiki/Bern"): {"Bern"},
+    ("http://aksw.org/notInWiki/Basel", "http://www.wikidata.org/entity/Q78"): {"Q78"},
+    ("http://aksw.org/notInWiki/Chur", "http://aksw.org/notInWiki/Cuira"): set(),
+    ("http://a.example/Thun", "urn:x:thun", "http://www.wikidata.org/entity/Q68118"):
+        {"http://a.example/Thun", "urn:x:thun", "Q68118"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("iris", ENTITIES)
+def test_the_references_of_a_phrase_are_a_set(iris, put, tmp_path):
+    read = []
+    for order in (iris, iris[::-1]):
+        one = ", ".join(f"<{iri}>" for iri in order)
+        [document] = read_nif(put(CONTEXT + phrase(0, 5, more=f"; itsrdf:taIdentRef {one} ")))
+        [label] = document.gold
+        assert set(label.entities) == ENTITIES[iris]
+        read.append(label)
+    apart = "".join(f"<http://a/1#p0> itsrdf:taIdentRef <{iri}> .\n" for iri in reversed(iris))
+    [document] = read_nif(put(apart + CONTEXT + phrase(0, 5)))
+    assert read == document.gold * 2
+    write_nif(tmp_path / "again.ttl", [document])
+    assert [again.gold for again in read_nif(tmp_path / "again.ttl")] == [document.gold]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.evaluation import Score, read_documents, read_gold, score, write_keys, wsd
+from kgkit.evaluation.wsd import read_keys
 
 MINI = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus lang="en" source="mini">
@@ -252,6 +253,14 @@ def test_a_gold_file_gives_the_keys_of_each_instance_in_order(mini):
     assert gold["d0.s0.t1"] == ("hot_dog%1:13:01::", "frank%1:13:00::")
 
 
+@pytest.mark.parametrize("content", ["", "\n \n", "\ufeff"])
+def test_a_gold_file_without_an_instance_is_refused(mini, content):
+    path = mini(content, "gold.txt")
+    with pytest.raises(SourceError) as caught:
+        read_gold(path)
+    assert caught.value.path == path and read_keys(path) == {}
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -275,10 +284,10 @@ key_maps = st.dictionaries(st.text("i.0é", min_size=1, max_size=4), st.lists(ke
 def test_answers_survive_writing_and_reading(tmp_path_factory, answers):
     path = tmp_path_factory.getbasetemp() / "any.key.txt.gz"
     write_keys(path, answers)
-    once = read_gold(path)
+    once = read_keys(path)
     assert list(once) == [instance for instance, given_keys in answers.items() if given_keys]
     write_keys(path, once)
-    assert read_gold(path) == once
+    assert read_keys(path) == once
 
 
 def test_keys_are_written_without_the_marker_and_unanswered_instances_not_at_all(tmp_path):

@@ -226,7 +226,7 @@ def _documents(
                 f"two of the data sets have the document {gold.document.id!r}: score them one at a time"
             )
         known.add(gold.document.id)
-        yield gold
+        yield page.prefer_known(gold)
 
 
 def _link_documents(
@@ -257,12 +257,11 @@ def _link_documents(
 
 def _verdict(gold: "GoldDocument", page: "PageTitles") -> "Callable[[Link], bool]":
     """Return a function that tells whether a link of a document is right."""
-    by_span = {(label.start, label.end): label.entity for label in gold.gold}
+    pages = {(label.start, label.end): label.pages(page) for label in gold.gold}
 
     def is_right(link: "Link") -> bool:
         """Return whether span and entity are those of a gold mention."""
-        entity = by_span.get((link.start, link.end))
-        return entity is not None and link.entity is not None and page(entity) == page(link.entity)
+        return link.entity is not None and page(link.entity) in pages.get((link.start, link.end), ())
 
     return is_right
 

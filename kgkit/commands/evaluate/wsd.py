@@ -71,6 +71,7 @@ def wsd(
     from kgkit.catalog.runs import recorded
     from kgkit.evaluation import read_gold, write_keys
     from kgkit.evaluation.files import check_gold_files
+    from kgkit.evaluation.wsd import read_keys
     from kgkit.home import Home
     from kgkit.linking import Linker
 
@@ -82,7 +83,7 @@ def wsd(
     compared: Answers = {}
     notes: list[str] = []
     if versus is not None:
-        compared = read_gold(versus)
+        compared = read_keys(versus)
         keys = {name: read_gold(path) for name, path in zip(names, gold, strict=True)}
         notes = _check_compared(versus, compared, keys)
     linker = Linker.open(chosen_kb(kb), **vars(settings))

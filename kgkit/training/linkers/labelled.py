@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
+from kgkit.evaluation.el_files import Labelled
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
 from kgkit.training.data import count_items
@@ -188,9 +189,7 @@ def check_gold(kb: "KnowledgeBase", files: Iterable[Path]) -> None:
         UsageError: if no link is to an entity of *kb*.
     """
     entity = _Entities(kb, None)
-    if not any(
-        entity(title) >= 0 for path in files for each in read_gold_data(path) for title in each.entities
-    ):
+    if not any(entity(label) for path in files for each in read_gold_data(path) for label in each.gold):
         named = ", ".join(map(str, files))
         raise UsageError(f"no training examples: no link of {named} is to an entity of {kb.name}")
 
@@ -209,8 +208,8 @@ def labelled_entities(
     for labelled in read_gold_data(data):
         [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
-            (mention.candidates or NO_CANDIDATES).ids == entities(title)
-            for mention, title in zip(read.mentions or (), labelled.entities, strict=True)
+            np.isin((mention.candidates or NO_CANDIDATES).ids, entities(label))
+            for mention, label in zip(read.mentions or (), labelled.gold, strict=True)
         ]
         yield LabelledDocument(read, right)
 
@@ -252,12 +251,9 @@ def labelled_spans(
         mentions = sorted(
             [*(generated.mentions or ()), *missed], key=lambda mention: (mention.start, mention.end)
         )
-        gold = {
-            (mention.start, mention.end): entities(title)
-            for mention, title in zip(document.mentions or (), labelled.entities, strict=True)
-        }
+        gold = {(label.start, label.end): entities(label) for label in labelled.gold}
         right = [
-            (mention.candidates or NO_CANDIDATES).ids == gold.get((mention.start, mention.end), -1)
+            np.isin((mention.candidates or NO_CANDIDATES).ids, gold.get((mention.start, mention.end), []))
             for mention in mentions
         ]
         lost = sum(title is not None for title in labelled.entities) - sum(
@@ -315,16 +311,16 @@ class _Entities:
         self._kb, self._missing = kb, missing
         self._ids: dict[str, int] = {}
 
-    def __call__(self, title: str | None) -> int:
-        """Return the id of an entity; -1 for none, and for one that the KB does not have."""
-        if title is None:
-            return -1
-        if title not in self._ids:
-            entity = self._kb.get(title)
-            self._ids[title] = -1 if entity is None else entity.id
-        if self._missing is not None:
-            self._missing.note(title, in_kb=self._ids[title] >= 0)
-        return self._ids[title]
+    def __call__(self, label: Labelled) -> list[int]:
+        """Return the ids of the entities of a mention that the KB has."""
+        for title in label.entities:
+            if title not in self._ids:
+                entity = self._kb.get(title)
+                self._ids[title] = -1 if entity is None else entity.id
+        ids = [self._ids[title] for title in label.entities if self._ids[title] >= 0]
+        if self._missing is not None and label.entity is not None:
+            self._missing.note(label.entity, in_kb=bool(ids))
+        return ids
 
 
 class _Names:

@@ -33,6 +33,7 @@ from kgkit.models.manifest import MANIFEST
 from kgkit.models.publishing import older
 from kgkit.training.linkers.head import labelled_sentences
 from kgkit.training.linkers.labelled import (
+    MissingGold,
     labelled_entities,
     labelled_examples,
     labelled_senses,
@@ -164,6 +165,23 @@ def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
     [one] = labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
+
+
+def test_any_of_the_entities_of_a_mention_is_taught(kb, tmp_path):
+    data = tmp_path / "el.jsonl"
+    for entities, right, lost in (
+        (["Q144", "dog.n.02"], [False, True], 0),
+        (["dog.n.02", "Q144"], [False, True], 0),
+        (["dog.n.02", "dog.n.01"], [True, True], 0),
+        (["Q144", "Q5"], [False, False], 1),
+    ):
+        mention = {"start": 1, "end": 2, "entity": entities}
+        data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog"], "mentions": [mention]}))
+        for documents in (labelled_entities, labelled_spans):
+            missing = MissingGold(kb)
+            [one] = documents(kb, generator_for(kb, max_candidates=None, overlaps=True), data, missing)
+            assert [each.tolist() for each in one.right] == [right]
+            assert (missing.labelled, missing.mentions) == (1, lost)
 
 
 def test_entities_are_taught_from_every_format_that_is_evaluated(kb, tmp_path):
