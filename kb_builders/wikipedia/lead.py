@@ -23,15 +23,18 @@ _BRACKETS: Final = re.compile(r"\[\[|\]\]")
 _LINK: Final = re.compile(r"\[\[([^\[\]|\n]*)(?:\|([^\[\]]*))?\]\]")
 _END: Final = re.compile(rf"\n(?=[ \t{CUT}{HOLE}{SOUND}]*(?:\n|\Z)|[*#:;=|!{{]|----)|\Z")
 _NO_PARAGRAPH: Final = re.compile(r"[*#:;|!{}]|__[A-Z]+__|----")
+_MARKS: Final = ",;:，；：、،؛"
 # Marks that are left where something was between them, and what is put for them.
 _STRAY: Final = (
     (re.compile(r" {2,}"), " "),
-    (re.compile(r"\([\s,;:–—-]*\)|（[\s,;:、，；：–—－-]*）| ?(?:“ ?”|„ ?“|« ?»|\"\"|「」|『』|《》)"), ""),
-    (re.compile(r"([(（])[\s,;:、，；：]+"), r"\1"),
-    (re.compile(r"[\s,;、，；]+([)）])"), r"\1"),
-    (re.compile(r"([,;:，；：、])(?: ?[,;，；、])+"), r"\1"),
-    (re.compile(r" ?[,;:，；：、][ ,;:，；：、]*(?=[.!?](?:\s|$)|[。！？])|^[\s,;:，；：、]+"), ""),
-    (re.compile(r" ([,;:)]|\.(?!\w))"), r"\1"),
+    (re.compile(rf"\([\s{_MARKS}–—-]*\)|（[\s{_MARKS}–—－-]*）"), ""),
+    (re.compile(r" ?(?:“ ?”|„ ?“|« ?»|\"\"|「」|『』|《》)"), ""),
+    (re.compile(rf"([(（])[\s{_MARKS}]+"), r"\1"),
+    (re.compile(r"(?<![\s,;、，；،؛])[\s,;、，；،؛]++([)）])"), r"\1"),
+    (re.compile(rf"([{_MARKS}])(?: ?[,;，；、،؛])++"), r"\1"),
+    (re.compile(rf"(?<![ {_MARKS}]) ?[{_MARKS}][ {_MARKS}]*+(?=[.!?](?:\s|$)|[。！？।])"), ""),
+    (re.compile(rf"^[\s{_MARKS}]+"), ""),
+    (re.compile(r" ([,;:،؛)]|\.(?!\w))"), r"\1"),
 )
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
 _NOTHING: Final = f" \t\n\r{CUT}{HOLE}{SOUND}"

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from kb_builders.wikipedia.clauses import without_holes
 from kb_builders.wikipedia.lead import first_paragraph
+from kb_builders.wikipedia.prose import prose
 from kb_builders.wikipedia.template_tables import EVERYWHERE, FAMILIES, TABLES
 from kb_builders.wikipedia.templates import _FUNCTIONS, HOLE, SOUND, Templates
 from kb_builders.wikipedia.titles import Site, Titles
-from kb_builders.wikipedia.wikitext import cut, plain
+from kb_builders.wikipedia.wikitext import Links, cut, plain
 from tests.wiki_dumps import aliases_of
 
 
@@ -210,6 +211,14 @@ def test_link_texts_within_templates_and_templates_within_link_texts():
     assert aliases_of("[[Hund|{{enS|dog}}]]", "de") == {"Hund": ["dog"]}
 
 
+def test_words_of_templates_are_part_of_the_prose():
+    site = Site(language="en")
+    text = "The {{nobr|[[Rio|{{lang|pt|o Rio}}]]}}, ''{{USS|Cole}}''{{'s}}{{x}} {{cvt|5|km}}.\n== A =={{x}}"
+    read = prose(cut(text), Links(site), Titles(site).is_hidden, "T")
+    assert " ".join(read.text.split()) == "The o Rio, USS Cole's 5 km."
+    assert [read.text[start:end] for start, end in read.links] == ["o Rio"]
+
+
 # The tables.
 
 
@@ -293,6 +302,7 @@ def test_a_template_that_cannot_be_read_takes_its_clause_along(text, read):
         ("羅馬（{{x}}，前753年）是城市，面積{{x}}，人口眾多。", "zh", "羅馬（前753年）是城市，人口眾多。"),
         ("羅馬是城市。在{{x}}，人口眾多。位於{{x}}。", "zh", "羅馬是城市。人口眾多。"),
         ("{{x}}是城市。", "zh", "狗是城市。"),
+        ("روما ({{IPA|x}}، {{lang-it|Roma}}) مدينة، {{x}}، كبيرة.", "ar", "روما (Roma) مدينة، كبيرة."),
         ("ローマ（{{x}}）は{{x}}の都市である。", "ja", "ローマはの都市である。"),
     ],
 )  # fmt: skip
