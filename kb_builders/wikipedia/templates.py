@@ -136,7 +136,8 @@ class Templates:
 
     def _remember(self, written: str) -> _Pattern | str | None:
         name = _first_letter_small(" ".join(written.replace("_", " ").strip(f"{_SPACE}{CUT}").split(" ")))
-        pattern = _table(self.language).get(name)
+        table = _table(self.language)
+        pattern = table.get(name, table.get(name.lower()))  # redirects differ by capitals: `NoWrap`
         if pattern is None:
             for language, family, its_pattern in FAMILIES:
                 if language in ("", self.language) and re.fullmatch(family, name):

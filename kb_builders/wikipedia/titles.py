@@ -144,7 +144,7 @@ def _character(match: re.Match[str]) -> str:
 
 def is_word(surface: str) -> bool:
     """Return whether there is more than marks in a surface: a letter, a digit, or a symbol as `€` and `★`."""
-    return surface[:1].isalnum() or any(
+    return any(
         character.isalnum() or (character > "\x7f" and unicodedata.category(character) in ("Sc", "Sm", "So"))
         for character in surface
     )

@@ -114,7 +114,7 @@ class Links:
             if not link[0] and (not target or target[0] == CATEGORY):
                 continue
             surface = self.surface(link)
-            if len(surface) <= MAX_SURFACE and is_word(surface):
+            if len(surface) <= MAX_SURFACE and (surface[:1].isalnum() or is_word(surface)):
                 pair = surface, target
                 by_pair[pair] = by_pair.get(pair, 0) + count
         return by_pair
