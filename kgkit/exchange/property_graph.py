@@ -16,24 +16,28 @@ A folder that has `nodes` and `edges` (or `*_nodes`, `*_edges`) as `.tsv` or
 `synonym`, then `subject`, `predicate`, `object`; values are apart by `|`.
 Other columns of nodes are attributes, other columns of edges are left out.
 Neo4j tables of others need no more than the columns that begin with `:`; the
-labels of a node are its types, the first one its kind.
+labels of a node are its types, the first one its kind. A type in a heading
+says what the values are: `age:int`, `height:double`, `alive:boolean`,
+`tags:string[]`, whose values are apart by `;`. Dates, times and points are
+texts. Columns of further names, as `alias:string[]`, are surfaces.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
 
 from kgkit.building.attributes import alias_count, decoded_object
 from kgkit.building.contract import Builder, Files, KBRecords
-from kgkit.errors import NotThere, SourceError
+from kgkit.errors import NotThere, SourceError, abbreviate
 from kgkit.exchange.contract import Format, chunks, entity_of, files_of, head_of
 from kgkit.files import COMPRESSIONS, read_content
-from kgkit.tables import csv_line, csv_rows
+from kgkit.tables import csv_line, csv_or_bad_rows
 from kgkit.text import fold
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
@@ -56,10 +60,19 @@ _MEANS: Final = (":START_ID(Surface)", ":TYPE", ":END_ID(Entity)", "count:double
 _REDIRECTS: Final = ("redirect", "to")
 _FORMS: Final = ("form", "lemma", "pos")
 _TYPED: Final = re.compile(
-    r"(?P<own>.*):(?:(?P<role>ID|LABEL|START_ID|TYPE|END_ID)(?:\([^()]*\))?"
-    r"|(?:int|long|float|double|boolean|byte|short|char|string|point|date|localtime|time|localdatetime"
-    r"|datetime|duration)(?:\[\])?)"
+    r"(?P<own>.*):(?:(?P<role>ID|LABEL|START_ID|TYPE|END_ID|IGNORE)(?:\([^()]*\))?"
+    r"|(?P<type>(?i:int|long|float|double|boolean|byte|short|char|string|point|date|localtime|time"
+    r"|localdatetime|datetime|duration))(?P<list>\[\])?)(?:\{[^{}]*\})?"
 )
+_BITS: Final = {"byte": 8, "short": 16, "int": 32, "long": 64}
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_FLOAT: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_NO_NUMBERS: Final = ("NaN", "Infinity", "+Infinity", "-Infinity")
+_BOOLEANS: Final = {"true": True, "false": False}
+_NAMES: Final = frozenset(
+    ("alias", "aliases", "synonym", "synonyms", "altlabel", "altlabels", "alsoknownas", "othernames")
+)
+"""Headings of columns of further names, without what stands between words."""
 _TABLES: Final = {"means": _MEANS, "redirects": _REDIRECTS, "forms": _FORMS}
 _SUFFIXES: Final = tuple(f"{plain}{packed}" for packed in ("", *COMPRESSIONS) for plain in (".csv", ".tsv"))
 _EDGES: Final = ("relationships", "edges", "rels")
@@ -140,10 +153,19 @@ def _sense(sense: str | None) -> str:
 
 
 class PropertyGraphBuilder(Builder):
-    """Entities and triples from a folder of tables, in Neo4j's shape or KGX's."""
+    """Entities and triples from a folder of tables, in Neo4j's shape or KGX's.
+
+    Args:
+        array_delimiter: what separates the values of a list in Neo4j's tables, as `neo4j-admin` takes it.
+    """
 
     name = "neo4j"
+    version = "2"
     smoothing = 1.0
+    reads_lines = True
+
+    def __init__(self, array_delimiter: str = ";") -> None:
+        self.array_delimiter = array_delimiter
 
     def look(self, source: Path) -> Files:
         """Return the tables of the folder, with the properties that an export of kgkit's states."""
@@ -161,12 +183,30 @@ class PropertyGraphBuilder(Builder):
     def observe(self, source: Path, part: str) -> Iterator[Record]:
         """Yield the records of the nodes, then of the relationships, then of the other tables."""
         nodes, edges, tables = _tables(source)
-        yield from _of_nodes(nodes, bare=not (source / _KB).is_file())
-        for table in edges:
-            yield from _of_edges(table)
-        for name, read in (("means", _alias), ("redirects", _redirect), ("forms", _form)):
-            if name in tables:
-                yield from _of_rows(tables[name], read)
+        bare = not (source / _KB).is_file()
+        readers: list[tuple[Path, Callable[[Sequence[str], Path], _Read]]] = [
+            (nodes, partial(_of_nodes, bare=bare, delimiter=self.array_delimiter if bare else ";")),
+            *((table, _of_edges) for table in edges),
+            *(
+                (tables[name], partial(_of_rows, read))
+                for name, read in (("means", _alias), ("redirects", _redirect), ("forms", _form))
+                if name in tables
+            ),
+        ]
+        for path, reader in readers:
+            rows = csv_or_bad_rows(path)
+            read = reader(_header(rows, path), path)
+            for number, fields in rows:
+                if isinstance(fields, SourceError):
+                    yield self.bad_record(fields)
+                    continue
+                try:
+                    records = read(fields)
+                except ValueError as error:
+                    text = ",".join(fields)
+                    yield self.bad_record(SourceError(str(error), path=path, line=number, text=text))
+                else:
+                    yield from records
 
 
 def _tables(source: Path) -> tuple[Path, list[Path], Mapping[str, Path]]:
@@ -190,40 +230,66 @@ def _paths_of(source: Path, name: str) -> list[Path]:
     return exact or sorted(path for suffix in _SUFFIXES for path in source.glob(f"*_{name}{suffix}"))
 
 
-def _of_nodes(path: Path, *, bare: bool) -> Iterator[Record]:
-    """Yield the entities of a table of nodes; of a *bare* one, without tables of aliases, also names."""
-    rows = csv_rows(path)
-    columns = [_column(name) for name in _header(rows, path)]
-    for name in ("ID", "id"):
-        if name in columns:
-            key_at = columns.index(name)
-            break
-    else:
+class _Column(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        heading: its heading.
+        name: what it holds: `text:ID(Entity)` holds an `ID`, `types:string[]` the `types`.
+        type: type of its values, in small letters; "" if the heading names none.
+        is_list: whether a field holds several.
+    """
+
+    heading: str
+    name: str
+    type: str = ""
+    is_list: bool = False
+
+
+_Read = Callable[[Sequence[str]], Iterable[Record]]
+"""Gives the records of the fields of a row, or a `ValueError` that says what is wrong with it."""
+
+
+def _of_nodes(header: Sequence[str], path: Path, *, bare: bool, delimiter: str) -> _Read:
+    """Return what reads the entities of nodes; of a *bare* table, without tables of aliases, also names."""
+    columns = [_column(heading) for heading in header]
+    key_at = _index_of(columns, ("ID", "id"))
+    if key_at is None:
         raise SourceError("a table of nodes without a column `:ID` or `id`", path=path, line=1)
-    for number, fields in rows:
-        draft: dict[str, Any] = {"attributes": {}, "types": (), "synonym": ()}
-        for name, value in zip(columns, fields, strict=True):
-            _take(draft, name, value, path, number, separator="|" if columns[key_at] == "id" else ";")
-        key = fields[key_at]
-        label = draft.get("label", "")
+    separator = "|" if columns[key_at].name == "id" else delimiter
+
+    def read(fields: Sequence[str]) -> list[Record]:
+        draft: dict[str, Any] = {"attributes": {}, "types": (), "names": []}
+        for column, value in zip(columns, fields, strict=True):
+            _take(draft, column, value, separator, bare=bare)
+        key, label = fields[key_at], draft.get("label", "")
+        aliases: list[Record] = []
         if bare:
             label = label or key
-            for surface in dict.fromkeys((label, *draft["synonym"])):
-                yield Alias(surface, key)
-        yield entity_of(key, label, draft, draft["types"], draft["attributes"])
+            aliases = [Alias(surface, key) for surface in dict.fromkeys((label, *draft["names"]))]
+        return [*aliases, entity_of(key, label, draft, draft["types"], draft["attributes"])]
+
+    return read
 
 
-def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int, *, separator: str) -> None:
-    """Put a field of a row of nodes where it belongs."""
-    match name:
-        case "ID" | "id" | "LABEL":
-            if name == "LABEL":
-                draft["types"] = tuple(filter(None, value.split(separator)))
-                draft["kind"] = next(iter(draft["types"]), "")
+def _take(draft: dict[str, Any], column: _Column, value: str, separator: str, *, bare: bool) -> None:
+    """Put a field of a row of nodes where it belongs.
+
+    Raises:
+        ValueError: if it is not what the heading says.
+    """
+    match column.name:
+        case "ID" | "id" | "IGNORE":
+            pass
+        case "LABEL":
+            draft["types"] = tuple(filter(None, value.split(separator)))
+            draft["kind"] = next(iter(draft["types"]), "")
         case "label" | "name":
-            draft["label"] = value
+            names = [*filter(None, value.split(separator))] if column.is_list else [value]
+            draft["label"] = next(iter(names), "")
+            draft["names"] += names[1:]
         case "description" | "kind" | "pos":
-            draft[name] = value
+            draft[column.name] = value
         case "types" | "category":
             parts = value.split(separator) if value else []
             draft["types"] = (
@@ -231,81 +297,122 @@ def _take(draft: dict[str, Any], name: str, value: str, path: Path, number: int,
                 if separator == ";"
                 else tuple(parts)
             )
-        case "synonym":
-            draft["synonym"] = tuple(filter(None, value.split(separator)))
         case "attributes" if value.startswith("{"):
             try:
                 draft["attributes"] |= decoded_object(value)
             except ValueError as error:
-                raise SourceError(
-                    f"attributes that are no JSON object: {error}", path=path, line=number, text=value
-                ) from None
-        case _:
+                raise ValueError(f"attributes that are no JSON object: {error}") from None
+        case name if bare and re.sub(r"[\s_-]", "", name).lower() in _NAMES:
+            is_list = column.is_list or not column.type
+            draft["names"] += filter(None, value.split(separator) if is_list else [value])
+        case name:
             if value:
-                draft["attributes"][name] = value
+                draft["attributes"][name] = _property(column, value, separator)
 
 
-def _of_edges(path: Path) -> Iterator[Record]:
-    rows = csv_rows(path)
-    columns = [_column(name) for name in _header(rows, path)]
+def _property(column: _Column, value: str, separator: str) -> Any:
+    """Return the value of a field, as the heading says it is.
+
+    Raises:
+        ValueError: if it is not; says in which column.
+    """
+    try:
+        if column.is_list:
+            return [_converted(column.type, part) for part in value.split(separator)]
+        return _converted(column.type, value)
+    except ValueError as error:
+        raise ValueError(f"{abbreviate(repr(value))}, in column {column.heading!r}, is {error}") from None
+
+
+def _converted(kind: str, text: str) -> Any:
+    """Return a text as a value of a type of Neo4j.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    plain = text.strip()
+    if (bits := _BITS.get(kind)) is not None:
+        most = 1 << (bits - 1)
+        if not (_INTEGER.fullmatch(plain) and -most <= int(plain) < most):
+            raise ValueError(f"no whole number of {bits} bits")
+        return int(plain)
+    if kind in ("float", "double"):
+        if plain in _NO_NUMBERS:
+            return plain
+        if not _FLOAT.fullmatch(plain) or abs(number := float(plain)) == float("inf"):
+            raise ValueError("no number, as 1.5")
+        return number
+    if kind == "boolean":
+        if plain.lower() not in _BOOLEANS:
+            raise ValueError("neither true nor false")
+        return _BOOLEANS[plain.lower()]
+    if kind == "char" and len(text) != 1:
+        raise ValueError("not one character")
+    return text
+
+
+def _of_edges(header: Sequence[str], path: Path) -> _Read:
+    columns = [_column(heading) for heading in header]
     indexes = []
     for names in (("START_ID", "subject"), ("TYPE", "predicate"), ("END_ID", "object")):
-        index = next((columns.index(name) for name in names if name in columns), None)
+        index = _index_of(columns, names)
         if index is None:
             raise SourceError(
                 f"a table of relationships without a column `:{names[0]}` or `{names[1]}`", path=path, line=1
             )
         indexes.append(index)
     subject, relation, other = indexes
-    for number, fields in rows:
+
+    def read(fields: Sequence[str]) -> list[Record]:
         if not (fields[subject] and fields[relation] and fields[other]):
-            raise SourceError(
-                "a relationship without a subject, a type or an object",
-                path=path,
-                line=number,
-                text=",".join(fields),
-            )
-        yield Triple(fields[subject], fields[relation], fields[other])
+            raise ValueError("a relationship without a subject, a type or an object")
+        return [Triple(fields[subject], fields[relation], fields[other])]
+
+    return read
 
 
-def _of_rows(path: Path, read: Callable[[list[str]], Record]) -> Iterator[Record]:
-    rows = csv_rows(path)
-    header, expected = _header(rows, path), _TABLES[path.name.partition(".")[0].rpartition("_")[2]]
+def _of_rows(read: Callable[[Sequence[str]], Record], header: Sequence[str], path: Path) -> _Read:
+    expected = _TABLES[path.name.partition(".")[0].rpartition("_")[2]]
     if len(header) != len(expected):
         raise SourceError(
             f"expected the columns {', '.join(expected)}", path=path, line=1, text=",".join(header)
         )
-    for number, fields in rows:
-        try:
-            yield read(fields)
-        except ValueError as error:
-            raise SourceError(str(error), path=path, line=number, text=",".join(fields)) from None
+    return lambda fields: [read(fields)]
 
 
-def _alias(fields: list[str]) -> Alias:
+def _alias(fields: Sequence[str]) -> Alias:
     surface, _, key, count, sense = fields
     return Alias(surface, key, alias_count(count or 0), sense or None)
 
 
-def _redirect(fields: list[str]) -> Redirect:
+def _redirect(fields: Sequence[str]) -> Redirect:
     source, target = fields
     return Redirect(source, target)
 
 
-def _form(fields: list[str]) -> Form:
+def _form(fields: Sequence[str]) -> Form:
     surface, lemma, pos = fields
     return Form(surface, lemma, pos)
 
 
-def _header(rows: Iterator[tuple[int, list[str]]], path: Path) -> list[str]:
+def _header(rows: Iterator[tuple[int, list[str] | SourceError]], path: Path) -> list[str]:
     for _, header in rows:
+        if isinstance(header, SourceError):
+            raise header
         return header
     raise SourceError("is empty: there is not even a header", path=path, line=1)
 
 
-def _column(name: str) -> str:
-    """Return what a column holds: `text:ID(Entity)` holds an `ID`, `types:string[]` the `types`."""
-    match = _TYPED.fullmatch(name)
+def _column(heading: str) -> _Column:
+    match = _TYPED.fullmatch(heading)
     if match is None:
-        return name
-    return match["role"] or match["own"]
+        return _Column(heading, heading)
+    if match["role"]:
+        return _Column(heading, match["role"])
+    return _Column(heading, match["own"], match["type"].lower(), match["list"] is not None)
+
+
+def _index_of(columns: Sequence[_Column], names: Sequence[str]) -> int | None:
+    """Return the index of the first of *names* that a column has; None if none has one."""
+    held = [column.name for column in columns]
+    return next((held.index(name) for name in names if name in held), None)

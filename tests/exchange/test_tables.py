@@ -6,8 +6,11 @@ import pytest
 
 import kgkit
 from kgkit.building.build import build_kb
+from kgkit.building.grouping import BAD_RECORDS
+from kgkit.errors import SourceError
 from kgkit.exchange import FORMATS
 from kgkit.exchange.kgtk import _plain, _symbol, _text
+from kgkit.exchange.property_graph import PropertyGraphBuilder
 from tests.exchange_helpers import ODD_KEYS, imported, written
 
 
@@ -127,9 +130,105 @@ def test_neo4j_tables_of_others_are_read(tmp_path):
             "Movie",
             ("Movie", "Film"),
         )
-        assert kb["tt1"].attributes == {"year": "1999"}
+        assert kb["tt1"].attributes == {"year": 1999}
         assert by_name(kb, "speed") == ["tt2"]
         assert facts(kb) == [("tt1", "SAME_ACTOR", "tt2")]
+
+
+TYPED = {  # by heading: what is written, and what it is
+    "n:int": {"041": 41, "-7": -7, " 5 ": 5, "+2147483647": 2147483647},
+    "n:long": {"9223372036854775807": 2**63 - 1, "-9223372036854775808": -(2**63)},
+    "n:byte": {"-128": -128},
+    "n:short": {"32767": 32767},
+    "n:float": {"1.70": 1.7, "-.5": -0.5, "3": 3.0, "1e3": 1000.0, "NaN": "NaN", "-Infinity": "-Infinity"},
+    "n:double{}": {"2.": 2.0},
+    "n:Boolean": {"true": True, "FALSE": False, " True": True},
+    "n:char": {"é": "é", "7": "7"},
+    "n:string": {"041": "041", "a;b": "a;b", "true": "true"},
+    "n:date": {"2024-02-30": "2024-02-30"},
+    "n:datetime{timezone:Europe/Warsaw}": {"2024-02-29T12:00": "2024-02-29T12:00"},
+    "n:point{crs:WGS-84}": {'"{latitude:47, longitude:8}"': "{latitude:47, longitude:8}"},
+    "n:string[]": {"a;b": ["a", "b"], "a": ["a"], "x y;;z": ["x y", "", "z"]},
+    "n:int[]": {"1;02; 3": [1, 2, 3]},
+    "n:boolean[]": {"true;false": [True, False]},
+    "n": {"041": "041", "a;b": "a;b"},
+    "a:b:int": {"5": 5},
+    "n:integer": {"5": "5"},  # no type of Neo4j's: a name with a colon
+}
+NO_VALUES = {
+    "n:int": ("1.5", "x", "1_000", "١", "2147483648", "0x1F"), "n:byte": ("128",), "n:short": ("-32769",),
+    "n:long": ("9223372036854775808", "1" * 5000), "n:float": ("1,5", "x", "1e999", "1.5f"),
+    "n:boolean": ("yes", "1"), "n:char": ("ab",), "n:int[]": ("1;x", "1;;2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("heading", TYPED)
+def test_a_type_in_a_heading_says_what_the_values_are(heading, tmp_path):
+    name = heading.rpartition(":")[0] if heading not in ("n", "n:integer") else heading
+    name = "n" if "{" in heading else name
+    written, values = [*TYPED[heading]], [*TYPED[heading].values()]
+    fields = (text if text.startswith('"') else f'"{text}"' for text in written)
+    rows = "".join(f"{number},{field}\n" for number, field in enumerate(fields))
+    with folder_kb(tmp_path, nodes__csv=f":ID,{heading}\n{rows}none,\n") as kb:
+        found = [kb[str(number)].attributes[name] for number in range(len(written))]
+        assert found == values and [*map(type, found)] == [*map(type, values)]
+        assert kb["none"].attributes == {}
+
+
+@pytest.mark.parametrize("heading", NO_VALUES)
+def test_a_value_that_is_not_of_its_type_is_one_error_or_left_out(heading, tmp_path):
+    folder = tmp_path / "source"
+    folder.mkdir()
+    for value in NO_VALUES[heading]:
+        (folder / "nodes.csv").write_text(f':ID,{heading},name\n1,,Ann\n2,"{value}",Bob\n3,,Cem\n')
+        with pytest.raises(SourceError, match="--bad skip") as caught:
+            build_kb("neo4j", folder, name="typed", home=tmp_path)
+        assert caught.value.line == 3 and repr(heading) in str(caught.value)
+        built = build_kb("neo4j", folder, name="typed", home=tmp_path, bad="skip")
+        assert (built.manifest.entities, built.dropped[BAD_RECORDS]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("heading", "value", "surfaces"),
+    [
+        ("alias:string[]", "Annie;A. Lee", ["a. lee", "annie"]),
+        ("Synonyms:STRING[]", "Annie;;A. Lee;", ["a. lee", "annie"]),
+        ("synonym", "Annie;A. Lee", ["a. lee", "annie"]),
+        ("alt_label:string[]", "Annie", ["annie"]),
+        ("also known as:string", "Lee; Ann", ["lee; ann"]),
+        ("aliases:string[]", "", []),
+        ("nickname:string[]", "Annie", []),
+    ],
+)
+def test_columns_of_further_names_are_surfaces(heading, value, surfaces, tmp_path):
+    with folder_kb(tmp_path, nodes__csv=f":ID,name,{heading}\n1,Anna,{value}\n") as kb:
+        assert sorted(kb.surfaces()) == sorted(["anna", *surfaces])
+        assert set(kb["1"].attributes) <= {"nickname"}
+
+
+def test_names_in_a_list_are_the_label_and_further_names(tmp_path):
+    with folder_kb(tmp_path, nodes__csv=":ID,name:string[],x:IGNORE\n1,Bern;Berna;Berne,y\n") as kb:
+        assert (kb["1"].label, sorted(kb.surfaces())) == ("Bern", ["bern", "berna", "berne"])
+        assert kb["1"].attributes == {}
+
+
+def test_the_values_of_a_list_are_apart_as_the_user_says(tmp_path):
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text(":ID,alias:string[],n:int[],:LABEL\n1,a;b|c,1|2,X|Y\n")
+    build_kb(PropertyGraphBuilder(array_delimiter="|"), folder, name="bars", home=tmp_path)
+    with kgkit.open_kb("bars", tmp_path) as kb:
+        assert sorted(kb.surfaces()) == ["1", "a;b", "c"]
+        assert (kb["1"].attributes, kb["1"].types) == ({"n": [1, 2]}, ("X", "Y"))
+
+
+def test_rows_of_every_table_that_cannot_be_read_can_be_left_out(tmp_path):
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "nodes.csv").write_bytes(b":ID,name\n1,Ann\n2\n3,\xff\n4,Bob\n")
+    (folder / "relationships.csv").write_text(":START_ID,:END_ID,:TYPE\n1,4,KNOWS\n1,,KNOWS\n1,4\n")
+    built = build_kb("neo4j", folder, name="rows", home=tmp_path, bad="skip")
+    assert (built.manifest.entities, built.manifest.triples, built.dropped) == (2, 1, {BAD_RECORDS: 4})
 
 
 def test_kgx_tables_are_read(tmp_path):
