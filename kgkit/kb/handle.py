@@ -114,6 +114,7 @@ class KnowledgeBase(SurfaceQueries):
     def close(self) -> None:
         """Let go of the build. Not while another thread is reading through this handle."""
         self._vectors.clear()
+        self._similar = None
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -280,18 +281,19 @@ class KnowledgeBase(SurfaceQueries):
     def search(
         self, text: str, k: int = 10, *, kind: str | None = None, scan: bool | None = None
     ) -> list[SearchResult]:
-        """Return the entities whose key, surfaces or label are, begin with or contain a text.
+        """Return the entities whose key, surfaces or label are, begin with, are like or contain a text.
 
         Each comes once: first the one with that very key, then the meanings of that surface, best prior
-        first, then keys and surfaces that begin so, in their order, then what has the text within. Case and
-        white space of surfaces and labels are folded; a space also stands for the `_` of a key.
+        first, then keys and surfaces that begin so (of the first 1,000 the best prior first), then those of
+        similar surfaces as `similar_surfaces` has them, then what has the text within. Case and white space
+        of surfaces and labels are folded; a space also stands for the `_` of a key.
 
         Args:
             text: text to search for.
             k: largest number of entities.
             kind: kind of the only entities (`synset`, …).
             scan: whether to read all surfaces and entities for those that contain the text, where fewer than
-                *k* begin with it; None: in a KB of less than a million of them.
+                *k* begin with it or are like it; None: in a KB of less than a million of them.
 
         Raises:
             UsageError: if *text* is empty, or *k* below 1.

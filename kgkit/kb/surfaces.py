@@ -15,7 +15,7 @@ from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids
 
 if TYPE_CHECKING:
-    from kgkit.kb.similar import SimilarSurface
+    from kgkit.kb.similar import SimilarNames, SimilarSurface
 
 __all__ = ["POS", "EntitySurface", "Node", "SurfaceQueries"]
 
@@ -33,7 +33,10 @@ POS: Final = {
 _WORDNET_POS: Final = ("n", "v", "a", "s", "r")
 
 _NEVER_LINKED: Final = 0.5  # what counts as links where a surface was never one
-_FUZZY_CUTOFF = 80.0
+_LEAST_SIMILARITY: Final = 0.5  # of the surface that stands for a text which is none
+
+MAX_NAME: Final = 1_000
+"""Characters of a name that are compared with surfaces; the index has few surfaces that are longer."""
 
 
 class EntitySurface(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -70,6 +73,7 @@ class SurfaceQueries(ABC):
         self.store, self.name = store, name  # the store gives rows as they lie on disk
         self._classes: np.ndarray | None = None
         self._bits: bytes | None = None
+        self._similar: SimilarNames | None = None
 
     @abstractmethod
     def id(self, entity: Node) -> int:
@@ -95,8 +99,8 @@ class SurfaceQueries(ABC):
             pos: part of speech of the meanings: `n`, `v`, `a` (satellites included), `s`, `r`, or a
                 universal name (`NOUN`). Priors then sum to 1 over what is left.
             prefer_case: whether the exact spelling counts more; False takes all spellings alike.
-            fuzzy: whether, if there is no such surface, to take the most similar one (at least
-                80 of 100 by RapidFuzz's ratio); without the index that `similar_surfaces` needs, every
+            fuzzy: whether, if there is no such surface, to take the most similar one that the text more
+                likely stands for than not (see `similar_surfaces`); without the index that it needs, every
                 surface of the KB is read.
 
         Returns:
@@ -151,8 +155,8 @@ class SurfaceQueries(ABC):
     def similar_surfaces(self, text: str, k: int = 10) -> "list[SimilarSurface]":
         """Return the surfaces that are most similar to a text, the most similar first.
 
-        Case and white space are folded. Typing errors and words in another order make a surface less
-        similar, see `kgkit.kb.similar`.
+        Case and white space are folded. Accents and punctuation count next to nothing, numbers much: see
+        `kgkit.kb.names`.
 
         Args:
             text: text that need be no surface.
@@ -164,16 +168,31 @@ class SurfaceQueries(ABC):
 
         Examples:
             >>> kgkit.open_kb("wordnet").similar_surfaces("hipopotamus", k=1)
-            [SimilarSurface(surface='hippopotamus', similarity=0.916…)]
+            [SimilarSurface(surface='hippopotamus', similarity=0.76…)]
         """
-        from kgkit.kb.similar import similar_surfaces
+        from kgkit.kb.similar import SimilarSurface
 
         _check_size(k)
         if not k:
             return []
-        index = self.surface_index()
+        names, folded = self.similar_names(), fold(text)[:MAX_NAME]
         with self.store.reading():
-            return similar_surfaces(index, fold(text), k)
+            proposed = names.proposed(folded)
+        return [SimilarSurface(each.surface, each.similarity) for each in names.rank(folded, proposed)[:k]]
+
+    def similar_names(self) -> "SimilarNames":
+        """Return what finds the surfaces that are like a name.
+
+        Raises:
+            NotThere: if the build has no index of its surfaces; names the command that adds it.
+            ClosedKB: if the handle has been closed.
+        """
+        from kgkit.kb.similar import SimilarNames
+
+        index = self.surface_index()
+        if self._similar is None:
+            self._similar = SimilarNames(index, self.store.manifest.language)
+        return self._similar
 
     def surface_index(self) -> TrigramIndex:
         """Return the index of the surfaces.
@@ -278,18 +297,18 @@ class SurfaceQueries(ABC):
         return self._bits
 
     def _nearest_surface(self, folded: str) -> str | None:
-        from rapidfuzz import fuzz, process  # here: wanted by few, 20 ms
+        from kgkit.kb.similar import SimilarNames, with_fewest_edits  # here: wanted by few, 20 ms
 
-        from kgkit.kb.similar import proposed_surfaces
-
-        index = self.store.trigrams
-        if index is None:
-            surfaces = self.surfaces()
-        else:
+        folded = folded[:MAX_NAME]
+        if self.store.trigrams is not None:
+            names = self.similar_names()
             with self.store.reading():
-                surfaces = iter(sorted(proposed_surfaces(index, folded)))
-        match = process.extractOne(folded, surfaces, scorer=fuzz.ratio, score_cutoff=_FUZZY_CUTOFF)
-        return None if match is None else match[0]
+                proposed = names.proposed(folded)
+        else:
+            names = SimilarNames(None, self.store.manifest.language)
+            proposed = with_fewest_edits(folded, [*self.surfaces()])
+        ranked = names.rank(folded, proposed)
+        return ranked[0].surface if ranked and ranked[0].similarity >= _LEAST_SIMILARITY else None
 
 
 def _check_size(k: int | None) -> None:

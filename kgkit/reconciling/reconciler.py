@@ -1,49 +1,46 @@
-"""Which entity a name in a table means: names to entities, through typing errors and changed word order.
+"""Which entity a name in a table means, through the forms in which people write names.
 
 A name that is a surface as it stands, but for case and white space, means what that surface can mean; one
-that is the key of an entity and none of its names means that entity.
-Otherwise the surfaces that are most similar to it are weighed:
+that is the key of an entity and none of its names means that entity. Any other name is compared with the
+surfaces that are most similar to it (`kgkit.kb.names`), which gives the odds that it stands for each:
 
-    p(surface | name) ∝ exp(-4.96 d)        d  edits between the two: (1 - similarity) · length of the longer
-    p(none | name)    ∝ exp(-4.96 d₁) · exp(3.86 - 4.81 l + 0.61 l² + 1.42 d₁ + 0.81 d₁² - 0.49 d₁ l)
-                                            d₁ those of the most similar; l the logarithm of the name's length
-    score(entity)     = Σ p(surface | name) · p(entity | surface)
+    weight(entity) = max over its surfaces of odds(surface | name) · p(entity | surface)
+    score(entity)  = 0.98 · weight(entity) / (1 + Σ weights)
 
-So a surface that stands alone is surer than one of several that are as similar, and a short name, which is
-near some surface by chance, less sure than a long one. The seven numbers are fitted by maximum likelihood on
-surfaces of two knowledge bases with none, one and two random edits, of which a quarter were taken out of the
-index: names that the knowledge base does not have. `benchmarks/reconcile.py` fits them again, to numbers
-that differ somewhat by the names drawn, and measures how well the scores of other surfaces are calibrated.
+So a name of which several entities have a surface that is as similar is sure of none of them, and no name
+that is no surface scores above one that is. Words that only the name has, as `Texas` in `Paris, Texas`, are
+sought in the records of the entities: where a description, type, attribute or neighbour has them, the
+surface is compared without them, and stands for these entities alone.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.errors import UnknownName, UsageError, abbreviate, did_you_mean
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.names import is_short_for, log_odds
 from kgkit.kb.search import MAX_SCANNED
-from kgkit.kb.similar import SimilarSurface, similar_surfaces
+from kgkit.kb.similar import RankedSurface
+from kgkit.kb.surfaces import MAX_NAME
 from kgkit.pauses import pause
 from kgkit.ranges import check_range
+from kgkit.store.trigrams import plain_form
 from kgkit.text import fold
 from kgkit.types import Candidates, Entity
 
-__all__ = ["EntityScore", "NameMatch", "ReconcileConfig", "Reconciler", "surface_probabilities"]
+__all__ = ["EntityScore", "NameMatch", "ReconcileConfig", "Reconciler"]
 
 EXACT: Final = 0.98
 """Probability that a name which is a surface as it stands means what the surface can mean."""
 
-_EDIT: Final = 4.96
-_NONE: Final = 3.86, -4.81, 0.61
-_NEAREST: Final = 1.42, 0.81, -0.49
-_MAX_EDITS: Final = 6.0  # more than these are as improbable
-_LENGTHS: Final = 2, 60
+_MAX_LOG_ODDS: Final = 20.0
 _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
-_MAX_NAME: Final = 1_000  # characters; index and surfaces have none that is similar to a longer name
+_MAX_EXPLAINED: Final = 100  # entities of a surface whose records are read for words that qualify a name
+_MAX_NEIGHBOURS: Final = 20
 _CACHE_BYTES: Final = 8_000_000
 _CACHE_SIZE: Final = 20_000  # entities of which is known whether they are of the kind
 _MAX_VALUES: Final = 10_000  # of an attribute, among which one that was meant is looked for
@@ -115,8 +112,8 @@ class ReconcileConfig:
         check_range(self, "threshold", least=0, most=1)
         if self.kind is not None and not self.kind.strip():
             raise UsageError("kind is empty; it is a kind, a type, or ATTRIBUTE=VALUE")
-        if self.kind is not None and len(self.kind) > _MAX_NAME:
-            raise UsageError(f"kind has {len(self.kind):,} characters; it has {_MAX_NAME:,} at most")
+        if self.kind is not None and len(self.kind) > MAX_NAME:
+            raise UsageError(f"kind has {len(self.kind):,} characters; it has {MAX_NAME:,} at most")
 
 
 class Reconciler:
@@ -143,7 +140,7 @@ class Reconciler:
         self, kb: KnowledgeBase, config: ReconcileConfig | None = None, *, check_kind: bool = True
     ) -> None:
         self.kb, self.config = kb, config or ReconcileConfig()
-        self._index = kb.surface_index()
+        self._names = kb.similar_names()
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)
         if self._filter is not None and check_kind:
             self._filter.check()
@@ -178,7 +175,7 @@ class Reconciler:
         scores = self._scores_of_surface(name)
         if (number := self._entity_of_key(name)) is not None and number not in scores:
             scores = {number: 1.0}
-        if not scores and len(name) <= _MAX_NAME:
+        if not scores and len(name) <= MAX_NAME:
             scores = self._scores_of_similar(folded)
         best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[: self.config.top]
         entities = self.kb.store.entities([number for number, _ in best])
@@ -204,20 +201,58 @@ class Reconciler:
 
     def _scores_of_similar(self, folded: str) -> dict[int, float]:
         count = _SURFACES if self._filter is None else _SURFACES_OF_KIND
-        surfaces: list[SimilarSurface] = []
-        shares: list[dict[int, float]] = []
         with self.kb.store.reading():
-            similar = similar_surfaces(self._index, folded, count)
+            proposed = self._names.proposed(folded)
+        similar = self._names.rank(folded, proposed)[:count]
+        weights: dict[int, float] = {}
         for surface in similar:
-            candidates = self.kb.store.candidates(surface.surface, prefer_case=False)
-            if of_surface := self._shares(candidates):
-                surfaces.append(surface)
-                shares.append(of_surface)
-        scores: dict[int, float] = {}
-        for probability, of_surface in zip(surface_probabilities(folded, surfaces), shares, strict=True):
-            for number, share in of_surface.items():
-                scores[number] = scores.get(number, 0.0) + probability * share
-        return scores
+            shares = self._shares(self.kb.store.candidates(surface.surface, prefer_case=False))
+            odds = math.exp(min(surface.log_odds, _MAX_LOG_ODDS))
+            if shares and (explained := self._explained(folded, surface, shares)):
+                odds, shares = explained
+            for number, share in shares.items():
+                weights[number] = max(weights.get(number, 0.0), odds * share)
+        total = 1 + sum(weights.values())
+        return {number: EXACT * weight / total for number, weight in weights.items()}
+
+    def _explained(
+        self, folded: str, surface: RankedSurface, shares: Mapping[int, float]
+    ) -> tuple[float, dict[int, float]] | None:
+        """Return odds and shares of the entities whose records have most of the words that qualify a name.
+
+        Without these words the name is the likelier to be the surface. None if no record has any of them.
+        """
+        if surface.comparison is None or not surface.comparison.unexplained:
+            return None
+
+        def odds_without(words: frozenset[str]) -> float:
+            comparison = self._names.compare(folded, surface.surface, words)
+            return -math.inf if comparison is None else log_odds(comparison.features)
+
+        words = frozenset(surface.comparison.unexplained)
+        if odds_without(words) < 0:
+            return None
+        pause()
+        numbers = sorted(shares, key=lambda number: -shares[number])[:_MAX_EXPLAINED]
+        found = {number: self._known_words(number, words) for number in numbers}
+        most = max(found.values(), key=len)
+        if not most:
+            return None
+        explained = {number: shares[number] for number, known in found.items() if known == most}
+        total = sum(explained.values())
+        odds = math.exp(min(odds_without(most), _MAX_LOG_ODDS))
+        return odds, {number: share / total for number, share in explained.items()}
+
+    def _known_words(self, number: int, words: frozenset[str]) -> frozenset[str]:
+        """Return those of some words that an entity's description, types, attributes or neighbours have."""
+        kb, entity = self.kb, self.kb[number]
+        texts = [entity.description, entity.kind, *entity.types]
+        texts += [str(value) for value in entity.attributes.values()]
+        texts += [kb[each].label for each in kb.neighbors(number)[:_MAX_NEIGHBOURS].tolist()]
+        known = {word for text in texts for word in plain_form(fold(text)).split()}
+        return frozenset(
+            word for word in words if word in known or any(is_short_for(word, each) for each in known)
+        )
 
     def _shares(self, candidates: Candidates | None) -> dict[int, float]:
         """Return p(entity | surface) of the entities of the kind; none for a surface that means nothing."""
@@ -228,28 +263,6 @@ class Reconciler:
             if self._filter is None or self._filter.accepts(number):
                 shares[number] = shares.get(number, 0.0) + prior
         return shares
-
-
-def surface_probabilities(folded: str, surfaces: Sequence[SimilarSurface]) -> list[float]:
-    """Return the probability of each surface that a name stands for it; with that of none, they sum to 1.
-
-    Args:
-        folded: the name, folded.
-        surfaces: surfaces that are similar to it, the most similar first.
-    """
-    if not surfaces:
-        return []
-    edits = [(1 - each.similarity) * max(len(folded), len(each.surface)) for each in surfaces]
-    nearest = min(edits)
-    length = math.log(min(max(len(folded), _LENGTHS[0]), _LENGTHS[1]))
-    distance = min(nearest, _MAX_EDITS)
-    constant, linear, square = _NONE
-    of_none = constant + linear * length + square * length**2
-    linear, square, product = _NEAREST
-    of_none += linear * distance + square * distance**2 + product * distance * length
-    weights = [math.exp(_EDIT * (nearest - each)) for each in edits]
-    total = sum(weights) + math.exp(of_none)
-    return [weight / total for weight in weights]
 
 
 class _KindFilter:

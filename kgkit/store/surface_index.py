@@ -1,8 +1,8 @@
 """The index of similar surfaces of a build: made with it, from its table `aliases`.
 
 A build that begins as another one has that one's index linked beside its data: what was added follows there,
-and an index of surfaces that are gone is made anew. Builds of older
-versions of kgkit lack the index; all else of them works.
+and an index of surfaces that are gone, or of the first version, is made anew. Builds of older versions of
+kgkit lack the index, or have it without words; all else of them works.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def write_index(data: Path, folder: Path) -> Path:
             additions = _keys(transaction, aliases)
             if path.exists():
                 base = TrigramIndex(path)
-                new = missing_surfaces(_keys(transaction, aliases), base)
+                new = None if base.is_first else missing_surfaces(_keys(transaction, aliases), base)
                 if new == []:
                     return path
                 base, additions = (None, additions) if new is None else (base, iter(new))

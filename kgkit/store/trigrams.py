@@ -1,22 +1,32 @@
-"""Which surfaces are like a text: the index of the trigrams of a build's surfaces, `surfaces.trigrams`.
+"""Which surfaces are like a text: the index of the words and trigrams of a build's surfaces.
 
-The trigrams of a surface are all three bytes in a row of its folded UTF-8, with a space before and behind
-it. A surface of at most `SHORT` bytes is also listed by its bigrams: after one typing error it may have no
-trigram left. The file holds, little-endian and each part at a multiple of 8 bytes:
+It is the file `surfaces.trigrams`. A surface is listed by
+
+    trigrams    all three bytes in a row of the UTF-8 of its plain form, with a space before and behind it
+    bigrams     of a plain form of at most `SHORT` bytes, which may have no trigram left after a typing error
+    words       the words of its plain form, as numbers that are hashes
+    its core    what is left without brackets and without what stands behind a comma, where it has these
+
+The file holds, little-endian and each part at a multiple of 8 bytes:
 
     header      magic (8 bytes); numbers of surfaces N, bytes of text B, grams G and postings P (u64 each)
     text        (B,) the surfaces as the table `aliases` has them, one behind the other
     ends        (N + 1,) u64, where each surface begins and the last one ends
-    grams       (G,) u32, ascending: a trigram as b0 << 16 | b1 << 8 | b2, a bigram as b0 << 8 | b1
+    grams       (G,) u32, ascending: a trigram as b0 << 16 | b1 << 8 | b2, a bigram as b0 << 8 | b1; words
+                and cores as `word_code` and `core_code` give them
     starts      (G + 1,) u64, where the postings of each gram begin
     postings    (P,) u32, the numbers of the surfaces that have the gram, ascending
 
 Surfaces are numbered in the order of the file: those of a build ascend, those that were added to it follow.
 What is in the file follows from the table `aliases`, but for that order. Surfaces whose key is a digest, as
 they are too long for one, are not in it.
+
+The index of the first version (`KGTRIG1`) has the trigrams and bigrams of the folded surfaces alone. It is
+read; what extends it is written anew.
 """
 
 import os
+import re
 import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,27 +34,96 @@ from itertools import islice, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.errors import DamagedKB, WriteFailed
+from kgkit.text import without_accents
 from kgkit.versions import free_space
 
-__all__ = ["SHORT", "TrigramIndex", "TrigramWriter", "grams_of", "postings_of"]
+__all__ = [
+    "BRACKETS", "SHORT", "TrigramIndex", "TrigramWriter", "core_code", "core_of", "grams_of", "plain_form",
+    "postings_of", "word_code",
+]  # fmt: skip
 
 Codes = NDArray[np.uint32]
 
 SHORT: Final = 8
 """A surface of so many bytes, at most, is listed by its bigrams too."""
 
-_MAGIC: Final = b"KGTRIG1\n"
+_MAGIC: Final = b"KGTRIG2\n"
+_FIRST_MAGIC: Final = b"KGTRIG1\n"
+_WORDS: Final = 0x8000_0000
+_CORES: Final = 0xC000_0000
+_HASH: Final = 0x3FFF_FFFF
 _HEADER: Final = struct.Struct("<8s4Q")
 _ALIGNED: Final = 8
 _BATCH: Final = 32_768
 _BYTES: Final = 32 << 20  # of a base that are read at a time
 _POSTINGS: Final = 4 << 20  # that are joined at a time
 _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
+
+
+# Punctuation of all scripts, but not + and # behind a letter alone (C++, F#) and no superscript digits.
+_PUNCTUATION: Final = re.compile(
+    '(?<![^\\W\\d_])(?<![+#])[+#]+|[+#]+(?=[^\\W_])|[\0-"$-*,-/:-@\\[-`{-\xa9\xab-\xb1\xb4-\xb8\xbb-\xbf\xd7\xf7'
+    "\u02b9-\u02bc\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u0964\u2000-\u200b"
+    "\u200e-\u206f\u20a0-\u20cf\u2100-\u27bf\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u30fb"
+    "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+"
+)
+_APOSTROPHES: Final = re.compile("['`\xb4\u02b9-\u02bc\u2018\u2019\u201b\u2032\uff07]")
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_COMMA: Final = re.compile(r",(?!\d)")
+_STOPS: Final = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}[^\W\d_]?(?![^\W_])")
+BRACKETS: Final = re.compile("[(\\[{\uff08\u3010][^)\\]}\uff09\u3011]*(?:[)\\]}\uff09\u3011]|$)")
+"""A part of a text in brackets."""
+
+
+def plain_form(folded: str) -> str:
+    """Return a folded text as names are compared: words of letters without accents and of digits.
+
+    Apostrophes, and the stops of `u.s.a.`, leave nothing; other marks leave a space. A text of marks alone
+    stays as it is.
+
+    Examples:
+        >>> plain_form("antonín dvořák (u.s. tour)")
+        'antonin dvorak us tour'
+    """
+    if folded.isascii():
+        if folded.replace(" ", "").isalnum():
+            return folded
+        text = folded
+    else:
+        text = without_accents(folded)
+    text = _APOSTROPHES.sub("", text)
+    if "." in text:
+        text = _STOPS.sub(lambda match: match[0].replace(".", ""), text)
+    if "," in text:
+        text = _THOUSANDS.sub("", text)
+    return " ".join(_PUNCTUATION.sub(" ", text).split()) or folded
+
+
+def core_of(folded: str) -> str:
+    """Return a folded text without what qualifies it: brackets, and what stands behind a comma.
+
+    Examples:
+        >>> core_of("mercury (planet)"), core_of("cambridge, massachusetts")
+        ('mercury', 'cambridge')
+    """
+    core = _COMMA.split(BRACKETS.sub(" ", folded).strip(" ,"), 1)[0].strip()
+    return plain_form(core) if core else ""
+
+
+def word_code(word: str) -> int:
+    """Return the number by which an index lists the surfaces that have a word."""
+    return _WORDS | crc32(word.encode(errors="replace")) & _HASH
+
+
+def core_code(core: str) -> int:
+    """Return the number by which an index lists the surfaces that have a core, whatever spaces are in it."""
+    return _CORES | crc32(core.replace(" ", "").encode(errors="replace")) & _HASH
 
 
 def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
@@ -54,6 +133,23 @@ def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
     """
     if not surfaces:
         return np.empty(0, np.uint64)
+    folded = [str(surface, errors="replace") for surface in surfaces]
+    plain = [plain_form(text) for text in folded]
+    listed: list[int] = []
+    for number, text in enumerate(plain):
+        listed += [word_code(word) << 32 | number for word in text.split(" ")]
+    for number, text in enumerate(folded):
+        if not text.isalnum() and ("," in text or BRACKETS.search(text)) and (core := core_of(text)):
+            listed.append(core_code(core) << 32 | number)
+    postings = np.concatenate(
+        [_gram_postings([text.encode(errors="replace") for text in plain]), np.array(listed, np.uint64)]
+    )
+    postings.sort()
+    return postings[_firsts(postings)]
+
+
+def _gram_postings(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
+    """Return the postings of trigrams and bigrams, some of them several times, in no order."""
     lengths = np.fromiter(map(len, surfaces), np.int64, len(surfaces))
     # Each is followed by a NUL, and no gram has one.
     text = np.frombuffer(b" " + b" \0 ".join(surfaces) + b" \0", np.uint8).astype(np.uint64)
@@ -65,14 +161,12 @@ def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
     trigrams = pairs[:-1] << np.uint64(8) | text[2:]
     is_trigram = has_no_end[:-1] & (text[2:] != 0)
     is_bigram = has_no_end & is_short[:-1]
-    postings = np.concatenate(
+    return np.concatenate(
         [
             trigrams[is_trigram] << np.uint64(32) | numbers[:-2][is_trigram],
             pairs[is_bigram] << np.uint64(32) | numbers[:-1][is_bigram],
         ]
     )
-    postings.sort()
-    return postings[_firsts(postings)]
 
 
 def _firsts(ascending: NDArray[Any]) -> NDArray[np.int64]:
@@ -81,7 +175,7 @@ def _firsts(ascending: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def grams_of(text: bytes, *, bigrams: bool) -> Codes:
-    """Return (G,) distinct grams of a folded text, ascending."""
+    """Return (G,) distinct trigrams of a text, ascending, and its bigrams if these are wanted."""
     padded = np.frombuffer(b" " + text + b" ", np.uint8).astype(np.uint32)
     pairs = padded[:-1] << 8 | padded[1:]
     trigrams = pairs[:-1] << 8 | padded[2:]
@@ -268,6 +362,7 @@ class TrigramIndex:
 
     Attributes:
         text, ends, grams, starts, postings: the parts of the file, as the module describes them.
+        is_first: whether it is of the first version, of folded surfaces and without words.
 
     Raises:
         DamagedKB: if it is no such file, or not as long as its header says.
@@ -281,7 +376,8 @@ class TrigramIndex:
         if len(content) < _HEADER.size:
             raise DamagedKB(f"{path} is too short for an index of surfaces")
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
-        if magic != _MAGIC:
+        self.is_first = magic == _FIRST_MAGIC
+        if magic not in (_MAGIC, _FIRST_MAGIC):
             raise DamagedKB(f"{path} is no index of surfaces that this kgkit reads")
         begins = [_HEADER.size]
         for length in (size, 8 * (surfaces + 1), 4 * grams, 8 * (grams + 1)):

@@ -11,11 +11,24 @@ from hypothesis import strategies as st
 
 from kgkit.errors import DamagedKB, WriteFailed
 from kgkit.store import trigrams
-from kgkit.store.trigrams import SHORT, TrigramIndex, TrigramWriter, grams_of, postings_of
+from kgkit.store.trigrams import (
+    SHORT,
+    TrigramIndex,
+    TrigramWriter,
+    core_code,
+    core_of,
+    grams_of,
+    plain_form,
+    postings_of,
+    word_code,
+)
 
-SURFACES = [b"dog", b"hot dog", b"hot dog stand", "苹果".encode(), b"x", "naïveté".encode()]
+SURFACES = [
+    b"dog", b"hot dog", b"hot dog stand", "苹果".encode(), b"x", "naïveté".encode(), b"mercury (planet)",
+    b"cambridge, massachusetts",
+]  # fmt: skip
 TEXTS = st.lists(
-    st.text("ab 苹é", min_size=1, max_size=12).map(lambda text: text.encode()), unique=True, max_size=12
+    st.text("ab 苹é.,'(", min_size=1, max_size=12).map(lambda text: text.encode()), unique=True, max_size=12
 )
 
 
@@ -35,6 +48,16 @@ def grams_by_definition(surface: bytes) -> set[int]:
     return grams
 
 
+def codes_by_definition(surface: bytes) -> set[int]:
+    """Return the numbers by which an index lists a surface."""
+    folded = surface.decode(errors="replace")
+    plain = plain_form(folded)
+    codes = grams_by_definition(plain.encode()) | {word_code(word) for word in plain.split(" ")}
+    if ("," in folded or "(" in folded) and core_of(folded):
+        codes |= {core_code(core_of(folded))}
+    return codes
+
+
 def content(index: TrigramIndex) -> dict[int, list[bytes]]:
     """Return of each gram the surfaces that the index lists."""
     surfaces = list(index.surfaces())
@@ -47,7 +70,7 @@ def content(index: TrigramIndex) -> dict[int, list[bytes]]:
 def content_by_definition(surfaces: list[bytes]) -> dict[int, list[bytes]]:
     lists: dict[int, list[bytes]] = {}
     for surface in surfaces:
-        for gram in grams_by_definition(surface):
+        for gram in codes_by_definition(surface):
             lists.setdefault(gram, []).append(surface)
     return lists
 
@@ -62,7 +85,7 @@ def test_the_grams_of_a_text_are_those_of_the_definition(surface):
 @given(surfaces=TEXTS)
 def test_postings_are_each_once_and_ascend(surfaces):
     postings = postings_of(surfaces).tolist()
-    expected = {gram << 32 | n for n, surface in enumerate(surfaces) for gram in grams_by_definition(surface)}
+    expected = {gram << 32 | n for n, surface in enumerate(surfaces) for gram in codes_by_definition(surface)}
     assert postings == sorted(expected)
 
 
@@ -104,6 +127,48 @@ def test_no_gram_reaches_from_a_surface_into_the_next(tmp_path):
     assert int.from_bytes(b"b c", "big") not in content(index)
 
 
+@pytest.mark.parametrize(
+    "folded, plain",
+    [
+        ("dog", "dog"),
+        ("antonín dvořák", "antonin dvorak"),
+        ("u.s. route 66", "us route 66"),
+        ("st. mary's", "st marys"),
+        ("l’aquila", "laquila"),
+        ("at&t", "at t"),
+        ("coca-cola", "coca cola"),
+        ("resolution 1,441", "resolution 1441"),
+        ("c++", "c++"),
+        ("f# minor", "f# minor"),
+        ("no. #5", "no 5"),
+        ("mercury (planet)", "mercury planet"),
+        ("北京（市）", "北京 市"),
+        ("हिन्दी", "हिन्दी"),
+        ("!!!", "!!!"),
+    ],
+)
+def test_a_plain_form_has_words_of_letters_and_digits(folded, plain):
+    assert plain_form(folded) == plain
+    assert plain_form(plain) == plain
+
+
+@pytest.mark.parametrize(
+    "folded, core",
+    [
+        ("mercury", "mercury"),
+        ("mercury (planet)", "mercury"),
+        ("são tomé (town), africa", "sao tome"),
+        ("cambridge, massachusetts", "cambridge"),
+        ("1,000 days (film)", "1000 days"),
+        ("(untitled) song", "song"),
+        ("mercury (planet", "mercury"),
+        ("(planet)", ""),
+    ],
+)
+def test_a_core_is_what_no_bracket_and_no_comma_qualifies(folded, core):
+    assert core_of(folded) == core
+
+
 def test_a_surface_with_a_nul_has_no_gram_over_it_and_disturbs_no_other(tmp_path):
     index = write(tmp_path / "index", [b"a\0bcdefghij", b"other"])
     assert int.from_bytes(b"a\0b", "big") not in content(index)
@@ -126,6 +191,14 @@ def test_an_index_can_be_read_after_its_file_was_removed(tmp_path):
     index = write(tmp_path / "index", SURFACES)
     index.path.unlink()
     assert index.surface(1) == "hot dog"
+
+
+def test_an_index_of_the_first_version_is_read(tmp_path):
+    path = write(tmp_path / "index", SURFACES).path
+    assert not TrigramIndex(path).is_first
+    path.write_bytes(b"KGTRIG1\n" + path.read_bytes()[8:])
+    assert TrigramIndex(path).is_first
+    assert list(TrigramIndex(path).surfaces()) == SURFACES
 
 
 # -- what is no index ------------------------------------------------------------------

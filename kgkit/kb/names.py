@@ -1,0 +1,711 @@
+"""How two names are compared: what is the same in them, and the kinds of difference that are left.
+
+A name is cut into words of its plain form (`kgkit.store.trigrams.plain_form`), each with what it is: a
+number, a single letter, a direction, a title, a legal form, an article, a qualifier in brackets or behind a
+comma, or an ordinary word. The words of one name are matched with those of the other: equal ones, numbers
+in digits, letters and words (`2nd`, `II`, `second`), spaces that come and go, initials, acronyms,
+abbreviations, typing errors. What is left over is counted by its kind.
+
+The logarithm of the odds that two names are one is a weighted sum of these counts. No weight of a difference
+is positive. The weights are fitted by `python -m benchmarks.reconcile --only fit`, which prints `WEIGHTS`.
+"""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from kgkit.store.trigrams import BRACKETS, plain_form
+
+__all__ = [
+    "FEATURES", "FEW_SURFACES", "WEIGHTS", "Comparison", "Name", "Rarity", "compare", "is_short_for",
+    "log_odds", "number_words", "parse_name",
+]  # fmt: skip
+
+FEATURES: Final = (
+    "constant",
+    "surfaces",  # logarithm of the number of surfaces that are searched: of many, more are like it by chance
+    "edits",  # typing errors: letters replaced, left out, inserted, exchanged with the next one
+    "edit share",  # the same as a share of the letters of their words
+    "edited known",  # words with typing errors that are words of the knowledge base as they stand
+    "numerals",  # numbers that are written otherwise
+    "initials",  # whether first letters stand for words
+    "abbreviations",
+    "acronym",
+    "spaces",  # words that are joined or divided
+    "clash",  # another number, single letter or direction
+    "mark",  # a number, single letter or direction that one of the two lacks
+    "small words",  # articles, prepositions and conjunctions that one of the two lacks
+    "titles",  # titles of persons that one of the two lacks
+    "legal forms",  # those of firms that one of the two lacks
+    "qualifier dropped",  # a qualifier that only the surface has
+    "qualifier added",  # a qualifier that only the name has
+    "qualifier clash",  # other qualifiers
+    "middle letters",  # of a name that has another one on both sides
+    "middle names",
+    "dropped",  # words that only the surface has, as a share of what its words tell
+    "added",  # words that only the name has, as a share of what its words tell
+    "replaced",  # the geometric mean of the two
+    "same",  # whether all words are the same, in this order
+    "order",  # whether the words are in another order
+    "told",  # what the words that are the same tell: the sum of their rarities, at most 3
+    "letters",  # logarithm of the number of letters that are the same
+)
+"""The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
+
+WEIGHTS: Final = (
+    -0.36, -0.30, -0.64, -3.36, -2.48, -1.28, -2.68, -2.44, -2.79, -0.91, -12.00, -12.00, -1.50, -2.47,
+    -1.37, -1.61, -1.38, -7.57, -3.45, -3.52, -7.83, -7.48, -0.05, 4.40, -1.44, 1.71, 0.75,
+)  # fmt: skip
+"""Weight of each kind in the log odds. Those of clashes and marks are set, not fitted: what differs in one of
+these is not forgiven."""
+
+FEW_SURFACES: Final = 10_000
+"""Of fewer surfaces than these, their number is no evidence."""
+
+Rarity = Callable[[str], float]
+"""Returns how telling a word is, in (0, 1]: 1 if no surface of the knowledge base has it."""
+
+(
+    _CONSTANT, _SURFACES, _EDITS, _SHARE, _KNOWN, _NUMERALS, _INITIALS, _ABBREVIATIONS, _ACRONYM, _SPACES,
+    _CLASH, _MARK, _SMALL, _TITLE, _LEGAL, _QUALIFIER, _ADDED_QUALIFIER, _OTHER_QUALIFIER, _MIDDLE_LETTERS,
+    _MIDDLE, _DROPPED, _ADDED, _REPLACED, _SAME, _ORDER, _TOLD, _LETTERS,
+) = range(len(FEATURES))  # fmt: skip
+
+_HEAD, _TAIL, _BRACKET = range(3)
+_LEAST_SHARE: Final = 0.3  # of what a name tells, that a similar name has too
+_MAX_WORDS: Final = 40  # of a name that are compared
+_MOST_EDITS: Final = ((2, 0), (5, 1), (9, 2))  # letters of a word, and typing errors in it; else 3
+
+# -- words ------------------------------------------------------------------
+
+_DIRECTIONS: Final = {
+    word: direction
+    for direction, words in {
+        "n": "north northern nord norte nordliche nordlicher nordliches nordlich septentrional norra noord",
+        "s": "south southern sud sur sul sudliche sudlicher sudliches sudlich meridional sodra zuid",
+        "e": "east eastern ost est este leste oriental ostliche ostlicher ostliches ostlich ostra oost",
+        "w": "west western ouest oeste ovest occidental westliche westlicher westliches westlich vastra",
+        "nw": "northwest northwestern nordwest noroeste", "ne": "northeast northeastern nordost nordeste",
+        "sw": "southwest southwestern sudwest suroeste", "se": "southeast southeastern sudost sureste",
+        "up": "upper haute haut ober obere oberer oberes alto alta superior", "in": "inner innere",
+        "down": "lower basse bas nieder unter untere unterer unteres bajo baja baixo inferior",
+        "out": "outer ausser aussere", "left": "left", "right": "right", "mid": "central middle mittel",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+_COMPASS: Final = frozenset(("n", "s", "e", "w", "nw", "ne", "sw", "se"))
+_ONES: Final = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
+_ORDINALS: Final = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+_TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_NUMBERS: Final = {
+    **{word: number for number, word in enumerate(_ONES)},
+    **{word: 10 * number for number, word in enumerate(_TENS, 2)},
+    **{
+        word: number
+        for words in (
+            _ORDINALS,
+            "erste zweite dritte vierte funfte sechste siebte achte neunte zehnte",
+            "erster zweiter dritter vierter funfter sechster siebter achter neunter zehnter",
+            ". deuxieme troisieme quatrieme cinquieme sixieme septieme huitieme neuvieme dixieme",
+            "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo",
+            "primera segunda tercera cuarta quinta sexta",
+            ". zwei drei vier funf sechs sieben acht neun zehn",
+            ". deux trois quatre cinq . sept huit neuf dix",
+            ". dos tres cuatro cinco seis siete ocho nueve diez",
+        )
+        for number, word in enumerate(words.split(), 1)
+        if word != "."
+    },
+}  # fmt: skip
+_ROMAN: Final = re.compile("(?=[ivxlc])c{0,3}(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
+_ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
+_NO_ROMAN: Final = frozenset("vi xi li ci l c cc cv cl".split())  # at the beginning, where they are names
+_PARTS: Final = re.compile(r"\d+|\D+")
+_ORDINAL: Final = re.compile(
+    r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)|\d+(?:e|er|re|eme|ere|ieme|te|ter|ten|o|a|os|as|de)"
+)
+_TITLES: Final = frozenset(
+    "mr mrs ms miss mx dr prof professor sir dame lord lady rev reverend fr father hon president king queen "
+    "prince princess pope emperor general gen colonel col captain capt major maj lt sgt admiral senator "
+    "sen gov governor chancellor herr frau fraulein doktor graf monsieur madame mme mlle docteur senor "
+    "senora don dona dottor signor signora sr sra".split()
+)
+_SMALL_WORDS: Final = frozenset(
+    "the of and for in on at to an der die das den dem des und von vom zu zur zum am im le la les du de et "
+    "au aux el los las del lo gli il di da della delle dei do dos das na no het van och og ve".split()
+)
+_NO_PERSON: Final = frozenset("of and for in on at new old great".split())
+"""Words that names of persons with several given names have not."""
+_AND: Final = {
+    "fr": "et", "es": "y e", "it": "e ed", "pt": "e", "ca": "i", "pl": "i", "cs": "a i", "sk": "a",
+    "hu": "es", "nl": "en", "fi": "ja", "et": "ja", "ro": "si", "ru": "и", "uk": "і та",
+    "bg": "и", "sr": "и i", "hr": "i", "el": "και", "sl": "in", "lv": "un", "lt": "ir", "da": "og",
+    "no": "og", "nb": "og", "sv": "och", "tr": "ve",
+}  # fmt: skip
+"""The word for `&` by language, besides those of `_SMALL_WORDS`."""
+_ANDS: Final = frozenset(["and", "und", *[word for words in _AND.values() for word in words.split()]])
+_ABBREVIATIONS_OF: Final = {
+    "no": "number nummer numero numer", "nr": "number nummer numero", "st": "saint sankt sainte san street",
+    "ste": "sainte", "mt": "mount mont monte mountain", "ft": "fort", "jr": "junior", "sr": "senior",
+    "co": "company county", "rd": "road", "ave": "avenue", "dr": "doctor doktor drive", "pt": "point port",
+    "intl": "international", "xmas": "christmas", "tech": "technology", "bldg": "building", "rwy": "railway",
+    "mfg": "manufacturing", "mgmt": "management", "svc": "service services", "str": "strasse",
+}  # fmt: skip
+_SPECIAL_SHORT: Final = {short: frozenset(words.split()) for short, words in _ABBREVIATIONS_OF.items()}
+_UMLAUTS: Final = re.compile("[äöüåøæœ]")
+_DIGRAPHS: Final = (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"))
+_OTHER_LEGAL: Final = ("aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "cie", "compagnie")
+
+
+@cache
+def _legal_forms() -> frozenset[tuple[str, ...]]:
+    """Return the legal forms of firms, each as its words."""
+    from cleanco.clean import get_unique_terms  # here: what compares no names does without
+
+    forms = {tuple(plain_form(term.lower()).split()) for term in (*get_unique_terms(), *_OTHER_LEGAL)}
+    return frozenset(form for form in forms if form and len("".join(form)) > 1 and form != ("et",))
+
+
+class Name:
+    """A name, cut into words.
+
+    Attributes:
+        folded: the name, folded.
+        words: the words of its plain form.
+        zones: of each word, whether it stands before a comma, behind one, or in brackets.
+        numbers: of each word its number, as digits; empty for other words.
+        directions: of each word its direction; empty for other words.
+        is_mark: of each word, whether it tells entities apart: numbers, single letters and directions.
+        is_small: of each word, whether it is an article, a preposition, a title or a legal form.
+        is_title: of each word, whether it is a title.
+        is_legal: of each word, whether it is of a legal form.
+        has_ampersand: whether a sign stands for `and`.
+    """
+
+    __slots__ = (
+        "directions", "folded", "has_ampersand", "is_legal", "is_mark", "is_small", "is_title", "numbers",
+        "words", "zones",
+    )  # fmt: skip
+
+    def __init__(self, folded: str, language: str = "") -> None:
+        self.folded = folded
+        self.words: list[str] = []
+        self.zones: list[int] = []
+        mixed: set[int] = set()
+        for text, zone in _zones(folded):
+            for word in plain_form(text).split():
+                if word.isalpha() or word.isdigit() or not any(map(str.isdigit, word)):
+                    self._add(word, zone)
+                    continue
+                parts = _PARTS.findall(word)
+                if len(parts) == 2 and _ORDINAL.fullmatch(word):
+                    self._add(parts[0], zone)
+                    continue
+                for part in parts:
+                    mixed.add(len(self.words))
+                    self._add(part, zone)
+        count = len(self.words)
+        self.numbers = [_number(word, position) for position, word in enumerate(self.words)]
+        self._join_tens()
+        count = len(self.words)
+        self.directions = [_DIRECTIONS.get(word, "") for word in self.words]
+        self.is_small = [word in _SMALL_WORDS for word in self.words]
+        for word in _AND.get(language, "").split():
+            for position, other in enumerate(self.words[1:-1], 1):
+                if other == word:
+                    self.is_small[position] = True
+        self.is_mark = [
+            bool(number)
+            or bool(direction)
+            or ((len(word) == 1 and word.isalpha() and word.isascii()) or (place in mixed and len(word) < 4))
+            for place, (word, number, direction) in enumerate(
+                zip(self.words, self.numbers, self.directions, strict=True)
+            )
+        ]
+        for position in range(count):
+            if self.is_small[position]:
+                self.is_mark[position] = False
+        self.has_ampersand = "&" in folded or "+" in folded
+        self.is_title, self.is_legal = [False] * count, [False] * count
+        self._find_titles()
+        self._find_legal_form()
+
+    def _add(self, word: str, zone: int) -> None:
+        if len(self.words) < _MAX_WORDS:
+            self.words.append(word)
+            self.zones.append(zone)
+
+    def _join_tens(self) -> None:
+        """Make one number of the words `fifty four`."""
+        for position in range(len(self.words) - 2, -1, -1):
+            first, second = self.words[position], self.words[position + 1]
+            if first in _TENS and second in _NUMBERS and 0 < _NUMBERS[second] < 10:
+                number = str(_NUMBERS[first] + _NUMBERS[second])
+                self.words[position : position + 2] = [number]
+                self.numbers[position : position + 2] = [number]
+                del self.zones[position + 1]
+
+    def _find_titles(self) -> None:
+        first = 0
+        if self.words[:1] == ["a"] and len(self.words) > 1:
+            self.is_small[0], self.is_mark[0] = True, False
+            return
+        while first < len(self.words) - 1 and (self.words[first] in _TITLES or self.is_small[first]):
+            self.is_title[first] = self.words[first] in _TITLES
+            self.is_small[first], self.is_mark[first] = True, False
+            first += 1
+        for position in range(1, len(self.words)):  # King, Dr. Martin Luther
+            if self.zones[position] == _TAIL and self.words[position] in _TITLES:
+                self.is_small[position], self.is_mark[position] = True, False
+                self.is_title[position] = True
+
+    def _find_legal_form(self) -> None:
+        end = len(self.words)
+        while end and self.zones[end - 1] == _BRACKET:
+            end -= 1
+        found = True
+        while found and end > 1:
+            found = False
+            for size in range(min(4, end - 1), 0, -1):
+                if tuple(self.words[end - size : end]) in _legal_forms():
+                    for position in range(end - size, end):
+                        self.is_small[position], self.is_mark[position] = True, False
+                        self.is_legal[position] = True
+                    end, found = end - size, True
+                    break
+
+
+def _zones(folded: str) -> Iterable[tuple[str, int]]:
+    """Yield the parts of a name, each with its zone."""
+    zone, begin = _HEAD, 0
+    pieces: list[tuple[str, int]] = []
+    for match in BRACKETS.finditer(folded) if not folded.isalnum() else ():
+        pieces += [(folded[begin : match.start()], _HEAD), (match[0][1:], _BRACKET)]
+        begin = match.end()
+    pieces.append((folded[begin:], _HEAD))
+    seen = False  # a word before a comma
+    for text, kind in pieces:
+        if kind == _BRACKET:
+            if plain := text.strip(" )]}）】"):
+                yield plain, _BRACKET if seen else _HEAD
+            continue
+        head, comma, tail = text.partition(",")
+        if comma and tail[:1].isdigit():
+            head, comma, tail = text, "", ""
+        if head.strip():
+            seen = True
+            yield head, zone
+        if comma:
+            zone = _TAIL if seen else zone
+            if tail.strip():
+                yield tail, zone
+
+
+def _number(word: str, position: int) -> str:
+    """Return the number that a word is, in digits; empty if it is none."""
+    if word.isdigit():
+        return word.lstrip("0") or "0"
+    if (number := _NUMBERS.get(word)) is not None:
+        return str(number)
+    if _ROMAN.fullmatch(word) and (position or word not in _NO_ROMAN):
+        values = [_ROMAN_DIGITS[letter] for letter in word]
+        return str(sum(-v if v < n else v for v, n in zip(values, [*values[1:], 0], strict=True)))
+    return ""
+
+
+@lru_cache(1024)
+def number_words(number: str) -> list[str]:
+    """Return the words for a number: in digits, in Roman ones, and by name."""
+    words = [number, *[word for word, value in _NUMBERS.items() if str(value) == number]]
+    if len(number) < 3 and (value := int(number)):
+        tens, ones = divmod(value, 10)
+        words.append(("", *"x xx xxx xl l lx lxx lxxx xc".split())[tens] + _ROMAN_ONES[ones])
+    return words
+
+
+@lru_cache(4096)
+def parse_name(folded: str, language: str = "") -> Name:
+    """Return a folded name, cut into words; those that were asked for last are kept."""
+    return Name(folded, language)
+
+
+# -- comparison -------------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """What two names have in common, and how they differ.
+
+    Attributes:
+        features: numbers, as `FEATURES` names them.
+        unexplained: words that only the name has, and that are no small ones: what may qualify it.
+    """
+
+    features: list[float]
+    unexplained: list[str]
+
+
+def log_odds(features: Sequence[float]) -> float:
+    """Return the logarithm of the odds that two names with these features are one."""
+    return float(sum(map(operator.mul, features, WEIGHTS)))
+
+
+def compare(
+    name: Name,
+    surface: Name,
+    rarity: Rarity,
+    explained: frozenset[str] = frozenset(),
+    *,
+    surfaces: int = FEW_SURFACES,
+) -> Comparison | None:
+    """Compare a name with a surface; None if they have too little in common.
+
+    Args:
+        name: the name.
+        surface: the surface.
+        rarity: how telling words are.
+        explained: words of the name that are taken as if they were not there.
+        surfaces: number of surfaces that are searched.
+    """
+    comparison = _Alignment(name, surface, rarity, explained).result()
+    if comparison is not None:
+        comparison.features[_SURFACES] = math.log(max(surfaces / FEW_SURFACES, 1))
+    return comparison
+
+
+class _Alignment:
+    """The words of a name beside those of a surface."""
+
+    def __init__(self, name: Name, surface: Name, rarity: Rarity, explained: frozenset[str]) -> None:
+        self.name, self.surface, self.rarity = name, surface, rarity
+        self.features = [0.0] * len(FEATURES)
+        self.features[_CONSTANT] = 1.0
+        self.partner: dict[int, int] = {}  # of words of the name
+        self.told = self.letters = 0.0
+        self.is_told = False  # whether an ordinary word is the same
+        places: dict[str, list[int]] = {}
+        for place in range(len(surface.words) - 1, -1, -1):
+            places.setdefault(surface.words[place], []).append(place)
+        left: list[int] = []
+        for position, word in enumerate(name.words):
+            if found := places.get(word):
+                self._match(position, found.pop())
+            elif word not in explained:
+                left.append(position)
+        self.left = left
+        taken = set(self.partner.values())
+        self.rest = [place for place in range(len(surface.words)) if place not in taken]
+
+    def _match(self, position: int, place: int, share: float = 1.0) -> None:
+        """Match a word of the name with one of the surface, which it is by a share."""
+        self.partner[position] = place
+        word = self.surface.words[place]
+        if not self.surface.is_small[place]:
+            self.told += share * self.rarity(word)
+            self.letters += share * len(word)
+            self.is_told = self.is_told or not self.surface.is_mark[place]
+        else:
+            self.letters += 0.1 * len(word)
+
+    def _take(self, position: int, place: int, share: float = 1.0) -> None:
+        self._match(position, place, share)
+        self.left.remove(position)
+        self.rest.remove(place)
+
+    def result(self) -> Comparison | None:
+        """Return the features."""
+        if self.left or self.rest:
+            if self.left and self.rest:
+                self._match_numbers()
+                self._match_joined()
+                self._match_initials()
+                self._match_abbreviations()
+                self._match_edited()
+            if not self.told:
+                self._match_acronym()
+            if not self.told:
+                return None
+        features, name, surface = self.features, self.name, self.surface
+        if not (_is_head_told(name, self.partner) and _is_head_told(surface, self.partner.values())):
+            return None
+        unexplained = [
+            name.words[at]
+            for at in self.left
+            if not name.is_small[at] and (name.zones[at] != _HEAD or not name.is_mark[at])
+        ]
+        self._count_rest()
+        if features[_ADDED] > 1 - _LEAST_SHARE or features[_DROPPED] > 1 - _LEAST_SHARE / 3:
+            return None
+        features[_TOLD] = min(self.told, 3.0)
+        features[_LETTERS] = math.log(1 + self.letters)
+        features[_ORDER] = float(self._is_reordered())
+        features[_SAME] = float(not any(features[_EDITS:_SAME]) and not features[_ORDER])
+        return Comparison(features, unexplained)
+
+    # -- words that are the same in another form --
+
+    def _match_numbers(self) -> None:
+        if not self.told:
+            return
+        name, surface = self.name, self.surface
+        for position in [*self.left]:
+            number, direction, word = name.numbers[position], name.directions[position], name.words[position]
+            for place in self.rest:
+                other, other_direction = surface.words[place], surface.directions[place]
+                if number and number == surface.numbers[place]:
+                    self.features[_NUMERALS] += 1
+                elif (direction and direction == other_direction) or (
+                    (direction in _COMPASS and direction == other)
+                    or (word in _COMPASS and word == other_direction)
+                ):
+                    self.features[_ABBREVIATIONS] += 1
+                else:
+                    continue
+                self._take(position, place)
+                break
+
+    def _match_joined(self) -> None:
+        for mine, theirs, flipped in ((self.name, self.surface, False), (self.surface, self.name, True)):
+            left, rest = (self.rest, self.left) if flipped else (self.left, self.rest)
+            for first, second in zip([*left], [*left][1:], strict=False):
+                if second != first + 1 or first not in left or second not in left:
+                    continue
+                joined = mine.words[first] + mine.words[second]
+                for other in rest:
+                    if theirs.words[other] == joined:
+                        self.features[_SPACES] += 1
+                        if flipped:
+                            self._take(other, first)
+                            self.rest.remove(second)
+                        else:
+                            self._take(first, other)
+                            self.left.remove(second)
+                        break
+        if len(self.left) > 1 and len(self.rest) > 1:
+            joined = "".join(self.name.words[at] for at in self.left)
+            if joined == "".join(self.surface.words[at] for at in self.rest):
+                self.features[_SPACES] += 1
+                for position, place in zip([*self.left], [*self.rest], strict=False):
+                    self._take(position, place)
+                self.left.clear()
+                self.rest.clear()
+
+    def _match_initials(self) -> None:
+        """Match single letters, and two or three of them in a row, with words that begin so."""
+        if not self.is_told:
+            return
+        for mine, theirs, flipped in ((self.name, self.surface, False), (self.surface, self.name, True)):
+            left, rest = (self.rest, self.left) if flipped else (self.left, self.rest)
+            for position in [*left]:
+                letters = mine.words[position]
+                if len(letters) > 3 or not letters.isalpha() or position not in left:
+                    continue
+                if len(letters) > 1 and (mine.is_small[position] or mine.directions[position]):
+                    continue
+                is_last = position > max(self.partner.values() if flipped else self.partner)
+                if is_last and mine.zones[position] == _HEAD and f"{letters[-1]}." not in mine.folded:
+                    continue  # Henry V, Vitamin B
+                places = [at for at in rest if len(theirs.words[at]) > 1 or len(letters) > 1]
+                for start in range(len(places) - len(letters) + 1):
+                    chosen = places[start : start + len(letters)]
+                    firsts = "".join(theirs.words[at][0] for at in chosen)
+                    if firsts == letters and not any(
+                        theirs.is_small[at] or theirs.numbers[at] or theirs.directions[at] for at in chosen
+                    ):
+                        self.features[_INITIALS] = 1
+                        if flipped:
+                            self._take(chosen[0], position, 0.3)
+                            for at in chosen[1:]:
+                                self.left.remove(at)
+                        else:
+                            self._take(position, chosen[0], 0.3)
+                            for at in chosen[1:]:
+                                self.rest.remove(at)
+                        break
+
+    def _match_abbreviations(self) -> None:
+        if not self.is_told:
+            return
+        name, surface = self.name, self.surface
+        for position in [*self.left]:
+            word = name.words[position]
+            for place in self.rest:
+                other = surface.words[place]
+                if self._is_short(word, name, other) or self._is_short(other, surface, word):
+                    self.features[_ABBREVIATIONS] += 1
+                    self._take(position, place, 0.7)
+                    break
+
+    def _is_short(self, short: str, name: Name, word: str) -> bool:
+        """Say whether a word of a name is short for another one."""
+        if not is_short_for(short, word):
+            return False
+        if short in _SPECIAL_SHORT or f"{short}." in name.folded:
+            return True
+        return self.rarity(short) == 1 and (len(word) > len(short) + 2 or not word.startswith(short))
+
+    def _match_edited(self) -> None:
+        from rapidfuzz.distance import OSA  # here: 20 ms, which few calls need
+
+        name, surface = self.name, self.surface
+        pairs: list[tuple[int, int, int]] = []
+        for position in self.left:
+            word = name.words[position]
+            if len(word) < 2 or word.isdigit():
+                continue
+            for place in self.rest:
+                other = surface.words[place]
+                most = _most_edits(max(len(word), len(other)))
+                if len(other) < 2 or other.isdigit() or abs(len(word) - len(other)) > most:
+                    continue
+                if _is_umlaut(word, name.folded, other, surface.folded):
+                    pairs.append((0, position, place))
+                    continue
+                if (name.is_mark[position] and surface.is_mark[place]) or _is_series(word, other):
+                    continue
+                edits = OSA.distance(word, other, score_cutoff=most)
+                if edits <= most:
+                    pairs.append((edits, position, place))
+        for edits, position, place in sorted(pairs):
+            if position in self.left and place in self.rest:
+                length = max(len(name.words[position]), len(surface.words[place]))
+                self.features[_EDITS] += edits
+                self.features[_SHARE] += edits / length
+                if edits and self.rarity(name.words[position]) < 1:
+                    self.features[_KNOWN] += 1
+                self._take(position, place, 1 - edits / length)
+
+    def _match_acronym(self) -> None:
+        """Match a name that is the first letters of the other one."""
+        for mine, theirs in ((self.name, self.surface), (self.surface, self.name)):
+            words = [word for word, small in zip(mine.words, mine.is_small, strict=True) if not small]
+            if len(words) != 1 or not 2 <= len(words[0]) <= 8:
+                continue
+            firsts = [word[0] for word in theirs.words]
+            content = [
+                word[0] for word, small in zip(theirs.words, theirs.is_small, strict=True) if not small
+            ]
+            if len(content) > 1 and words[0] in ("".join(firsts), "".join(content)):
+                self.features[_ACRONYM] = 1
+                self.told = max(0.2 * len(words[0]), 0.1)
+                self.letters = len(words[0])
+                first = next(at for at, small in enumerate(self.surface.is_small) if not small)
+                self.partner = dict.fromkeys(range(len(self.name.words)), first)
+                self.left, self.rest = [], []
+                return
+
+    # -- words that are left --
+
+    def _count_rest(self) -> None:
+        features = self.features
+        added, marks, qualified = self._of_side(self.name, self.left, {*self.partner}, bool(self.rest))
+        dropped, other_marks, other_qualified = self._of_side(
+            self.surface, self.rest, {*self.partner.values()}, bool(self.left)
+        )
+        features[_CLASH] = min(marks, other_marks)
+        features[_MARK] = max(marks, other_marks) - features[_CLASH]
+        if qualified and other_qualified:
+            features[_OTHER_QUALIFIER] = 1
+        else:
+            features[_ADDED_QUALIFIER], features[_QUALIFIER] = float(qualified), float(other_qualified)
+        features[_ADDED], features[_DROPPED] = added, dropped
+        features[_REPLACED] = math.sqrt(added * dropped)
+
+    def _of_side(
+        self, name: Name, left: list[int], matched: set[int], is_other_left: bool
+    ) -> tuple[float, int, bool]:
+        """Return what the ordinary words that are left tell, as a share; marks; whether it is qualified."""
+        if not left:
+            return 0.0, 0, False
+        tail_is_matched = any(name.zones[at] == _TAIL and not name.is_small[at] for at in matched)
+        first, last = min(matched, default=0), max(matched, default=0)
+        told, marks, qualified = 0.0, 0, False
+        for at in left:
+            zone = name.zones[at]
+            if zone == _BRACKET or (zone == _TAIL and not tail_is_matched and not name.is_small[at]):
+                qualified = True
+                marks += name is self.name and name.is_mark[at]
+            elif name.is_title[at]:
+                self.features[_TITLE] += 1
+            elif name.is_legal[at]:
+                self.features[_LEGAL] = 1
+            elif name.is_small[at]:
+                other = self.surface if name is self.name else self.name
+                self.features[_SMALL] += not (other.has_ampersand and name.words[at] in _ANDS)
+            elif first < at < last and not is_other_left and self._may_be_middle(name, at):
+                self.features[_MIDDLE_LETTERS if len(name.words[at]) == 1 else _MIDDLE] += 1
+            elif name.is_mark[at]:
+                marks += 1
+            else:
+                told += self.rarity(name.words[at])
+        return told / (told + self.told) if told else 0.0, marks, qualified
+
+    def _may_be_middle(self, name: Name, at: int) -> bool:
+        """Say whether a word may be a second given name or the letter of one."""
+        if (name.numbers[at] and len(name.words[at]) > 1) or name.directions[at] or len(name.words) > 4:
+            return False
+        return _NO_PERSON.isdisjoint(name.words)
+
+    def _is_reordered(self) -> bool:
+        """Say whether the words that are the same stand in another order, but for what a comma put first."""
+        order = [place for _, place in sorted(self.partner.items())]
+        if order == sorted(order):
+            return False
+        for name, places in (
+            (self.name, self.partner),
+            (self.surface, {place: position for position, place in self.partner.items()}),
+        ):
+            if _TAIL in name.zones:
+                rotated = sorted(places, key=lambda at: (name.zones[at] != _TAIL, at))
+                turned = [places[at] for at in rotated]
+                if turned == sorted(turned):
+                    return False
+        return True
+
+
+def _is_head_told(name: Name, matched: Iterable[int]) -> bool:
+    """Say whether a word before comma and brackets is the same, if there are any."""
+    heads = [at for at, zone in enumerate(name.zones) if zone == _HEAD and not name.is_small[at]]
+    return not heads or not {*heads}.isdisjoint(matched)
+
+
+def _most_edits(length: int) -> int:
+    return next((edits for letters, edits in _MOST_EDITS if length <= letters), 3)
+
+
+@lru_cache(4096)
+def is_short_for(short: str, word: str) -> bool:
+    """Say whether a word is an abbreviation of another one: its beginning, or its first and last letters."""
+    if word in _SPECIAL_SHORT.get(short, ()):
+        return True
+    if not (2 <= len(short) <= 5 and len(word) >= len(short) + 2 and short.isalpha() and short[0] == word[0]):
+        return False
+    if word.startswith(short):
+        return True
+    letters = iter(word)
+    return len(word) > 2 * len(short) - 2 and short[-1] == word[-1] and all(each in letters for each in short)
+
+
+def _is_umlaut(word: str, folded: str, other: str, other_folded: str) -> bool:
+    """Say whether two words are one, as `mueller` is `müller`."""
+    for plain, long, marked in ((word, other, folded), (other, word, other_folded)):
+        if _UMLAUTS.search(marked):
+            for digraph, letter in _DIGRAPHS:
+                long = long.replace(digraph, letter)
+            if long == plain:
+                return True
+    return False
+
+
+def _is_series(word: str, other: str) -> bool:
+    """Say whether short words differ by a Roman numeral at their end, as `wwi` and `wwii`."""
+    return max(len(word), len(other)) < 6 and word.rstrip("ivx") == other.rstrip("ivx")

@@ -1,0 +1,217 @@
+"""How two names are compared: what is the same in another form, and which differences are left."""
+
+import pytest
+
+from kgkit.kb.names import FEATURES, compare, log_odds, parse_name
+from kgkit.text import fold
+
+AGREEMENT = {"constant", "surfaces", "same", "told", "letters"}
+
+
+def differences(name: str, surface: str, language: str = "en", known: str = "") -> dict[str, float] | None:
+    """Return the differences between two names, where the words of *known* are of other surfaces too."""
+    words = {*fold(surface).split(), *known.split()}
+    comparison = compare(
+        parse_name(fold(name), language),
+        parse_name(fold(surface), language),
+        lambda word: 0.8 if word in words else 1.0,
+    )
+    if comparison is None:
+        return None
+    found = dict(zip(FEATURES, comparison.features, strict=True))
+    return {kind: value for kind, value in found.items() if value and kind not in AGREEMENT}
+
+
+def odds(name: str, surface: str) -> float:
+    known = {*fold(surface).split()}
+    comparison = compare(
+        parse_name(fold(name)), parse_name(fold(surface)), lambda word: 0.8 if word in known else 1.0
+    )
+    assert comparison is not None
+    return log_odds(comparison.features)
+
+
+# -- what is the same ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("Antonin Dvorak", "Antonín Dvořák"),
+        ("Lodz", "Łódź"),
+        ("Sao Joao da Boa Vista", "São João da Boa Vista"),
+        ("Orsted", "Ørsted"),
+        ("Mueller", "Müller"),
+        ("Goethestrasse", "Goethestraße"),
+        ("Moebius", "Möbius"),
+        ("AT & T", "AT&T"),
+        ("Marks & Spencer", "Marks+Spencer"),
+        ("Catch 22", "Catch-22"),
+        ("ISO9001", "ISO 9001"),
+        ("UB 40", "UB40"),
+        ("MIT", "M.I.T."),
+        ("O'Neill", "ONeill"),
+        ("Bach, Johann Sebastian", "Johann Sebastian Bach"),
+        ("Bach, Johann Sebastian", "Bach Johann Sebastian"),
+        ("Ludwig van Beethoven", "Beethoven, Ludwig van"),
+        ("2nd Army", "2. Army"),
+        ("Resolution 1,441", "Resolution 1441"),
+    ],
+)
+def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, surface):
+    assert differences(name, surface) == {}
+
+
+@pytest.mark.parametrize(
+    "name, surface, kind",
+    [
+        ("Hipopotamus", "Hippopotamus", "edits"),
+        ("Jhon Smith", "John Smith", "edits"),
+        ("World War Two", "World War II", "numerals"),
+        ("Second World War", "2nd World War", "numerals"),
+        ("Studio Fifty-Four", "Studio 54", ""),
+        ("Henry the Eighth", "Henry VIII", "numerals"),
+        ("Zweiter Weltkrieg", "2. Weltkrieg", "numerals"),
+        ("J. S. Bach", "Johann Sebastian Bach", "initials"),
+        ("JS Bach", "Johann Sebastian Bach", "initials"),
+        ("Bach, J.S.", "Johann Sebastian Bach", "initials"),
+        ("Johann Sebastian Bach", "J. S. Bach", "initials"),
+        ("Univ. of Ghent", "University of Ghent", "abbreviations"),
+        ("Intl Court", "International Court", "abbreviations"),
+        ("Mt Elgon", "Mount Elgon", "abbreviations"),
+        ("St Mary", "Saint Mary", "abbreviations"),
+        ("N. Dakota", "North Dakota", "abbreviations"),
+        ("UNESCO", "United Nations Educational, Scientific and Cultural Organization", "acronym"),
+        ("BMW", "Bayerische Motoren Werke", "acronym"),
+        ("Face book", "Facebook", "spaces"),
+        ("Ursula LeGuin", "Ursula Le Guin", "spaces"),
+        ("The Hague", "Hague", "small words"),
+        ("Hague, The", "The Hague", ""),
+        ("Dr. Hosni Mubarak", "Hosni Mubarak", "titles"),
+        ("Siemens AG", "Siemens", "legal forms"),
+        ("Kraft Foods, Inc.", "Kraft Foods", "legal forms"),
+        ("Barnes and Noble", "Barnes & Noble", ""),
+        ("Mercury", "Mercury (planet)", "qualifier dropped"),
+        ("Cambridge", "Cambridge, Massachusetts", "qualifier dropped"),
+        ("Paris (Texas)", "Paris", "qualifier added"),
+        ("Springfield, Ohio", "Springfield", "qualifier added"),
+        ("Jorge Borges", "Jorge Luis Borges", "middle names"),
+        ("John Kennedy", "John F. Kennedy", "middle letters"),
+        ("City New York", "New York City", "order"),
+    ],
+)  # fmt: skip
+def test_a_cheap_difference_is_of_its_kind_and_the_only_one(name, surface, kind):
+    found = differences(name, surface)
+    assert found is not None
+    assert {*found} - {"edit share", "edited known", "small words"} <= {kind}
+    assert not kind or kind in found
+
+
+@pytest.mark.parametrize(
+    "language, word", [("de", "und"), ("fr", "et"), ("es", "y"), ("pl", "i"), ("sv", "och")]
+)
+def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word):
+    assert differences(f"Maria {word} Anna", "Maria & Anna", language) == {}
+
+
+# -- what tells names apart --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("World War I", "World War II"),
+        ("Apollo 12", "Apollo 11"),
+        ("Annual report 2018", "Annual report 2019"),
+        ("LC-40LE830U", "LC-60LE830U"),
+        ("LC-60LE830X", "LC-60LE830U"),
+        ("Vitamin B1", "Vitamin B12"),
+        ("Hepatitis C", "Hepatitis B"),
+        ("Influenza A virus", "Influenza B virus"),
+        ("Louis XVI", "Louis XIV"),
+        ("Chapter Three", "Chapter Two"),
+        ("Route 67", "Route 66"),
+        ("Boeing 747-300", "Boeing 747-400"),
+        ("978-3-16-148410-0", "978-3-16-148410-1"),
+        ("South Dakota", "North Dakota"),
+        ("Southeast Gas", "Southwest Gas"),
+        ("Westliche Karwendelspitze", "Östliche Karwendelspitze"),
+        ("Amérique du Nord", "Amérique du Sud"),
+        ("Upper Saxony", "Lower Saxony"),
+        ("1st Army", "2nd Army"),
+        ("Elizabeth II", "Elizabeth I"),
+        ("F# minor", "G# minor"),
+        ("C minor", "D minor"),
+    ],
+)
+def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
+    for first, second in ((name, surface), (surface, name)):
+        found = differences(first, second)
+        assert found is None or found.get("clash") or found.get("mark") or found.get("replaced")
+    assert odds(name, surface) < -4
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("Virginia", "West Virginia"),
+        ("Sudan", "South Sudan"),
+        ("Boeing 747", "Boeing 747-400"),
+        ("Henry", "Henry VIII"),
+        ("World War", "World War II"),
+        ("Titanic (1953)", "Titanic"),
+        ("Malcolm", "Malcolm X"),
+    ],
+)
+def test_a_number_or_a_direction_more_or_less_is_another_name(name, surface):
+    assert odds(name, surface) < -4 and odds(surface, name) < (2 if "(" in name else -4)
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("Mercury (element)", "Mercury (planet)"),
+        ("Paris, Ontario", "Paris, Texas"),
+        ("University of Minnesota", "University of Michigan"),
+        ("Thomas Hardy", "Françoise Hardy"),
+        ("Mitsubishi Light Industries", "Mitsubishi Heavy Industries"),
+        ("Ireland (band)", "Irish (band)"),
+        ("WWI", "WWII"),
+        ("Bank of Scotland", "Royal Bank of Canada"),
+    ],
+)
+def test_another_word_or_qualifier_is_another_name(name, surface):
+    assert differences(name, surface) is None or odds(name, surface) < 0
+
+
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("Unknown Thing", "AT&T"),
+        ("Atlantis", "Berlin"),
+        ("of the", "the of it"),
+        ("Paris (France)", "France"),
+    ],
+)
+def test_names_without_a_word_in_common_are_not_compared(name, surface):
+    assert differences(name, surface) is None
+
+
+def test_more_and_dearer_differences_have_lower_odds():
+    for ascending in (
+        ["Mssspp", "Misisipi", "Mississipi", "Mississippi"],
+        ["Hat", "Hippopotanus"],
+    ):
+        surface = "Mississippi" if ascending[-1] == "Mississippi" else "Hippopotamus"
+        values = [odds(name, surface) for name in ascending if differences(name, surface) is not None]
+        assert values == sorted(values)
+    assert odds("Antonin Dvorak", "Antonín Dvořák") > odds("Antonin Dvorjak", "Antonín Dvořák")
+    assert odds("bat", "cat") < odds("hipopotamus", "hippopotamus") > 0
+
+
+def test_words_that_the_record_explains_are_no_difference():
+    name, surface = parse_name("paris, texas"), parse_name("paris")
+    comparison = compare(name, surface, lambda word: 0.8)
+    assert comparison is not None and comparison.unexplained == ["texas"]
+    explained = compare(name, surface, lambda word: 0.8, frozenset(("texas",)))
+    assert explained is not None and log_odds(explained.features) > log_odds(comparison.features)
