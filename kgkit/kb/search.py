@@ -1,4 +1,7 @@
-"""Entities by a text: their keys, surfaces and labels, exactly, by the beginning, or by a part."""
+"""Entities by a text: their keys, surfaces and labels, exactly, by the beginning, by likeness, or by a part.
+
+All but the search for parts reads a bounded number of rows.
+"""
 
 import re
 from collections.abc import Generator, Iterator, Mapping
@@ -17,17 +20,22 @@ from kgkit.types import Candidates, Entity
 if TYPE_CHECKING:
     from kgkit.kb.handle import KnowledgeBase
 
-__all__ = ["SearchResult", "key_hint", "search", "suggest_keys"]
+__all__ = ["SearchResult", "key_hint", "search", "search_result", "suggest_keys"]
 
 MAX_SCANNED: Final = 1_000_000
 """Of so many surfaces or entities, not all are read unless that is asked for."""
 
+_MAX_ROWS: Final = 1_000  # keys and surfaces that begin with a text, which are read
+_SIMILAR: Final = 100
+_LEAST_SIMILARITY: Final = 0.05
 _SUGGESTED: Final = 5
 _TYPED: Final = "abcdefghijklmnopqrstuvwxyz0123456789_"
 _LONGEST_TYPED: Final = 64  # letters: all that one error can make of a longer key takes long to look up
 _PIECES: Final = re.compile(r"[.%#:(/]")
 
-_Match = tuple[int, Literal["key", "surface", "label"], str, Literal["exact", "prefix", "part"]]
+Field = Literal["key", "surface", "label", "text"]
+How = Literal["exact", "prefix", "similar", "part", "near"]
+_Match = tuple[int, Field, str, How, float]
 
 
 class _Label(msgspec.Struct, array_like=True, gc=False):
@@ -45,19 +53,23 @@ class SearchResult(NamedTuple):
 
     Attributes:
         entity: the entity.
-        field: `key`, `surface` or `label`: what the text is, begins or is a part of.
-        text: that key, folded surface or label.
-        match: `exact`, `prefix` or `part`.
+        field: `key`, `surface` or `label`: what the text is, begins, is like or is a part of; `text` where
+            vectors of texts were compared.
+        text: that key, folded surface or label; empty where vectors were compared.
+        match: `exact`, `prefix`, `similar` or `part`; `near` where vectors were compared.
         ids: identifiers of the entity elsewhere, as `KnowledgeBase.identifiers` gives them.
         url: its address on the web; empty if it has none.
+        score: prior of the entity given the surface; 1 of a key, 0 of a part; the cosine where vectors were
+            compared.
     """
 
     entity: Entity
-    field: Literal["key", "surface", "label"]
+    field: Field
     text: str
-    match: Literal["exact", "prefix", "part"]
+    match: How
     ids: Mapping[str, Any]
     url: str
+    score: float = 0.0
 
     @property
     def key(self) -> str:
@@ -68,6 +80,13 @@ class SearchResult(NamedTuple):
     def label(self) -> str:
         """The label of the entity."""
         return self.entity.label
+
+
+def search_result(
+    kb: "KnowledgeBase", entity: Entity, field: Field, text: str, how: How, score: float
+) -> SearchResult:
+    """Return an entity that was found, with its identifiers elsewhere."""
+    return SearchResult(entity, field, text, how, kb.identifiers(entity.id), kb.url(entity.id) or "", score)
 
 
 def search(
@@ -86,13 +105,12 @@ def search(
         scan = max(kb.manifest.aliases, len(kb)) < MAX_SCANNED
     results: dict[int, SearchResult] = {}
     with closing(_matches(kb, text, scan)) as matches:
-        for number, field, matched, how in matches:
+        for number, field, matched, how, score in matches:
             if number not in results:
                 pause()
                 entity = kb[number]
                 if kind in (None, entity.kind):
-                    ids, url = kb.identifiers(entity.id), kb.url(entity.id) or ""
-                    results[number] = SearchResult(entity, field, matched, how, ids, url)
+                    results[number] = search_result(kb, entity, field, matched, how, score)
                     if len(results) == k:
                         break
     return list(results.values())
@@ -104,33 +122,51 @@ def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, No
     keys = list(dict.fromkeys((text, text.replace(" ", "_"))))
     for key in keys:
         if (number := store.id_of(key)) is not None:
-            yield number, "key", key, "exact"
-    for number in kb.candidates(text).ids.tolist():
-        yield number, "surface", folded, "exact"
-    with store.reading():
-        for key in keys:
-            for raw, value in store.items("keys", codec.bounded_key(key)):
-                if not raw.startswith(codec.DIGEST):
-                    yield int.from_bytes(value, "little"), "key", raw.decode(), "prefix"
-        for raw, _ in store.items("aliases", codec.bounded_key(folded)) if folded else ():
-            yield from _of_surface(kb, raw, "prefix")
-        if scan:
+            yield number, "key", key, "exact", 1.0
+    candidates = kb.candidates(text)
+    for number, prior in zip(candidates.ids.tolist(), candidates.priors.tolist(), strict=True):
+        yield number, "surface", folded, "exact", prior
+    beginnings = [*_keys_with_prefix(kb, keys), *_surfaces_with_prefix(kb, folded)]
+    yield from sorted(beginnings, key=lambda match: (-match[4], len(match[2]), match[2]))
+    if store.trigrams is not None:
+        for surface in kb.similar_surfaces(text, _SIMILAR):
+            if surface.similarity >= _LEAST_SIMILARITY:
+                yield from _of_surface(kb, surface.surface, "similar")
+    if scan:
+        with store.reading():
             part = folded.encode("utf-8", "surrogatepass")
             for raw, _ in store.items("aliases"):
-                if part in raw:
-                    yield from _of_surface(kb, raw, "part")
+                if part in raw and not raw.startswith(codec.DIGEST):
+                    yield from ((*match[:4], 0.0) for match in _of_surface(kb, raw.decode(), "part"))
             for raw, row in store.items("entities"):
                 label = _decode_label(row).label
                 # `lower` is all that folding does to ASCII, and ten times as fast.
                 if folded in (label.lower() if label.isascii() else fold(label)):
-                    yield int.from_bytes(raw, "little"), "label", label, "part"
+                    yield int.from_bytes(raw, "little"), "label", label, "part", 0.0
 
 
-def _of_surface(kb: "KnowledgeBase", raw: bytes, how: Literal["prefix", "part"]) -> Iterator[_Match]:
-    if not raw.startswith(codec.DIGEST):
-        surface = raw.decode()
-        for number in kb.candidates(surface).ids.tolist():
-            yield number, "surface", surface, how
+def _keys_with_prefix(kb: "KnowledgeBase", keys: list[str]) -> Iterator[_Match]:
+    for key in keys:
+        with kb.store.reading():
+            rows = list(islice(kb.store.items("keys", codec.bounded_key(key)), _MAX_ROWS))
+        for raw, value in rows:
+            if not raw.startswith(codec.DIGEST):
+                yield int.from_bytes(value, "little"), "key", raw.decode(), "prefix", 1.0
+
+
+def _surfaces_with_prefix(kb: "KnowledgeBase", folded: str) -> Iterator[_Match]:
+    if folded:
+        with kb.store.reading():
+            rows = list(islice(kb.store.items("aliases", codec.bounded_key(folded)), _MAX_ROWS))
+        for raw, _ in rows:
+            if not raw.startswith(codec.DIGEST):
+                yield from _of_surface(kb, raw.decode(), "prefix")
+
+
+def _of_surface(kb: "KnowledgeBase", surface: str, how: How) -> Iterator[_Match]:
+    candidates = kb.candidates(surface)
+    for number, prior in zip(candidates.ids.tolist(), candidates.priors.tolist(), strict=True):
+        yield number, "surface", surface, how, prior
 
 
 def suggest_keys(kb: "KnowledgeBase", key: str) -> list[str]:

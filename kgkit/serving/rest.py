@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from starlette.responses import Response
 
-from kgkit.kb import KnowledgeBase
 from kgkit.kb.json_records import (
     candidate_record,
     entity_record,
@@ -17,6 +16,7 @@ from kgkit.kb.json_records import (
     neighbor_records,
     scored_record,
 )
+from kgkit.kb.search import SearchResult
 from kgkit.linking.settings import LinkSettings
 from kgkit.serving.problems import (
     PROBLEM_RESPONSES,
@@ -24,7 +24,6 @@ from kgkit.serving.problems import (
     json_response,
     validation_problem,
 )
-from kgkit.serving.searching import SearchHit
 from kgkit.serving.service import LONG, Service, search_cost
 from kgkit.setting_types import attribute_helps
 from kgkit.types import Document, Mention, mention_problem
@@ -247,9 +246,8 @@ def _add_names(routes: APIRouter, service: Service) -> None:
         """Find entities by their keys, surfaces and labels, or by=text, by vectors."""
 
         def look_up() -> list[dict[str, Any]]:
-            kb = service.kb(query.kb)
             hits = service.search(query.q, query.kb, by=query.by, kind=query.kind, limit=query.limit)
-            return [_search_record(kb, hit) for hit in hits]
+            return [_search_record(hit) for hit in hits]
 
         return json_response(await service.call_weighed(search_cost(query.by), look_up))
 
@@ -364,16 +362,10 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
     return records
 
 
-def _search_record(kb: KnowledgeBase, hit: SearchHit) -> dict[str, Any]:
-    """Return a search hit as a record.
-
-    Args:
-        kb: knowledge base that was searched.
-        hit: entity, and how it matches the query.
-    """
-    names = {"ids": kb.identifiers(hit.entity.id), "url": kb.url(hit.entity.id) or ""}
-    match = {"field": hit.field, "text": hit.text, "match": hit.match}
-    return scored_record(hit.entity, hit.score) | match | names
+def _search_record(result: SearchResult) -> dict[str, Any]:
+    """Return what a search found as a record."""
+    match = {"field": result.field, "text": result.text, "match": result.match}
+    return scored_record(result.entity, result.score) | match | {"ids": result.ids, "url": result.url}
 
 
 def _documents(request: LinkRequest) -> list[Document]:

@@ -18,6 +18,7 @@ from kgkit.errors import UnknownEntity
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
+from kgkit.kb.search import SearchResult, search_result
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.settings import LinkArguments, LinkSettings
@@ -29,7 +30,6 @@ from kgkit.serving.lanes import Lane
 from kgkit.serving.logs import RequestLog
 from kgkit.serving.problems import Problem, without_paths
 from kgkit.serving.resources import ServedKB, ServiceResources
-from kgkit.serving.searching import SearchHit, search_entities
 from kgkit.serving.settings import ServiceSettings
 from kgkit.types import Candidate, Document, Entity, LinkedDocument, Neighbour, Triple
 from kgkit.vectors import Vectors
@@ -44,6 +44,7 @@ Direction = Literal["out", "in", "both"]
 LONG: Final = 100
 """Cost of a call that may read much of a knowledge base."""
 
+_MAX_SCANNED: Final = 50_000  # entities and surfaces of a knowledge base that is read for parts of labels
 _SHORT: Final = 20  # look-ups of a call that is answered beside single ones: a batch of OpenRefine has ten
 _LONG_REQUESTS: Final = 10  # of as many names as a request may have, that run and wait
 
@@ -231,7 +232,7 @@ class Service:
 
     def search(
         self, query: str, kb: str | None = None, *, by: str = "name", kind: str | None = None, limit: int = 10
-    ) -> list[SearchHit]:
+    ) -> list[SearchResult]:
         """Return the entities that a text finds, best first.
 
         Args:
@@ -245,12 +246,12 @@ class Service:
         count = self.rows("limit", limit, 10)
         handle = self.kb(kb)
         if by == "name":
-            return search_entities(handle, query, count, kind)
+            scan = max(handle.manifest.aliases, len(handle)) < _MAX_SCANNED
+            return handle.search(query, count, kind=kind, scan=scan)
         if by != "text":
             raise Problem(422, f"by is {by!r}; it is 'name' or 'text'", field="by")
-        return [SearchHit(each.entity, "text", "", "near", each.score) for each in self.nearest(
-            None, kb, text=query, k=count, kind=kind
-        )]  # fmt: skip
+        near = self.nearest(None, kb, text=query, k=count, kind=kind)
+        return [search_result(handle, each.entity, "text", "", "near", each.score) for each in near]
 
     def entity(self, key: str, kb: str | None = None) -> Entity:
         """Return an entity by its key.

@@ -18,7 +18,6 @@ from kgkit.serving.kb_schema import read_schema
 from kgkit.serving.lanes import Abandoned, Lane
 from kgkit.serving.problems import Busy
 from kgkit.serving.reconciliation import answer_queries, extension, read_extension, read_queries
-from kgkit.serving.searching import search_entities
 from kgkit.serving.service import LONG, Service
 from kgkit.serving.settings import Limits, ServiceSettings
 
@@ -163,7 +162,6 @@ LOOPS = {
     "reconciler": lambda service, kb: list(Reconciler(kb).pipe(["dog", "cat"])),
     "path": lambda service, kb: shortest_path(walk(kb), kb.id("puppy"), kb.id("mouse"), None),
     "closure": lambda service, kb: list(closure(walk(kb), kb.id("puppy"), walk(kb).code("is_a"), None)),
-    "search of the service": lambda service, kb: search_entities(kb, "c", 5),
     "search": lambda service, kb: kb.search("c"),
     "windows": lambda service, kb: list(mention_windows(AliasGenerator(kb), "dog " * 50_000)),
     "documents": lambda service, kb: list(Linker(kb)(["dog", "cat"])),
