@@ -28,12 +28,15 @@ _AFTER_SENTENCE: Final = re.compile(rf"(?<=[.!?。！？]) ?{H}(?= ?$| [^\W\d_a-
 _BRACKETS: Final = re.compile(r" ?([(（\[])((?:[^()（）\[\]]|\[[^()（）\[\]]*\])*)([)）\]])")
 _PARTS: Final = re.compile(r"([;；؛] ?|[,،] |，|、)")
 _EXPLAINS: Final = re.compile(r"""["'“„«‘「]|lit\b|literally|meaning|translat""").match
-_SENTENCES: Final = re.compile(r"(?<=[.!?।]) (?=[^\W\d_a-zß-öø-ÿа-я]|[\d\"“„«(¿¡])|(?<=[。！？])")
+_SENTENCES: Final = re.compile(
+    r"(?<=[.!?।])(?<!\b\w\.)(?<!\b(?:St|Dr|Mr|Ms|No|Nr|ca|vs)\.)(?<!\b(?:Mrs|Chr)\.) "
+    r"(?=[^\W\d_a-zß-öø-ÿа-я]|[\d\"“„«(¿¡])|(?<=[。！？])"
+)
 _CLAUSES: Final = re.compile(r"([,;:،؛] | [–—] |[，；：]|、)")
 _END: Final = re.compile(r"(?<![.!?。！？…।])[.!?。！？…।]++$")
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=[\s(’'-]))([^\W\d_]+[.’']?)\s*$")
 _FIRST_WORD: Final = re.compile(r"\s*([^\W\d_]+[.’']?)")
-_SPOKEN: Final = re.compile(rf"([^\W\d_]+)[”»’\"]? ?{SOUND}(?: ?{SOUND})*(?=[^()（）]*[)）])")
+_SPOKEN: Final = re.compile(rf"([^\W\d_]+)([”»’\"]?) ?{SOUND}(?: ?{SOUND})*(?=[^()（）]*[)）])")
 _INTRODUCE: Final = frozenset(
     "also american aussi ausgesprochen auch br british commonly deutsch englisch english formerly français "
     "französisch gesprochen ipa locally occasionally often pronunciation prononciation prononcé prononcée "
@@ -80,7 +83,7 @@ def without_holes(text: str, language: str, title: str) -> str:
 def _spoken(language: str, match: re.Match[str]) -> str:
     """Return a word without its pronunciation; a word that introduces one stays with it."""
     word = match[1].lower()
-    return match[0] if word in needs_more(language) or word in _INTRODUCE else match[1]
+    return match[0] if word in needs_more(language) or word in _INTRODUCE else match[1] + match[2]
 
 
 def _begins_with_hole(sentence: str, spaced: bool) -> bool:

@@ -256,7 +256,12 @@ def test_every_function_of_a_table_is_known():
             "Rome (plural ''Romes'' {{respell|ROHMZ}}, locally {{IPA|a}}) is a town.",
             "Rome (plural Romes) is a town.",
         ),
+        ("Rome (“Roma” {{IPA|a}}, old) is a town.", "Rome (“Roma”, old) is a town."),
         ("Rome, pronounced {{IPA|a}}, is a town.", "Rome is a town."),
+        (
+            "Rome is a town of c. 2 people in St. Peter and {{x}}. It is old.",
+            "Rome is a town of c. 2 people in St. Peter. It is old.",
+        ),
         (
             "Rome lies {{x}} from the sea. In 2010, it had {{x}} people.",
             "Rome lies from the sea. In 2010, it had people.",
