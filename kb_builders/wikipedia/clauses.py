@@ -24,13 +24,14 @@ _SEVERAL: Final = re.compile(
 )
 _QUOTED: Final = re.compile(rf"""["'“„«‘‚「『《〈»] ?{H} ?["'”“»’‘」』》〉«]""")
 _NOTE: Final = re.compile(rf"(?<=[^\W_]){H}|(?<=[.!?…:;,)\]”»%°]){H}|{H}(?=[)\]])(?<=[^\s(（\[;,].)")
-_AFTER_SENTENCE: Final = re.compile(rf"(?<=[.!?。！？]) ?{H}(?= ?$| [^\W\d_a-zß-öø-ÿа-я])")
+_CAPITAL: Final = r"[^\W\d_a-zß-öø-ÿа-я]"
+_AFTER_SENTENCE: Final = re.compile(rf"(?<=[.!?。！？।]) ?{H}(?= ?$)|(?<=[.!?。！？।] ){H} ?(?={_CAPITAL})")
 _BRACKETS: Final = re.compile(r" ?([(（\[])((?:[^()（）\[\]]|\[[^()（）\[\]]*\])*)([)）\]])")
 _PARTS: Final = re.compile(r"([;；؛] ?|[,،] |，|、)")
 _EXPLAINS: Final = re.compile(r"""["'“„«‘「]|lit\b|literally|meaning|translat""").match
 _SENTENCES: Final = re.compile(
     r"(?<=[.!?।])(?<!\b\w\.)(?<!\b(?:St|Dr|Mr|Ms|No|Nr|ca|vs)\.)(?<!\b(?:Mrs|Chr)\.) "
-    r"(?=[^\W\d_a-zß-öø-ÿа-я]|[\d\"“„«(¿¡])|(?<=[。！？])"
+    rf"(?={_CAPITAL}|[\d\"“„«(¿¡])|(?<=[。！？])"
 )
 _CLAUSES: Final = re.compile(r"([,;:،؛] | [–—] |[，；：]|、)")
 _END: Final = re.compile(r"(?<![.!?。！？…।])[.!?。！？…।]++$")
@@ -70,9 +71,11 @@ def without_holes(text: str, language: str, title: str) -> str:
     text = _SEVERAL.sub(H, _AFTER_SENTENCE.sub("", text))
     if H not in text:
         return text
+    if text[0] == H:
+        text = text.lstrip(f" {H}")
+        if _lacks_subject(text, spaced):
+            text = title + (" " if spaced and title else "") + text
     sentences = _SENTENCES.split(text)
-    if title and _begins_with_hole(sentences[0], spaced):
-        sentences[0] = title + (" " if spaced else "") + sentences[0].lstrip(f" {H}")
     read = [_sentence(sentence, language) if H in sentence else (sentence, True) for sentence in sentences]
     kept = [sentence for sentence, is_whole in read if is_whole]
     if not kept:  # better a poor sentence than none
@@ -86,12 +89,9 @@ def _spoken(language: str, match: re.Match[str]) -> str:
     return match[0] if word in needs_more(language) or word in _INTRODUCE else match[1] + match[2]
 
 
-def _begins_with_hole(sentence: str, spaced: bool) -> bool:
-    """Return whether the subject was in a template: the sentence goes on with a small letter, or a verb."""
-    if not sentence.startswith(H):
-        return False
-    rest = sentence.lstrip(f" {H}")
-    return rest[:1].islower() or rest[:1] in "(," if spaced else rest[:1] in "是为為係（，,("
+def _lacks_subject(text: str, spaced: bool) -> bool:
+    """Return whether the subject is missing before a text: it goes on with a small letter, or a verb."""
+    return text[:1].islower() or text[:1] in "(," if spaced else text[:1] in "是为為係（，,("
 
 
 def _bracket(match: re.Match[str]) -> str:
