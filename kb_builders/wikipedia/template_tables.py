@@ -190,11 +190,13 @@ _FR: Final = {
     "« {1} »": "citation|guil|guillemets|\"|cita",
     "« {2} »": "citation étrangère",
     "— {1} —": "incise",
-    "{1:n}[ {2}]": "nombre|nb",
+    "{1:n} {2}": "tmp",
     "=join": "formule chimique|fchim",
-    "=unité": "unité|unite|tunité|unité/2",
+    "=unité": "nombre|nb|unité|unite|tunité|unité/2",
     "{1}e": "s mini|s mini-",
     "{1}e millénaire": "millénaire",
+    "=siècles et": "s2|s2-",
+    "=siècles et av": "-s2|-s2-",
     "=siècle": "s|s-|siècle",
     "=siècle av": "-s|-s-",
     "=siècles": "sp|sp-",
@@ -219,7 +221,7 @@ _FR: Final = {
     "Me {1} ‖ Me": "Me",
     "vers {1}": "circa",
     "{1} {2}/{3} ‖ {1}/{2}": "fraction",
-    "{1} h[ {2}] ‖ {2} min[ {3} s]": "heure|durée",
+    "{1} h {2} min {3} s ‖ {1} h[ {2}] ‖ {2} min[ {3} s]": "heure|durée",
     "{1|3|2}": "japonais",
     "=date": "date|date-|date de naissance|date de naissance-|date de décès|date de décès-|jma",
     "": "réf|référence insuffisante|harvsp|refa|ancre|coordonnées|drapeau|drapeau2|icône|"
@@ -235,7 +237,7 @@ _ZH: Final = {
     "{d|3|1}": "le|ilh|internal link helper",
     "{4|3|2}": "tsl|translink|翻譯連結|內部連結",
     "{d|lt|display|1}": "ill|ilm|illm|多語言連結|綠連|绿链",
-    "[{1}][{2}]－[{3}][{4}]": "bd|BD|生卒",
+    "[{1}][{2}]－{3}[{4}] ‖ {1}[{2}]": "bd|BD|生卒",
     "{j|1}[, {rm}]": "jpn",
     "{1}年{2}月{3}日 ‖ {1}年{2}月 ‖ {1}年": "birth date and age|birth date|death date|death date and age|"
     "birthdate|start date|start date and age|end date|bda|dda|release date|film date|dts|出生日期|死亡日期|"
@@ -364,6 +366,7 @@ FAMILIES: Final = (
     ("", r"(?:iPA|iPAc|aPI)-.+", "=sound"),
     ("", r"(?:[cC]ite|[cC]itation|[uU]se) .+", ""),
     ("de", r"[a-z]{2,4}(?:-[a-z]+)?[SF]", "{1}"),
+    ("fr", r"[a-zA-Z][A-Z]{2}-d", ""),
     ("fr", r"[ivxIVX]+(?:er|e)(?: (?:siècle|millénaire|s)\b.*)?|[0-9]+(?:er|re|e)", "=name"),
     ("zh", r"(?:link-|internal link helper/|ilh-)[a-z-]+", "{d|3|1}"),
 )

@@ -57,6 +57,7 @@ _BLOCK: Final = re.compile(r"\n[ \t]*[*#:;{|!]").search
 _NUMBER: Final = re.compile(r"([-+−]?)(0|[1-9][0-9]{0,30})(?:\.([0-9]{1,30}))?").fullmatch
 _QUANTITY: Final = re.compile(r"[-+−]?[0-9][0-9.,/+⁄ ]{0,30}(?:e[-+]?[0-9]{1,3})?").fullmatch
 _UNIT: Final = re.compile(r"(e3|e6|e9|e12)?([^\s\[\]<>\x01\x12][^\[\]<>\x01\x12]{0,30})").fullmatch
+_ROMAN: Final = re.compile("[IVX]{1,9}").fullmatch
 _SPACE: Final = " \t\n\r"
 
 
@@ -247,10 +248,10 @@ def _filled(pieces: tuple[_Piece, ...], call: _Call, *, strip: bool) -> str | No
 
 def _number(value: str, language: str) -> str:
     """Return a number as it is written in a language."""
-    match = _NUMBER(value)
+    group, point = number_marks(language)
+    match = _NUMBER(value.replace(",", ".") if point == "," else value)
     if match is None:
         return value
-    group, point = number_marks(language)
     return f"{match[1]}{int(match[2]):,}".replace(",", group) + (f"{point}{match[3]}" if match[3] else "")
 
 
@@ -365,10 +366,13 @@ def _coordinates(call: _Call) -> str:
 def _unit(call: _Call) -> str:
     """Return the French `unité`: a number, then units and their powers in turn."""
     number, *units = [*call.values(), ""]
-    upper = call.get("à")
-    words = [_number(number, call.language) + (f" à {_number(upper, call.language)}" if upper else "")]
-    words += map("".join, zip(units[::2], [*units[1::2], ""], strict=False))
-    return " ".join(filter(None, words)) or HOLE
+    words = _number(number, call.language)
+    if upper := call.get("à"):
+        words += f" à {_number(upper, call.language)}"
+    if power := call.get("e"):
+        words += f"×10^{power}"
+    powers = map("".join, zip(units[::2], [*units[1::2], ""], strict=False))
+    return " ".join(filter(None, (words, "⋅".join(filter(None, powers))))) or HOLE
 
 
 def _century(call: _Call, after: str = "") -> str:
@@ -378,15 +382,17 @@ def _century(call: _Call, after: str = "") -> str:
     return f"{number}{call.get('2').strip(_SPACE) or ('er' if number == 'I' else 'e')} siècle{after}"
 
 
-def _centuries(call: _Call, after: str = "") -> str:
-    """Return centuries: `XIX|e|au|XX|e`."""
+def _centuries(call: _Call, after: str = "", between: str = " ", plural: str = "") -> str:
+    """Return centuries with the words between them: `XIX|e|au|XX|e`, `VI|-|VII|s`."""
     words: list[str] = []
     for value in call.values():
-        if value in ("e", "er") and words:
-            words[-1] += value
-        elif value:
+        if value == "s":
+            plural = "s"
+        elif _ROMAN(value):
+            words.append(f"{value}{'er' if value == 'I' else 'e'}")
+        elif value not in ("", "e", "er"):
             words.append(value)
-    return f"{' '.join(words)} siècle{after}" if words else HOLE
+    return f"{between.join(words)} siècle{plural}{after}" if words else HOLE
 
 
 _BEFORE_CHRIST: Final = " av. J.-C."
@@ -408,4 +414,6 @@ _FUNCTIONS: Final[Mapping[str, Callable[[_Call], str]]] = {
     "=siècle av": partial(_century, after=_BEFORE_CHRIST),
     "=siècles": _centuries,
     "=siècles av": partial(_centuries, after=_BEFORE_CHRIST),
+    "=siècles et": partial(_centuries, between=" et ", plural="s"),
+    "=siècles et av": partial(_centuries, after=_BEFORE_CHRIST, between=" et ", plural="s"),
 }
