@@ -62,11 +62,12 @@ def read(source: str, folder: str) -> None:
     from kgkit.building.engines.parts import PartsFolder, observe_parts
     from kgkit.building.sources import open_source
     from kgkit.home import Home
+    from kgkit.text import folding
 
     with open_source(PairsBuilder(), source, Home(Path(folder))) as material:
         observe_parts(
-            PartsFolder(Path(folder), "read"), material.parts(), (), lambda parts, units: None, workers=2,
-            steps=True, limit=None,
+            PartsFolder(Path(folder), "read", folding()), material.parts(), (), lambda parts, units: None,
+            workers=2, steps=True, limit=None,
         )  # fmt: skip
 
 

@@ -9,14 +9,24 @@ so that a surface is found wherever its tokens stand in a row. A token is
     any other single character that is not white space,   - . &
       with its combining marks
 
+In version 2, which knowledge bases have that are built today, it is also
+
+    one Thai, Lao, Burmese or Khmer letter with its marks    กุ
+    single letters with full stops between them              U.S.A.
+    a flag, a family, a key: what is seen as one sign        🇩🇪
+
+and the stop of an abbreviation (*St. Louis*) and characters that nobody sees count as white space does.
+
 Offsets always count code points of the text as given. Folding can change a
 text's length (ß → ss), so it is done span by span and never shifts an offset.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from html import escape
-from typing import Final
+from itertools import accumulate, pairwise
+from typing import Any, Final
 from unicodedata import normalize
 
 # Han (with extensions), Hiragana, Katakana: written without spaces.
@@ -51,13 +61,13 @@ _MIXED = (
 _HAS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 
 
-FOLDING: Final = 1
-"""The version of `fold`; part of the format on disk."""
+FOLDING: Final = 2
+"""The newest version of folding and tokens; part of the format on disk. See `folding`."""
 
 
 @cache
 def _compile(pattern: str, groups: str) -> re.Pattern[str]:
-    return re.compile(groups.format(pattern), re.ASCII if pattern is _ASCII else 0)
+    return re.compile(groups.replace("{}", pattern), re.ASCII if pattern in (_ASCII, _ASCII_2) else 0)
 
 
 def _pattern(text: str) -> str:
@@ -90,7 +100,8 @@ def token_spans(text: str) -> list[tuple[int, int]]:
 def fold(text: str) -> str:
     """Return *text* as alias tables have it: white space single, NFC, case folded, apostrophes straight.
 
-    Whoever changes what it returns raises `FOLDING`: surfaces on disk are folded.
+    That is version 1. The surfaces of a knowledge base are folded as `StoreReader.folding` does it; what
+    models and tables of words have learnt is folded so, whatever version the knowledge base has.
 
     Examples:
         >>> fold("Straße  des 17. Juni")
@@ -102,6 +113,277 @@ def fold(text: str) -> str:
         # Once more after folding: case folding can leave a text that is not NFC.
         text = normalize("NFC", normalize("NFC", text).casefold()).replace("’", "'")
     return text if text.isalnum() else " ".join(text.split())
+
+
+# -- version 2 ------------------------------------------------------------------
+
+BEFORE_NAMES: Final = frozenset(
+    "Mr Mrs Ms Messrs Dr Prof Rev Fr St Sen Rep Gov Gen Col Capt Cpt Cmdr Adm Maj Lt Sgt Cpl Pvt Hon Pres "
+    "Mt Ft No Nos Vol Fig vs Jan Feb Apr Aug Sept Oct Nov Dec".split()
+)
+"""Abbreviations that stand before names, so that their full stop ends no sentence."""
+_ABBREVIATIONS: Final = BEFORE_NAMES | frozenset(
+    "Jr Sr Inc Corp Co Ltd Bros Cie Assn Dept Univ Intl Mfg Ave Blvd Rd Hwy Str Nr Hl Ste Sta Sto Mts "
+    "Pt".split()
+)
+
+# Written without spaces, with the vowels and consonants that belong to a letter: Thai, Lao, Burmese, Khmer.
+_CLUSTERED = (
+    "\u0e01-\u0e30\u0e32\u0e40-\u0e46\u0e81-\u0eb0\u0eb2\u0ebd\u0ec0-\u0ec6\u0edc-\u0edf"
+    "\u1000-\u102a\u103f\u1050-\u1055\u105a-\u105d\u1061\u1065-\u1066\u106e-\u1070\u1075-\u1081\u108e"
+    "\u1780-\u17b3\u17d7\u17dc\ua9e0-\ua9e4\ua9e7-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa76\uaa7a\uaa7e-\uaa7f"
+)
+_FOLLOWING = "\u0e33\u0eb3"  # vowels that stand behind their letter, and are letters themselves
+_STACKING = "\u1039\u17d2"  # the next letter stands below this one
+_FLAG = "\U0001f1e6-\U0001f1ff"
+_TONE = "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # colours of skin, and letters within a flag
+# Seen by nobody: they part no words, and belong to no word that they stand before or behind.
+_UNSEEN = "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+# Marks that are written or not: the joiner of graphemes, points of Hebrew, vowels and lengthening of Arabic,
+# vowels of Khmer that have no shape, selectors of variants.
+_OPTIONAL = (
+    "\u034f\u0591-\u05bd\u05bf\u05c1-\u05c2\u05c4-\u05c5\u05c7\u0640\u064b-\u0652\u0670"
+    "\u17b4-\u17b5\ufe00-\ufe0f\U000e0100-\U000e01ef"
+)
+_DROPPED: Final = "".join(
+    map(
+        chr,
+        (
+            code
+            for first, last in re.findall("(.)(?:-(.))?", _UNSEEN + _OPTIONAL)
+            for code in range(ord(first), ord(last or first) + 1)
+        ),
+    )
+)
+_APOSTROPHES = "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u2032\u05f3\ua78c\u00b4\uff07"
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u058a\u05be\u30a0\ufe31\ufe32\ufe58\ufe63"
+_WIDE: Final = {
+    code: normalize("NFKC", chr(code))
+    for code in (
+        *range(0xFF01, 0xFF5F),
+        *range(0xFF61, 0xFFA0),
+        *range(0xFFE0, 0xFFE3),
+        *range(0xFFE4, 0xFFE7),
+    )
+}
+_ONE_FOR_ONE: Final[dict[int, str | None]] = {
+    **_WIDE, **dict.fromkeys(map(ord, _APOSTROPHES), "'"), **dict.fromkeys(map(ord, _DASHES), "-")
+}  # fmt: skip
+_PLAIN: Final = _ONE_FOR_ONE | dict.fromkeys(map(ord, _DROPPED))
+_REPLACED: Final = re.compile(f"[{''.join(map(chr, _ONE_FOR_ONE))}]")
+_ODD: Final = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
+_DOTTED_I: Final = re.compile("i\u0307+")
+_TURKIC: Final = frozenset(["tr", "az"])
+
+# Letters that fold to one letter, of scripts that have abbreviations of single letters.
+_LETTER = (
+    "A-Za-z\u00c0-\u00d6\u00d8-\u00de\u00e0-\u00f6\u00f8-\u00ff\u0100-\u0148\u014a-\u017e"
+    "\u0391-\u03a9\u03b1-\u03c9\u0400-\u045f\u0490-\u04ff"
+)
+
+
+def _behind_abbreviation(word: str) -> str:
+    """Return a pattern of the full stops that count as white space; *word*: characters of words."""
+    by_length: dict[int, list[str]] = {}
+    for abbreviation in sorted(_ABBREVIATIONS):
+        by_length.setdefault(len(abbreviation), []).append(abbreviation)
+    listed = "|".join(
+        rf"(?<=(?<![{word}'])(?i:{'|'.join(group)})\.)" for _, group in sorted(by_length.items())
+    )
+    single = rf"(?<=(?<![{word}'])[{_LETTER}]\.)(?![^\s\x1c-\x1f])"
+    return rf"\.(?:(?:{listed})(?![^\w\s\x1c-\x1f])|{single})"
+
+
+_WORD = rf"\w{_MARKS}"
+_SEEN = rf"(?![{_UNSEEN}{_OPTIONAL}])"
+_INITIALS_2 = rf"[{_LETTER}][{_MARKS}]*(?:\.[{_LETTER}][{_MARKS}]*(?![{_WORD}]))+\.?"
+_CLITIC_2 = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL]{{2}})(?![{_WORD}])"
+_SIGN_2 = rf"(?!{_behind_abbreviation(_WORD)}){_SEEN}[^\w\s]"
+_ASCII_INITIALS = r"[A-Za-z](?:\.[A-Za-z](?!\w))+\.?"
+_ASCII_2 = (
+    rf"{_ASCII_INITIALS}|\w+(?:'[tT]\b)?"
+    rf"|(?!{_behind_abbreviation(chr(92) + 'w')})[^\w\s\x1c-\x1f']|{_CLITIC}\b|'"
+)
+_SPACED_2 = (
+    rf"{_INITIALS_2}|{_SEEN}[{_WORD}](?:[{_WORD}{_UNSEEN}]*[{_WORD}])?(?:'[tT](?![{_WORD}]))?"
+    rf"|{_CLITIC_2}|{_SIGN_2}[{_MARKS}]*"
+)
+_KEY = r"[0-9#*]\ufe0f?\u20e3"
+_NO_CLUSTER = rf"(?![{_UNSPACED}{_CLUSTERED}]|{_KEY})"
+_IN_CLUSTER = rf"(?:(?![{_CLUSTERED}])[{_MARKS}{_FOLLOWING}])*"
+_END_2 = rf"(?!{_NO_CLUSTER}[{_WORD}])"
+_MIXED_2 = (
+    rf"[{_FLAG}]{{2}}|{_KEY}"
+    rf"|[{_UNSPACED}][{_MARKS}]*|[{_CLUSTERED}]{_IN_CLUSTER}(?:(?<=[{_STACKING}])[{_CLUSTERED}]{_IN_CLUSTER})*"
+    rf"|{_INITIALS_2}"
+    rf"|{_SEEN}{_NO_CLUSTER}[{_WORD}](?:(?:{_NO_CLUSTER}[{_WORD}{_UNSEEN}])*{_NO_CLUSTER}[{_WORD}])?"
+    rf"(?:'[tT]{_END_2})?|'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL]{{2}}){_END_2}"
+    rf"|{_SIGN_2}[{_MARKS}{_TONE}]*(?:(?<=\u200d)[^\w\s][{_MARKS}{_TONE}]*)*"
+)
+_HAS_CLUSTERS: Final = re.compile(f"[{_UNSPACED}{_CLUSTERED}{_FLAG}{_TONE}\u200d\u20e3]")
+_INITIALS: Final = re.compile(_INITIALS_2)
+
+
+class Folding:
+    """The folding and the tokens of a knowledge base: those of version 1, unless this is of the second.
+
+    Get one from `folding`.
+
+    Attributes:
+        version: 1 or 2.
+        language: BCP 47 tag of the surfaces; Turkish and Azerbaijani have letters i of their own.
+    """
+
+    version = 1
+
+    def __init__(self, language: str = "") -> None:
+        self.language = language
+
+    def fold(self, text: str) -> str:
+        """Return *text* as a surface that is compared: the key of `aliases`."""
+        return fold(text)
+
+    def part(self, folded: str) -> str:
+        """Return a folded token as it stands in a surface of several: *usa* for *u.s.a.*, else itself."""
+        return folded
+
+    def fold_part(self, token: str) -> str:
+        """Return *token* as it stands in a folded surface of several tokens."""
+        return self.part(self.fold(token))
+
+    def joint(self, gap: str) -> str:
+        """Return what stands for *gap*, between two tokens, in a folded surface: a space or nothing."""
+        return " " if gap else ""
+
+    def lowered(self, text: str) -> str | None:
+        """Return *text* in lower case if folding its tokens is no more than that, and this is soon told."""
+        return text.lower() if text.isascii() else None
+
+    def split(self, text: str) -> list[str]:
+        """Return gaps and tokens of *text* in turn, first and last a gap: `["", "Hot", " ", "dogs", ""]`."""
+        return token_splitter(text).split(text)
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of *text*, in order."""
+        return self.split(text)[1::2]
+
+    def comparable(self, text: str) -> str:
+        """Return *text* with the characters that `spans` knows, one for each."""
+        return text
+
+    def spans(self, comparable: str, start: int = 0) -> Iterator[tuple[int, int]]:
+        """Yield `(start, end)` of the tokens of a `comparable` text from *start* on, where one may begin."""
+        return (match.span() for match in token_splitter(comparable).finditer(comparable, start))
+
+    def without_stops(self, folded: str) -> str:
+        """Return what an abbreviation, a folded surface, is without its full stops; empty if it is none."""
+        return ""
+
+    def plain(self, folded: str) -> str:
+        """Return a folded surface without full stops and with plain letters i; empty if it has neither."""
+        return ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return folding, (self.version, self.language)
+
+
+class _Folding2(Folding):
+    version = 2
+
+    def __init__(self, language: str = "") -> None:
+        super().__init__(language)
+        self._turkic = language.partition("-")[0].lower() in _TURKIC
+
+    def _fold_letters(self, text: str) -> str:
+        if _ODD.search(text):
+            text = text.translate(_PLAIN)
+        text = normalize("NFC", text)
+        if self._turkic:
+            text = text.replace("I", "ı").replace("İ", "i")
+        text = text.casefold()
+        if _ODD.search(text):
+            text = text.translate(_PLAIN)
+        return normalize("NFC", _DOTTED_I.sub("i", normalize("NFC", text).translate(_PLAIN)))
+
+    def fold(self, text: str) -> str:
+        text = text.lower() if text.isascii() and not self._turkic else self._fold_letters(text)
+        if text.isalnum():
+            return text
+        text = " ".join(text.split())
+        return self._join(text) if "." in text else text
+
+    def _join(self, text: str) -> str:
+        """Return a folded text without the stops of its abbreviations, unless it is nothing but one."""
+        pieces = self.split(text)
+        if len(pieces) > 3:
+            pieces[1::2] = map(self.part, pieces[1::2])
+            pieces[2:-1:2] = map(self.joint, pieces[2:-1:2])
+            return "".join(pieces[1:-1])
+        if len(pieces) == 3 and not text.endswith(".") and _INITIALS.fullmatch(text):
+            return text + "."
+        return text
+
+    def part(self, folded: str) -> str:
+        return folded.replace(".", "") if "." in folded and folded[0] != "." else folded
+
+    def joint(self, gap: str) -> str:
+        return " " if gap and gap.strip(_DROPPED) else ""
+
+    def lowered(self, text: str) -> str | None:
+        if not text.isascii() or self._turkic or ("." in text and _INITIALS.search(text)):
+            return None
+        return text.lower()
+
+    def split(self, text: str) -> list[str]:
+        comparable = self.comparable(text)
+        pieces = _compile(_pattern_2(comparable), "({})").split(comparable)
+        if comparable is text:
+            return pieces
+        ends = [*accumulate(map(len, pieces))]
+        return [text[start:end] for start, end in pairwise([0, *ends])]
+
+    def comparable(self, text: str) -> str:
+        if text.isascii() or not _REPLACED.search(text):
+            return text
+        return text.translate(_ONE_FOR_ONE)
+
+    def spans(self, comparable: str, start: int = 0) -> Iterator[tuple[int, int]]:
+        pattern = _compile(_pattern_2(comparable), "{}")
+        return (match.span() for match in pattern.finditer(comparable, start))
+
+    def without_stops(self, folded: str) -> str:
+        if not folded.endswith(".") or len(pieces := self.split(folded)) != 3:
+            return ""
+        return self.part(pieces[1])
+
+    def plain(self, folded: str) -> str:
+        stopless = self.without_stops(folded) or folded
+        plain = stopless.replace("ı", "i") if self._turkic else stopless
+        return "" if plain == folded else plain
+
+
+def _pattern_2(text: str) -> str:
+    if text.isascii():
+        return _ASCII_2
+    return _MIXED_2 if _HAS_CLUSTERS.search(text) else _SPACED_2
+
+
+@cache
+def folding(version: int = FOLDING, language: str = "") -> Folding:
+    """Return the folding of a version, with the letters of a language.
+
+    Args:
+        version: 1, or 2: dashes, apostrophes and letters of another width are one, marks that nobody sees or
+            need not write are left out, abbreviations are found with and without their full stops.
+        language: BCP 47 tag of the surfaces; empty where it is not known.
+
+    Examples:
+        >>> folding().fold("U.S. Steel – St. Louis")
+        'us steel - st louis'
+        >>> folding(language="tr").fold("DİYARBAKIR")
+        'diyarbakır'
+    """
+    return _Folding2(language) if version > 1 else Folding(language)
 
 
 _ACCENTS: Final = re.compile("(?<=[A-Za-z\u0370-\u03ff\u1f00-\u1fff])[\u0300-\u036f]+")

@@ -15,7 +15,16 @@ from typing import Final
 import kgkit
 from kgkit.building import Alias, Builder, Entity, Files, Form, Record, SourceInfo, Triple
 from kgkit.kb import KnowledgeBase
-from kgkit.text import fold
+from kgkit.text import folding
+
+FOLDING: Final = folding()
+"""Folding of the builds that tests make."""
+fold = FOLDING.fold
+
+
+def token_spans(text: str) -> list[tuple[int, int]]:
+    """Return `(start, end)` of every token of *text*, in code points."""
+    return [*FOLDING.spans(FOLDING.comparable(text))]
 
 
 class Given(Builder):

@@ -1,5 +1,7 @@
 """Tokens, folding and offsets, over any text."""
 
+import itertools
+import pickle
 import re
 import unicodedata
 from typing import Literal
@@ -9,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgkit import text as module
-from kgkit.text import fold, token_spans, token_splitter, tokens, without_accents
+from kgkit.text import fold, folding, token_spans, token_splitter, tokens, without_accents
 
 # Letters that fold to more letters, marks, scripts without spaces, quotes and clitics, odd white space.
 AWKWARD = (
@@ -200,3 +202,169 @@ def test_an_apostrophe_is_one_however_it_is_printed():
 )
 def test_letters_lose_their_accents(text, plain):
     assert without_accents(text) == plain
+
+
+# -- version 2 ------------------------------------------------------------------
+
+_ODD = "ŉ\u0345"  # they fold to signs that are cut otherwise
+ODD = (
+    "".join(sign for sign in AWKWARD if sign not in _ODD)
+    + "U.S.A.B.abStMtInc. .–—−\u2010\u2011ʼʻ‘′＇＆．Ａａｶﾞ\u200e\u2060\ufeff\u0640\u0650\u064e\u05b8"
+    + "บีร่กำាភ្ន់ន်ကုလາຈັ🇫🇷👨👧#\u20e3"
+)
+odd_texts = st.text(
+    st.one_of(
+        st.sampled_from(ODD),
+        st.characters(max_codepoint=0xFFFF, codec="utf-8").filter(lambda sign: sign not in _ODD),
+    )
+)
+FOLDINGS = [folding(), folding(language="tr")]
+each_folding = pytest.mark.parametrize("folding", FOLDINGS, ids=["", "tr"])
+_BETWEEN = re.compile(rf"[\s.{module._UNSEEN}{module._OPTIONAL}]*")
+
+
+@each_folding
+@unhurried
+@given(odd_texts | ascii_texts)
+@example("U.S.A. St. Louis\u200b John F. Kennedy, Inc.")
+def test_pieces_are_the_text_and_between_tokens_is_nothing_that_counts(folding, text):
+    pieces = folding.split(text)
+    assert "".join(pieces) == text
+    assert all(map(_BETWEEN.fullmatch, pieces[::2]))
+    assert all(folding.fold_part(token) for token in pieces[1::2])
+    ends = [*itertools.accumulate(map(len, pieces))]
+    assert [*folding.spans(folding.comparable(text))] == [*zip(ends[::2], ends[1::2], strict=False)]
+
+
+@each_folding
+@unhurried
+@given(odd_texts | ascii_texts)
+def test_what_is_folded_stays_as_it_is(folding, text):
+    assert folding.fold(folding.fold(text)) == folding.fold(text)
+
+
+@each_folding
+@unhurried
+@given(odd_texts)
+def test_canonically_equal_texts_fold_alike_in_version_2(folding, text):
+    forms = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    assert {*map(folding.fold, forms)} == {folding.fold(text)}
+
+
+@each_folding
+@unhurried
+@given(odd_texts | ascii_texts)
+@example("the U.S.A., St. Louis and F. Inc.")
+def test_a_text_folds_to_its_folded_tokens_in_version_2(folding, text):
+    pieces = folding.split(text)[1:]
+    if len(pieces) == 2:
+        assert folding.fold(text).rstrip(".") == folding.fold(pieces[0]).rstrip(".")
+        return
+    pieces[0::2] = map(folding.fold_part, pieces[0::2])
+    pieces[1:-1:2] = map(folding.joint, pieces[1:-1:2])
+    assert unicodedata.normalize("NFC", "".join(pieces[:-1])) == folding.fold(text)
+
+
+@unhurried
+@given(odd_texts, odd_texts)
+def test_what_stands_behind_white_space_changes_no_token_before_it(text, other):
+    two = folding()
+    assert two.tokens(f"{text} {other}") == two.tokens(text) + two.tokens(other)
+
+
+@unhurried
+@given(ascii_texts)
+def test_the_three_patterns_of_version_2_cut_ascii_text_alike(text):
+    assert cut_by(module._SPACED_2, text) == cut_by(module._MIXED_2, text) == folding().tokens(text)
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "👨\u200d👩\u200d👧",
+        "🇩🇪",
+        "👩🏽\u200d🔬",
+        "1\ufe0f\u20e3",
+        "#\u20e3",
+        "❤\ufe0f",
+        "🏴\U000e0067\U000e007f",
+    ],
+)
+@pytest.mark.parametrize("other", ["", "a", "苹", "🇫🇷", "👧", "-", "กุ"])
+def test_what_is_seen_as_one_sign_is_one_token(sign, other):
+    assert folding().tokens(f"{other}{sign}{other} {sign}{sign}") == [
+        *folding().tokens(other), sign, *folding().tokens(other), sign, sign,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "writings",
+    [
+        ("Coca-Cola", "Coca–Cola", "Coca\u2011Cola", "Coca−Cola", "Coca－Cola", "COCA—COLA"),
+        ("O'Neill", "O’Neill", "OʼNeill", "O‘Neill", "O＇Neill", "O′Neill"),
+        ("Barack Obama", "Ba\u00adrack\u200b Oba\u2060ma", "\ufeffBarack\u200e\u00a0Obama\u200f"),
+        ("IBM", "ＩＢＭ", "ｉｂｍ"),
+        ("ガンダム", "ｶﾞﾝﾀﾞﾑ", "カ\u3099ンタ\u3099ム"),
+        ("İzmir", "izmir", "i\u0307zmir", "I\u0307ZMIR"),
+        ("محمد", "مُحَمَّد", "محمـــد", "محمّد"),
+        ("שלום", "שָׁלוֹם", "\ufb2aלום"),
+        ("❤", "❤\ufe0f"),
+        ("葛城", "葛\U000e0100城"),
+        ("St. Louis", "St Louis", "ST. LOUIS", "St.Louis"),
+        ("John F. Kennedy", "John F Kennedy"),
+        ("U.S. Steel", "US Steel", "u.s. steel"),
+        ("Marvel Inc.", "Marvel Inc"),
+        ("А.С. Пушкин", "АС Пушкин"),
+        ("U.S.S.R.", "U.S.S.R"),
+    ],
+)
+def test_version_2_folds_what_is_one_name_alike(writings):
+    assert {*map(folding().fold, writings)} == {folding().fold(writings[0])}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("schon", "schön"), ("US", "U.S."), ("no", "No."), ("क्‍ष", "क्ष"), ("می‌خواهم", "میخواهم"),
+        ("آب", "اب"), ("X.com", "X com"), ("3.5", "3 5"), ("dog. House", "dog House"), ("ısı", "isi"),
+    ],
+)  # fmt: skip
+def test_version_2_keeps_apart_what_is_not(first, second):
+    assert folding().fold(first) != folding().fold(second)
+
+
+@pytest.mark.parametrize("language", ["tr", "az", "tr-TR"])
+def test_turkish_has_two_letters_i(language):
+    fold_name = folding(language=language).fold
+    assert [fold_name(name) for name in ("DİYARBAKIR", "Diyarbakır", "ISPARTA", "IŞIK", "I\u0307ZMİR")] == [
+        "diyarbakır", "diyarbakır", "ısparta", "ışık", "izmir",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the U.S.A. and U.S.S.R", ["the", "U.S.A.", "and", "U.S.S.R"]),
+        ("St. Louis St.Louis", ["St", "Louis", "St", "Louis"]),
+        ("vitamin C. Then F... x.y", ["vitamin", "C", "Then", "F", ".", ".", ".", "x.y"]),
+        ("it's. don't. in the park.", ["it", "'s", ".", "don't", ".", "in", "the", "park", "."]),
+        ("X.com 3.5 a.b.com", ["X", ".", "com", "3", ".", "5", "a.b.", "com"]),
+        ("ในกรุงเทพ น้ำ", ["ใ", "น", "ก", "รุ", "ง", "เ", "ท", "พ", "น้ำ"]),
+        ("ភ្នំពេញ", ["ភ្នំ", "ពេ", "ញ"]),
+        ("ວຽງຈັນ", ["ວ", "ຽ", "ງ", "จั".replace("จั", "ຈັ"), "ນ"]),
+        ("ရန်ကုန်", ["ရ", "န်", "ကု", "န်"]),
+    ],
+)
+def test_version_2_cuts_abbreviations_and_scripts_without_spaces(text, expected):
+    assert folding().tokens(text) == expected
+
+
+def test_a_long_text_is_cut_in_linear_time_in_version_2():
+    for word in ("a", "a\u00ad", "苹", "กุ", "é", "a.", "U.S. ", "St. ", "👩\u200d", "\u200b", "🇩🇪", "\u0640"):
+        text = word * 100_000
+        assert "".join(folding().split(text)) == text
+
+
+def test_foldings_are_pickled_by_version_and_language():
+    for each in (folding(1, "de"), folding(2, "tr")):
+        assert pickle.loads(pickle.dumps(each)) is each

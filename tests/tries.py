@@ -22,6 +22,7 @@ def with_tries(folder: Path, home: Path, name: str, size: int = 500_000) -> Publ
         size: surfaces of a trie.
     """
     reader = StoreReader.open(folder)
+    tables_of = [*TABLES, *(reader.manifest.tables.keys() - TABLES.keys())]
     with Staging(Home(home).kb(name)) as staging:
         with StoreWriter(staging.folder) as store:
             tries = SurfaceWriter(staging.folder, size)
@@ -31,11 +32,14 @@ def with_tries(folder: Path, home: Path, name: str, size: int = 500_000) -> Publ
                 for key, row in reader.items("aliases")
                 if key.startswith(codec.DIGEST)
             ]
+            variants = (
+                [key.decode() for key, _ in reader.items("variants")] if "variants" in tables_of else []
+            )
             changed = {
-                "starts": start_rows(starts([*tries.aside, *long], {})),
+                "starts": start_rows(starts([*tries.aside, *long, *variants], {}, reader.folding)),
                 "meta": [*reader.items("meta"), tries.finish()],
             }
-            for table in TABLES:
+            for table in tables_of:
                 store.append(table, changed.get(table, reader.items(table)))
             tables = store.finish()
         sizes, sums = checksums(staging.folder, {})

@@ -28,7 +28,7 @@ from kgkit.building.row_changes import (
     class_rows,
     classes_of,
     grouped_aliases,
-    joined_starts,
+    rows_of_surfaces,
     sum_counts,
 )
 from kgkit.building.sources import KB_SOURCE, batches, name_source, open_source
@@ -39,7 +39,6 @@ from kgkit.store import Counts, Manifest, StoreEditor, codec
 from kgkit.store.damage import report_damage
 from kgkit.store.layout import U32
 from kgkit.store.writer import Item
-from kgkit.text import fold
 from kgkit.types import (
     NO_SENSE,
     Alias,
@@ -73,7 +72,7 @@ class Addition:
     """
 
     def __init__(self, base: KnowledgeBase, inverses: Mapping[str, str]) -> None:
-        self.base, self._store = base, base.store
+        self.base, self._store, self._fold = base, base.store, base.store.folding.fold
         names = {name for pair in self._store.relations for name in pair if name}
         self._inverses = {name: other for name, other in inverses.items() if not names & {name, other}}
         self._entities: dict[str, Entity] = {}
@@ -85,7 +84,8 @@ class Addition:
         self._targets: dict[str, str] = {}  # of new redirects
         self.examples: dict[str, list[str]] = {}
         self._new_names: Collection[str] = ()  # folded, of new aliases
-        self._sought: list[str] = []  # new aliases and irregular forms
+        self._sought: list[str] = []  # new aliases
+        self._sought_forms: list[str] = []  # new irregular forms
         self._dropped: Counter[str] = Counter()
 
     @property
@@ -120,7 +120,7 @@ class Addition:
                     raise TypeError(f"a builder yielded {type(record).__name__}, which is no record")
 
     def _take_occurrences(self, occurrences: Occurrences) -> None:
-        count, linked = self._occurrences.get(name := fold(occurrences.surface), (0.0, 0.0))
+        count, linked = self._occurrences.get(name := self._fold(occurrences.surface), (0.0, 0.0))
         self._occurrences[name] = count + occurrences.count, linked + occurrences.linked
 
     def _take_entity(self, entity: Entity) -> None:
@@ -153,7 +153,8 @@ class Addition:
         names, rows = self._write_aliases(store)
         self._write_occurrences(store)
         forms = self._write_forms(store)
-        store.put("starts", joined_starts(self._store, self._sought))
+        for table, items in rows_of_surfaces(self._store, self._sought, self._sought_forms).items():
+            store.put(table, items)
         store.put("entities", [(codec.pack_id(entity.id), codec.encode(entity)) for entity in new])
         if new:
             store.put("meta", self._classes())
@@ -308,13 +309,13 @@ class Addition:
         by_name: dict[str, list[AliasPair]] = {}
         for alias in self._aliases:
             if (row := self._resolve(alias)) is not None:
-                by_name.setdefault(fold(alias.surface), []).append(row)
+                by_name.setdefault(self._fold(alias.surface), []).append(row)
         names, rows = len(by_name), 0
         everything: list[AliasPair] = []
         keys_of: dict[int, set[bytes]] = defaultdict(set)
         for folded, new in by_name.items():
-            if (stored := self._store.alias_row(folded)) is not None:
-                key = codec.bounded_key(folded)
+            key = codec.bounded_key(folded)
+            if (stored := self._store.row("aliases", key)) is not None:
                 everything.extend(codec.alias_counts(key, stored, self.base.manifest.smoothing))
                 names, rows = names - 1, rows - len(codec.decode_alias(stored))
             everything.extend(new)
@@ -323,9 +324,7 @@ class Addition:
             if stored is None or self._store.surfaces is None:  # else the tries have it
                 self._sought.extend(surface for surface, *_ in new)
         if everything:
-            joined, items = grouped_aliases(
-                everything, self.base.manifest.smoothing, classes_of(self._classes())
-            )
+            joined, items = grouped_aliases(everything, self.base.manifest, classes_of(self._classes()))
             rows += joined
             store.put("aliases", items)
             if self._store.has_names:
@@ -342,7 +341,7 @@ class Addition:
         """Write `occurrences`: those of an alias are added up."""
         items = []
         for name, (count, linked) in self._occurrences.items():
-            if name not in self._new_names and self._store.alias_row(name) is None:
+            if name not in self._new_names and self._store.row("aliases", codec.bounded_key(name)) is None:
                 self._drop("occurrences of no alias")
             elif count:
                 before = self._store.occurrences(name) or (0.0, 0.0)
@@ -358,7 +357,7 @@ class Addition:
             self._drop("sense of an alias that is no entity")
         if entity is None:
             self._drop("alias of no entity", 1, f"{alias.surface!r} → {alias.key}")
-        elif not fold(alias.surface):
+        elif not self._fold(alias.surface):
             self._drop("alias without a character")
         else:
             return alias.surface, entity, NO_SENSE if sense is None else sense, alias.count
@@ -368,14 +367,14 @@ class Addition:
         """Write `forms`; return how many more there are."""
         new_lemmas: dict[str, list[tuple[str, str]]] = {}
         for form in self._forms:
-            surface, lemma = fold(form.surface), (fold(form.lemma), form.pos)
+            surface, lemma = self._fold(form.surface), (self._fold(form.lemma), form.pos)
             if lemma not in self._store.lemmas(surface) and lemma not in new_lemmas.get(surface, ()):
                 new_lemmas.setdefault(surface, []).append(lemma)
         lemmas = {surface: [*self._store.lemmas(surface), *new] for surface, new in new_lemmas.items()}
         store.put(
             "forms", sorted((codec.bounded_key(form), codec.encode(lemma)) for form, lemma in lemmas.items())
         )
-        self._sought.extend(new_lemmas)
+        self._sought_forms.extend(new_lemmas)
         return sum(not self._store.lemmas(surface) for surface in new_lemmas)
 
     def _classes(self) -> list[Item]:

@@ -1,8 +1,9 @@
 """Aliases as columns: counts added up, priors, spellings, and the rows of `aliases` and `starts`."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,13 @@ from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import MAX_CLASS_BITS, MAX_ROWS, MAX_TOKENS
 from kgkit.store.writer import Item
-from kgkit.text import fold, tokens
+from kgkit.text import Folding, without_accents
 from kgkit.types import CANDIDATE, NO_SENSE, Numbers
 
 Weights = NDArray[np.float64]
+
+_HYPHEN: Final = re.compile(r"(?<=[^\W_])-(?=[^\W_])")  # one that joins two words
+_IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
 class Columns(NamedTuple):
@@ -58,10 +62,10 @@ class Names:
     folded: Sequence[str]
     keys: Sequence[bytes]
 
-    def __init__(self, surfaces: Sequence[str]) -> None:
+    def __init__(self, surfaces: Sequence[str], folding: Folding) -> None:
         self.surfaces = surfaces
         number = numbering()
-        numbers = np.fromiter(map(number.__getitem__, map(fold, surfaces)), np.int64, len(surfaces))
+        numbers = np.fromiter(map(number.__getitem__, map(folding.fold, surfaces)), np.int64, len(surfaces))
         names = [*number]
         self.keys, order = in_key_order(names)
         self.folded = [names[position] for position in order]
@@ -188,12 +192,15 @@ def name_rows(rows: Rows, names: Names) -> Iterator[Item]:
         yield codec.pack_id(number), encode(keys[begin:end])
 
 
-def starts(surfaces: Iterable[str], rows: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """Add to *found* how *surfaces* begin: first token -> what comes next -> bits of their lengths."""
+def starts(
+    surfaces: Iterable[str], rows: dict[str, dict[str, int]], folding: Folding
+) -> dict[str, dict[str, int]]:
+    """Add to *rows* how *surfaces* begin: first token -> what comes next -> bits of their lengths."""
+    fold = folding.fold_part
     for surface in surfaces:
         if surface.isalpha() and surface.isascii():
             continue  # one token
-        parts = tokens(surface)
+        parts = folding.tokens(surface)
         if 1 < len(parts) <= MAX_TOKENS:
             after, length = rows.setdefault(fold(parts[0]), {}), 1 << len(parts)
             second = fold(parts[1])
@@ -202,6 +209,40 @@ def starts(surfaces: Iterable[str], rows: dict[str, dict[str, int]]) -> dict[str
                 two = f"{second} {fold(parts[2])}"
                 after[two] = after.get(two, 0) | length
     return rows
+
+
+def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Folding) -> dict[str, set[bytes]]:
+    """Add to *rows* how *surfaces* are written otherwise: another writing, folded -> keys of `aliases`.
+
+    Those are: a name with a capital without its accents (*Milosevic*, and *Mueller* for *Müller*), words
+    joined by hyphens with spaces, an abbreviation without its full stops. In version 1 there are none.
+    """
+    for surface in surfaces if folding.version > 1 else ():
+        if surface.isascii() and "-" not in surface and "." not in surface:
+            continue
+        folded = folding.fold(surface)
+        key = codec.bounded_key(folded)
+        if key.startswith(codec.DIGEST):
+            continue
+        writings = {folded: None}
+        if stopless := folding.without_stops(folded):
+            writings[stopless] = None
+        if surface != surface.lower() and not folded.isascii():
+            writings |= dict.fromkeys(
+                (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))
+            )
+        writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings if "-" in writing])
+        del writings[folded]
+        for writing in writings:
+            rows.setdefault(writing, set()).add(key)
+    return rows
+
+
+def variant_rows(variants: Mapping[str, Iterable[bytes]]) -> list[Item]:
+    """Return the rows of `variants`."""
+    return sorted(
+        (codec.bounded_key(writing), codec.encode(sorted(keys))) for writing, keys in variants.items()
+    )
 
 
 def start_rows(starts: Mapping[str, Mapping[str, int]]) -> list[Item]:

@@ -44,6 +44,7 @@ from kgkit.store.layout import SourceInfo, build_name, fingerprint
 from kgkit.store.manifest import read_manifest
 from kgkit.store.surface_index import write_index
 from kgkit.store.writer import checksums
+from kgkit.text import Folding, folding
 from kgkit.types import Occurrences, Progress
 
 if TYPE_CHECKING:  # DuckDB and Arrow are an extra
@@ -266,7 +267,11 @@ def _group(
     properties = material.properties
     most = used_memory() + READING_SHARE * options.memory
     grouper = Grouper(
-        store, inverses=properties.inverses, smoothing=properties.smoothing, min_count=options.min_count
+        store,
+        inverses=properties.inverses,
+        smoothing=properties.smoothing,
+        folding=folding(language=options.language_of(properties.language)),
+        min_count=options.min_count,
     )
     read = 0
     steps = builder.unit != Builder.unit
@@ -279,14 +284,19 @@ def _group(
             return None
     if texts := material.texts():
         tell("counting surfaces", 0, 0)
-        grouper.count(_occurrences(texts, grouper.surfaces(), options, steps=steps))
+        grouper.count(_occurrences(texts, grouper.surfaces(), grouper.folding, options, steps=steps))
     tell("writing", 0, 0)
     with name_source(material.path):
         return grouper.write()
 
 
 def _occurrences(
-    texts: Sequence[SourceTexts], surfaces: SurfaceHashes, options: BuildOptions, *, steps: bool
+    texts: Sequence[SourceTexts],
+    surfaces: SurfaceHashes,
+    folding: Folding,
+    options: BuildOptions,
+    *,
+    steps: bool,
 ) -> Iterator[Occurrences]:
     """Yield how often *surfaces* occur in those texts that `limit` lets be read."""
 
@@ -297,7 +307,7 @@ def _occurrences(
                 yield from part.read()
 
     for record in select(
-        count_occurrences(read, surfaces, complete_at_steps=steps and options.limit is not None),
+        count_occurrences(read, surfaces, folding, complete_at_steps=steps and options.limit is not None),
         limit=options.limit,
         types=(),
         steps=steps,
@@ -367,7 +377,7 @@ def _manifest(
             files={},
             smoothing=properties.smoothing,
             generator=properties.generator,
-            language=properties.language if options.language is None else options.language,
+            language=options.language_of(properties.language),
             url_pattern=pattern,
             identifiers=tuple(identifiers),
             options=options.deciding_options(),

@@ -46,9 +46,8 @@ from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts, pairs
 from kgkit.store import Manifest, SourceInfo, StoreEditor, codec
 from kgkit.store.damage import report_damage
-from kgkit.store.layout import EDITED_FORMAT, U32, fingerprint
+from kgkit.store.layout import EDITED_FORMAT, FORMAT, OLDER, U32
 from kgkit.store.writer import Item
-from kgkit.text import fold
 from kgkit.types import NO_SENSE, Entity, Ids
 from kgkit.versions import file_sha256
 
@@ -60,6 +59,9 @@ _Ends = dict[int, set[tuple[int, int]]]  # an entity -> (other end, code) of fac
 
 _REPLACED: Final = ("label", "description", "kind", "pos", "types")
 """Fields of an entity that an edit replaces."""
+
+_EDITED: Final[dict[str, Any]] = {"format": EDITED_FORMAT, "fingerprint": OLDER[EDITED_FORMAT]}
+"""What the manifest of a build of an older format says when the build has been edited."""
 
 _ADDITIONS: Final = ("alias", "form", "linked", "occurrences", "redirect", "subject", "surface")
 
@@ -225,7 +227,7 @@ class Revision:
     """
 
     def __init__(self, base: KnowledgeBase) -> None:
-        self.base, self._store = base, base.store
+        self.base, self._store, self._fold = base, base.store, base.store.folding.fold
         self.absent: list[str] = []
         self._retire_lines: set[str] = set()  # keys of the lines that retire an entity
         self._retired_senses: set[str] = set()  # keys that lines give as senses, retired earlier
@@ -308,7 +310,7 @@ class Revision:
         senses: dict[str, int] = {}
         changed: set[str] = set()  # folded surfaces
         for alias in aliases:
-            if not (folded := fold(alias.text)):
+            if not (folded := self._fold(alias.text)):
                 raise ValueError(f"the alias {alias.text!r} has no character")
             sense = None
             if alias.sense is not None:
@@ -320,13 +322,13 @@ class Revision:
             if (has := surfaces.get(alias.text)) is None or not _is_so(alias.count, sense, *has):
                 changed.add(folded)
         for alias in aliases:
-            if (folded := fold(alias.text)) in changed:
+            if (folded := self._fold(alias.text)) in changed:
                 self._set[folded][alias.text, entity.id] = alias
         for surface in removed:
             if surface not in surfaces:
                 self.absent.append(f"alias {surface!r} of {entity.key!r}")
                 continue
-            self._withdrawn[fold(surface)].add((surface, entity.id))
+            self._withdrawn[self._fold(surface)].add((surface, entity.id))
 
     def _write_aliases(self, store: StoreEditor) -> tuple[int, int]:
         """Write all tables of surfaces; return how many more aliases there are, and rows."""
@@ -360,11 +362,12 @@ class Revision:
             store.remove("occurrences", gone)
         if everything:
             class_of = row_changes.classes_of(self._class_rows())
-            joined, items = row_changes.grouped_aliases(everything, self.base.manifest.smoothing, class_of)
+            joined, items = row_changes.grouped_aliases(everything, self.base.manifest, class_of)
             rows += joined
             store.put("aliases", items)
         self._write_names(store, lost, gained)
-        store.put("starts", row_changes.joined_starts(self._store, new))
+        for table, items in row_changes.rows_of_surfaces(self._store, new).items():
+            store.put(table, items)
         return names, rows
 
     def _edited_pairs(self, folded: str, old: Sequence[row_changes.AliasPair]) -> list[row_changes.AliasPair]:
@@ -504,8 +507,7 @@ class Revision:
         counts = manifest.counts
         return msgspec.structs.replace(
             manifest,
-            format=EDITED_FORMAT,
-            fingerprint=fingerprint(EDITED_FORMAT),
+            **({} if manifest.format == FORMAT else _EDITED),
             entities=manifest.entities - len(self._retired),
             retired=manifest.retired + len(self._retired),
             triples=manifest.triples + sum(stored.values()),

@@ -22,7 +22,7 @@ from kgkit.errors import SourceError
 from kgkit.store import codec
 from kgkit.store.layout import Counts
 from kgkit.store.writer import StoreWriter
-from kgkit.text import fold
+from kgkit.text import Folding
 from kgkit.types import Alias, BadRecord, Entity, Form, Numbers, Occurrences, Redirect, Single, Triple
 
 MAX_CLASSES = 255
@@ -53,14 +53,21 @@ class Grouper:
     Args:
         store: writer of entities as they come.
         inverses, smoothing: values as in `Builder`.
+        folding: folding of the surfaces.
         min_count: least count of a pair of surface and entity; those that were counted less often are left
             out.
     """
 
     def __init__(
-        self, store: StoreWriter, *, inverses: Mapping[str, str], smoothing: float, min_count: float = 0
+        self,
+        store: StoreWriter,
+        *,
+        inverses: Mapping[str, str],
+        smoothing: float,
+        folding: Folding,
+        min_count: float = 0,
     ) -> None:
-        self.store, self.inverses, self.smoothing = store, inverses, smoothing
+        self.store, self.inverses, self.smoothing, self.folding = store, inverses, smoothing, folding
         self.min_count = min_count
         self._take: dict[type, Callable[[Any], None]] = {
             Entity: self._take_entities,
@@ -141,6 +148,7 @@ class Grouper:
                 self._dropped["second redirect of a key"] += 1
 
     def _take_forms(self, forms: Sequence[Form]) -> None:
+        fold = self.folding.fold
         for form in forms:
             lemmas, lemma = self._forms.setdefault(fold(form.surface), []), (fold(form.lemma), form.pos)
             if lemma not in lemmas:
@@ -148,7 +156,7 @@ class Grouper:
 
     def _take_occurrences(self, occurrences: Sequence[Occurrences]) -> None:
         for occurrence in map(checked_occurrences, occurrences):
-            _add(self._occurrences, fold(occurrence.surface), occurrence)
+            _add(self._occurrences, self.folding.fold(occurrence.surface), occurrence)
 
     def _take_bad_records(self, records: Sequence[BadRecord]) -> None:
         self._dropped[BAD_RECORDS] += len(records)
@@ -156,9 +164,9 @@ class Grouper:
 
     def surfaces(self) -> SurfaceHashes:
         """Return the aliases that have been taken in, as they are sought in texts."""
-        names = set(map(fold, self._surfaces))
+        names = set(map(self.folding.fold, self._surfaces))
         sought = [name for name in names if not codec.bounded_key(name).startswith(codec.DIGEST)]
-        return SurfaceHashes.of(sought, len(sought))
+        return SurfaceHashes.of(sought, len(sought), self.folding)
 
     def count(self, occurrences: Iterable[Occurrences]) -> None:
         """Take in how often the aliases occur in texts."""
@@ -256,7 +264,7 @@ class Grouper:
         has_sense, entity = sense != NONE, ids[entity]
         sense = np.where(has_sense, ids[sense], NONE)
         self._dropped["sense of an alias that is no entity"] = int((has_sense & (sense == NONE)).sum())
-        names = aliases.Names([*self._surfaces])
+        names = aliases.Names([*self._surfaces], self.folding)
         empty = names.of_surface[surface] == names.empty
         real = (entity != NONE) & ~empty
         self._dropped["alias of no entity"] = int((entity == NONE).sum())
@@ -278,9 +286,12 @@ class Grouper:
         self._write_occurrences(names, np.unique(rows.name))
         present = np.zeros(len(names.surfaces), bool)
         present[columns.surface] = True
+        surfaces = [*compress(names.surfaces, present.tolist())]
+        variants = aliases.variants(surfaces, {}, self.folding)
         # Irregular forms of several words are sought in texts like aliases.
-        sought = chain(compress(names.surfaces, present.tolist()), self._forms)
-        self.store.append("starts", aliases.start_rows(aliases.starts(sought, {})))
+        sought = chain(surfaces, self._forms, variants)
+        self.store.append("starts", aliases.start_rows(aliases.starts(sought, {}, self.folding)))
+        self.store.append("variants", aliases.variant_rows(variants))
         return len(np.unique(rows.name)), len(rows.name)
 
     def _write_occurrences(self, names: aliases.Names, numbers: Numbers) -> None:

@@ -31,7 +31,7 @@ from kgkit.building.contract import Prose, Step
 from kgkit.errors import SourceError
 from kgkit.sorted_ids import match_sorted
 from kgkit.store.layout import MAX_TOKENS
-from kgkit.text import fold, token_splitter
+from kgkit.text import Folding
 from kgkit.types import Occurrences
 
 __all__ = ["SurfaceHashes", "checked_occurrences", "count_occurrences"]
@@ -81,22 +81,25 @@ class SurfaceHashes:
         self._shift = np.uint64(64 - (len(table).bit_length() - 1))
 
     @classmethod
-    def of(cls, surfaces: Iterable[str], number: int) -> "SurfaceHashes":
+    def of(cls, surfaces: Iterable[str], number: int, folding: Folding) -> "SurfaceHashes":
         """Return the hashes of folded *surfaces*, which are *number* or about so many."""
         bits = min(max(_LEAST_BITS, (8 * number).bit_length()), _MOST_BITS)
         table, shift = np.zeros(1 << bits, np.uint8), np.uint64(64 - bits)
         batches, remaining = [], iter(surfaces)
         while names := list(islice(remaining, _NAMES)):
-            text = _Vocabulary().read([Prose(name) for name in names])
+            text = _Vocabulary(folding).read([Prose(name) for name in names])
             starts = np.flatnonzero(text.gaps == _BREAK)
             lengths = np.diff(np.append(starts, len(text.gaps)))
             starts, lengths = (
                 column[(lengths > 0) & (lengths <= MAX_TOKENS)] for column in (starts, lengths)
             )
-            hashes = text.hashes[starts]
-            for size in range(1, int(lengths.max(initial=0)) + 1):
-                if size > 1:
-                    hashes = text.longer(hashes, starts + size - 1)
+            hashes, single = text.hashes[starts], lengths == 1
+            batches.append(text.alone[starts][single])
+            table[batches[-1] >> shift] |= _SURFACE
+            starts, lengths, hashes = starts[~single], lengths[~single], hashes[~single]
+            table[hashes >> shift] |= _PREFIX
+            for size in range(2, int(lengths.max(initial=0)) + 1):
+                hashes = text.longer(hashes, starts + size - 1)
                 complete = lengths == size
                 batches.append(hashes[complete])
                 table[hashes[complete] >> shift] |= _SURFACE
@@ -133,7 +136,8 @@ class _Tokens(NamedTuple):
     """Texts as (T,) tokens: number of each folded one, its hash, and the kind of the gap before it.
 
     `links` is (L, 2): the first token of each link, and how many it has; `own` (T,) the hash of what does not
-    count in the text of each token.
+    count in the text of each token; `singles` and `alone` (T,) are numbers and hashes of the tokens as
+    surfaces of their own: abbreviations are then folded otherwise.
     """
 
     numbers: Indexes
@@ -141,6 +145,8 @@ class _Tokens(NamedTuple):
     gaps: NDArray[np.uint8]
     links: Indexes
     own: Hashes
+    singles: Indexes
+    alone: Hashes
 
     def longer(self, hashes: Hashes, ends: Indexes) -> Hashes:
         """Return the hashes of runs that grow by the token at *ends*."""
@@ -161,8 +167,9 @@ class _Column:
 class _Vocabulary(dict[str, int]):
     """Cuts texts into tokens and remembers how: numbers chunks between two spaces, as most come again."""
 
-    def __init__(self) -> None:
+    def __init__(self, folding: Folding) -> None:
         super().__init__()
+        self._folding = folding
         self.folded: list[str] = []
         self._numbers: dict[str, int] = {}  # of folded tokens
         self._hashes: list[int] = []
@@ -171,9 +178,10 @@ class _Vocabulary(dict[str, int]):
         # Of a token in a chunk: its number, where it starts and ends, the line ends before it in the chunk,
         # and whether white space precedes it, as it does the first one.
         self._tokens, self._starts, self._ends, self._before, self._spaced = (_Column() for _ in range(5))
+        self._singles = _Column()
 
     def __missing__(self, chunk: str) -> int:
-        pieces = token_splitter(chunk).split(chunk)
+        folding, pieces = self._folding, self._folding.split(chunk)
         self._first.values.append(len(self._tokens.values))
         self._sizes.values.append(len(pieces) // 2)
         self._lengths.values.append(len(chunk))
@@ -182,12 +190,14 @@ class _Vocabulary(dict[str, int]):
         for index in range(1, len(pieces), 2):
             gap, token = pieces[index - 1], pieces[index]
             at, lines = at + len(gap), lines + gap.count("\n")
-            self._tokens.values.append(self._number(fold(token)))
+            folded = folding.fold(token)
+            self._tokens.values.append(self._number(folding.part(folded)))
+            self._singles.values.append(self._number(folded))
             self._starts.values.append(at)
             at += len(token)
             self._ends.values.append(at)
             self._before.values.append(lines)
-            self._spaced.values.append(index == 1 or gap != "")
+            self._spaced.values.append(index == 1 or folding.joint(gap) != "")
         number = self[chunk] = len(self._sizes.values) - 1
         return number
 
@@ -229,20 +239,25 @@ class _Vocabulary(dict[str, int]):
             gaps,
             _links(at + self._starts[index], at + self._ends[index], spans),
             np.repeat(own, np.diff(of_text)),
+            self._singles[index],
+            np.array(self._hashes, np.uint64)[self._singles[index]],
         )
 
     def _hash_of_surface(self, surface: str) -> int:
         """Return the hash of a whole surface; 0 if it has no token."""
-        hashed = 0
-        pieces = token_splitter(surface).split(surface)
+        hashed, folding, pieces = 0, self._folding, self._folding.split(surface)
+        if len(pieces) == 3:
+            return self._hashes[self._number(folding.fold(pieces[1]))]
         for index in range(1, len(pieces), 2):
-            token = self._hashes[self._number(fold(pieces[index]))]
-            gap = int(_GAP) if pieces[index - 1] else 0
+            token = self._hashes[self._number(folding.fold_part(pieces[index]))]
+            gap = int(_GAP) if folding.joint(pieces[index - 1]) else 0
             hashed = token if index == 1 else ((hashed ^ hashed >> 32) * int(_FACTOR) + token + gap) & _MASK
         return hashed
 
     def run(self, text: _Tokens, start: int, size: int) -> str:
         """Return the folded surface of so many tokens."""
+        if size == 1:
+            return self.folded[int(text.singles[start])]
         numbers, gaps = text.numbers[start : start + size].tolist(), text.gaps[start : start + size].tolist()
         glue = ["", *(" " if gap else "" for gap in gaps[1:])]
         return "".join(between + self.folded[number] for between, number in zip(glue, numbers, strict=True))
@@ -263,6 +278,7 @@ def _links(starts: Indexes, ends: Indexes, spans: Sequence[tuple[int, int]]) -> 
 def count_occurrences(
     read: Callable[[], Iterator[Prose | Step]],
     surfaces: SurfaceHashes | Path,
+    folding: Folding,
     *,
     complete_at_steps: bool = False,
 ) -> Iterator[Occurrences | Step]:
@@ -271,9 +287,10 @@ def count_occurrences(
     Args:
         read: function that gives the texts.
         surfaces: surfaces, or the folder where they are saved.
+        folding: folding of the surfaces.
         complete_at_steps: whether all that was counted comes before the next step, where one may stop.
     """
-    counter = _Counter(SurfaceHashes.load(surfaces) if isinstance(surfaces, Path) else surfaces)
+    counter = _Counter(SurfaceHashes.load(surfaces) if isinstance(surfaces, Path) else surfaces, folding)
     for text in read():
         if isinstance(text, Step):
             if complete_at_steps:
@@ -289,9 +306,9 @@ def count_occurrences(
 class _Counter:
     """Adds up the occurrences in texts, some of which are looked at at once."""
 
-    def __init__(self, surfaces: SurfaceHashes) -> None:
-        self._surfaces = surfaces
-        self._vocabulary = _Vocabulary()
+    def __init__(self, surfaces: SurfaceHashes, folding: Folding) -> None:
+        self._surfaces, self._folding = surfaces, folding
+        self._vocabulary = _Vocabulary(folding)
         self._counts: dict[int, Occurrences] = {}
         self._clear()
 
@@ -319,7 +336,7 @@ class _Counter:
 
     def _count(self) -> None:
         if len(self._vocabulary) > _CHUNKS:
-            self._vocabulary = _Vocabulary()
+            self._vocabulary = _Vocabulary(self._folding)
         texts = self._texts
         self._clear()
         tokens = self._vocabulary.read(texts)
@@ -344,8 +361,12 @@ class _Counter:
         starts, hashes = np.arange(len(text.hashes)), text.hashes
         for size in range(1, MAX_TOKENS + 1):
             are_surfaces, begins = self._surfaces.look_up(hashes)
-            are_surfaces &= hashes != text.own[starts]
-            yield size, starts[are_surfaces], hashes[are_surfaces]
+            runs = hashes
+            if size == 1:
+                runs = text.alone
+                are_surfaces, _ = self._surfaces.look_up(runs)
+            are_surfaces &= runs != text.own[starts]
+            yield size, starts[are_surfaces], runs[are_surfaces]
             ends = starts + size
             going_on = begins & (ends < len(text.gaps))
             going_on[going_on] = text.gaps[ends[going_on]] != _BREAK

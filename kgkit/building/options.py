@@ -91,6 +91,10 @@ class BuildOptions(NamedTuple):
             )
         return self
 
+    def language_of(self, stated: str) -> str:
+        """Return the language of the surfaces, which the source and its builder have *stated*."""
+        return stated if self.language is None else self.language
+
     def deciding_options(self) -> dict[str, object]:
         """Return those that decide what is in the KB, where they are not as they are by themselves."""
         priors = [str(path.absolute()) for path in self.priors]

@@ -8,24 +8,24 @@ from numpy.typing import NDArray
 from kgkit.building import aliases
 from kgkit.building.grouping import MAX_CLASSES, checked_counts
 from kgkit.building.numbers import NONE, numbering
-from kgkit.store import StoreReader, codec
+from kgkit.store import Manifest, StoreReader, codec
 from kgkit.store.writer import Item
 from kgkit.types import NO_SENSE
 
-__all__ = ["AliasPair", "class_rows", "classes_of", "grouped_aliases", "joined_starts", "sum_counts"]
+__all__ = ["AliasPair", "class_rows", "classes_of", "grouped_aliases", "rows_of_surfaces", "sum_counts"]
 
 AliasPair = tuple[str, int, int, float]
 """A surface as it is spelled, an entity that it can mean, its sense or `NO_SENSE`, and a count."""
 
 
 def grouped_aliases(
-    pairs: Sequence[AliasPair], smoothing: float, class_of: NDArray[np.uint8]
+    pairs: Sequence[AliasPair], manifest: Manifest, class_of: NDArray[np.uint8]
 ) -> tuple[int, list[Item]]:
     """Return how many rows *pairs* make, and the items of `aliases`.
 
     Args:
         pairs: all that the surfaces among them can mean.
-        smoothing: smoothing of the build.
+        manifest: manifest of the build.
         class_of: (N,) classes of the entities.
     """
     numbers = numbering()
@@ -33,19 +33,31 @@ def grouped_aliases(
     entity = np.array([pair[1] for pair in pairs], np.int64)
     sense = np.array([NONE if pair[2] == NO_SENSE else pair[2] for pair in pairs], np.int64)
     counts = checked_counts(np.array([pair[3] for pair in pairs]), lambda index: pairs[index][0])
-    names = aliases.Names([*numbers])
-    rows, spellings = aliases.add_up(aliases.Columns(surface, entity, sense, counts), names, smoothing)
+    names = aliases.Names([*numbers], manifest.folding)
+    columns = aliases.Columns(surface, entity, sense, counts)
+    rows, spellings = aliases.add_up(columns, names, manifest.smoothing)
     items = aliases.alias_rows(rows, spellings, names, aliases.class_bits(class_of))
     return len(rows.name), list(items)
 
 
-def joined_starts(store: StoreReader, surfaces: Iterable[str]) -> list[Item]:
-    """Return the rows of `starts` that new *surfaces* change: what they have, and what these begin with."""
-    starts = aliases.starts(surfaces, {})
+def rows_of_surfaces(
+    store: StoreReader, surfaces: Sequence[str], forms: Iterable[str] = ()
+) -> dict[str, list[Item]]:
+    """Return the rows of `starts` and `variants` that change: what they have, and what is added.
+
+    Args:
+        store: build before the change.
+        surfaces: new surfaces, as they are spelled.
+        forms: new irregular forms.
+    """
+    variants = aliases.variants(surfaces, {}, store.folding)
+    starts = aliases.starts([*surfaces, *forms, *variants], {}, store.folding)
     for first, after in starts.items():
         for second, lengths in (store.starts(first) or {}).items():
             after[second] = after.get(second, 0) | lengths
-    return aliases.start_rows(starts)
+    for variant, keys in variants.items():
+        keys.update(store.variant_keys(variant))
+    return {"starts": aliases.start_rows(starts), "variants": aliases.variant_rows(variants)}
 
 
 def class_rows(

@@ -29,6 +29,7 @@ from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
     function_words,
     in_capitals_only,
+    initials_agree,
     is_function_word,
     is_function_word_as_name,
     plausible,
@@ -37,7 +38,6 @@ from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY, MAX_TOKENS
-from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
 _PLAIN: Final = frozenset(["", " "])
@@ -94,7 +94,7 @@ class AliasGenerator(Generator):
             mentions = self._mentions_with_compounds(cut, begin, self._compounds(cut, hyphens))
         if cut.memory.cased:
             self.omissions.note_uncovered(text, cut.pieces, cut.offsets, begin, mentions)
-        return self._with_doubts(text, mentions, cut.memory)
+        return self._with_stops(cut, self._with_doubts(text, mentions, cut.memory))
 
     def _all_mentions(self, cut: Cut) -> list[Mention]:
         return (
@@ -114,12 +114,11 @@ class AliasGenerator(Generator):
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return the entry of a token with its forms, and matchers where the KB has tries."""
-        forms = self.forms(token)
-        texts = tuple([form.text for form in forms])
-        folded = texts[0]
         store, surfaces = self.kb.store, self._surfaces
+        folded, forms = self._fold(token), self.forms(token)
+        texts = tuple([form.text for form in forms])
         starts = self._starts(texts)
-        spaced, tight = (None, None) if surfaces is None else surfaces.matchers(folded)
+        spaced, tight = (None, None) if surfaces is None else surfaces.matchers(texts[0])
         row = store.alias_row(folded)
         if row is None:
             return self._inflected_entry(token, cased, Entry(None, starts, texts, forms, spaced, tight))
@@ -162,13 +161,14 @@ class AliasGenerator(Generator):
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the token, folded, and what it may be a plural or genitive of."""
-        form = SurfaceForm(fold(token), ANY)
+        fold_part = self.kb.store.folding.fold_part
+        form = SurfaceForm(fold_part(token), ANY)
         bases = base_forms(token, self.kb.manifest.language)
-        return (form, *[SurfaceForm(fold(base), ANY) for base in bases]) if bases else (form,)
+        return (form, *[SurfaceForm(fold_part(base), ANY) for base in bases]) if bases else (form,)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
-        row = self.kb.store.alias_row(fold(spelled))
+        row = self.kb.store.alias_row(self._fold(spelled))
         if row is None and len(variants) != 1 and (found := base_row(self.kb, spelled, cased=cased)):
             spelled, row = found
         return None if row is None else self._row_candidates(row, spelled, cased)
@@ -178,6 +178,8 @@ class AliasGenerator(Generator):
         if not cased or not codec.has_spellings(row):
             return self._shorten(codec.decode_alias(row), spelled)
         every = self.config.all_surfaces or plausible(spelled, row, self._words)
+        if every and "." in spelled and not initials_agree(spelled, row):
+            return None
         if not every and not self._is_word_with_article(spelled):
             self.omissions.expect(spelled, self._cutter.cut(spelled)[1])
             return None
@@ -188,7 +190,7 @@ class AliasGenerator(Generator):
         first, _, remainder = spelled.partition(" ")
         if not remainder or first.lower() not in self._words:
             return False
-        row = self.kb.store.alias_row(fold(remainder))
+        row = self.kb.store.alias_row(self._fold(remainder))
         return row is not None and not in_capitals_only(row)
 
     def candidates_of(self, mention: Mention) -> Candidates:
@@ -332,12 +334,15 @@ class AliasGenerator(Generator):
         text, pieces, entries = cut.text, cut.pieces, cut.entries
         gaps = pieces[2:-1:2]
         plain = _PLAIN.issuperset(gaps)
-        if plain and text.isascii():  # the whole text: in a window there is a hyphen
-            return structs.replace(cut, folded=text.lower())
+        folding = self.kb.store.folding
+        if (
+            plain and (lowered := folding.lowered(text)) is not None
+        ):  # the whole text: in a window is a hyphen
+            return structs.replace(cut, folded=lowered)
         parts = pieces.copy()
         parts[1::2] = [entry.texts[0] for entry in entries]
         if not plain:
-            parts[2:-1:2] = ["\n" if gap.count("\n") > 1 else " " if gap else "" for gap in gaps]
+            parts[2:-1:2] = ["\n" if gap.count("\n") > 1 else folding.joint(gap) for gap in gaps]
         folded = "".join(parts).encode("utf-8", "replace").decode()  # a lone surrogate is in no surface
         return structs.replace(cut, folded=folded, bounds=[*accumulate(map(len, parts))])
 

@@ -23,7 +23,6 @@ from kgkit.candidates.spelling import FUNCTION_WORDS, is_function_word
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
-from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
 
@@ -51,9 +50,10 @@ class LemmaGenerator(Generator):
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return the entry of a token with all its lemmas: its candidates are those of the forms together."""
-        folded = fold(token)
-        rows = {folded: self.kb.store.alias_row(folded)}
-        forms: tuple[SurfaceForm, ...] = (SurfaceForm(folded, ANY),)
+        folded = self._fold(token)
+        part = self.kb.store.folding.part(folded)
+        rows = {part: self.kb.store.alias_row(folded)}
+        forms: tuple[SurfaceForm, ...] = (SurfaceForm(part, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(folded, rows))
         candidates = hidden = None
@@ -88,8 +88,8 @@ class LemmaGenerator(Generator):
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the folded token, then its possible lemmas with their parts of speech."""
-        folded = fold(token)
-        if not folded.isalpha():
+        folded = self.kb.store.folding.fold_part(token)
+        if not folded.isalpha() or not token.isalpha():
             return (SurfaceForm(folded, ANY),)
         return (SurfaceForm(folded, ANY), *self._lemmas(folded, {}))
 
@@ -97,7 +97,7 @@ class LemmaGenerator(Generator):
         """Return the lemmas that *form* may be an inflection of, each with its part of speech."""
         return [
             (other.text, pos)
-            for other in self._lemmas(fold(form), {})
+            for other in self._lemmas(self._fold(form), {})
             for pos, bit in self._bits.items()
             if other.pos & bit
         ]
@@ -144,7 +144,7 @@ class LemmaGenerator(Generator):
         """
         lemma_bits: dict[str, int] = {}
         irregular = 0
-        alias_row = self.kb.store.alias_row
+        alias_row = self.kb.store.exact_alias_row
         for lemma, pos in self.kb.store.lemmas(folded):
             bits = self._bits.get(pos) or self.kb.pos_bits(pos)
             irregular |= bits
@@ -173,7 +173,7 @@ class LemmaGenerator(Generator):
     ) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
         alias_row, texts = self.kb.store.alias_row, {variant.text for variant in variants}
-        for lemma, pos in self.kb.store.lemmas(fold(spelled)):  # one that is irregular as a whole
+        for lemma, pos in self.kb.store.lemmas(self._fold(spelled)):  # one that is irregular as a whole
             if lemma not in texts:
                 variants = [*variants, SurfaceForm(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(

@@ -25,7 +25,7 @@ from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.matching import Generator, is_case_informative
 from kgkit.pauses import pause
 from kgkit.store.layout import MAX_TOKENS
-from kgkit.text import token_splitter
+from kgkit.text import Folding
 from kgkit.types import Mention
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def mention_windows(generator: Generator, text: str) -> Iterator[list[Mention]]:
     if not is_long(text):
         yield generator.mentions(text)
         return
-    windows, own, cased = _Windows(text), 0, is_case_informative(text)
+    windows, own, cased = _Windows(text, generator.kb.store.folding), 0, is_case_informative(text)
     texts: dict[str, str] = {}  # most mentions share theirs with another
     while own < len(text):
         pause()
@@ -160,8 +160,8 @@ def document_batches(
 class _Windows:
     """Divides a text."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.splitter = text, token_splitter(text)
+    def __init__(self, text: str, folding: Folding) -> None:
+        self.text, self._folding, self._comparable = text, folding, folding.comparable(text)
         # Where tokens begin: one at `_BEFORE` before the own part, and those behind it.
         self.begins = deque([0])
 
@@ -176,8 +176,8 @@ class _Windows:
             return TextWindow(before, own, size, size)
         blank = _BLANK_LINE.search(text, own + WINDOW // 2, own + WINDOW + WINDOW // 2)
         own_end = blank.end() if blank else self._boundary(own, own + WINDOW, own + WINDOW + _REACH)
-        following = islice(self.splitter.finditer(text, own_end), _TOKENS_AFTER)
-        end = max((match.end() for match in following), default=size)
+        following = islice(self._folding.spans(self._comparable, own_end), _TOKENS_AFTER)
+        end = max((token_end for _, token_end in following), default=size)
         return TextWindow(before, own, own_end, end)
 
     def _window_begin(self, own: int) -> int:
@@ -187,7 +187,7 @@ class _Windows:
             return start
         if white := _WHITE.search(self.text, target, own - _BEFORE // 2):
             return white.start()
-        starts = (match.start() for match in self.splitter.finditer(self.text, start))
+        starts = (token for token, _ in self._folding.spans(self._comparable, start))
         return max(takewhile(target.__ge__, starts), default=start)
 
     def _boundary(self, start: int, target: int, most: int) -> int:
@@ -202,5 +202,5 @@ class _Windows:
             return start
         if white := _WHITE.search(self.text, target, most):
             return white.start()
-        starts = (match.start() for match in self.splitter.finditer(self.text, start))
+        starts = (token for token, _ in self._folding.spans(self._comparable, start))
         return next((token for token in starts if token >= target), len(self.text))

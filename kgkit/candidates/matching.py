@@ -12,6 +12,7 @@ type and remembered. The rest is a walk over the tokens:
 Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 """
 
+import re
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
@@ -54,10 +55,12 @@ from kgkit.candidates.spelling import (
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
-from kgkit.text import fold, token_splitter
+from kgkit.text import Folding
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 _MAX_VARIANTS = 64
+_CAPITALISED: Final = re.compile("[A-Z][a-z]")
+_SHOUTED: Final = 5  # letters of a word in capitals; an abbreviation has fewer
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 _LONG: Final = 0b11100000  # the bits of surfaces of five to seven tokens
 _DOUBTFUL: Final = 0.5
@@ -78,12 +81,13 @@ class Generator(CompoundReader):
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
+        self._fold = kb.store.folding.fold
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
         self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
         self._most = sys.maxsize if config.max_candidates is None else config.max_candidates
         self.omissions = Omissions()
         budget = Budget(config.cache_mb)
-        self._cutter = Cutter(budget)
+        self._cutter = Cutter(budget, kb.store.folding)
         self._cased = Memory(self._read_entry, budget, cased=True)
         self._uncased = Memory(self._read_entry, budget, cased=False)
 
@@ -133,6 +137,7 @@ class Generator(CompoundReader):
         cut = self._cut(text, cased)
         mentions, hyphens = self._all_mentions(cut), joining_hyphens(text)
         mentions = drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
+        mentions = self._with_stops(cut, mentions)
         return mentions if self.config.all_surfaces else outside_addresses(text, mentions)
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
@@ -162,6 +167,24 @@ class Generator(CompoundReader):
                 elif entry.hidden is not None:
                     add(Mention(start, end, word, entry.hidden))
         return mentions
+
+    def _with_stops(self, cut: Cut, mentions: list[Mention]) -> list[Mention]:
+        """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
+        if "." not in "".join(cut.pieces[::2]):  # stops of abbreviations count as white space
+            return mentions
+        return [
+            structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
+            if cut.text[mention.end : mention.end + 1] == "." and self._is_written_with_stop(mention.text)
+            else mention
+            for mention in mentions
+        ]
+
+    def _is_written_with_stop(self, spelled: str) -> bool:
+        folding, row = self.kb.store.folding, self.kb.store.alias_row(self._fold(spelled))
+        if row is None or folding.split(spelled + ".")[-1] != ".":
+            return False
+        with self.kb.store.reading():
+            return any(spelling.surface.endswith(".") for spelling in codec.spellings(row))
 
     def _read_entry(self, token: str, cased: bool) -> Entry:
         """Return the entry of a token type that is not remembered.
@@ -227,7 +250,8 @@ class Generator(CompoundReader):
                     names = with_hyphens(spelled)
                 elif further >> size & 1:
                     names = with_hyphen_behind(spelled)
-                meaning = self._meaning(cut, _variants(forms, gaps), spelled, names)
+                variants = _variants(forms, gaps, self.kb.store.folding)
+                meaning = self._meaning(cut, variants, spelled, names)
             if type(meaning) is Candidates:
                 mentions.append(Mention(start, end, spelled, meaning))
             elif meaning is not None:
@@ -309,7 +333,7 @@ class Generator(CompoundReader):
 
     def _with_lower(self, mention: Mention) -> tuple[Candidates, Candidates] | None:
         """Return a mention's candidates, and those where it may be an ordinary word; None if it never may."""
-        candidates, row = mention.candidates, self.kb.store.alias_row(fold(mention.text))
+        candidates, row = mention.candidates, self.kb.store.alias_row(self._fold(mention.text))
         if row is None and (found := base_row(self.kb, mention.text)):
             row = found[1]
         if candidates is None or candidates.link_probability < 1 or row is None:
@@ -320,8 +344,13 @@ class Generator(CompoundReader):
 
     def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
-        pieces = token_splitter(text).split(text)
-        return _variants([self.forms(token) for token in pieces[1::2]], pieces[2:-1:2]) if pieces[1:] else []
+        folding = self.kb.store.folding
+        pieces = folding.split(text)
+        if len(pieces) == 3:
+            forms = self.forms(pieces[1])
+            return [SurfaceForm(folding.fold(text), forms[0].pos), *forms[1:]]
+        forms_of_tokens = [self.forms(token) for token in pieces[1::2]]
+        return _variants(forms_of_tokens, pieces[2:-1:2], folding) if forms_of_tokens else []
 
     def _fill(self, mention: Mention) -> Mention:
         if mention.candidates is not None:
@@ -436,7 +465,7 @@ def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[st
     """
     language = kb.manifest.language
     for name in base_names(spelled, language):
-        row = kb.store.alias_row(fold(name))
+        row = kb.store.alias_row(kb.store.folding.fold(name))
         if (
             row is not None
             and not _is_verb(kb, row)
@@ -453,13 +482,21 @@ def _is_verb(kb: KnowledgeBase, row: bytes) -> bool:
 
 
 def is_case_informative(text: str) -> bool:
-    """Say whether capitals tell something in *text*: not where all is in capitals, or nothing is."""
-    return not (text.islower() or text.isupper())
+    """Say whether capitals tell something in *text*: not where all is in capitals, or nothing is.
+
+    Nor do they where whole words are in capitals and all others have none.
+    """
+    if text.islower() or text.isupper():
+        return False
+    if _CAPITALISED.search(text):
+        return True
+    words = text.split()
+    return any(map(str.istitle, words)) or not any(len(word) >= _SHOUTED and word.isupper() for word in words)
 
 
-def _variants(tokens: list[tuple[SurfaceForm, ...]], gaps: list[str]) -> list[SurfaceForm]:
+def _variants(tokens: list[tuple[SurfaceForm, ...]], gaps: list[str], folding: Folding) -> list[SurfaceForm]:
     """Return the surfaces that a span may stand for: a form of each token, agreeing in part of speech."""
-    glue = ["", *[" " if gap else "" for gap in gaps]]
+    glue = ["", *map(folding.joint, gaps)]
     if sum(map(len, tokens)) == len(tokens):  # nothing is inflected
         surface = "".join([between + forms[0].text for between, forms in zip(glue, tokens, strict=True)])
         return [SurfaceForm(surface, ANY)]

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from kgkit.bounded_cache import weight_of
 from kgkit.candidates.entries import Entry
-from kgkit.text import token_splitter
+from kgkit.text import Folding
 from kgkit.types import Candidates
 
 if TYPE_CHECKING:
@@ -91,21 +91,23 @@ class Cutter(dict[str, tuple[str, ...]]):
     """Cuts texts into white space and tokens, and remembers how: most chunks between two spaces come again.
 
     Maps a chunk to its pieces, each token behind the white space that precedes
-    it; to nothing if white space begins or ends it.
+    it; to nothing if white space, or what counts as such, ends it.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, folding: Folding) -> None:
         super().__init__()
-        self._budget = budget
-        budget.caches.append(self)
+        self._budget, self._split = budget, folding.split
+        self._odd: dict[str, tuple[tuple[str, ...], str]] = {}  # chunk -> its pieces, and the gap behind them
+        budget.caches += [self, self._odd]
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         chunk_pieces: tuple[str, ...]
         if chunk.isalnum() and chunk.isascii():
             chunk_pieces = (" ", chunk)  # most are one word
         else:
-            before, *pieces = token_splitter(chunk).split(chunk)
-            chunk_pieces = (" ", *pieces[:-1]) if pieces and not before and not pieces[-1] else ()
+            chunk_pieces, behind = self._pieces(chunk)
+            if behind:
+                chunk_pieces = ()
         if len(chunk) <= _MAX_CHUNK:
             budget = self._budget
             budget.remaining -= _OF_CHUNK + _OF_PIECE * len(chunk_pieces)
@@ -117,13 +119,44 @@ class Cutter(dict[str, tuple[str, ...]]):
     def cut(self, text: str) -> list[str]:
         """Return white space and tokens in turn, beginning and ending with white space."""
         words = text.strip()
-        chunks = [*map(self.__getitem__, words.split(" "))]
-        if not all(chunks):  # more white space between two words than a space
-            return token_splitter(text).split(text)
+        names = words.split(" ")
+        chunks = [*map(self.__getitem__, names)]
+        gap = "" if all(chunks) else self._join(names, chunks)
         begin = len(text) - len(text.lstrip())
-        pieces = [*chain.from_iterable(chunks), text[begin + len(words) :]]
-        pieces[0] = text[:begin]
+        pieces = [*chain.from_iterable(chunks), gap + text[begin + len(words) :]]
+        if len(pieces) == 1:
+            return [text]
+        pieces[0] = text[:begin] + pieces[0][1:]
         return pieces
+
+    def _pieces(self, chunk: str) -> tuple[tuple[str, ...], str]:
+        """Return the pieces of a chunk, none where it has no token, and the gap behind the last one."""
+        pieces = self._split(chunk)
+        return ((" " + pieces[0], *pieces[1:-1]), pieces[-1]) if len(pieces) > 1 else ((), " " + chunk)
+
+    def _join(self, names: list[str], chunks: list[tuple[str, ...]]) -> str:
+        """Give each of *chunks* the gap behind the one before; return the gap behind the last one."""
+        gap, index = "", chunks.index(())
+        while index < len(chunks):
+            if gap or not chunks[index]:
+                pieces, behind = chunks[index], ""
+                if not pieces:
+                    name = names[index]
+                    pieces, behind = self._odd.get(name) or self._pieces(name)
+                    if len(name) <= _MAX_CHUNK:
+                        self._odd[name] = pieces, behind
+                if pieces:
+                    chunks[index] = (gap + pieces[0], *pieces[1:]) if gap else pieces
+                    gap = behind
+                else:
+                    gap += behind
+                index += 1
+            else:
+                try:
+                    index = chunks.index((), index)
+                except ValueError:
+                    break
+        return gap
 
 
 class Spans(dict[str, Any]):

@@ -37,7 +37,6 @@ from kgkit.candidates.spelling import (
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
-from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Candidates, Document, Mention
 
 Segments = Callable[[str], Iterable[tuple[int, int]]]
@@ -119,14 +118,14 @@ class SegmentGenerator(Generator):
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the one form of a segment: itself, folded."""
-        return (SurfaceForm(fold(token), ANY),)
+        return (SurfaceForm(self._fold(token), ANY),)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a segment or of its `respellings`; None if it is implausible."""
-        row = self.kb.store.alias_row(fold(spelled))
+        row = self.kb.store.alias_row(self._fold(spelled))
         for text in () if row is not None else respellings(spelled):
             spelled = text
-            if (row := self.kb.store.alias_row(fold(text))) is not None:
+            if (row := self.kb.store.alias_row(self._fold(text))) is not None:
                 break
         if row is None:
             return None

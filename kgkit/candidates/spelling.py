@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from kgkit.candidates.hyphens import with_spaces
 from kgkit.store import codec
+from kgkit.text import BEFORE_NAMES
 
 if TYPE_CHECKING:
     from kgkit.types import Mention
@@ -86,11 +87,7 @@ _LINE_ENDS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _OPENING: Final = frozenset("\"'`“‘„«‹「『(")
 _PASSED: Final = _OPENING | frozenset(" \t\xa0\u3000”’»›」』)[]{}*•·-–—#=>") | _LINE_ENDS
 _SENTENCE_ENDS: Final = frozenset("!?…。！？")
-_BEFORE_NAMES: Final = frozenset(
-    "Mr Mrs Ms Messrs Dr Prof Rev Fr St Sen Rep Gov Gen Col Capt Cpt Cmdr Adm Maj Lt Sgt Cpl Pvt Hon Pres "
-    "Mt Ft No Nos Vol Fig vs Jan Feb Apr Aug Sept Oct Nov Dec".split()
-)
-_LONGEST_ABBREVIATION: Final = max(map(len, _BEFORE_NAMES))
+_LONGEST_ABBREVIATION: Final = max(map(len, BEFORE_NAMES))
 
 
 def function_words(language: str) -> frozenset[str]:
@@ -157,6 +154,20 @@ def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
         if _has_spelling(row, spelled):
             return True
     return not in_capitals_only(row) or _has_several_words(spelled, words)
+
+
+def initials_agree(spelled: str, row: bytes) -> bool:
+    """Say whether the KB has the initials of a span of several words as such: *U.S.* is not the word *us*.
+
+    Args:
+        spelled: text of the span.
+        row: row of `aliases` for it.
+    """
+    initials = [word.replace(".", "") for word in spelled.split() if word.count(".") > 1 and word.isupper()]
+    return len(spelled.split()) < 2 or all(
+        any(word in spelling.surface.replace(".", "") for spelling in codec.spellings(row))
+        for word in initials
+    )
 
 
 def is_doubtful(text: str, start: int, end: int, *, cased: bool, language: str) -> bool:
@@ -231,7 +242,7 @@ def begins_sentence(text: str, start: int) -> bool:
     while first > least and text[first - 1].isalpha():
         first -= 1
     word = text[first:start]
-    return len(word) != 1 and word not in _BEFORE_NAMES
+    return len(word) != 1 and word not in BEFORE_NAMES
 
 
 def _all_in_capitals(text: str, start: int, end: int) -> bool:

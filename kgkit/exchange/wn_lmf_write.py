@@ -15,7 +15,7 @@ from kgkit.building.contract import KBRecords
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.contract import Format
 from kgkit.exchange.xml_text import escape_text
-from kgkit.text import fold
+from kgkit.text import folding
 from kgkit.types import Alias, Entity
 
 __all__ = ["WNLMF"]
@@ -85,6 +85,7 @@ class _Lexicon:
         self.frames: dict[str, str] = {}  # id -> text
         self.entries: dict[tuple[str, str], Element] = {}
         self.by_lemma: dict[tuple[str, str], Element] = {}
+        self._fold = folding(language=records.properties.language).fold
         self.frames_of_synset: dict[str, list[str]] = {}
         self.labels: dict[str, str] = {}
         self.members: dict[str, Sequence[str]] = {}
@@ -232,7 +233,7 @@ class _Lexicon:
                 "forms": [],
                 "senses": [],
             }
-            self.by_lemma.setdefault((fold(surface), pos), entry)
+            self.by_lemma.setdefault((self._fold(surface), pos), entry)
         return entry
 
     def _sense(self, number: int, alias: Alias) -> Element:
@@ -306,7 +307,11 @@ class _Lexicon:
         for form in self.records.forms():
             parts = (form.pos, "s") if form.pos == "a" else (form.pos,)
             entry = next(
-                (lexical_entry for pos in parts if (lexical_entry := self.by_lemma.get((form.lemma, pos)))),
+                (
+                    lexical_entry
+                    for pos in parts
+                    if (lexical_entry := self.by_lemma.get((self._fold(form.lemma), pos)))
+                ),
                 None,
             )
             if entry is not None:

@@ -14,7 +14,6 @@ import msgspec
 from kgkit.errors import UnknownName, UsageError
 from kgkit.pauses import pause
 from kgkit.store import codec
-from kgkit.text import fold
 from kgkit.types import Candidates, Entity
 
 if TYPE_CHECKING:
@@ -118,7 +117,8 @@ def search(
 
 def _matches(kb: "KnowledgeBase", text: str, scan: bool) -> Generator[_Match, None, None]:
     """Yield what a text finds, best first; an entity may come several times."""
-    store, folded = kb.store, fold(text)
+    store, fold = kb.store, kb.store.folding.fold
+    folded = fold(text)
     keys = list(dict.fromkeys((text, text.replace(" ", "_"))))
     for key in keys:
         if (number := store.id_of(key)) is not None:

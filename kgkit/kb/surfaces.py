@@ -11,7 +11,6 @@ from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.store import StoreReader
 from kgkit.store.layout import MAX_CLASS_BITS
 from kgkit.store.trigrams import TrigramIndex
-from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, NO_SENSE, Candidate, Candidates, Entity, Ids
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class SurfaceQueries(ABC):
                 raise
             raise TypeError(f"a surface is a str, not {type(text).__name__}") from None
         if result is None:
-            nearest = self._nearest_surface(fold(text)) if fuzzy else None
+            nearest = self._nearest_surface(self.store.folding.fold(text)) if fuzzy else None
             if nearest is None:
                 return NO_CANDIDATES
             result = self.store.candidates(nearest, prefer_case=False) or NO_CANDIDATES
@@ -138,7 +137,7 @@ class SurfaceQueries(ABC):
             >>> kgkit.open_kb("enwiki").link_probability("of")
             0.0004…
         """
-        counts = self.store.occurrences(fold(text)) if self.store.has_occurrences else None
+        counts = self.store.occurrences(self.store.folding.fold(text)) if self.store.has_occurrences else None
         if counts is None:
             return None
         count, linked = counts
@@ -175,7 +174,7 @@ class SurfaceQueries(ABC):
         _check_size(k)
         if not k:
             return []
-        names, folded = self.similar_names(), fold(text)[:MAX_NAME]
+        names, folded = self.similar_names(), self.store.folding.fold(text)[:MAX_NAME]
         with self.store.reading():
             proposed = names.proposed(folded)
         return [SimilarSurface(each.surface, each.similarity) for each in names.rank(folded, proposed)[:k]]

@@ -28,7 +28,6 @@ from kgkit.kb.surfaces import MAX_NAME
 from kgkit.pauses import pause
 from kgkit.ranges import check_range
 from kgkit.store.trigrams import plain_form
-from kgkit.text import fold
 from kgkit.types import Candidates, Entity
 
 __all__ = ["EntityScore", "NameMatch", "ReconcileConfig", "Reconciler"]
@@ -169,7 +168,7 @@ class Reconciler:
             yield self(name)
 
     def _candidates(self, name: str) -> tuple[EntityScore, ...]:
-        folded = fold(name)
+        folded = self.kb.store.folding.fold(name)
         if not folded:
             return ()
         scores = self._scores_of_surface(name)
@@ -189,6 +188,7 @@ class Reconciler:
         number = self.kb.store.id_of(name.strip())
         if number is None or (self._filter is not None and not self._filter.accepts(number)):
             return None
+        fold = self.kb.store.folding.fold
         return None if fold(self.kb[number].label) == fold(name) else number
 
     def _scores_of_surface(self, name: str) -> dict[int, float]:
@@ -249,7 +249,7 @@ class Reconciler:
         texts = [entity.description, entity.kind, *entity.types]
         texts += [str(value) for value in entity.attributes.values()]
         texts += [kb[each].label for each in kb.neighbors(number)[:_MAX_NEIGHBOURS].tolist()]
-        known = {word for text in texts for word in plain_form(fold(text)).split()}
+        known = {word for text in texts for word in plain_form(kb.store.folding.fold(text)).split()}
         return frozenset(
             word for word in words if word in known or any(is_short_for(word, each) for each in known)
         )

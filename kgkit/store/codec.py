@@ -105,6 +105,40 @@ def decode_alias(row: bytes, spelled: str | None = None) -> Candidates:
     return Candidates(rows)
 
 
+def join_rows(items: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Return one row of several aliases: candidates share what all weigh, spellings stay theirs.
+
+    Args:
+        items: keys and values of `aliases`, at least one.
+    """
+    rows = [row for _, row in items]
+    if len(rows) == 1:
+        return rows[0]
+    weights: dict[int, tuple[float, int]] = {}
+    for row in rows:
+        for entity, sense, prior in decode_alias(row).rows.tolist():
+            weight, first = weights.get(entity, (0.0, sense))
+            weights[entity] = weight + prior * (total(row) or 1), first
+    ordered = sorted(weights.items(), key=lambda item: -item[1][0])
+    weight_of_all = sum(weight for weight, _ in weights.values())
+    candidates = np.array(
+        [(entity, sense, weight / weight_of_all) for entity, (weight, sense) in ordered], CANDIDATE
+    )
+    place = {entity: index for index, (entity, _) in enumerate(ordered)}
+    tail = []
+    for key, row in items:
+        entities = decode_alias(row).ids.tolist()
+        for spelling in spellings(row) or [Spelling(key.decode(errors="replace"), [], [])]:
+            indexes = spelling.rows or [*range(len(entities))]
+            shares = spelling.shares or [1.0] * len(indexes)
+            tail.append((spelling.surface, [place[entities[index]] for index in indexes], shares))
+    bits = 0
+    for row in rows:
+        bits |= classes(row)
+    head = alias_head.pack(len(ordered) | bits << 24, sum(map(total, rows)))
+    return head + candidates.tobytes() + encode(tail)
+
+
 def senses_of_rows(rows: Sequence[bytes]) -> tuple[Ids, NDArray[np.int64]]:
     """Return `(senses, indexes)`, each (C,): the sense of every candidate, and which of *rows* it is in.
 

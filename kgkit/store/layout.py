@@ -16,12 +16,14 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from kgkit.text import FOLDING
+from kgkit.text import FOLDING, Folding, folding
 from kgkit.types import CANDIDATE
 
-FORMAT: Final = 3
+FORMAT: Final = 5
 EDITED_FORMAT: Final = 4
-"""Format of builds that `kgkit kb edit` has changed: the tables are the same, but for `EDITED`."""
+"""Format of builds of format 3 that `kgkit kb edit` has changed: `EDITED` says how their tables differ."""
+OLDER: Final = {2: "2960feb2", 3: "b8f4be6f", EDITED_FORMAT: "bad0d017"}
+"""Fingerprints of the formats that are read too; their surfaces are folded by version 1, see `kgkit.text`."""
 
 TABLES: Final = {
     "entities": "id:u32 -> msgpack [key, label, description, kind, pos, types, attributes, id]",
@@ -42,15 +44,16 @@ TABLES: Final = {
 
 OPTIONAL: Final = {
     "occurrences": "folded surface -> count:f32 linked:f32; how often it occurs in texts, and as a link",
+    "variants": "another writing, folded -> msgpack [key of `aliases`, ...]; looked up where it is no alias",
 }
-"""Tables that a build may lack; its manifest lists the tables it has. Older kgkit reads past them."""
+"""Tables that a build may lack; its manifest lists the tables it has."""
 
 EDITED: Final = {
     "entities": "of a retired entity its key and id alone",
     "meta": "retired: id:u32*; the retired entities, ascending",
     "starts": "and the tries may tell of surfaces that are no aliases any more",
 }
-"""What builds of `EDITED_FORMAT` have besides, or otherwise."""
+"""What edited builds have besides, or otherwise."""
 
 SINCE: Final = {"names": 3}
 """Formats that first had a table; builds of older ones, which are read as well, lack it."""
@@ -80,17 +83,18 @@ TRIGRAMS: Final = "surfaces.trigrams"
 MANIFEST: Final = "manifest.json"
 
 
-def fingerprint(number: int = FORMAT) -> str:
-    """Return the digest of format *number*, `FORMAT` or `EDITED_FORMAT`: eight hexadecimal digits."""
-    described = [number, TABLES, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING]
-    if number == EDITED_FORMAT:
-        described.append(EDITED)
+def fingerprint() -> str:
+    """Return the digest of `FORMAT`: eight hexadecimal digits."""
+    variants = OPTIONAL["variants"]
+    described = [
+        FORMAT, TABLES, variants, MAX_KEY, MAX_TOKENS, MAX_CLASS_BITS, CANDIDATE.descr, FOLDING, EDITED
+    ]  # fmt: skip
     return hashlib.blake2b(msgspec.json.encode(described), digest_size=4).hexdigest()
 
 
 def readable_formats() -> dict[int, str]:
     """Return the fingerprint of each format that this kgkit reads."""
-    return {2: "2960feb2", FORMAT: fingerprint(), EDITED_FORMAT: fingerprint(EDITED_FORMAT)}
+    return {**OLDER, FORMAT: fingerprint()}
 
 
 class SourceInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -190,6 +194,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def id_count(self) -> int:
         """Number of ids that were dealt out, retired ones included: they run from 0 to this less one."""
         return self.entities + self.retired
+
+    @property
+    def folding(self) -> Folding:
+        """Folding and tokens of the surfaces."""
+        return folding(FOLDING if self.format >= FORMAT else 1, self.language)
 
 
 class SourcePath(msgspec.Struct):

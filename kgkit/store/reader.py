@@ -20,7 +20,6 @@ from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import TrigramIndex
-from kgkit.text import fold
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
 T = TypeVar("T")
@@ -48,6 +47,7 @@ class StoreReader:
     What it returns owns its bytes and outlives it.
 
     Attributes:
+        folding: folding and tokens of the surfaces; each build has those of its version and language.
         damage_found: message of the first damage that a read has found; empty as long as there is none.
     """
 
@@ -64,6 +64,9 @@ class StoreReader:
         self._starts, self._forms = tables["starts"], tables["forms"]
         self._facts, self._incoming = tables["facts"], tables["incoming"]
         self._occurrences, self._names = tables.get("occurrences"), tables.get("names")
+        self._variants = tables.get("variants")
+        self.folding = manifest.folding
+        self._has_other_writings = self.folding.version > 1
         self.surfaces: Surfaces | None = None  # where the table `starts` does not tell of all
         self.trigrams: TrigramIndex | None = None  # of a build that has the index
         try:
@@ -220,25 +223,48 @@ class StoreReader:
             raise self.damage(error) from error
 
     def alias_row(self, folded: str) -> bytes | None:
-        """Return the stored row of a folded surface; `codec` reads it."""
+        """Return the stored row of a folded surface, else of the aliases that are also written so."""
+        try:
+            row = self._row_of(folded, self._aliases)
+            if row is None and self._has_other_writings and (keys := self._other_keys(folded)):
+                get, table = self._local.get, self._aliases
+                items = [(key, row) for key in keys if (row := get(key, None, table)) is not None]
+                return codec.join_rows(items) if items else None
+            return row
+        except DAMAGE as error:
+            raise self.damage(error) from error
+
+    def exact_alias_row(self, folded: str) -> bytes | None:
+        """Return the stored row of a folded surface as it is written."""
         try:
             return self._row_of(folded, self._aliases)
         except DAMAGE as error:
             raise self.damage(error) from error
+
+    def variant_keys(self, folded: str) -> list[bytes]:
+        """Return the keys, in `aliases`, of the surfaces that are also written so; see `aliases.variants`."""
+        if self._variants is None:
+            return []
+        row = self._row_of(folded, self._variants)
+        return [] if row is None else codec.decode_alias_keys(row)
+
+    def _other_keys(self, folded: str) -> list[bytes]:
+        """Return the keys of the aliases that a folded surface, which is none, may be another writing of."""
+        if self._variants is not None and (row := self._row_of(folded, self._variants)) is not None:
+            return codec.decode_alias_keys(row)
+        plain = self.folding.plain(folded)
+        return [bounded_key(plain), *self.variant_keys(plain)] if plain else []
 
     def candidates(self, surface: str, *, prefer_case: bool) -> Candidates | None:
         """Return what *surface* can mean, this spelling preferred if told so; None if it is no alias."""
         # Most surfaces are folded by `lower`; one that then is found was.
         try:
             try:
-                row = (
-                    self._local.get(surface.lower().encode(), None, self._aliases)
-                    if surface.isascii()
-                    else None
-                )
+                lowered = self.folding.lowered(surface)
+                row = None if lowered is None else self._local.get(lowered.encode(), None, self._aliases)
             except _ODD_KEY:
                 row = None
-            if row is None and (row := self.alias_row(fold(surface))) is None:
+            if row is None and (row := self.alias_row(self.folding.fold(surface))) is None:
                 return None
             return _decode_alias(row, surface if prefer_case else None)
         except DAMAGE as error:
@@ -359,7 +385,11 @@ class StoreReader:
         key = bounded_key(folded)
         try:
             row = self._local.get(key, None, self._occurrences)
-        except lmdb.Error as error:
+            if row is None and self._local.get(key, None, self._aliases) is None:
+                for key in self._other_keys(folded):
+                    if (row := self._local.get(key, None, self._occurrences)) is not None:
+                        break
+        except DAMAGE as error:
             raise self.damage(error) from error
         return None if row is None else self._counts(key, row)
 

@@ -38,7 +38,6 @@ from kgkit.store.reader import StoreReader
 from kgkit.store.surface_index import missing_surfaces
 from kgkit.store.trigrams import postings_of
 from kgkit.store.writer import Item, TableDigest
-from kgkit.text import tokens
 from kgkit.types import CANDIDATE, NO_SENSE, Ids, Rows
 from kgkit.versions import file_sha256
 
@@ -236,7 +235,7 @@ def _aliases(reader: StoreReader) -> list[str]:
     # How many candidates a row has that cannot be decoded nobody knows.
     if aliases != manifest.aliases or (decoded == aliases and total != manifest.alias_rows):
         problems.append(f"count: {aliases} aliases in {total} rows, the manifest says otherwise")
-    return [*problems, *_names(reader, pairs)]
+    return [*problems, *_names(reader, pairs), *_variants(reader)]
 
 
 def _names(reader: StoreReader, expected: int) -> list[str]:
@@ -260,6 +259,18 @@ def _names(reader: StoreReader, expected: int) -> list[str]:
         pairs += _sum_of_pairs(keys, [1] * len(keys), np.repeat(np.array(entities, U32), counts))
     if not problems and ((pairs - expected) % _HASHES or not is_ordered):
         problems.append("name: table 'names' does not list for each entity the aliases that can mean it")
+    return problems
+
+
+def _variants(reader: StoreReader) -> list[str]:
+    """Look for the aliases that `variants` names; in an edited build some may have gone."""
+    problems: list[str] = []
+    for batch in _batches(reader, "variants", problems) if "variants" in reader.manifest.tables else ():
+        for variant, row in batch:
+            with _decoding("variants", problems):
+                keys = codec.decode_alias_keys(row)
+                if not reader.manifest.edited and any(reader.row("aliases", key) is None for key in keys):
+                    problems.append(f"surface: {variant!r} is another writing of an alias that is not there")
     return problems
 
 
@@ -348,7 +359,7 @@ def _surfaces(reader: StoreReader) -> list[str]:
         for surface in batch:
             if surface in tries:
                 matches += 1
-            elif 1 < len(parts := tokens(surface)) <= MAX_TOKENS:
+            elif 1 < len(parts := reader.folding.tokens(surface)) <= MAX_TOKENS:
                 with _decoding("starts", problems):
                     if parts[1] not in (reader.starts(parts[0]) or ()):
                         lost.append(surface)

@@ -16,8 +16,7 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, differences
 from kgkit.kb.lineage import ancestry
 from kgkit.store import Staging, StoreEditor, StoreReader, verify
-from kgkit.text import fold
-from tests.small_kb import Given, build
+from tests.small_kb import Given, build, fold
 from tests.toys import listing
 
 BASE = (

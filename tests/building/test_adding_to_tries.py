@@ -72,7 +72,7 @@ def test_the_new_build_has_the_tries_of_its_base_under_a_second_name(tries, tmp_
 def test_starts_tells_of_what_the_tries_do_not_have_and_of_nothing_else(tries, tmp_path):
     add(tmp_path, "tries")
     with kgkit.open_kb("tries", home=tmp_path) as kb:
-        firsts = ["apple", "苹", "new", "hot", "dog", "c"]
+        firsts = ["apple", "苹", "new", "dog", "c"]
         assert [first for first in firsts if kb.store.starts(first)] == ["apple", "苹", "new"]
         assert sorted(kb.store.starts("new")) == ["york", "york times"]
         assert kb.store.starts("new")["york times"] == 1 << 5

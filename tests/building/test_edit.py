@@ -12,7 +12,7 @@ from kgkit.store import layout, verify
 from kgkit.store.manifest import read_manifest
 from kgkit.store.publish import publish_build
 from tests.edit_toys import edit, opened
-from tests.old_format import publish_as_format_2
+from tests.old_format import publish_in_older_format
 from tests.small_kb import surfaces_kb
 from tests.toys import listing
 from tests.tries import with_tries
@@ -197,7 +197,7 @@ def test_ids_of_retired_entities_are_not_dealt_out_again(retired):
     with opened(retired) as kb:
         assert [entity.id for entity in kb] == [0, 2, 3, 4, 5]
         assert kb["severn"].id == 4 and kb.candidates("Severn").ids.tolist() == [4]
-        assert (len(kb), kb.id_count, kb.manifest.retired, kb.manifest.format) == (5, 6, 1, 4)
+        assert (len(kb), kb.id_count, kb.manifest.retired) == (5, 6, 1)
         assert verify(kb.store.folder) == []
     built = edit(retired, {"key": "severn", "retire": True}, {"key": "bath", "retire": True})
     assert (built.manifest.entities, built.manifest.retired) == (3, 3)
@@ -254,24 +254,27 @@ def test_builds_with_equal_retired_entities_differ_in_what_differs_only(retired)
     )  # fmt: skip
 
 
-def test_edited_builds_have_a_format_of_their_own_and_others_the_one_they_had(home):
-    manifest = read_manifest(Home.find(home).kb("rivers").current.resolve())
-    assert (manifest.format, manifest.fingerprint) == (3, layout.fingerprint())
-    edited = edit(home, {"key": "bath", "label": "Spa"}).manifest
-    assert (edited.format, edited.fingerprint) == (4, layout.fingerprint(4))
-    assert layout.fingerprint(4) != layout.fingerprint(3)
-
-
-def test_an_older_kgkit_refuses_an_edited_build_and_says_what_to_do(home, monkeypatch):
-    edit(home, {"key": "bath", "label": "Spa"})
+def test_a_build_of_an_older_format_stays_one_when_it_is_edited(home):
+    """So a kgkit that does not know edits refuses it, and its surfaces are folded as they were."""
+    publish_in_older_format(Home.find(home).kb("rivers").current.resolve(), home, "old", number=3)
+    edit_kb("old", [{"key": "bath", "label": "Spa", "aliases": ["S.P.A.", "Bad–Bath"]}], home=home)
+    with opened(home, "old") as kb:
+        assert kb.manifest.format == layout.EDITED_FORMAT
+        assert kb.store.folding.version == 1
+        found = {
+            name: kb.candidates(name).ids.tolist() != [] for name in ("S.P.A.", "SPA", "Bad–Bath", "Bad-Bath")
+        }
+        assert found == {"S.P.A.": True, "SPA": True, "Bad–Bath": True, "Bad-Bath": False}
+        assert verify(kb.store.folder) == []
     formats = {number: digest for number, digest in layout.readable_formats().items() if number < 4}
-    monkeypatch.setattr("kgkit.store.manifest.readable_formats", lambda: formats)
-    with pytest.raises(FormatMismatch, match=r"format 4 .*kgkit build-kb jsonl"):
-        opened(home)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kgkit.store.manifest.readable_formats", lambda: formats)
+        with pytest.raises(FormatMismatch, match=r"format 4 .*kgkit build-kb jsonl"):
+            opened(home, "old")
 
 
 def test_a_build_of_format_2_has_to_be_built_again_before_it_is_edited(home):
-    publish_as_format_2(Home.find(home).kb("rivers").current.resolve(), home, "rivers")
+    publish_in_older_format(Home.find(home).kb("rivers").current.resolve(), home, "rivers", number=2)
     with pytest.raises(FormatMismatch, match="kgkit build-kb jsonl --name rivers"):
         edit_kb("rivers", [{"key": "bath", "label": "Spa"}], home=home)
 

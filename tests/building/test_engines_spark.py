@@ -187,8 +187,9 @@ def test_what_spark_says_in_a_page_is_said_in_a_sentence(start, tmp_path, words,
 def work(reading, folder, builder, home, **told):
     from kgkit.building.engines.parts import PartsFolder
     from kgkit.building.sources import Part
+    from kgkit.text import folding
 
-    parts = PartsFolder(home, "work")
+    parts = PartsFolder(home, "work", folding())
     parts.create()
     reports = parts.path / "spark"
     reports.mkdir(exist_ok=True)

@@ -22,10 +22,9 @@ from kgkit.kb import differences
 from kgkit.linking import Linker, LinkSettings
 from kgkit.store import codec
 from kgkit.store.validate import verify
-from kgkit.text import fold, token_spans
 from kgkit.types import NO_CANDIDATES, Document, Mention
 from tests.cli_helpers import run
-from tests.small_kb import build
+from tests.small_kb import FOLDING, build, fold, token_spans
 from tests.toys import source_file
 from tests.wiki_dumps import P, dump, write
 
@@ -36,7 +35,7 @@ def counted(surfaces: Sequence[str], texts: Sequence[Prose]) -> dict[str, tuple[
     """Return count and links of each surface that occurs, by what is measured."""
     names = sorted(set(map(fold, surfaces)))
     found: dict[str, tuple[float, float]] = {}
-    for told in count_occurrences(lambda: iter(texts), SurfaceHashes.of(names, len(names))):
+    for told in count_occurrences(lambda: iter(texts), SurfaceHashes.of(names, len(names), FOLDING), FOLDING):
         assert isinstance(told, Occurrences)
         count, linked = found.get(told.surface, (0, 0))
         found[told.surface] = count + told.count, linked + told.linked

@@ -15,8 +15,8 @@ from kgkit.building import Alias, Entity, Form, Record, Redirect, Triple
 from kgkit.building.build import build_kb
 from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.store import verify
-from kgkit.text import fold
 from kgkit.types import NO_SENSE
+from tests.small_kb import fold
 from tests.toys import LINKS, PAGES, ToyBuilder, build_toy, source_file
 
 # -- the twin: dictionaries and loops ---------------------------------------------

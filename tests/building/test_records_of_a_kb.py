@@ -28,7 +28,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.errors import SourceError, UnknownName, UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.differences import differences
-from kgkit.text import fold
+from tests.small_kb import fold
 from tests.toys import LINKS, PAGES, source_file
 
 LONG = "ein sehr langer Name, " * 30

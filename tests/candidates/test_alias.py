@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from kgkit.building import Alias, Entity, Triple
 from kgkit.candidates import AliasConfig, AliasGenerator, longest
 from kgkit.candidates.hyphens import joining_hyphens
+from kgkit.candidates.matching import is_case_informative
 from kgkit.candidates.spelling import position_hides_case
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
-from kgkit.text import fold, token_spans
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
-from tests.small_kb import ENDLESS, SIXTY_FOUR, SIXTY_THREE, build, surfaces_kb
+from tests.small_kb import ENDLESS, SIXTY_FOUR, SIXTY_THREE, build, fold, surfaces_kb, token_spans
 
 WORDS = (
     "New York Times Square US us U.S. Turkey turkey TURKEY 苹果 公司 果 北京 大学 吃 ゴジラ Straße STRASSE "
@@ -66,7 +66,7 @@ def every_span(kb: KnowledgeBase, text: str) -> list[Mention]:
 def meant(kb: KnowledgeBase, text: str, start: int, end: int) -> Candidates:
     """Look up one span; a word in lower case that the KB has counted with capitals only means nothing."""
     spelled, row = text[start:end], kb.store.alias_row(fold(text[start:end]))
-    if text.islower() or text.isupper() or row is None:
+    if not is_case_informative(text) or row is None:
         return kb.candidates(spelled, prefer_case=False)
     capitals = [one.surface != one.surface.lower() for one in codec.spellings(row)]
     is_counted = codec.is_counted(row, kb.manifest.smoothing)

@@ -23,12 +23,13 @@ from kgkit.candidates import (
 from kgkit.candidates.memory import Budget, Cutter
 from kgkit.errors import UnknownName, UsageError
 from kgkit.linking import Linker
-from kgkit.text import token_splitter
+from kgkit.text import folding
 from kgkit.trees import TreeBuilder
 from kgkit.types import NO_CANDIDATES, Document, Mention
 from tests.small_kb import Given, build, lexicon_kb, surfaces_kb
 
-CUTTER = Cutter(Budget(100))
+FOLDING = folding()
+CUTTER = Cutter(Budget(100), FOLDING)
 TEXT = "He took off from New York to 北京; the geese flew to Turkey."
 
 
@@ -138,7 +139,7 @@ def test_what_is_remembered_changes_nothing(generator):
 @settings(deadline=None)
 @given(text=st.text() | st.text("ab苹é\u0301'ts- \n\t\u00a0\x1c.").map(lambda text: f"a {text}"))
 def test_a_text_is_cut_in_chunks_as_it_is_cut_whole(text):
-    assert CUTTER.cut(text) == token_splitter(text).split(text)
+    assert CUTTER.cut(text) == FOLDING.split(text)
 
 
 def test_a_full_memory_is_emptied_and_changes_nothing(generator):

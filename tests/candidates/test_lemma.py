@@ -9,11 +9,21 @@ from hypothesis import strategies as st
 from kgkit.building import Alias, Entity, Form, Record, Triple
 from kgkit.candidates import LemmaConfig, LemmaGenerator
 from kgkit.candidates.hyphens import joining_hyphens
+from kgkit.candidates.matching import is_case_informative
 from kgkit.candidates.spelling import FUNCTION_WORDS, position_hides_case
 from kgkit.errors import UsageError
-from kgkit.text import fold, token_spans
 from kgkit.types import Mention
-from tests.small_kb import FORMS, LEXICON, SENSES, SMOOTHING, build, lexicon_kb, shares_by_hand
+from tests.small_kb import (
+    FORMS,
+    LEXICON,
+    SENSES,
+    SMOOTHING,
+    build,
+    fold,
+    lexicon_kb,
+    shares_by_hand,
+    token_spans,
+)
 
 RULES = {
     "n": [("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
@@ -87,7 +97,7 @@ def mentions_by_hand(text: str) -> list[tuple[int, int, dict[str, float]]]:
             continue
         start, end = tokens[first][0], tokens[last][1]
         spelled = text[start:end]
-        hidden = text.islower() or text.isupper()
+        hidden = not is_case_informative(text)
         hidden = hidden or (not spelled.islower() and position_hides_case(text, start, end))
         if first == last and (
             spelled in FUNCTION_WORDS or (hidden and spelled.isupper() and spelled.lower() in FUNCTION_WORDS)

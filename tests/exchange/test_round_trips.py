@@ -11,10 +11,9 @@ from kgkit.building.build import build_kb
 from kgkit.building.records import StoredRecords
 from kgkit.exchange import FORMATS
 from kgkit.kb import differences
-from kgkit.text import fold
 from tests.exchange_helpers import HOWNET_LIKE, odd_records, returned, told, written
 from tests.mini_wordnet import mini_wordnet
-from tests.small_kb import build, facts_kb, lexicon_kb, surfaces_kb
+from tests.small_kb import build, facts_kb, fold, lexicon_kb, surfaces_kb
 
 RICH = [name for name, made in FORMATS.items() if not made.losses]
 

@@ -32,7 +32,7 @@ from kgkit.building.occurrences import checked_occurrences
 from kgkit.building.sources import select
 from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY
-from kgkit.text import fold
+from kgkit.text import Folding
 from kgkit.types import (
     Alias,
     Aliases,
@@ -120,6 +120,7 @@ class RowsOfPart:
 
     Args:
         number: number of the part, among all.
+        folding: folding of the surfaces.
         types: kinds or types of the entities that are kept; all if there are none.
         steps: whether the records come with `Step`; else each of them is a unit.
 
@@ -128,7 +129,10 @@ class RowsOfPart:
         units: number of units of the source that have been read.
     """
 
-    def __init__(self, number: int, types: Sequence[str] = (), *, steps: bool = True) -> None:
+    def __init__(
+        self, number: int, folding: Folding, types: Sequence[str] = (), *, steps: bool = True
+    ) -> None:
+        self._fold = folding.fold
         self.records = self.units = 0
         self._steps = steps
         self._first, self._types = number << PART_BITS, types
@@ -213,7 +217,7 @@ class RowsOfPart:
             a=surfaces,
             b=[*map(stored_name, keys)],
             c=senses,
-            folded=[*map(_fold, surfaces)],
+            folded=[*map(self._name, surfaces)],
             count=checked_counts(np.array(counts, np.float64), surfaces.__getitem__),
         )
 
@@ -260,9 +264,9 @@ class RowsOfPart:
         self._put(
             FORM,
             a=[form.surface for form in forms],
-            b=[fold(form.lemma) for form in forms],
+            b=[self._fold(form.lemma) for form in forms],
             c=[form.pos for form in forms],
-            folded=[stored_name(fold(form.surface)) for form in forms],
+            folded=[stored_name(self._fold(form.surface)) for form in forms],
         )
 
     def _take_occurrences(self, occurrences: list[Occurrences]) -> None:
@@ -270,13 +274,19 @@ class RowsOfPart:
         self._put(
             OCCURRENCES,
             a=[record.surface for record in valid],
-            folded=[_fold(record.surface) for record in valid],
+            folded=[self._name(record.surface) for record in valid],
             count=np.array([record.count for record in valid], np.float64),
             linked=np.array([record.linked for record in valid], np.float64),
         )
 
     def _take_bad_records(self, records: list[BadRecord]) -> None:
         self._put(BAD, a=[record.problem for record in records])
+
+    def _name(self, surface: str) -> str | None:
+        folded = self._fold(surface)
+        if folded == surface and len(folded) <= codec.SHORT:
+            return None
+        return stored_name(folded) if folded else ""
 
     def _take_steps(self, steps: list[Step]) -> None:
         self.units += sum(step.units for step in steps) if self._steps else 0
@@ -333,10 +343,3 @@ def _by_type(records: Iterator[Record | Step]) -> Iterator[dict[type, list[Any]]
             by_type, rows = {}, 0
     if by_type:
         yield by_type
-
-
-def _fold(surface: str) -> str | None:
-    folded = fold(surface)
-    if folded == surface and len(folded) <= codec.SHORT:
-        return None
-    return stored_name(folded) if folded else ""

@@ -32,6 +32,7 @@ from kgkit.building.engines.columns import SCHEMA, RowsOfPart
 from kgkit.building.sources import Part, name_source, reading_errors
 from kgkit.errors import BuildFailed, WriteFailed
 from kgkit.signals import interrupts_blocked
+from kgkit.text import Folding
 
 __all__ = [
     "Observe",
@@ -79,9 +80,11 @@ class PartsFolder:
     Args:
         root: the folder of all builds of one KB.
         work: settings that decide what the parts hold: anything msgspec can encode.
+        folding: folding of the surfaces.
     """
 
-    def __init__(self, root: Path, work: Any) -> None:
+    def __init__(self, root: Path, work: Any, folding: Folding) -> None:
+        self.folding = folding
         digest = hashlib.blake2b(msgspec.json.encode([work, str(SCHEMA)]), digest_size=8).hexdigest()
         self.path = root / digest
 
@@ -138,7 +141,7 @@ class PartsFolder:
             SourceError: at the first thing that is not as it should be.
             WriteFailed: if the disk refuses.
         """
-        rows = RowsOfPart(number, types, steps=steps)
+        rows = RowsOfPart(number, self.folding, types, steps=steps)
         file = self.file(number)
         # A name of its own: a worker that was given up may still be writing the part.
         unfinished = file.with_suffix(f".{secrets.token_hex(4)}.new")

@@ -19,7 +19,7 @@ from kgkit.home import KBHome
 from kgkit.plugins import kgkit_version
 from kgkit.store.layout import FORMAT
 from kgkit.store.writer import StoreWriter
-from kgkit.text import FOLDING
+from kgkit.text import FOLDING, folding
 
 __all__ = ["TableEngine"]
 
@@ -39,7 +39,8 @@ class TableEngine:
     def __init__(self, builder: Builder, material: Material, options: BuildOptions, kb: KBHome) -> None:
         self.builder, self.material, self.options = builder, material, options
         self.parts, self.texts = material.parts(), material.texts()
-        self.folder = PartsFolder(kb.unfinished, self._work())
+        self.folding = folding(language=options.language_of(material.properties.language))
+        self.folder = PartsFolder(kb.unfinished, self._work(), self.folding)
 
     def _work(self) -> list[object]:
         """Return what decides what the parts hold."""
@@ -48,7 +49,7 @@ class TableEngine:
         return [
             (type(builder).__module__, type(builder).__qualname__, builder.version, kgkit_version()),
             _code_of(type(builder)),
-            (FORMAT, FOLDING),
+            (FORMAT, FOLDING, self.folding.language),
             [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats],
             [(str(part.path.absolute()), part.name) for part in self.parts],
             (options.limit, sorted(options.types), options.deciding_options().get("columns"), options.bad),
@@ -78,6 +79,7 @@ class TableEngine:
                 store,
                 inverses=properties.inverses,
                 smoothing=properties.smoothing,
+                folding=self.folding,
                 generator=properties.generator,
                 pieces=self.builder.pieces,
                 min_count=self.options.min_count,
@@ -91,8 +93,8 @@ class TableEngine:
     ) -> list[Path]:
         """Read the source again, for its texts; return the files with the occurrences of *surfaces*."""
         tell("hashing surfaces")
-        hashes = SurfaceHashes.of(surfaces, number)
-        folder = PartsFolder(self.folder.path / "texts", hashes.digest)
+        hashes = SurfaceHashes.of(surfaces, number, self.folding)
+        folder = PartsFolder(self.folder.path / "texts", hashes.digest, self.folding)
         folder.create()
         hashes.save(folder.path)
         complete = self.options.limit is not None
@@ -100,7 +102,7 @@ class TableEngine:
             Part(
                 part.path,
                 part.name,
-                partial(count_occurrences, part.read, folder.path, complete_at_steps=complete),
+                partial(count_occurrences, part.read, folder.path, self.folding, complete_at_steps=complete),
             )
             for part in self.texts
         ]

@@ -23,6 +23,7 @@ from kgkit.store import codec
 from kgkit.store.layout import MANY, Counts
 from kgkit.store.surfaces import SurfaceWriter
 from kgkit.store.writer import Item, StoreWriter
+from kgkit.text import Folding
 from kgkit.types import Numbers
 
 __all__ = ["Tables", "decode_entity", "join_pieces", "with_attributes"]
@@ -79,6 +80,7 @@ class Tables:
         parts: parts that the rows are of.
         store: writer of the tables.
         inverses, smoothing, pieces: values as in `Builder`.
+        folding: folding of the surfaces.
         generator: name of the generator: `alias` KBs of many aliases are matched by tries.
         min_count: least count of a pair of surface and entity; those that were counted less often are left
             out.
@@ -95,6 +97,7 @@ class Tables:
         *,
         inverses: Mapping[str, str],
         smoothing: float,
+        folding: Folding,
         generator: str,
         pieces: bool,
         min_count: float,
@@ -104,10 +107,11 @@ class Tables:
         self.count_in_texts = count
         self.session, self.parts, self.store, self.tell = session, parts, store, tell
         self.inverses, self.smoothing, self.min_count = inverses, smoothing, min_count
-        self.generator, self.pieces = generator, pieces
+        self.generator, self.pieces, self.folding = generator, pieces, folding
         self._dropped: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = {}
         self._starts: dict[str, dict[str, int]] = {}
+        self._variants: dict[str, set[bytes]] = {}
         self._tries: SurfaceWriter | None = None
 
     def write(self) -> Grouped:
@@ -346,13 +350,15 @@ class Tables:
             self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
             numbers = np.unique(rows.name)
             number_of_names, number_of_rows = number_of_names + len(numbers), number_of_rows + len(rows.name)
-            if self._tries is None:
-                surfaces = np.unique(columns.surface)
-            else:
+            surfaces = np.unique(columns.surface)
+            aliases.variants(
+                [names.surfaces[index] for index in surfaces.tolist()], self._variants, self.folding
+            )
+            if self._tries is not None:
                 digests = np.fromiter(map(is_digest, names.folded), bool, len(names.folded))
                 self._tries.add([names.folded[index] for index in numbers[~digests[numbers]].tolist()])
                 surfaces = np.unique(columns.surface[digests[names.of_surface[columns.surface]]])
-            aliases.starts([names.surfaces[index] for index in surfaces.tolist()], self._starts)
+            aliases.starts([names.surfaces[index] for index in surfaces.tolist()], self._starts, self.folding)
         return number_of_names, number_of_rows
 
     def _write_names(self) -> None:
@@ -372,7 +378,7 @@ class Tables:
         """Return what `meta` says of the tries, if there are any."""
         if self._tries is None:
             return []
-        aliases.starts(self._tries.aside, self._starts)
+        aliases.starts(self._tries.aside, self._starts, self.folding)
         return [self._tries.finish()]
 
     @property
@@ -412,9 +418,11 @@ class Tables:
         for name, lemmas in groupby(_tuples(self.session.rows(queries.ROWS_OF_FORMS)), itemgetter(0)):
             forms += 1
             items.append((stored_key(name), codec.encode([(lemma, pos) for _, lemma, pos, _ in lemmas])))
-            aliases.starts([name], self._starts)
+            aliases.starts([name], self._starts, self.folding)
         self.store.append("forms", items)
+        aliases.starts(self._variants, self._starts, self.folding)
         self.store.append("starts", aliases.start_rows(self._starts))
+        self.store.append("variants", aliases.variant_rows(self._variants))
         return forms
 
 
