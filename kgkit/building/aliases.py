@@ -214,8 +214,9 @@ def starts(
 def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Folding) -> dict[str, set[bytes]]:
     """Add to *rows* how *surfaces* are written otherwise: another writing, folded -> keys of `aliases`.
 
-    Those are: a name with a capital without its accents (*Milosevic*, and *Mueller* for *Müller*), words
-    joined by hyphens with spaces, an abbreviation without its full stops. In version 1 there are none.
+    Those are, of a surface with a capital, itself without its accents (*Milosevic*, and *Mueller* for
+    *Müller*), with spaces for hyphens between words, and an abbreviation without its full stops. Of one in
+    lower case, spaces for several hyphens: *built in* is no *built-in*. In version 1 there are none.
     """
     for surface in surfaces if folding.version > 1 else ():
         if surface.isascii() and "-" not in surface and "." not in surface:
@@ -224,14 +225,15 @@ def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Fold
         key = codec.bounded_key(folded)
         if key.startswith(codec.DIGEST):
             continue
-        writings = {folded: None}
-        if stopless := folding.without_stops(folded):
+        has_capital, writings = surface != surface.lower(), {folded: None}
+        if has_capital and (stopless := folding.without_stops(folded)):
             writings[stopless] = None
-        if surface != surface.lower() and not folded.isascii():
+        if has_capital and not folded.isascii():
             writings |= dict.fromkeys(
                 (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))
             )
-        writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings if "-" in writing])
+        if has_capital or folded.count("-") > 1:
+            writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings])
         del writings[folded]
         for writing in writings:
             rows.setdefault(writing, set()).add(key)

@@ -126,8 +126,8 @@ def build_kb(
             `https://example.org/{key}`; None leaves it to the source and its builder.
         identifiers: names of the attributes that are identifiers of entities elsewhere, which links carry:
             `wikidata`; None leaves them to the source and its builder.
-        language: BCP 47 tag of the surfaces, as `en`, by which function words are no mentions; empty when
-            mixed; None leaves it to the source and its builder.
+        language: BCP 47 tag of the surfaces, as `en`, by which function words are no mentions, and letters
+            i are folded (`tr`, `az`); empty when mixed; None leaves it to the source and its builder.
         columns: names of the columns of a table, for the builder `table`, as
             `{"key": "id", "label": "name", "aliases": "aliases|"}`; those that are not named are guessed.
         bad: what a line of the source that cannot be read does: `stop` with an error, or be left out and

@@ -22,7 +22,6 @@ from kgkit.candidates.entries import (
     join_starts,
     longest,
 )
-from kgkit.candidates.hyphens import hyphened_starts, joining_hyphens
 from kgkit.candidates.inflection import as_plural, base_forms
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
@@ -70,7 +69,6 @@ class AliasGenerator(Generator):
     """
 
     config: AliasConfig
-    _hyphens_for_spaces = True
 
     def __init__(self, kb: KnowledgeBase, config: AliasConfig | None = None) -> None:
         super().__init__(kb, config or AliasConfig())
@@ -84,7 +82,7 @@ class AliasGenerator(Generator):
 
     def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
         """Return the mentions that start at *begin* or behind it, the longest ones unless `overlapping`."""
-        cut, hyphens = self._cut(text, cased), joining_hyphens(text)
+        cut, hyphens = self._cut(text, cased), self._joining_hyphens(text)
         if not hyphens:
             mentions = self._mentions_without_compounds(cut, begin)
         elif self.overlapping or self._surfaces is not None:
@@ -138,10 +136,10 @@ class AliasGenerator(Generator):
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
     def _starts(self, texts: tuple[str, ...]) -> dict[str, int] | None:
-        """Return the continuations of a token, and as a plural; there may be spaces for hyphens."""
-        starts = hyphened_starts(self.kb.store.starts(texts[0]))
+        """Return the continuations of a token, and those as a plural."""
+        starts = self.kb.store.starts(texts[0])
         for text in texts[1:]:
-            if more := hyphened_starts(as_plural(self.kb.store.starts(text))):
+            if more := as_plural(self.kb.store.starts(text)):
                 starts = more if starts is None else join_starts(starts, more)
         return starts
 

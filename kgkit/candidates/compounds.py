@@ -275,7 +275,7 @@ def _joints(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:
     joints: list[int] = []
     for hyphen in hyphens:
         index = (bisect_left(cut.offsets, hyphen) + 1) // 2
-        if cut.pieces[2 * index + 1] not in HYPHENS:
+        if cut.entries[index].texts[0] not in HYPHENS:
             continue  # it has a mark of its own
         if joints and index != joints[-1] + 2:
             yield joints

@@ -17,7 +17,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, count, islice, product
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec import structs
@@ -37,8 +37,6 @@ from kgkit.candidates.entries import (
 from kgkit.candidates.hyphens import (
     closed_spelling,
     joining_hyphens,
-    with_hyphen_behind,
-    with_hyphens,
     with_plain_hyphens,
     with_spaces,
 )
@@ -62,7 +60,6 @@ _MAX_VARIANTS = 64
 _CAPITALISED: Final = re.compile("[A-Z][a-z]")
 _SHOUTED: Final = 5  # letters of a word in capitals; an abbreviation has fewer
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
-_LONG: Final = 0b11100000  # the bits of surfaces of five to seven tokens
 _DOUBTFUL: Final = 0.5
 """Probability that a word is a name where nobody counted it and its spelling tells nothing."""
 
@@ -76,8 +73,6 @@ class Generator(CompoundReader):
     Attributes:
         omissions: surfaces that texts had in lower case, and the KB has with capitals only.
     """
-
-    _hyphens_for_spaces: ClassVar[bool] = False
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
@@ -135,7 +130,7 @@ class Generator(CompoundReader):
                 says of *text*.
         """
         cut = self._cut(text, cased)
-        mentions, hyphens = self._all_mentions(cut), joining_hyphens(text)
+        mentions, hyphens = self._all_mentions(cut), self._joining_hyphens(text)
         mentions = drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
         mentions = self._with_stops(cut, mentions)
         return mentions if self.config.all_surfaces else outside_addresses(text, mentions)
@@ -167,6 +162,10 @@ class Generator(CompoundReader):
                 elif entry.hidden is not None:
                     add(Mention(start, end, word, entry.hidden))
         return mentions
+
+    def _joining_hyphens(self, text: str) -> list[int]:
+        """Return where in *text* a hyphen, or a dash that the KB takes for one, joins two words."""
+        return joining_hyphens(self.kb.store.folding.comparable(text))
 
     def _with_stops(self, cut: Cut, mentions: list[Mention]) -> list[Mention]:
         """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
@@ -218,7 +217,7 @@ class Generator(CompoundReader):
     def _add_by_starts(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
         """Add the mentions of two tokens and more that begin at *index*, where two begin a surface."""
         text, pieces, offsets, entries = cut.text, cut.pieces, cut.offsets, cut.entries
-        starts, seconds, lengths, further = entries[index].starts, entries[index + 1].texts, 0, 0
+        starts, seconds, lengths = entries[index].starts, entries[index + 1].texts, 0
         assert starts is not None
         for second in seconds:
             lengths |= starts.get(second, 0)
@@ -227,11 +226,6 @@ class Generator(CompoundReader):
             for second in seconds:
                 for third in entries[index + 2].texts:
                     lengths |= starts.get(f"{second} {third}", 0)
-            if self._hyphens_for_spaces:
-                further = (lengths & _LONG) >> 1
-                for second in seconds:
-                    lengths |= starts.get(f"{second} ", 0)
-                lengths |= further
         start, size = offsets[2 * index], 1
         while lengths >> size > 1 and index + size < len(entries):
             if pieces[2 * (index + size)].count("\n") > 1:
@@ -245,28 +239,19 @@ class Generator(CompoundReader):
             if meaning is UNSEEN:
                 forms = [entry.forms for entry in entries[index : index + size]]
                 gaps = pieces[2 * index + 2 : 2 * (index + size) : 2]
-                names: Iterator[str] | tuple[()] = ()
-                if any(starts.get(f"{second} ", 0) >> size & 1 for second in seconds):
-                    names = with_hyphens(spelled)
-                elif further >> size & 1:
-                    names = with_hyphen_behind(spelled)
-                variants = _variants(forms, gaps, self.kb.store.folding)
-                meaning = self._meaning(cut, variants, spelled, names)
+                meaning = self._meaning(cut, _variants(forms, gaps, self.kb.store.folding), spelled)
             if type(meaning) is Candidates:
                 mentions.append(Mention(start, end, spelled, meaning))
             elif meaning is not None:
                 self._add(text, start, end, meaning, mentions)
 
-    def _meaning(
-        self, cut: Cut, variants: list[SurfaceForm], spelled: str, otherwise: Iterable[str] = ()
-    ) -> Candidates | Varying | None:
+    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Candidates | Varying | None:
         """Look up what a span of several tokens means, and remember it.
 
         Args:
             cut: text that has the span.
             variants: folded surfaces that it may stand for.
             spelled: its text.
-            otherwise: texts that it stands for if it is no surface.
         """
         surface, cased = spelled, cut.memory.cased
         if cut.spans is cut.memory.spaced_spans:
@@ -275,10 +260,6 @@ class Generator(CompoundReader):
                 variants = [*variants, *self.forms(joined)]
         try:
             candidates = self.look_up(variants, surface, cased=cased)
-            for text in otherwise if candidates is None else ():
-                if (candidates := self.look_up(variants, text, cased=cased)) is not None:
-                    surface = text
-                    break
             meaning = self._meaning_by_case(candidates, variants, surface, cased=cased)
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
@@ -426,15 +407,14 @@ def respellings(text: str) -> list[str]:
 def other_spellings(text: str, language: str) -> Iterator[str]:
     """Yield what the text of a mention that is no surface may be instead, in the order of preference.
 
-    Its `respellings`, itself with hyphens for spaces, then itself without an article, as a tagger has *the
-    Big Apple*, and the respellings of that.
+    Its `respellings`, then itself without an article, as a tagger has *the Big Apple*, and the respellings of
+    that.
 
     Args:
         text: text of the mention.
         language: language of the KB, a BCP 47 tag.
     """
     yield from respellings(text)
-    yield from with_hyphens(text)
     if bare := without_article(text, language):
         yield bare
         yield from respellings(bare)

@@ -26,7 +26,7 @@ def found(kb, text: str) -> Pairs:
     """Return text and key of each mention."""
     mentions = AliasGenerator(kb).mentions(text)
     assert [text[mention.start : mention.end] for mention in mentions] == [each.text for each in mentions]
-    return [(each.text, kb.key(each.candidates.ids[0])) for each in mentions]
+    return [(each.text, kb.key(each.candidates.ids[0])) for each in mentions if each.candidates]
 
 
 KINDS = {
@@ -39,12 +39,12 @@ KINDS = {
         ],
     ),
     "dashes": (
-        ("Cauchy–Schwarz inequality", "Mercedes-Benz", "Baden-Baden", "lily-of-the-valley"),
-        "Cauchy-Schwarz inequality, Mercedes–Benz, Mercedes Benz, Baden−Baden, a lily of the valley",
+        ("Cauchy–Schwarz inequality", "Mercedes-Benz", "Baden-Baden", "lily-of-the-valley", "Coca Cola"),
+        "Cauchy-Schwarz inequality, Mercedes–Benz, Mercedes Benz, Baden−Baden, lily of the valley, Coca–Cola",
         [
             ("Cauchy-Schwarz inequality", "Cauchy–Schwarz inequality"), ("Mercedes–Benz", "Mercedes-Benz"),
             ("Mercedes Benz", "Mercedes-Benz"), ("Baden−Baden", "Baden-Baden"),
-            ("lily of the valley", "lily-of-the-valley"),
+            ("lily of the valley", "lily-of-the-valley"), ("Coca–Cola", "Coca Cola"),
         ],
     ),
     "apostrophes": (

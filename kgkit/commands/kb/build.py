@@ -23,8 +23,8 @@ LanguageOption = Annotated[
     typer.Option(
         "--language",
         metavar="TAG",
-        help="Language of the names (BCP 47); with en, function words such as may are no mentions. By "
-        "default the source's or the builder's.",
+        help="Language of the names (BCP 47); with en, function words such as may are no mentions; with tr "
+        "and az, I and İ are the capitals of ı and i. By default the source's or the builder's.",
     ),
 ]
 
