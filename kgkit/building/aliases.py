@@ -19,6 +19,11 @@ from kgkit.types import CANDIDATE, NO_SENSE, Numbers
 Weights = NDArray[np.float64]
 
 _HYPHEN: Final = re.compile(r"(?<=[^\W_])-(?=[^\W_])")  # one that joins two words
+_PARTICLES: Final = frozenset(
+    "a an the and or nor but if so as at by in into of on to from with for it is up out off down over away "
+    "back through about around under".split()
+)
+"""Words that stand beside others without making a name of them: *built in 1990*, *At Bristol*."""
 _IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
@@ -216,7 +221,8 @@ def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Fold
 
     Those are, of a surface with a capital, itself without its accents (*Milosevic*, and *Mueller* for
     *Müller*), with spaces for hyphens between words, and an abbreviation without its full stops. Of one in
-    lower case, spaces for several hyphens: *built in* is no *built-in*. In version 1 there are none.
+    lower case, spaces for several hyphens. None begins or ends with a particle: *built in* is no *built-in*.
+    In version 1 there are none.
     """
     for surface in surfaces if folding.version > 1 else ():
         if surface.isascii() and "-" not in surface and "." not in surface:
@@ -232,7 +238,8 @@ def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Fold
             writings |= dict.fromkeys(
                 (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))
             )
-        if has_capital or folded.count("-") > 1:
+        words = folded.split("-")
+        if (has_capital or len(words) > 2) and _PARTICLES.isdisjoint((words[0], words[-1])):
             writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings])
         del writings[folded]
         for writing in writings:
