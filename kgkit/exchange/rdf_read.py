@@ -9,7 +9,7 @@ attributes under their whole predicate, other IRIs make triples. An IRI
 without a label goes by its last part.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -22,7 +22,7 @@ from kgkit.errors import SourceError
 from kgkit.exchange import rdf_terms as terms
 from kgkit.exchange.contract import files_of
 from kgkit.exchange.gathering import EntityField, FieldOrRecord, gather_parts
-from kgkit.files import MAX_RECORD, checked_file, opened, raw_or_bad_lines
+from kgkit.files import MAX_RECORD, checked_file, opened, raw_or_bad_lines, without_mark
 from kgkit.lazy import import_extra
 from kgkit.turtle import Syntax, parse_graph
 from kgkit.types import Alias, BadRecord, Form, Record, Redirect, Triple
@@ -37,8 +37,7 @@ _NUMBERS: Final[dict[str, Callable[[str], Any]]] = {
     "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__,
 }
 _XSD: Final = "http://www.w3.org/2001/XMLSchema#"
-_BLOCK: Final = 1 << 16  # bytes of lines that are parsed together …
-_LINES: Final = 4096  # … and their number
+_BLOCK: Final = 1 << 16  # bytes of lines that are parsed together, roughly
 _NODE: Final = {terms.SUBJECT, terms.PREDICATE, terms.OBJECT, terms.COUNT, terms.SENSE}
 _FORM: Final = {terms.FORM, terms.FORM_OF, terms.FORM_POS}
 
@@ -95,33 +94,40 @@ class NTriplesBuilder(_RDFBuilder):
 
     def _quads(self, source: Path) -> Iterator[Any]:
         """Yield the triples of *source* as the base does; a block of lines is parsed at once."""
+        count = 0
         with opened(source) as file:
-            lines, size = list[tuple[int, bytes | SourceError]](), 0
-            for number, line in raw_or_bad_lines(file, source, MAX_RECORD):
-                lines.append((number, line))
-                size += len(line) if isinstance(line, bytes) else 0
-                if size >= _BLOCK or len(lines) >= _LINES:
-                    yield from self._of_lines(lines, source)
-                    lines, size = [], 0
-            yield from self._of_lines(lines, source)
+            while block := file.read(_BLOCK):
+                if not block.endswith(b"\n"):
+                    block += file.readline(MAX_RECORD)
+                block = block if count else without_mark(block, source)
+                yield from self._of_block(block, count, source)
+                count += block.count(b"\n")
+                if len(block) > MAX_RECORD and not block.endswith(b"\n"):
+                    while (rest := file.readline(_BLOCK)) and not rest.endswith(b"\n"):
+                        pass  # the rest of a line that is too long
+                    count += 1
 
-    def _of_lines(self, lines: Sequence[tuple[int, bytes | SourceError]], source: Path) -> list[Any]:
-        """Return the triples of some lines, which are parsed singly if one of them is bad."""
-        contents = [line for _, line in lines if isinstance(line, bytes)]
-        if len(contents) == len(lines):
+    def _of_block(self, block: bytes, before: int, source: Path) -> list[Any]:
+        """Return the triples of a block of lines, which are parsed singly if one of them is bad.
+
+        Args:
+            block: lines.
+            before: number of the lines before them.
+            source: path of the file, for errors.
+        """
+        if len(block) <= MAX_RECORD:
             with suppress(SourceError):
-                return [*self._parsed(BytesIO(b"".join(contents)), source)]
+                return [*self._parsed(BytesIO(block), source)]
         quads: list[Any] = []
-        for number, line in lines:
-            if isinstance(line, SourceError):
-                quads.append(self.bad_record(line))
-                continue
+        for number, line in raw_or_bad_lines(BytesIO(block), source, MAX_RECORD):
             try:
+                if isinstance(line, SourceError):
+                    raise line
                 quads += self._parsed(BytesIO(line), source)
             except SourceError as error:
-                text = line.decode(errors="replace").strip()
-                error = SourceError(error.message, path=source, line=number, text=text)
-                quads.append(self.bad_record(error))
+                text = error.text if isinstance(line, SourceError) else line.decode(errors="replace").strip()
+                bad = SourceError(error.message, path=source, line=before + number, text=text)
+                quads.append(self.bad_record(bad))
         return quads
 
 
@@ -169,7 +175,7 @@ class _Reading:
     def parts(self, quads: Iterable[Any]) -> Iterator[FieldOrRecord]:
         """Yield what each triple says."""
         for quad in quads:
-            if isinstance(quad, BadRecord):
+            if type(quad) is BadRecord:
                 yield quad
                 continue
             subject, predicate, value, _ = quad

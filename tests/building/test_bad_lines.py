@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from kgkit.building import builder_names, find_builder
+from kgkit.building import BadRecord, builder_names, find_builder
 from kgkit.building.add import add_to_kb
 from kgkit.building.build import build_kb
 from kgkit.building.grouping import BAD_RECORDS
@@ -169,3 +169,20 @@ def test_the_commands_say_how_many_lines_were_left_out(tmp_path):
         (line,) = [line for line in done.err.splitlines() if BAD_RECORDS in line]
         assert done.code == 0 and f"{bad} × " in line and "a.nt:2: " in line and "http://a/2 x" in line
     assert f"{bad} × {BAD_RECORDS}" in run("kb", "info", "a", "--home", tmp_path).out
+
+
+@pytest.mark.parametrize("block", [1, 60, 61, 62, 200, 1000])
+@pytest.mark.parametrize(
+    ("builder", "module"),
+    [("ntriples", "kgkit.exchange.rdf_read"), ("cn_dbpedia", "kb_builders.cn_dbpedia_files")],
+)
+def test_lines_have_their_numbers_wherever_blocks_end(builder, module, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(f"{module}._BLOCK", block)
+    path, bad, first = source(tmp_path, builder)
+    reader = find_builder(builder).skipping_bad()
+    records = [record for part in reader.parts(path) for record in reader.observe(path, part)]
+    problems = [record.problem for record in records if isinstance(record, BadRecord)]
+    assert len(problems) == bad and f":{first}: " in problems[0]
+    monkeypatch.undo()
+    again = [record for part in reader.parts(path) for record in reader.observe(path, part)]
+    assert problems == [record.problem for record in again if isinstance(record, BadRecord)]
