@@ -163,6 +163,10 @@ def _read_edits(path: Path, take: Callable[[EntityEdit, list[EditedAlias]], None
 
 def _problem(error: Exception) -> str:
     text = json_problem(error, _FIELDS)
+    if text.startswith("not JSON"):
+        return (
+            f'{text}. Edits are JSON lines, as {{"key": "…", "label": "…"}}; `kgkit kb add` reads tables too'
+        )
     if any(text.startswith(f"there is no field {name!r}") for name in _ADDITIONS):
         return (
             f"{text.partition(';')[0]} in a file of edits: `kgkit kb add` takes such lines; "

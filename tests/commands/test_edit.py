@@ -88,3 +88,11 @@ def test_a_build_without_the_edits_warns_of_them(tmp_path, monkeypatch):
     done = run("build-kb", "jsonl", "rivers.jsonl", "--name", "rivers")
     assert done.code == 0
     assert "`kgkit kb edit` did to rivers@" in " ".join(done.err.split()) and "fix" in done.err
+
+
+def test_a_table_is_no_file_of_edits_and_the_error_names_what_is_one(tmp_path):
+    (tmp_path / "fix.csv").write_text("id,name\nbath,Spa\n")
+    done = run("kb", "edit", "rivers", "fix.csv")
+    assert done.code == 1 and "JSON lines" in done.err and "kb add" in done.err
+    done = run("kb", "add", "rivers", "fix.csv")
+    assert done.code == 1 and done.err.startswith("fix.csv: key from 'id', label from 'name'\n")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kgkit.commands.completion import complete_kb
+from kgkit.commands.kb.build import preview_of
 from kgkit.commands.kb.info import write_change
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
@@ -41,6 +42,10 @@ def add(
     from kgkit.store.manifest import read_manifest
 
     messages = Messages()
+    chosen = builder or builder_by_name(source)
+    if chosen is not None:
+        for sentence in preview_of(chosen, [source], {}, skips_bad=bad == "skip")[:1]:
+            messages.write(sentence)
     began = time.monotonic()
     where = Home.find()
     _, before = read_build(where, name, read_manifest)
@@ -52,7 +57,7 @@ def add(
         built = add_to_kb(
             name,
             source,
-            builder=builder or builder_by_name(source),
+            builder=chosen,
             progress=lambda stage, read, _: tell(f"{stage} {read:,} records" if read else stage, read),
             bad=bad,
         )

@@ -167,7 +167,7 @@ def build_kb(
         "count": count, "fact": fact, "number": number,
     }  # fmt: skip
     columns = {role: names for role, names in roles.items() if names is not None}
-    sentences = _preview(builder, source, columns, skips_bad=bad == "skip")
+    sentences = preview_of(builder, source, columns, skips_bad=bad == "skip")
     if preview:
         for sentence in sentences or [f"the builder {builder} has no preview"]:
             write_line(plain(sentence))
@@ -229,7 +229,7 @@ def build_kb(
     )
 
 
-def _preview(
+def preview_of(
     builder: str, sources: Sequence[str], columns: Mapping[str, str | Sequence[str]], *, skips_bad: bool
 ) -> list[str]:
     """Return what a builder says of how it reads the first source, and its first entities."""
