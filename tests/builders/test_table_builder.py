@@ -118,13 +118,13 @@ def test_the_only_heading_that_ends_in_name_is_the_label(tmp_path, header, label
 )
 def test_ids_of_other_rows_and_names_of_another_role_are_no_keys_and_labels(tmp_path, header, guess):
     path = write(tmp_path / "names.csv", f"{header}\nE1,Ana Ruiz,E2\nE2,Bo Berg,\n")
-    assert guess in run("build-kb", "table", path, "--preview").out
+    assert guess in run("build-kb", "table", path, "--limit", 0).out
 
 
 def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
     table = 'Employee ID,Full Name,Also known as,Notes\nE1,Ana Ruiz,"Ana, Anita",pays\n'
     path = write(tmp_path / "names.csv", table)
-    shown = run("build-kb", "table", path, "--preview", "--home", tmp_path).out.splitlines()
+    shown = run("build-kb", "table", path, "--limit", 0, "--home", tmp_path).out.splitlines()
     guess = (
         f"{path}: key from 'Employee ID', label from 'Full Name', aliases from 'Also known as' "
         "(a cell is one name), description from 'Notes'"
@@ -133,7 +133,7 @@ def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
     path = write(tmp_path / "more.csv", "product name,parent id\nAle,drinks\n")
     assert (
         "key from 'product name', label from 'product name'"
-        in run("build-kb", "table", path, "--preview").out
+        in run("build-kb", "table", path, "--limit", 0).out
     )
     error = refused(write(tmp_path / "two.csv", "first name,last name,parent id\nAna,Ruiz,b\n"), tmp_path)
     assert "looks like keys or names" in str(error)
@@ -233,7 +233,7 @@ def test_the_guess_is_shown_before_the_build_and_alone(tmp_path):
         f"{path}: key from 'id', label from 'name', aliases from 'aliases' (split at '|'), description from "
         "'description', kind from 'type', attributes from 'founded'"
     )
-    shown = run("build-kb", "table", path, "--preview", "--home", tmp_path)
+    shown = run("build-kb", "table", path, "--limit", 0, "--home", tmp_path)
     lines = [guess, "acme: Acme Corporation; Acme; The Acme (A maker, of anvils)", "bolt: Bolt Ltd"]
     assert (shown.code, shown.out.splitlines()) == (0, lines)
     assert not (tmp_path / "kbs").exists()
@@ -241,7 +241,7 @@ def test_the_guess_is_shown_before_the_build_and_alone(tmp_path):
         "build-kb", "table", path, "--name", "names", "--aliases", "aliases|", "--home", tmp_path,
     )  # fmt: skip
     assert done.code == 0 and done.err.splitlines()[0] == guess
-    assert run("build-kb", "wordnet", "--preview", "--home", tmp_path).out == (
+    assert run("build-kb", "wordnet", "--limit", 0, "--home", tmp_path).out == (
         "the builder wordnet has no preview\n"
     )
 

@@ -10,7 +10,6 @@ import typer
 from kgkit.commands.completion import complete_builder
 from kgkit.commands.kb.lost_builds import lost_builds_warned, removals_reported
 from kgkit.commands.messages import Messages
-from kgkit.commands.options import flag
 from kgkit.commands.output import plain, write_line
 from kgkit.commands.text_streams import BadOption
 
@@ -79,7 +78,12 @@ def build_kb(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", metavar="N", help="Only the first N pages or lines, for trying out."),
+        typer.Option(
+            "--limit",
+            metavar="N",
+            help="Only the first N pages or lines, for trying out; 0 shows how a table is read, and builds "
+            "nothing.",
+        ),
     ] = None,
     types: Annotated[
         list[str] | None,
@@ -146,9 +150,6 @@ def build_kb(
             help="table: Column that is kept as an attribute with numbers. May be repeated.",
         ),
     ] = None,
-    preview: Annotated[
-        bool, flag("--preview", help="Show how the source is read, and build nothing.")
-    ] = False,
 ) -> None:
     """Build a knowledge base and publish it.
 
@@ -168,7 +169,7 @@ def build_kb(
     }  # fmt: skip
     columns = {role: names for role, names in roles.items() if names is not None}
     sentences = preview_of(builder, source, columns, skips_bad=bad == "skip")
-    if preview:
+    if limit == 0:
         for sentence in sentences or [f"the builder {builder} has no preview"]:
             write_line(plain(sentence))
         return
