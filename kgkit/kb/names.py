@@ -21,7 +21,7 @@ from kgkit.store.trigrams import BRACKETS, plain_form
 
 __all__ = [
     "FEATURES", "FEW_SURFACES", "WEIGHTS", "Comparison", "Name", "Rarity", "compare", "is_short_for",
-    "log_odds", "number_words", "parse_name",
+    "log_odds", "number_words", "of_marks", "parse_name",
 ]  # fmt: skip
 
 FEATURES: Final = (
@@ -56,8 +56,8 @@ FEATURES: Final = (
 """The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
 
 WEIGHTS: Final = (
-    -0.36, -0.30, -0.64, -3.36, -2.48, -1.28, -2.68, -2.44, -2.79, -0.91, -12.00, -12.00, -1.50, -2.47,
-    -1.37, -1.61, -1.38, -7.57, -3.45, -3.52, -7.83, -7.48, -0.05, 4.40, -1.44, 1.71, 0.75,
+    -0.22, -0.30, -0.67, -3.40, -2.46, -1.31, -2.65, -2.49, -2.84, -1.61, -12.00, -12.00, -1.59, -2.50,
+    -1.39, -1.60, -1.36, -7.73, -3.53, -3.52, -7.89, -7.55, -0.05, 4.36, -1.33, 1.70, 0.71,
 )  # fmt: skip
 """Weight of each kind in the log odds. Those of clashes and marks are set, not fitted: what differs in one of
 these is not forgiven."""
@@ -77,7 +77,8 @@ Rarity = Callable[[str], float]
 _HEAD, _TAIL, _BRACKET = range(3)
 _LEAST_SHARE: Final = 0.3  # of what a name tells, that a similar name has too
 _MAX_WORDS: Final = 40  # of a name that are compared
-_MOST_EDITS: Final = ((2, 0), (5, 1), (9, 2))  # letters of a word, and typing errors in it; else 3
+_MOST_EDITS: Final = (0, 0, 0, 1, 1, 1, 2, 2, 2, 2)  # typing errors in a word, by its letters; of more, 3
+_LEAST_JOINED: Final = 8  # letters of words that are taken as one in spite of typing errors
 
 # -- words ------------------------------------------------------------------
 
@@ -185,6 +186,7 @@ class Name:
         zones: of each word, whether it stands before a comma, behind one, or in brackets.
         numbers: of each word its number, as digits; empty for other words.
         directions: of each word its direction; empty for other words.
+        is_part: of each word, whether it is the letters, or the digits, of a word that has both.
         is_mark: of each word, whether it tells entities apart: numbers, single letters and directions.
         is_small: of each word, whether it is an article, a preposition, a title or a legal form.
         is_title: of each word, whether it is a title.
@@ -193,15 +195,15 @@ class Name:
     """
 
     __slots__ = (
-        "directions", "folded", "has_ampersand", "is_legal", "is_mark", "is_small", "is_title", "numbers",
-        "words", "zones",
+        "directions", "folded", "has_ampersand", "is_legal", "is_mark", "is_part", "is_small", "is_title",
+        "numbers", "words", "zones",
     )  # fmt: skip
 
     def __init__(self, folded: str, language: str = "") -> None:
         self.folded = folded
         self.words: list[str] = []
         self.zones: list[int] = []
-        mixed: set[int] = set()
+        self.is_part: list[bool] = []
         for text, zone in _zones(folded):
             for word in plain_form(text).split():
                 if word.isalpha() or word.isdigit() or not any(map(str.isdigit, word)):
@@ -212,8 +214,7 @@ class Name:
                     self._add(parts[0], zone)
                     continue
                 for part in parts:
-                    mixed.add(len(self.words))
-                    self._add(part, zone)
+                    self._add(part, zone, is_part=True)
         count = len(self.words)
         self.numbers = [_number(word, position) for position, word in enumerate(self.words)]
         self._join_tens()
@@ -227,7 +228,10 @@ class Name:
         self.is_mark = [
             bool(number)
             or bool(direction)
-            or ((len(word) == 1 and word.isalpha() and word.isascii()) or (place in mixed and len(word) < 4))
+            or (
+                (len(word) == 1 and word.isalpha() and word.isascii())
+                or (self.is_part[place] and len(word) < 4)
+            )
             for place, (word, number, direction) in enumerate(
                 zip(self.words, self.numbers, self.directions, strict=True)
             )
@@ -240,10 +244,11 @@ class Name:
         self._find_titles()
         self._find_legal_form()
 
-    def _add(self, word: str, zone: int) -> None:
+    def _add(self, word: str, zone: int, *, is_part: bool = False) -> None:
         if len(self.words) < _MAX_WORDS:
             self.words.append(word)
             self.zones.append(zone)
+            self.is_part.append(is_part)
 
     def _join_tens(self) -> None:
         """Make one number of the words `fifty four`."""
@@ -253,7 +258,7 @@ class Name:
                 number = str(_NUMBERS[first] + _NUMBERS[second])
                 self.words[position : position + 2] = [number]
                 self.numbers[position : position + 2] = [number]
-                del self.zones[position + 1]
+                del self.zones[position + 1], self.is_part[position + 1]
 
     def _find_titles(self) -> None:
         first = 0
@@ -357,6 +362,11 @@ class Comparison(NamedTuple):
 def log_odds(features: Sequence[float]) -> float:
     """Return the logarithm of the odds that two names with these features are one."""
     return float(sum(map(operator.mul, features, WEIGHTS)))
+
+
+def of_marks(features: Sequence[float]) -> float:
+    """Return the part of these log odds that numbers, single letters and directions have."""
+    return features[_CLASH] * WEIGHTS[_CLASH] + features[_MARK] * WEIGHTS[_MARK]
 
 
 def compare(
@@ -554,26 +564,26 @@ class _Alignment:
         return self.rarity(short) == 1 and (len(word) > len(short) + 2 or not word.startswith(short))
 
     def _match_edited(self) -> None:
-        from rapidfuzz.distance import OSA  # here: 20 ms, which few calls need
-
         name, surface = self.name, self.surface
         pairs: list[tuple[int, int, int]] = []
         for position in self.left:
             word = name.words[position]
-            if len(word) < 2 or word.isdigit():
+            length = len(word)
+            if length < 2 or word.isdigit():
                 continue
             for place in self.rest:
                 other = surface.words[place]
-                most = _most_edits(max(len(word), len(other)))
-                if len(other) < 2 or other.isdigit() or abs(len(word) - len(other)) > most:
+                most = _most_edits(max(length, len(other)))
+                if len(other) < 2 or abs(length - len(other)) > most or other.isdigit():
                     continue
-                if _is_umlaut(word, name.folded, other, surface.folded):
-                    pairs.append((0, position, place))
+                if (name.is_mark[position] and surface.is_mark[place]) or (
+                    name.is_part[position] or surface.is_part[place]
+                ):
                     continue
-                if (name.is_mark[position] and surface.is_mark[place]) or _is_series(word, other):
-                    continue
-                edits = OSA.distance(word, other, score_cutoff=most)
-                if edits <= most:
+                edits: int = _osa()(word, other, score_cutoff=most)
+                if edits and length != len(other) and _is_umlaut(word, name.folded, other, surface.folded):
+                    edits = 0
+                if edits <= most and not _is_series(word, other):
                     pairs.append((edits, position, place))
         for edits, position, place in sorted(pairs):
             if position in self.left and place in self.rest:
@@ -583,6 +593,28 @@ class _Alignment:
                 if edits and self.rarity(name.words[position]) < 1:
                     self.features[_KNOWN] += 1
                 self._take(position, place, 1 - edits / length)
+        if self.left and self.rest and len(self.left) != len(self.rest):
+            self._match_joined_edited()
+
+    def _match_joined_edited(self) -> None:
+        """Match all words that are left as one, with typing errors: a space is among these."""
+        name, surface = self.name, self.surface
+        if any(name.is_mark[at] for at in self.left) or any(surface.is_mark[at] for at in self.rest):
+            return
+        word = "".join(name.words[at] for at in self.left)
+        other = "".join(surface.words[at] for at in self.rest)
+        length = max(len(word), len(other))
+        edits: int = _osa()(word, other, score_cutoff=3)
+        if min(len(word), len(other)) < _LEAST_JOINED or edits > _most_edits(length):
+            return
+        self.features[_SPACES] += 1
+        self.features[_EDITS] += edits
+        self.features[_SHARE] += edits / length
+        first = self.left[0]
+        for place in [*self.rest]:
+            self._match(first, place, 1 - edits / length)
+        self.left.clear()
+        self.rest.clear()
 
     def _match_acronym(self) -> None:
         """Match a name that is the first letters of the other one."""
@@ -651,9 +683,9 @@ class _Alignment:
 
     def _may_be_middle(self, name: Name, at: int) -> bool:
         """Say whether a word may be a second given name or the letter of one."""
-        if (name.numbers[at] and len(name.words[at]) > 1) or name.directions[at] or len(name.words) > 4:
+        if (name.numbers[at] and len(name.words[at]) > 1) or name.directions[at] or name.is_part[at]:
             return False
-        return _NO_PERSON.isdisjoint(name.words)
+        return len(name.words) < 5 and _NO_PERSON.isdisjoint(name.words)
 
     def _is_reordered(self) -> bool:
         """Say whether the words that are the same stand in another order, but for what a comma put first."""
@@ -678,8 +710,15 @@ def _is_head_told(name: Name, matched: Iterable[int]) -> bool:
     return not heads or not {*heads}.isdisjoint(matched)
 
 
+@cache
+def _osa() -> Callable[..., int]:
+    from rapidfuzz.distance import OSA  # here: 20 ms, which few calls need
+
+    return OSA.distance
+
+
 def _most_edits(length: int) -> int:
-    return next((edits for letters, edits in _MOST_EDITS if length <= letters), 3)
+    return _MOST_EDITS[length] if length < len(_MOST_EDITS) else 3
 
 
 @lru_cache(4096)

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kgkit.bounded_cache import BoundedCache
-from kgkit.kb.names import FEW_SURFACES, Comparison, Name, compare, log_odds, number_words, parse_name
+from kgkit.kb.names import (
+    FEW_SURFACES,
+    Comparison,
+    Name,
+    compare,
+    log_odds,
+    number_words,
+    of_marks,
+    parse_name,
+)
 from kgkit.store.trigrams import SHORT, TrigramIndex, core_code, core_of, grams_of, plain_form, word_code
 
 __all__ = ["RankedSurface", "SimilarNames", "SimilarSurface", "with_fewest_edits"]
@@ -22,8 +31,9 @@ _MAX_POSTINGS: Final = 200_000
 _DENSE: Final = (
     4_000_000  # surfaces of which each has a count of its own; of more, those that occur are sorted
 )
-_PROPOSED: Final = 256
-_COMPARED: Final = 24  # of those that share most, and as many of those with the fewest edits
+_PROPOSED: Final = 128
+_COMPARED: Final = 16  # of those that share most, and as many of those with the fewest edits
+_LEAST_LOG_ODDS: Final = -6.0  # of what a name may stand for: one in 400
 _MAX_CORES: Final = 50
 _WORD: Final = 3.0  # times what a trigram counts
 _SIZE: Final = 0.4  # times what a gram of the surface that the name lacks counts
@@ -121,7 +131,10 @@ class SimilarNames:
             if surface == folded:
                 ranked.append(RankedSurface(surface, math.inf, None))
             elif (comparison := self.compare(folded, surface)) is not None:
-                ranked.append(RankedSurface(surface, log_odds(comparison.features), comparison))
+                odds = log_odds(comparison.features)
+                # Names that differ in their marks alone are shown, though they are no match.
+                if odds - of_marks(comparison.features) > _LEAST_LOG_ODDS:
+                    ranked.append(RankedSurface(surface, odds, comparison))
         return sorted(ranked, key=lambda each: (-each.log_odds, each.surface))
 
     def proposed(self, folded: str) -> list[str]:

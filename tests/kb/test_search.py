@@ -16,7 +16,7 @@ RECORDS = [
     Alias("dog", "dog", 3),
     Alias("dog", "hot_dog", 1),
     Alias("dogs of war", "Dogger_Bank", 1),
-    Alias("prairie dog", "cat"),
+    Alias("bulldogs", "cat"),
     Redirect("hound", "dog"),
 ]
 
