@@ -91,7 +91,9 @@ def _spoken(language: str, match: re.Match[str]) -> str:
 
 def _lacks_subject(text: str, spaced: bool) -> bool:
     """Return whether the subject is missing before a text: it goes on with a small letter, or a verb."""
-    return text[:1].islower() or text[:1] in "(," if spaced else text[:1] in "是为為係（，,("
+    if not text:
+        return False
+    return text[0].islower() or text[0] in "(," if spaced else text[0] in "是为為係（，,("
 
 
 def _bracket(match: re.Match[str]) -> str:
@@ -131,6 +133,8 @@ def _sentence(sentence: str, language: str) -> tuple[str, bool]:
             mark = " "  # what stood between commas was of the subject
         if H in clause:
             is_main = begins_with_verb or first in _SUBJECTS or not has_main
+            if is_spaced(language) and not needs_more(language):
+                is_main = is_main or clause.count(" ") > 2  # whether it has a verb cannot be told
             is_dropped = opens or clause.strip() == H or not is_main
             if is_dropped:
                 continue

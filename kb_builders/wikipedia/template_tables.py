@@ -207,6 +207,7 @@ _FR: Final = {
     "re": "re|ère",
     "e": "e|ème",
     "Ier": "Ier",
+    "Cie": "Cie",
     "no {1} ‖ no": "numéro|n°",
     "no {1} ‖": "no",
     "nos {1} ‖ nos": "numéros",
@@ -366,26 +367,18 @@ FAMILIES: Final = (
     ("", r"(?:iPA|iPAc|aPI)-.+", "=sound"),
     ("", r"(?:[cC]ite|[cC]itation|[uU]se) .+", ""),
     ("de", r"[a-z]{2,4}(?:-[a-z]+)?[SF]", "{1}"),
+    ("", r"[a-z]{2}(?: icon)?", "=icon"),
     ("fr", r"[a-zA-Z][A-Z]{2}-d", ""),
-    ("fr", r"[ivxIVX]+(?:er|e)(?: (?:siècle|millénaire|s)\b.*)?|[0-9]+(?:er|re|e)", "=name"),
+    ("fr", r"[ivxIVX]+(?:er|e)(?: (?:siècle|millénaire|s)\b.*)?|[ivx][IVX]+|[0-9]+(?:er|re|e)", "=name"),
     ("zh", r"(?:link-|internal link helper/|ilh-)[a-z-]+", "{d|3|1}"),
 )
 
 # Words that lead to a recording, and are not what is heard.
 RECORDING: Final = frozenset(
-    [
-        "",
-        "anhören",
-        "aussprache",
-        "help",
-        "info",
-        "listen",
-        "prononciation",
-        "pronunciation",
-        "uitspraak",
-        "écouter",
-    ]
-)
+    "anhören ascolta aussprache escuchar help info listen ouvir posłuchaj prononciation pronunciación "
+    "pronunciation pronuncia pronuncie pronúncia uitspraak uttal wymowa výslovnost écouter произношение "
+    "слушать".split()
+) | {""}
 # Units that are not written as `convert` names them.
 UNITS: Final = {
     "C": "°C", "F": "°F", "K": "K", "km2": "km²", "m2": "m²", "cm2": "cm²", "mi2": "sq mi", "sqmi": "sq mi",

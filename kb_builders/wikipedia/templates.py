@@ -358,6 +358,11 @@ def _audio(call: _Call) -> str:
     return f"{CUT}{SOUND}" if words.lower().strip("?") in RECORDING else words
 
 
+def _icon(call: _Call) -> str:
+    """Return nothing for the name of a language, `{{fr}}`, which stands before a word of it."""
+    return HOLE if call.arguments else CUT
+
+
 def _coordinates(call: _Call) -> str:
     """Return a hole for coordinates in the text, and nothing for those beside the title."""
     return HOLE if "inline" in (call.get("display") or "inline") else CUT
@@ -409,6 +414,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[[_Call], str]]] = {
     "=sound": _sound,
     "=audio": _audio,
     "=coordinates": _coordinates,
+    "=icon": _icon,
     "=unité": _unit,
     "=siècle": _century,
     "=siècle av": partial(_century, after=_BEFORE_CHRIST),

@@ -166,6 +166,7 @@ def test_dates(text, language, words):
         ("{{unité|1234567,89}} {{unité|1.2|e=15}} {{tmp|95|°C}}", "fr", "1 234 567,89 1,2×10^15 95 °C"),
         ("{{Unité|10000|J||kg||m|-2}}", "fr", "10 000 J⋅kg⋅m-2"),
         ("{{nombre|3620|hab. par km|2}}", "fr", "3 620 hab. par km2"),
+        ("la {{III}}{{e}} République & {{Cie}}", "fr", "la IIIe République & Cie"),
         ("{{FRA-d}} {{-s2|V|e|VI|e}} {{heure|22|55|00}}", "fr",
          "Ve et VIe siècles av. J.-C. 22 h 55 min 00 s"),
         ("{{lien|langue=en|trad=Dog|fr=Chien|texte=le chien}}", "fr", "le chien"),
@@ -264,6 +265,11 @@ def test_every_function_of_a_table_is_known():
             "Rome (plural Romes) is a town.",
         ),
         ("Rome (“Roma” {{IPA|a}}, old) is a town.", "Rome (“Roma”, old) is a town."),
+        (
+            "Rome ({{it}} ''Roma'', {{De}} ''Rom''; {{x}} old, on {{x}}) is a town.",
+            "Rome (Roma, Rom) is a town.",
+        ),
+        ("<center>{{x}}</center>\n\nRome is a town.", "Rome is a town."),
         ("Rome, pronounced {{IPA|a}}, is a town.", "Rome is a town."),
         (
             "Rome is a town of c. 2 people in St. Peter and {{x}}. It is old.",
@@ -314,6 +320,7 @@ def test_a_template_that_cannot_be_read_takes_its_clause_along(text, read):
         ("羅馬（{{x}}，前753年）是城市，面積{{x}}，人口眾多。", "zh", "羅馬（前753年）是城市，人口眾多。"),
         ("羅馬是城市。在{{x}}，人口眾多。位於{{x}}。", "zh", "羅馬是城市。人口眾多。"),
         ("{{x}}是城市。", "zh", "狗是城市。"),
+        ("In Italie, Rome e je une citât {{x}}, fondade {{x}}.", "fur", "In Italie, Rome e je une citât."),
         ("روما ({{IPA|x}}، {{lang-it|Roma}}) مدينة، {{x}}، كبيرة.", "ar", "روما (Roma) مدينة، كبيرة."),
         ("ローマ（{{x}}）は{{x}}の都市である。", "ja", "ローマはの都市である。"),
     ],
