@@ -112,7 +112,7 @@ def _read(text: str, is_hidden: Callable[[str], bool], templates: Templates) -> 
         title, label = link[1], link[2]
         if is_hidden(title):
             return ""
-        return label if label is not None else title.removeprefix(":")
+        return f"{CUT}{label if label is not None else title.removeprefix(':')}{CUT}"
 
     for _ in range(5):  # a link in a caption of a link …
         shorter = _LINK.sub(shown_text, text)

@@ -230,7 +230,7 @@ def plain(text: str, templates: Templates) -> str:
         text = _LINE_BREAK.sub(" ", without_references(text))
     text = templates.read(text)
     if "<" in text:
-        text = _TAG.sub("", text)
+        text = _TAG.sub(CUT, text)  # or the marks of italics on both sides would be apostrophes
     if "''" in text:
         text = _QUOTES.sub(_apostrophes, text)
     if "//" in text:

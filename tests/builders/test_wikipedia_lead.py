@@ -65,6 +65,11 @@ def test_what_was_a_template_in_a_bracket_leaves_no_trace():
     assert lead("李娜（{{IPA|x}}，1982年）是") == "李娜（1982年）是"
 
 
+def test_marks_of_italics_on_both_sides_of_markup_are_no_apostrophes():
+    text = "''we''<sup>''w''</sup> is ''[[dog|''a'' dog]]'' or '''[[dog|''D'']]'''"
+    assert lead(text) == "wew is a dog or D"
+
+
 def test_a_long_infobox_is_passed_over():
     for size in (100, 2_000, 10_000):
         text = "{{Infobox\n" + "| a = {{b|c}} [[d]]\n" * size + "}}\nA dog is an animal.\n\nMore."
