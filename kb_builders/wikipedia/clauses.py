@@ -159,6 +159,11 @@ def _opens(clause: str, language: str) -> bool:
 
 
 _OF: Final = frozenset("of von de du des d’ d' del della di do da van".split())
+# Of these verbs a number is the message: *It has {{x}} inhabitants.*
+_NUMBER_FOLLOWS: Final = frozenset(
+    "has have had hat haben hatte hatten beträgt a ont avait avaient tiene tienen ha hanno tem têm heeft "
+    "hebben har hade ma mają má mají имеет має".split()
+)
 _ARTICLES: Final = frozenset(
     "a an the der die das den ein eine el la los las un una le les l’ l' une il lo gli uno o os um uma "
     "het een".split()
@@ -173,6 +178,9 @@ def _main_clause(clause: str, language: str) -> tuple[str, bool]:
     for after in others:
         following = _first_word(after)
         nothing_follows = not after.strip()
+        last = _LAST_WORD.search(before)
+        if last and last[1].lower() in _NUMBER_FOLLOWS & verbs(language):
+            is_whole = False
         if not is_spaced(language):
             if nothing_follows and before != (before := before.rstrip(_UNSPACED_NEED_MORE)):
                 is_whole = False

@@ -277,7 +277,12 @@ def test_every_function_of_a_table_is_known():
         ),
         (
             "Rome lies {{x}} from the sea. In 2010, it had {{x}} people.",
-            "Rome lies from the sea. In 2010, it had people.",
+            "Rome lies from the sea.",
+        ),
+        ("Rome is a part of {{x}}, in Italy. It had {{x}} in 2010.", "Rome is a part, in Italy."),
+        (
+            "Rome is a town at {{coord|1|2}}. It is {{coord|1|2|display=title}} big.",
+            "Rome is a town. It is big.",
         ),
         ("Rome is a town. At {{x|5}}, it is big.", "Rome is a town. It is big."),
         ("With an area of {{x|5}}, Rome is big.", "Rome is big."),
@@ -314,6 +319,7 @@ def test_a_template_that_cannot_be_read_takes_its_clause_along(text, read):
     [
         ("Rom ({{x}}; 753 v. Chr.) ist eine Stadt. Mit {{x}} Einwohnern ist sie groß.", "de",
          "Rom (753 v. Chr.) ist eine Stadt. Mit Einwohnern ist sie groß."),
+        ("Rom ist eine Stadt. Sie hat {{EWZ|1}} Einwohner (Stand: {{EWD|1}}).", "de", "Rom ist eine Stadt."),
         ("Rom, gegründet {{x}}, ist eine Stadt. Die Fläche beträgt {{x}}.", "de", "Rom ist eine Stadt."),
         ("Rome, fondée en {{x}}, est une ville du {{x}}.", "fr", "Rome est une ville."),
         ("Rome est une ville. En {{x}}, elle est grande.", "fr", "Rome est une ville. Elle est grande."),
