@@ -79,7 +79,9 @@ def lemmas_by_hand(form: str) -> set[tuple[str, str]]:
         if irregular or len(form) <= 2 or not form.isalpha() or (pos == "n" and form.endswith("ss")):
             continue
         for ending, instead in rules:
-            if form.endswith(ending) and known(lemma := form.removesuffix(ending) + instead, pos):
+            lemma = form.removesuffix(ending) + instead
+            least = 2 if pos == "v" else 3
+            if form.endswith(ending) and len(lemma) >= least and known(lemma, pos):
                 found.add((lemma, pos))
     return {(lemma, pos) for lemma, pos in found if lemma != form}
 
@@ -341,3 +343,82 @@ def test_a_lexicon_need_not_count_nor_say_parts_of_speech(tmp_path):
                 {"geese": pytest.approx(1 / 3), "goose": pytest.approx(1 / 3), "bird": pytest.approx(1 / 3)},
             )
         ]
+
+
+NOT_WORDS = {
+    "fifty.s": {"l": 0}, "do.v": {"do": 9}, "go.v": {"go": 9}, "indium.n": {"in": 0}, "nest.n": {"nest": 1},
+    "computer.n": {"PC": 2}, "United_States.n": {"US": 3}, "use.v": {"use": 3}, "love.v": {"do it": 0},
+    "room.n": {"men's": 0}, "man.n": {"man": 5}, "get_on.v": {"be on": 1}, "soon.r": {"and so on": 9},
+    "wear.v": {"have on": 8}, "build.v": {"build": 5}, "build_in.v": {"build in": 0},
+    "tend.v": {"be given": 0}, "London.n": {"the City": 0}, "city.n": {"city": 8},
+    "be_born.v": {"be born": 4}, "Eve.n": {"New Year's": 0}, "Hague.n": {"The Hague": 0},
+    "give.v": {"give": 3}, "then.r": {"and so": 0}, "fun.n": {"fun": 1}, "thing.n": {"thing": 2},
+    "after.a": {"aft": 0}, "well.r": {"well": 1}, "do_well.v": {"do well": 1},
+}  # fmt: skip
+IRREGULAR = [
+    Form("did", "do", "v"), Form("men", "man", "n"), Form("were", "be", "v"), Form("had", "have", "v"),
+    Form("built", "build", "v"), Form("was", "be", "v"), Form("given", "give", "v"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lexicon(tmp_path_factory):
+    aliases = [Alias(lemma, key, n) for key, counts in NOT_WORDS.items() for lemma, n in counts.items()]
+    entities = [Entity(key, pos=key[-1]) for key in NOT_WORDS]
+    folder = tmp_path_factory.mktemp("not-words")
+    with build(folder, [*entities, *aliases, *IRREGULAR], generator="lemma", smoothing=1.0) as kb:
+        yield kb
+
+
+def found_in(kb, text, **config):
+    """Return the best entity of each mention of *text*, and whether it is certain."""
+    mentions = LemmaGenerator(kb, LemmaConfig(**config)).mentions(text)
+    best = [kb.get(int(mention.candidates.ids[0])).key for mention in mentions]
+    certain = [mention.candidates.link_probability == 1 for mention in mentions]
+    return {mention.text: (key, sure) for mention, key, sure in zip(mentions, best, certain, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hide it lest he see it.", {}),
+        ("uses of his PCs", {"uses": ("use.v", True), "PCs": ("computer.n", True)}),
+        ("It goes, going on", {"goes": ("go.v", True), "going": ("go.v", True)}),
+        ("the thing in its box", {"thing": ("thing.n", True)}),
+        ("She did it, and so she did well.", {"did well": ("do_well.v", True), "well": ("well.r", True)}),
+        ("They were on it, having had on shoes.", {}),
+        ("They want to be on, and so on", {"be on": ("get_on.v", False), "and so on": ("soon.r", False)}),
+        ("The men's team won.", {"men": ("man.n", True)}),
+        ("Where is the men's?", {"men": ("man.n", True), "men's": ("room.n", True)}),
+        ("New Year's party", {"New Year's": ("Eve.n", True)}),
+        ("built in the city", {
+            "built": ("build.v", True), "built in": ("build_in.v", False), "city": ("city.n", True),
+        }),
+        ("the City of The Hague", {
+            "the City": ("London.n", True), "City": ("city.n", True), "The Hague": ("Hague.n", True),
+        }),
+        ("born in fun, he was born and was given", {
+            "fun": ("fun.n", True), "was born": ("be_born.v", True), "given": ("give.v", True),
+        }),
+    ],
+)  # fmt: skip
+def test_words_that_join_others_are_seldom_what_a_lexicon_has_them_for(lexicon, text, expected):
+    assert found_in(lexicon, text) == expected
+
+
+def test_all_surfaces_are_there_for_whoever_asks(lexicon):
+    found = found_in(lexicon, "The men's team did it in the US", all_surfaces=True)
+    assert found["men's"] == ("room.n", True)
+    assert {"did it", "in", "US"} <= found.keys()
+
+
+def test_given_mentions_mean_what_the_lexicon_has_them_for(lexicon):
+    generator = LemmaGenerator(lexicon)
+    for text, lemma, key in [
+        ("did it", "", "love.v"),
+        ("men's", "", "room.n"),
+        ("were on", "be on", "get_on.v"),
+    ]:
+        candidates = generator.candidates_of(Mention(0, len(text), text, lemma=lemma))
+        assert lexicon.get(int(candidates.ids[0])).key == key
+        assert candidates.null == 0
