@@ -24,6 +24,8 @@ _PARTICLES: Final = frozenset(
     "back through about around under".split()
 )
 """Words that stand beside others without making a name of them: *built in 1990*, *At Bristol*."""
+_INITIAL_STOP: Final = re.compile(r"(?<![^\W_][^\W_])\.(?=[^\W\d_]\.)")
+_INITIAL_GAP: Final = re.compile(r"(?<=\b[^\W\d_]) (?=[^\W\d_]\b)")  # between two letters
 _IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
@@ -220,9 +222,9 @@ def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Fold
     """Add to *rows* how *surfaces* are written otherwise: another writing, folded -> keys of `aliases`.
 
     Those are, of a surface with a capital, itself without its accents (*Milosevic*, and *Mueller* for
-    *Müller*), with spaces for hyphens between words, and an abbreviation without its full stops. Of one in
-    lower case, spaces for several hyphens. None begins or ends with a particle: *built in* is no *built-in*.
-    In version 1 there are none.
+    *Müller*), with spaces for hyphens between words, an abbreviation without its full stops, and initials
+    closed or spaced (*J.R.R.*, *J. R. R.*). Of one in lower case, with spaces for several hyphens. None with
+    spaces begins or ends with a particle: *built in* is no *built-in*. In version 1 there are none.
     """
     for surface in surfaces if folding.version > 1 else ():
         if surface.isascii() and "-" not in surface and "." not in surface:
@@ -232,8 +234,10 @@ def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Fold
         if key.startswith(codec.DIGEST):
             continue
         has_capital, writings = surface != surface.lower(), {folded: None}
-        if has_capital and (stopless := folding.without_stops(folded)):
-            writings[stopless] = None
+        if has_capital and "." in surface:
+            writings[folding.without_stops(folded) or folded] = None
+            writings[folding.fold(_INITIAL_STOP.sub(". ", surface))] = None
+            writings[_INITIAL_GAP.sub("", folded)] = None
         if has_capital and not folded.isascii():
             writings |= dict.fromkeys(
                 (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))

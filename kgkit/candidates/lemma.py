@@ -157,7 +157,7 @@ class LemmaGenerator(Generator):
             counted = any(codec.is_counted(row, smoothing) for row in rows)
             named = any(map(in_capitals_only, rows))
         if self._skip.issuperset(words):
-            return _JOINING if counted and self.kb.store.alias_row(fold(spelled)) is not None else 0.0
+            return _JOINING if counted and self.kb.store.alias_row(self._fold(spelled)) is not None else 0.0
         if counted or spelled[1:] != spelled[1:].lower():
             return 1.0
         return 0.0 if named or words[0] in _BE else _UNCOUNTED

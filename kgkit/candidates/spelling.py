@@ -90,6 +90,7 @@ _LINE_ENDS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
 _OPENING: Final = frozenset("\"'`“‘„«‹「『(")
 _PASSED: Final = _OPENING | frozenset(" \t\xa0\u3000”’»›」』)[]{}*•·-–—#=>") | _LINE_ENDS
 _SENTENCE_ENDS: Final = frozenset("!?…。！？")
+_WITHOUT_GAPS: Final = str.maketrans("", "", ". ")
 _LONGEST_ABBREVIATION: Final = max(map(len, BEFORE_NAMES))
 
 
@@ -166,10 +167,14 @@ def initials_agree(spelled: str, row: bytes) -> bool:
         spelled: text of the span.
         row: row of `aliases` for it.
     """
-    initials = [word.replace(".", "") for word in spelled.split() if word.count(".") > 1 and word.isupper()]
-    return len(spelled.split()) < 2 or all(
-        any(word in spelling.surface.replace(".", "") for spelling in codec.spellings(row))
-        for word in initials
+    words = spelled.split()
+    if len(words) < 2:
+        return True
+    written = [spelling.surface.translate(_WITHOUT_GAPS) for spelling in codec.spellings(row)]
+    return all(
+        any(word.replace(".", "") in surface for surface in written)
+        for word in words
+        if word.count(".") > 1 and word.isupper()
     )
 
 

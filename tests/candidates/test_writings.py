@@ -74,11 +74,18 @@ KINDS = {
         [("เชียงใหม่", "เชียงใหม่"), ("ຫຼວງພະບາງ", "ຫຼວງພະບາງ"), ("မန္တလေး", "မန္တလေး"), ("សៀមរាប", "សៀមរាប")],
     ),
     "full stops of abbreviations": (
-        ("UK", "U.N.", "U.", "Mt. Everest", "George W. Bush", "Marvel Inc.", "Dow Corp", "J.R.R. Tolkien"),
-        "U.K., the UN, U.N.E.S.C.O; Mt Everest, George W Bush. JRR Tolkien, Marvel Inc. and Dow Corp. The",
+        (
+            "UK", "U.N.", "U.", "Mt. Everest", "George W. Bush", "Marvel Inc.", "Dow Corp", "J.R.R. Tolkien",
+            "A. A. Milne",
+        ),
+        (
+            "U.K., UN, U.N.E.S.C.O, Mt Everest, George W Bush. JRR Tolkien, J. R. R. Tolkien, A.A. Milne.\n"
+            "Marvel Inc. and Dow Corp. The"
+        ),
         [
             ("U.K.", "UK"), ("UN", "U.N."), ("Mt Everest", "Mt. Everest"),
             ("George W Bush", "George W. Bush"), ("JRR Tolkien", "J.R.R. Tolkien"),
+            ("J. R. R. Tolkien", "J.R.R. Tolkien"), ("A.A. Milne", "A. A. Milne"),
             ("Marvel Inc.", "Marvel Inc."), ("Dow Corp", "Dow Corp"),
         ],
     ),
