@@ -69,7 +69,7 @@ def base_forms(word: str, language: str) -> list[str]:
     """
     english, rules = _rules(language)
     lower = word.lower()
-    endings = rules.get(lower[-2:]) or rules.get(lower[-1:], ())
+    endings = rules.get(lower[-2:]) or rules.get(lower[-1:]) or []
     irregular = _IRREGULAR.get(lower) if english else None
     if not endings and irregular is None:
         return []

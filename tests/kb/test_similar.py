@@ -23,9 +23,9 @@ WORDS = "hippopotamus new york city times square garden domestic dog house unite
 
 def index_of(folder: Path, surfaces: list[str], *, is_first: bool = False) -> TrigramIndex:
     """Return an index of names; as one of the first version, which has no words, if that is wanted."""
-    with TrigramWriter(folder / "index") as index:
-        index.add(fold(surface).encode() for surface in surfaces)
-        index.finish()
+    with TrigramWriter(folder / "index") as writer:
+        writer.add(fold(surface).encode() for surface in surfaces)
+        writer.finish()
     index = TrigramIndex(folder / "index")
     index.is_first = is_first
     return index
