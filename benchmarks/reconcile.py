@@ -20,7 +20,8 @@ r"""Names as people write them to surfaces and entities: how names are compared,
 
 The names of `fit` and `pairs` are the surfaces of knowledge bases, and the titles and link texts of a
 Wikipedia dump: each in turn is a name, and no surface. What it should be matched with are other surfaces of
-its entity; and nothing where the entity is left out. Half as many again are surfaces with typing errors.
+its entity; and nothing where the entity is left out. A third of the names get a typing error, and one of five
+of these a second one.
 Three quarters of the entities are for `fit`, the others for `pairs`.
 """
 
@@ -238,7 +239,8 @@ def samples(table: NameTable, count: int, held_out: bool) -> Iterator[Sample]:
     chosen = [pair for pair in table.variants if (crc32(pair[1].encode()) % HELD_OUT == 0) is held_out]
     for number, (surface, key) in enumerate(random_of.sample(chosen, min(count, len(chosen)))):
         is_edited = number % 3 == 2
-        name = with_edits(fold(surface), 1 + number % 2, random_of) if is_edited else fold(surface)
+        edits = 2 if number % 15 == 2 else 1  # four of five have one error (Damerau 1964)
+        name = with_edits(fold(surface), edits, random_of) if is_edited else fold(surface)
         if len(name) < 2 or any(other != key for other in table.entities.get(name, ())):
             continue
         proposed = [each for each in table.names.proposed(name) if each != name]

@@ -56,8 +56,8 @@ FEATURES: Final = (
 """The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
 
 WEIGHTS: Final = (
-    -0.22, -0.30, -0.67, -3.40, -2.46, -1.31, -2.65, -2.49, -2.84, -1.61, -12.00, -12.00, -1.59, -2.50,
-    -1.39, -1.60, -1.36, -7.73, -3.53, -3.52, -7.89, -7.55, -0.05, 4.36, -1.33, 1.70, 0.71,
+    0.92, -0.30, -1.12, -4.74, -2.42, -1.55, -2.91, -2.96, -3.10, -1.97, -12.00, -12.00, -2.01, -3.35,
+    -2.13, -2.27, -1.95, -8.28, -4.88, -4.36, -9.90, -9.49, -0.05, 3.72, -1.63, 1.58, 0.63,
 )  # fmt: skip
 """Weight of each kind in the log odds. Those of clashes and marks are set, not fitted: what differs in one of
 these is not forgiven."""
@@ -94,9 +94,12 @@ _DIRECTIONS: Final = {
         "up": "upper haute haut ober obere oberer oberes alto alta superior", "in": "inner innere",
         "down": "lower basse bas nieder unter untere unterer unteres bajo baja baixo inferior",
         "out": "outer ausser aussere", "left": "left", "right": "right", "mid": "central middle mittel",
+        "new": "new neu neue neuer neues nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuw nowy nowa",
+        "old": "old alte alter altes vieux vieille viejo vieja vecchio vecchia velho velha oud stary stara",
     }.items()
     for word in words.split()
 }  # fmt: skip
+"""Directions, and what else tells places apart that are called alike."""
 _COMPASS: Final = frozenset(("n", "s", "e", "w", "nw", "ne", "sw", "se"))
 _ONES: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -156,11 +159,11 @@ _AND: Final = {
 """The word for `&` by language, besides those of `_SMALL_WORDS`."""
 _ANDS: Final = frozenset(["and", "und", *[word for words in _AND.values() for word in words.split()]])
 _ABBREVIATIONS_OF: Final = {
-    "no": "number nummer numero numer", "nr": "number nummer numero", "st": "saint sankt sainte san street",
+    "no": "number nummer numero nr", "nr": "number nummer numero no", "st": "saint sankt sainte san street",
     "ste": "sainte", "mt": "mount mont monte mountain", "ft": "fort", "jr": "junior", "sr": "senior",
     "co": "company county", "rd": "road", "ave": "avenue", "dr": "doctor doktor drive", "pt": "point port",
     "intl": "international", "xmas": "christmas", "tech": "technology", "bldg": "building", "rwy": "railway",
-    "mfg": "manufacturing", "mgmt": "management", "svc": "service services", "str": "strasse",
+    "mfg": "manufacturing", "usa": "us", "mgmt": "management", "svc": "service services", "str": "strasse",
 }  # fmt: skip
 _SPECIAL_SHORT: Final = {short: frozenset(words.split()) for short, words in _ABBREVIATIONS_OF.items()}
 _UMLAUTS: Final = re.compile("[äöüåøæœ]")
@@ -519,10 +522,14 @@ class _Alignment:
                 letters = mine.words[position]
                 if len(letters) > 3 or not letters.isalpha() or position not in left:
                     continue
-                if len(letters) > 1 and (mine.is_small[position] or mine.directions[position]):
+                is_other = mine.is_small[position] or mine.directions[position] or mine.numbers[position]
+                if len(letters) > 1 and is_other:
                     continue
                 is_last = position > max(self.partner.values() if flipped else self.partner)
-                if is_last and mine.zones[position] == _HEAD and f"{letters[-1]}." not in mine.folded:
+                is_bare = (
+                    len(letters) == 1 and mine.zones[position] == _HEAD and f"{letters}." not in mine.folded
+                )
+                if is_last and is_bare:
                     continue  # Henry V, Vitamin B
                 places = [at for at in rest if len(theirs.words[at]) > 1 or len(letters) > 1]
                 for start in range(len(places) - len(letters) + 1):

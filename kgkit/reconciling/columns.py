@@ -29,7 +29,7 @@ def reconcile(
     prefix: str = "",
     home: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Return which entities names mean, through typing errors and changed word order.
+    """Return which entities names mean, through the forms in which people write names.
 
     Every call opens the knowledge base. For call after call, keep a `kgkit.Reconciler`.
 

@@ -14,6 +14,7 @@ surface is compared without them, and stands for these entities alone.
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -40,6 +41,7 @@ _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
 _MAX_EXPLAINED: Final = 100  # entities of a surface whose records are read for words that qualify a name
 _MAX_NEIGHBOURS: Final = 20
+_NAME: Final = re.compile(r"[A-Z]\w+(?:[ -][A-Z]\w+)+")  # words of which the first letters may qualify a name
 _CACHE_BYTES: Final = 8_000_000
 _CACHE_SIZE: Final = 20_000  # entities of which is known whether they are of the kind
 _MAX_VALUES: Final = 10_000  # of an attribute, among which one that was meant is looked for
@@ -250,6 +252,9 @@ class Reconciler:
         texts += [str(value) for value in entity.attributes.values()]
         texts += [kb[each].label for each in kb.neighbors(number)[:_MAX_NEIGHBOURS].tolist()]
         known = {word for text in texts for word in plain_form(kb.store.folding.fold(text)).split()}
+        known |= {
+            "".join(re.findall(r"\b\w", name)).lower() for text in texts for name in _NAME.findall(text)
+        }
         return frozenset(
             word for word in words if word in known or any(is_short_for(word, each) for each in known)
         )

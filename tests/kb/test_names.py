@@ -156,6 +156,8 @@ def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
     [
         ("Virginia", "West Virginia"),
         ("Sudan", "South Sudan"),
+        ("Hampshire", "New Hampshire"),
+        ("Alter Friedhof", "Friedhof"),
         ("Boeing 747", "Boeing 747-400"),
         ("Henry", "Henry VIII"),
         ("World War", "World War II"),
