@@ -326,7 +326,7 @@ def kind_of(sample: Sample) -> str:
     order = (
         "clash", "mark", "qualifier clash", "replaced", "added", "dropped", "qualifier added",
         "qualifier dropped", "acronym", "initials", "middle letters", "middle names", "numerals",
-        "abbreviations", "edits", "order", "legal forms", "titles", "small words", "spaces",
+        "abbreviations", "edits", "order", "forms", "titles", "small words", "spaces",
     )  # fmt: skip
     return next((name for name in order if found[name]), "accents, punctuation")
 

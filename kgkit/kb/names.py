@@ -38,8 +38,8 @@ FEATURES: Final = (
     "clash",  # another number, single letter or direction
     "mark",  # a number, single letter or direction that one of the two lacks
     "small words",  # articles, prepositions and conjunctions that one of the two lacks
-    "titles",  # titles of persons that one of the two lacks
-    "legal forms",  # those of firms that one of the two lacks
+    "titles",  # offices and ranks of persons that one of the two lacks
+    "forms",  # whether one of the two lacks a form of address, or the legal form of a firm
     "qualifier dropped",  # a qualifier that only the surface has
     "qualifier added",  # a qualifier that only the name has
     "qualifier clash",  # other qualifiers
@@ -70,7 +70,7 @@ Rarity = Callable[[str], float]
 
 (
     _CONSTANT, _SURFACES, _EDITS, _SHARE, _KNOWN, _NUMERALS, _INITIALS, _ABBREVIATIONS, _ACRONYM, _SPACES,
-    _CLASH, _MARK, _SMALL, _TITLE, _LEGAL, _QUALIFIER, _ADDED_QUALIFIER, _OTHER_QUALIFIER, _MIDDLE_LETTERS,
+    _CLASH, _MARK, _SMALL, _TITLE, _FORM, _QUALIFIER, _ADDED_QUALIFIER, _OTHER_QUALIFIER, _MIDDLE_LETTERS,
     _MIDDLE, _DROPPED, _ADDED, _REPLACED, _SAME, _ORDER, _TOLD, _LETTERS,
 ) = range(len(FEATURES))  # fmt: skip
 
@@ -138,11 +138,13 @@ _PARTS: Final = re.compile(r"\d+|\D+")
 _ORDINAL: Final = re.compile(
     r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)|\d+(?:e|er|re|eme|ere|ieme|te|ter|ten|o|a|os|as|de)"
 )
-_TITLES: Final = frozenset(
-    "mr mrs ms miss mx dr prof professor sir dame lord lady rev reverend fr father hon president king queen "
-    "prince princess pope emperor general gen colonel col captain capt major maj lt sgt admiral senator "
-    "sen gov governor chancellor herr frau fraulein doktor graf monsieur madame mme mlle docteur senor "
-    "senora don dona dottor signor signora sr sra".split()
+_ADDRESSES: Final = frozenset(
+    "mr mrs ms miss mx dr prof professor sir dame rev reverend hon herr frau fraulein doktor monsieur madame "
+    "mme mlle docteur senor senora don dona dottor signor signora sr sra".split()
+)
+_TITLES: Final = _ADDRESSES | frozenset(
+    "lord lady father fr president king queen prince princess pope emperor general gen colonel col captain "
+    "capt major maj lt sgt admiral senator sen gov governor chancellor graf".split()
 )
 _SMALL_WORDS: Final = frozenset(
     "the of and for in on at to an der die das den dem des und von vom zu zur zum am im le la les du de et "
@@ -673,10 +675,10 @@ class _Alignment:
             if zone == _BRACKET or (zone == _TAIL and not tail_is_matched and not name.is_small[at]):
                 qualified = True
                 marks += name is self.name and name.is_mark[at]
+            elif name.is_legal[at] or (name.is_title[at] and name.words[at] in _ADDRESSES):
+                self.features[_FORM] = 1
             elif name.is_title[at]:
                 self.features[_TITLE] += 1
-            elif name.is_legal[at]:
-                self.features[_LEGAL] = 1
             elif name.is_small[at]:
                 other = self.surface if name is self.name else self.name
                 self.features[_SMALL] += not (other.has_ampersand and name.words[at] in _ANDS)

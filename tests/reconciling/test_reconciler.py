@@ -236,7 +236,7 @@ def people(tmp_path_factory):
         ("International Business Machines", "ibm"),
         ("J. S. Bach", "bach"),
         ("Bach, J.S.", "bach"),
-        ("Mr Johann S. Bach", "bach"),
+        ("Mr Johann Sebastian Bach", "bach"),
         ("Univ. of Michigan", "mich"),
         ("Michigan, University of", "mich"),
         ("N. Dakota", "dakota"),
