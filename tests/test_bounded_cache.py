@@ -9,6 +9,7 @@ import pytest
 
 from kgkit.bounded_cache import BoundedCache, weight_of
 from kgkit.candidates import AliasConfig, AliasGenerator
+from kgkit.kb.similar import SimilarNames
 from kgkit.linking import Linker, LinkSettings
 from kgkit.reconciling import reconciler as reconciler_module
 from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
@@ -109,7 +110,7 @@ def test_a_long_name_is_looked_up_as_it_stands_only(kb, monkeypatch):
 
     reconcile = Reconciler(kb)
     assert reconcile(ENDLESS).key == "Endless"
-    monkeypatch.setattr(reconciler_module, "similar_surfaces", lambda *_: pytest.fail("it was compared"))
+    monkeypatch.setattr(SimilarNames, "proposed", lambda *_: pytest.fail("it was compared"))
     for name in strange_texts(50, 5_000):
         if len(name) > 1_000:
             assert reconcile(name).candidates == ()

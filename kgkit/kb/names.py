@@ -56,8 +56,8 @@ FEATURES: Final = (
 """The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
 
 WEIGHTS: Final = (
-    0.92, -0.30, -1.12, -4.74, -2.42, -1.55, -2.91, -2.96, -3.10, -1.97, -12.00, -12.00, -2.01, -3.35,
-    -2.13, -2.27, -1.95, -8.28, -4.88, -4.36, -9.90, -9.49, -0.05, 3.72, -1.63, 1.58, 0.63,
+    1.10, -0.32, -1.16, -5.24, -2.52, -1.62, -3.37, -3.12, -3.23, -2.11, -12.00, -12.00, -2.18, -4.02,
+    -2.25, -2.48, -2.09, -8.69, -5.14, -4.62, -10.50, -10.00, -2.90, 3.57, -1.84, 1.64, 0.64,
 )  # fmt: skip
 """Weight of each kind in the log odds. Those of clashes and marks are set, not fitted: what differs in one of
 these is not forgiven."""

@@ -167,7 +167,7 @@ class SurfaceQueries(ABC):
 
         Examples:
             >>> kgkit.open_kb("wordnet").similar_surfaces("hipopotamus", k=1)
-            [SimilarSurface(surface='hippopotamus', similarity=0.80…)]
+            [SimilarSurface(surface='hippopotamus', similarity=0.82…)]
         """
         from kgkit.kb.similar import SimilarSurface
 
