@@ -1,6 +1,10 @@
 """How two names are compared: what is the same in another form, and which differences are left."""
 
+import math
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kgkit.kb.names import FEATURES, compare, log_odds, parse_name
 from kgkit.text import fold
@@ -218,3 +222,16 @@ def test_words_that_the_record_explains_are_no_difference():
     assert comparison is not None and comparison.unexplained == ["texas"]
     explained = compare(name, surface, lambda word: 0.8, frozenset(("texas",)))
     assert explained is not None and log_odds(explained.features) > log_odds(comparison.features)
+
+
+@given(name=st.text(max_size=40), surface=st.text("abCD éß&.,'()-–12 IVXnsß北ة", max_size=40))
+def test_any_two_texts_can_be_compared(name, surface):
+    for first, second in ((name, surface), (surface, name), (name, name), (surface, surface)):
+        parsed = parse_name(fold(first))
+        count = len(parsed.words)
+        for column in (parsed.zones, parsed.numbers, parsed.directions, parsed.is_mark, parsed.is_part):
+            assert len(column) == count
+        comparison = compare(parsed, parse_name(fold(second)), lambda word: 0.8)
+        if comparison is not None:
+            assert len(comparison.features) == len(FEATURES)
+            assert math.isfinite(log_odds(comparison.features))
