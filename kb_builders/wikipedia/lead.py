@@ -36,6 +36,10 @@ _STRAY: Final = (
     (re.compile(rf"^[\s{_MARKS}]+"), ""),
     (re.compile(r" ([,;:،؛)]|\.(?!\w))"), r"\1"),
 )
+_HAS_STRAY: Final = re.compile(
+    rf"^[\s{_MARKS}]| [ ,;:،؛)）.]|[{_MARKS}] ?[{_MARKS}.!?。！？।)）]|[(（][\s{_MARKS}–—－)）-]|"
+    r"[“„«\"「『《] ?[”“»\"」』》]"
+).search
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)|[。！？]")
 _NOTHING: Final = f" \t\n\r{CUT}{HOLE}{SOUND}"
 _ITEM: Final = re.compile(r"^[*#][*#:]*(.*)", re.MULTILINE)
@@ -127,8 +131,9 @@ def _read(text: str, is_hidden: Callable[[str], bool], templates: Templates) -> 
 
 def _tidy(text: str) -> str:
     """Return text without empty brackets and stray marks."""
-    for stray, replacement in _STRAY:
-        text = stray.sub(replacement, text)
+    if _HAS_STRAY(text):
+        for stray, replacement in _STRAY:
+            text = stray.sub(replacement, text)
     return text.strip()
 
 

@@ -63,6 +63,7 @@ _INVISIBLE: Final = re.compile("[\u200e\u200f\u202a-\u202e]+")
 _TO_BE_LOOKED_AT: Final = re.compile(
     r"[\x00-\x1f\x7f\xa0<{}\[\]&\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000]|''|  |^ | $"
 ).search
+_HAS_HIDDEN: Final = re.compile(r"[\x02-\x08\x0b-\x11]").search
 _HAS_MARKUP: Final = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}").search
 
 
@@ -238,7 +239,7 @@ def plain(text: str, templates: Templates) -> str:
     if "-{" in text:
         text = _VARIANTS.sub(_first_variant, text)
     if CUT in text:
-        text = text.translate(show)
+        text = text.translate(show) if _HAS_HIDDEN(text) else text.replace(CUT, "")
     return _single_spaced(decode_text(text))
 
 
