@@ -73,6 +73,10 @@ _LEX_ID: Final = {f"{number:x}": f"{number:02d}" for number in range(100)}  # in
 _MARKER: Final = re.compile(r"\((a|p|ip)\)$")
 _MARKER_IN_KEY: Final = re.compile(r"\((?:a|p|ip)\)(?=:)")
 _VERSION: Final = re.compile(r"WordNet (\d\.\d)")
+_NAMING: Final = re.compile(r"\b(?:as in|phrase|expression)\s*$")  # before a quotation in a definition
+_AT_END: Final = re.compile(r"(?:[\s;:,]|\b(?:as in )?e\.g\.)+$")  # between a definition and its examples
+_BETWEEN_EXAMPLES: Final = re.compile(r'"\s*;\s*"?|;\s*"|"(?=\w{2})')  # where a mark is missing
+_CONJUNCTIONS: Final = ("", ".", "or", "and")
 _NONE: Final[Mapping[int, Any]] = {}
 _UNLISTED: Final[tuple[int, Sequence[str]]] = (1 << 32, ())
 _WRONG: Final = (KeyError, ValueError, IndexError)  # raised by a line that is not as wndb(5) has it
@@ -88,7 +92,7 @@ class WordNetBuilder(Builder):
     """
 
     name: ClassVar[str] = "wordnet"
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     smoothing: ClassVar[float] = 1.0
     generator: ClassVar[str] = "lemma"
     language: ClassVar[str] = "en"
@@ -226,11 +230,12 @@ class Reading:
                 _, key, kind, lexfile, words, _, frames, tail = synset
                 pointers, gloss = _pointers(tail)
                 attributes: dict[str, object] = {"lexfile": lexfile, "lemmas": [word for word, _, _ in words]}
-                if '"' in gloss:
-                    gloss, attributes["examples"] = _split_examples(gloss)
+                definition, examples = _split_gloss(gloss)
+                if examples:
+                    attributes["examples"] = examples
                 if 0 in frames:
                     attributes["frames"] = frames[0]
-                yield Entity(key, words[0][0], gloss.strip().strip("; "), "synset", kind, (), attributes)
+                yield Entity(key, words[0][0], definition, "synset", kind, (), attributes)
                 fields = iter(pointers)
                 for symbol, offset, part, ends in zip(fields, fields, fields, fields, strict=True):
                     target = synsets[part][offset]
@@ -351,13 +356,56 @@ def _frames(tail: str) -> dict[int, list[int]]:
     return frames
 
 
-def _split_examples(gloss: str) -> tuple[str, list[str]]:
-    """Return the definition in a gloss, and the examples: whatever stands in quotation marks."""
-    pieces = gloss.split('"')
-    if len(pieces) % 2 == 0:  # the last mark has no partner and stays
-        last = pieces.pop()
-        pieces[-1] += f'"{last}'
-    return "".join(pieces[::2]), pieces[1::2]
+def _split_gloss(gloss: str) -> tuple[str, list[str]]:
+    """Return the definition in a gloss, and the examples: what stands in quotation marks behind it.
+
+    What follows an example up to the next one, its author or a note, belongs to it. Quotations in brackets,
+    and those that the definition names (*as in "carrot and stick"*), are part of that. The mark may be
+    missing at one end of an example.
+    """
+    gloss = gloss.strip()
+    marks = [index for index, sign in enumerate(gloss) if sign == '"'] if '"' in gloss else []
+    first = 0
+    while first < len(marks) and _is_of_definition(gloss, *marks[first : first + 2]):
+        first += 2
+    if first >= len(marks):
+        return gloss.rstrip(" ;:,"), []
+    definition, quoted = gloss[: marks[first]], gloss[marks[first] + 1 :]
+    if len(marks) % 2 == 0:
+        return _AT_END.sub("", definition), _examples(quoted.split('"'))
+    if not quoted:  # the mark at the end is the only one
+        before, semicolon, last = definition.rpartition("; ")
+        definition, quoted = (before, last) if semicolon else (last, "")
+    parts = [part.strip(" ;:'\"") for part in _BETWEEN_EXAMPLES.split(quoted)]
+    return _AT_END.sub("", definition), [part for part in parts if part]
+
+
+def _is_of_definition(gloss: str, start: int, end: int = -1) -> bool:
+    """Say whether a quotation, with marks at *start* and *end*, belongs to the definition."""
+    before = gloss[:start].rstrip()
+    if before.count("(") > before.count(")") or _NAMING.search(before):
+        return True
+    behind = gloss[(end if end > 0 else start) + 1 :].lstrip()
+    return before[-1:].isalnum() and behind[:1].isalnum()
+
+
+def _examples(pieces: list[str]) -> list[str]:
+    """Return the examples of a gloss, of quotations and what stands between them in turn."""
+    examples: list[str] = []
+    joined = ""
+    for index in range(0, len(pieces), 2):
+        quotation, behind = pieces[index : index + 2]
+        example, note = joined + quotation, behind.strip(" ;,:")
+        joined = ""
+        if note.startswith("-"):
+            note = f"- {note.lstrip('- ')}"
+        elif note in _CONJUNCTIONS:
+            note = ""
+        elif ";" not in behind and note[:1].isalpha() and index + 2 < len(pieces):
+            joined = f'{example}"{behind}"'  # "It's hard," he said, "but true"
+            continue
+        examples.append(f"{example} {note}" if note else example)
+    return examples
 
 
 def _senses(line: str) -> tuple[str, list[str]]:

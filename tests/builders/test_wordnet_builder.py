@@ -111,11 +111,27 @@ def test_ids_of_synsets_come_first(kb):
         ("a young dog", "a young dog", []),
         ('young; "a pup"', "young", ["a pup"]),
         ('young; "a pup"; "pups"', "young", ["a pup", "pups"]),
-        ('the "young" of a dog', "the  of a dog", ["young"]),  # so nltk has it too
-        ('young; "a pup"; "pups', 'young; ; "pups', ["a pup"]),  # a mark without a partner
+        ('the "young" of a dog', 'the "young" of a dog', []),
+        ('young (in "young dog"); "a pup"', 'young (in "young dog")', ["a pup"]),
+        ('young, as in "young dog"; "a pup"', 'young, as in "young dog"', ["a pup"]),
+        ('young; "a pup"- H.J.Muller; "pups"--Walter Lippman Jr.', "young",
+         ["a pup - H.J.Muller", "pups - Walter Lippman Jr."]),
+        ('young; "a pup" (Santayana); "the pups" (often ironically)', "young",
+         ["a pup (Santayana)", "the pups (often ironically)"]),
+        ('young:"a pup"', "young", ["a pup"]),
+        ('young : "a pup"; "a whelp" or "pups";', "young", ["a pup", "a whelp", "pups"]),
+        ('young, "a pup", "pups".', "young", ["a pup", "pups"]),
+        ('young; e.g. "a pup"', "young", ["a pup"]),
+        ('(of dogs) "a pup"', "(of dogs)", ["a pup"]),
+        ('young; "I see," he said, "a pup"; "pups"', "young", ['I see," he said, "a pup', "pups"]),
+        ("young;", "young", []),
+        ("young of dogs e.g.", "young of dogs e.g.", []),
+        ('young; "a pup"; "pups', "young", ["a pup", "pups"]),  # a mark without a partner
+        ('young; "a pup"; the pups"', "young", ["a pup", "the pups"]),
+        ('young; the pups"', "young", ["the pups"]),
         ('5" tall', '5" tall', []),
     ],
-)
+)  # fmt: skip
 def test_an_example_is_what_stands_in_quotation_marks(tmp_path, gloss, definition, examples):
     source = mini_wordnet(tmp_path / "wordnet")
     edit(source / "data.noun", r"\| a young dog", f"| {gloss}")

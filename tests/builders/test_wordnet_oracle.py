@@ -4,6 +4,7 @@ Every test runs on the small WordNet of `mini_wordnet` and on the real one, whic
 """
 
 import io
+import re
 import shutil
 import warnings
 from collections import Counter, defaultdict
@@ -20,6 +21,8 @@ from kb_builders.wordnet_source import FILES
 from kgkit.types import Entity
 from tests.mini_wordnet import mini_wordnet
 
+QUOTATION = re.compile('"[^"]*"')
+REMAINS = re.compile(r"[;:,]\s*$|;\s*;|;\s*-")
 PART_NUMBERS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 
 # Our relation -> nltk's method; nltk has none for participles and is asked for the symbol.
@@ -242,27 +245,34 @@ def test_ids_of_synsets_are_a_range_of_their_own(both):
     assert kinds == ["synset"] * len(both.synsets) + ["lemma"] * (len(kinds) - len(both.synsets))
 
 
-def test_glosses_examples_files_words_and_frames_of_synsets_equal_nltks(both):
+def test_definitions_begin_as_nltks_and_files_words_and_frames_equal_those(both):
     for synset in both.synsets:
         entity = both.kb[both.keys[id_of(synset)]]
         attributes = entity.attributes
+        # nltk leaves authors, separators and half quotations in the definition.
+        before = QUOTATION.sub("", entity.description).rstrip()
+        definition, examples = synset.definition(), [entity.description, *attributes.get("examples", [])]
+        assert definition.startswith(before), entity.key
+        assert '"' in definition or synset.examples() or definition.rstrip(" ;:,") == before, entity.key
+        assert all(example.strip(" ;:") in "\n".join(examples) for example in synset.examples()), entity.key
         assert (
-            entity.description,
-            attributes.get("examples", []),
             attributes["lexfile"],
             attributes["lemmas"],
             attributes.get("frames", []),
             entity.label,
             entity.pos,
         ) == (
-            synset.definition(),
-            synset.examples(),
             synset.lexname(),
             [name.replace("_", " ") for name in synset.lemma_names()],
             synset.frame_ids(),
             synset.lemma_names()[0].replace("_", " "),
             synset.pos(),
         ), entity.key
+
+
+def test_no_definition_has_remains_of_its_examples(both):
+    definitions = [entity.description for entity in both.entities]
+    assert not [text for text in definitions if REMAINS.search(text) or text.count('"') % 2]
 
 
 def test_labels_markers_and_frames_of_lemma_senses_equal_nltks(both):
