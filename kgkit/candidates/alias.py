@@ -22,6 +22,7 @@ from kgkit.candidates.entries import (
     join_starts,
     longest,
 )
+from kgkit.candidates.hyphens import joining_hyphens
 from kgkit.candidates.inflection import as_plural, base_forms
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
@@ -82,7 +83,7 @@ class AliasGenerator(Generator):
 
     def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
         """Return the mentions that start at *begin* or behind it, the longest ones unless `overlapping`."""
-        cut, hyphens = self._cut(text, cased), self._joining_hyphens(text)
+        cut, hyphens = self._cut(text, cased), joining_hyphens(text, self._hyphens)
         if not hyphens:
             mentions = self._mentions_without_compounds(cut, begin)
         elif self.overlapping or self._surfaces is not None:
@@ -179,7 +180,7 @@ class AliasGenerator(Generator):
         if every and "." in spelled and not initials_agree(spelled, row):
             return None
         if not every and not self._is_word_with_article(spelled):
-            self.omissions.expect(spelled, self._cutter.cut(spelled)[1])
+            self.omissions.expect(spelled, self._cutter.cut(spelled)[0][1])
             return None
         return self._shorten(codec.decode_alias(row, spelled if self.config.prefer_case else None), spelled)
 

@@ -1,20 +1,23 @@
 """Words that are joined by hyphens; a KB may write them with a space, or as one: ice-cream, co-operative."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 HYPHENS: Final = ("-", "\u2010", "\u2011")
 """The hyphen of keyboards, Unicode's own, and the one where no line breaks."""
+DASHES: Final = (*HYPHENS, "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "\ufe58", "\ufe63", "\uff0d")
+"""Hyphens, and the dashes that folding of version 2 takes for one."""
 
 _LEAST: Final = 5  # letters of two parts that may be one word: tv is not T-V
-_JOINING: Final = re.compile(r"(?<=[^\W_])[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d](?=[^\W_])")
+_JOINING: Final = re.compile(rf"(?<=[^\W_])[{''.join(DASHES)}](?=[^\W_])")
 
 
-def joining_hyphens(text: str) -> list[int]:
-    """Return where in *text* there is a hyphen between two letters or digits, ascending."""
+def joining_hyphens(text: str, hyphens: Sequence[str] = HYPHENS) -> list[int]:
+    """Return where in *text* there is one of *hyphens* between two letters or digits, ascending."""
     positions: list[int] = []
     find = text.find
-    for hyphen in "-" if text.isascii() else HYPHENS:
+    for hyphen in "-" if text.isascii() else hyphens:
         at = find(hyphen, 1)
         while at > 0:
             if text[at - 1].isalnum() and text[at + 1 : at + 2].isalnum():

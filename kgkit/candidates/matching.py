@@ -35,6 +35,8 @@ from kgkit.candidates.entries import (
     have_equal_rows,
 )
 from kgkit.candidates.hyphens import (
+    DASHES,
+    HYPHENS,
     closed_spelling,
     joining_hyphens,
     with_plain_hyphens,
@@ -77,6 +79,7 @@ class Generator(CompoundReader):
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
         self._fold = kb.store.folding.fold
+        self._hyphens = HYPHENS if kb.store.folding.version == 1 else DASHES
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
         self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
         self._most = sys.maxsize if config.max_candidates is None else config.max_candidates
@@ -130,17 +133,17 @@ class Generator(CompoundReader):
                 says of *text*.
         """
         cut = self._cut(text, cased)
-        mentions, hyphens = self._all_mentions(cut), self._joining_hyphens(text)
+        mentions, hyphens = self._all_mentions(cut), joining_hyphens(text, self._hyphens)
         mentions = drop_before(self._add_compounds(cut, hyphens, mentions) if hyphens else mentions, begin)
         mentions = self._with_stops(cut, mentions)
         return mentions if self.config.all_surfaces else outside_addresses(text, mentions)
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
         memory = self._cased if (is_case_informative(text) if cased is None else cased) else self._uncased
-        pieces = self._cutter.cut(text)
+        pieces, has_odd_gaps = self._cutter.cut(text)
         offsets = [*accumulate(map(len, pieces))]
         entries = [*map(memory.entries.__getitem__, pieces[1::2])]
-        return Cut(text, pieces, offsets, entries, memory, memory.spans, "", offsets)
+        return Cut(text, pieces, offsets, entries, memory, memory.spans, "", offsets, has_odd_gaps)
 
     def _all_mentions(self, cut: Cut) -> list[Mention]:
         """Return the mentions in a text as it stands, by start, then by length."""
@@ -163,13 +166,9 @@ class Generator(CompoundReader):
                     add(Mention(start, end, word, entry.hidden))
         return mentions
 
-    def _joining_hyphens(self, text: str) -> list[int]:
-        """Return where in *text* a hyphen, or a dash that the KB takes for one, joins two words."""
-        return joining_hyphens(self.kb.store.folding.comparable(text))
-
     def _with_stops(self, cut: Cut, mentions: list[Mention]) -> list[Mention]:
         """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
-        if "." not in "".join(cut.pieces[::2]):  # stops of abbreviations count as white space
+        if not cut.has_odd_gaps or "." not in "".join(cut.pieces[::2]):
             return mentions
         return [
             structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
@@ -397,7 +396,7 @@ def respellings(text: str) -> list[str]:
 
     With the hyphens of keyboards, with spaces, as one word.
     """
-    if not joining_hyphens(text):
+    if not joining_hyphens(text, DASHES):
         return []
     plain, joined = with_plain_hyphens(text), closed_spelling(text)
     texts = [with_spaces(text)] if plain == text else [plain, with_spaces(text)]

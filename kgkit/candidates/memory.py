@@ -116,18 +116,22 @@ class Cutter(dict[str, tuple[str, ...]]):
             self[chunk] = chunk_pieces
         return chunk_pieces
 
-    def cut(self, text: str) -> list[str]:
-        """Return white space and tokens in turn, beginning and ending with white space."""
+    def cut(self, text: str) -> tuple[list[str], bool]:
+        """Return gaps and tokens in turn, beginning and ending with a gap, and whether gaps are not as usual.
+
+        Usual is a space between two words, and nothing within a chunk.
+        """
         words = text.strip()
         names = words.split(" ")
         chunks = [*map(self.__getitem__, names)]
-        gap = "" if all(chunks) else self._join(names, chunks)
+        usual = all(chunks)
+        gap = "" if usual else self._join(names, chunks)
         begin = len(text) - len(text.lstrip())
         pieces = [*chain.from_iterable(chunks), gap + text[begin + len(words) :]]
         if len(pieces) == 1:
-            return [text]
+            return [text], False
         pieces[0] = text[:begin] + pieces[0][1:]
-        return pieces
+        return pieces, not usual
 
     def _pieces(self, chunk: str) -> tuple[tuple[str, ...], str]:
         """Return the pieces of a chunk, none where it has no token, and the gap behind the last one."""
@@ -289,6 +293,7 @@ class Cut(Struct, frozen=True, gc=False):
             meanings as they are then written.
         folded: text, folded, for tries: white space single, a line end between paragraphs; else empty.
         bounds: end of each piece in `folded`.
+        has_odd_gaps: flag for gaps that may be more than a space; see `Cutter.cut`.
     """
 
     text: str
@@ -299,3 +304,4 @@ class Cut(Struct, frozen=True, gc=False):
     spans: Spans
     folded: str
     bounds: list[int]
+    has_odd_gaps: bool = False
