@@ -78,6 +78,8 @@ _HEAD, _TAIL, _BRACKET = range(3)
 _LEAST_SHARE: Final = 0.3  # of what a name tells, that a similar name has too
 _MAX_WORDS: Final = 40  # of a name that are compared
 _MOST_EDITS: Final = (0, 0, 0, 1, 1, 1, 2, 2, 2, 2)  # typing errors in a word, by its letters; of more, 3
+_SIGNS: Final = "\u2e80"  # from here on letters are syllables or words, and
+_SIGN: Final = 3  # times as much is told by one
 _LEAST_JOINED: Final = 8  # letters of words that are taken as one in spite of typing errors
 
 # -- words ------------------------------------------------------------------
@@ -537,8 +539,10 @@ class _Alignment:
                 for start in range(len(places) - len(letters) + 1):
                     chosen = places[start : start + len(letters)]
                     firsts = "".join(theirs.words[at][0] for at in chosen)
+                    has_stop = f"{letters}." in mine.folded
                     if firsts == letters and not any(
-                        theirs.is_small[at] or theirs.numbers[at] or theirs.directions[at] for at in chosen
+                        (theirs.is_small[at] and not has_stop) or theirs.numbers[at] or theirs.directions[at]
+                        for at in chosen
                     ):
                         self.features[_INITIALS] = 1
                         if flipped:
@@ -597,8 +601,9 @@ class _Alignment:
         for edits, position, place in sorted(pairs):
             if position in self.left and place in self.rest:
                 length = max(len(name.words[position]), len(surface.words[place]))
-                self.features[_EDITS] += edits
-                self.features[_SHARE] += edits / length
+                weight = _SIGN if name.words[position] >= _SIGNS else 1
+                self.features[_EDITS] += weight * edits
+                self.features[_SHARE] += weight * edits / length
                 if edits and self.rarity(name.words[position]) < 1:
                     self.features[_KNOWN] += 1
                 self._take(position, place, 1 - edits / length)

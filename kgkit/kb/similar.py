@@ -23,7 +23,16 @@ from kgkit.kb.names import (
     of_marks,
     parse_name,
 )
-from kgkit.store.trigrams import SHORT, TrigramIndex, core_code, core_of, grams_of, plain_form, word_code
+from kgkit.store.trigrams import (
+    SHORT,
+    TrigramIndex,
+    core_code,
+    core_of,
+    first_letters,
+    grams_of,
+    plain_form,
+    word_code,
+)
 
 __all__ = ["RankedSurface", "SimilarNames", "SimilarSurface", "with_fewest_edits"]
 
@@ -34,6 +43,7 @@ _DENSE: Final = (
 _PROPOSED: Final = 128
 _COMPARED: Final = 16  # of those that share most, and as many of those with the fewest edits
 _LEAST_LOG_ODDS: Final = -6.0  # of what a name may stand for: one in 400
+_LEAST_BUT_MARKS: Final = -3.0
 _MAX_CORES: Final = 50
 _WORD: Final = 3.0  # times what a trigram counts
 _SIZE: Final = 0.4  # times what a gram of the surface that the name lacks counts
@@ -132,8 +142,8 @@ class SimilarNames:
                 ranked.append(RankedSurface(surface, math.inf, None))
             elif (comparison := self.compare(folded, surface)) is not None:
                 odds = log_odds(comparison.features)
-                # Names that differ in their marks alone are shown, though they are no match.
-                if odds - of_marks(comparison.features) > _LEAST_LOG_ODDS:
+                marks = of_marks(comparison.features)  # what differs in these alone is shown, though no match
+                if odds - marks > (_LEAST_BUT_MARKS if marks else _LEAST_LOG_ODDS):
                     ranked.append(RankedSurface(surface, odds, comparison))
         return sorted(ranked, key=lambda each: (-each.log_odds, each.surface))
 
@@ -222,6 +232,7 @@ def _written_otherwise(plain: str, name: Name) -> list[str]:
     for digraph, letter in (("ae", "a"), ("oe", "o"), ("ue", "u")):
         words.update(dict.fromkeys(word.replace(digraph, letter) for word in [*words] if digraph in word))
     words[plain.replace(" ", "")] = None
+    words.update(dict.fromkeys(first_letters(plain)))
     return [*words]
 
 

@@ -6,6 +6,7 @@ It is the file `surfaces.trigrams`. A surface is listed by
     bigrams     of a plain form of at most `SHORT` bytes, which may have no trigram left after a typing error
     words       the words of its plain form, as numbers that are hashes
     its core    what is left without brackets and without what stands behind a comma, where it has these
+    letters     the first ones of its words, of three words or more: of all, and of those over three letters
 
 The file holds, little-endian and each part at a multiple of 8 bytes:
 
@@ -44,8 +45,8 @@ from kgkit.text import without_accents
 from kgkit.versions import free_space
 
 __all__ = [
-    "BRACKETS", "SHORT", "TrigramIndex", "TrigramWriter", "core_code", "core_of", "grams_of", "plain_form",
-    "postings_of", "word_code",
+    "BRACKETS", "SHORT", "TrigramIndex", "TrigramWriter", "core_code", "core_of", "first_letters", "grams_of",
+    "plain_form", "postings_of", "word_code",
 ]  # fmt: skip
 
 Codes = NDArray[np.uint32]
@@ -60,6 +61,8 @@ _CORES: Final = 0xC000_0000
 _HASH: Final = 0x3FFF_FFFF
 _HEADER: Final = struct.Struct("<8s4Q")
 _ALIGNED: Final = 8
+_ACRONYM_WORDS: Final = 3  # of a surface that is listed by their first letters
+_SHORT_WORD: Final = 3  # letters, as articles and prepositions have
 _BATCH: Final = 32_768
 _BYTES: Final = 32 << 20  # of a base that are read at a time
 _POSTINGS: Final = 4 << 20  # that are joined at a time
@@ -126,6 +129,15 @@ def core_code(core: str) -> int:
     return _CORES | crc32(core.replace(" ", "").encode(errors="replace")) & _HASH
 
 
+def first_letters(plain: str) -> set[str]:
+    """Return the first letters of three words or more: of all of them, and of the long ones."""
+    words = plain.split()
+    if len(words) < _ACRONYM_WORDS:
+        return set()
+    long_words = [word for word in words if len(word) > _SHORT_WORD]
+    return {"".join(word[0] for word in each) for each in (words, long_words) if len(each) > 1}
+
+
 def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
     """Return (P,) postings of *surfaces*, ascending and each once: gram << 32 | number of the surface.
 
@@ -138,6 +150,7 @@ def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
     listed: list[int] = []
     for number, text in enumerate(plain):
         listed += [word_code(word) << 32 | number for word in text.split(" ")]
+        listed += [core_code(letters) << 32 | number for letters in first_letters(text)]
     for number, text in enumerate(folded):
         if not text.isalnum() and ("," in text or BRACKETS.search(text)) and (core := core_of(text)):
             listed.append(core_code(core) << 32 | number)

@@ -192,6 +192,10 @@ PEOPLE = [
     {"key": "un", "label": "United Nations Children's Fund"},
     {"key": "bach", "label": "Johann Sebastian Bach"},
     {"key": "mich", "label": "University of Michigan"},
+    {"key": "nato", "label": "North Atlantic Treaty Organization"},
+    {"key": "unesco", "label": "UNESCO"},
+    {"key": "beijing", "label": "北京大学"},
+    {"key": "gogh", "label": "Vincent van Gogh"},
 ]
 
 
@@ -240,6 +244,10 @@ def people(tmp_path_factory):
         ("Univ. of Michigan", "mich"),
         ("Michigan, University of", "mich"),
         ("N. Dakota", "dakota"),
+        ("NATO", "nato"),
+        ("N.A.T.O.", "nato"),
+        ("United Nations Educational, Scientific and Cultural Organization", "unesco"),
+        ("V. v. Gogh", "gogh"),
     ],
 )
 def test_a_name_in_another_form_is_matched(people, name, key):
@@ -263,6 +271,7 @@ def test_a_name_in_another_form_is_matched(people, name, key):
         ("South Dakota", "dakota"),
         ("Dakota", "dakota"),
         ("University of Minnesota", None),
+        ("南京大学", "beijing"),
         ("Springfield", "j1"),
         ("Mercury", "m1"),
     ],

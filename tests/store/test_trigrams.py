@@ -17,6 +17,7 @@ from kgkit.store.trigrams import (
     TrigramWriter,
     core_code,
     core_of,
+    first_letters,
     grams_of,
     plain_form,
     postings_of,
@@ -55,6 +56,7 @@ def codes_by_definition(surface: bytes) -> set[int]:
     codes = grams_by_definition(plain.encode()) | {word_code(word) for word in plain.split(" ")}
     if ("," in folded or "(" in folded) and core_of(folded):
         codes |= {core_code(core_of(folded))}
+    codes |= {core_code(letters) for letters in first_letters(plain)}
     return codes
 
 
@@ -167,6 +169,19 @@ def test_a_plain_form_has_words_of_letters_and_digits(folded, plain):
 )
 def test_a_core_is_what_no_bracket_and_no_comma_qualifies(folded, core):
     assert core_of(folded) == core
+
+
+@pytest.mark.parametrize(
+    "plain, letters",
+    [
+        ("world health organization", {"who"}),
+        ("federal bureau of investigation", {"fboi", "fbi"}),
+        ("hot dog", set()),
+        ("of the in", {"oti"}),
+    ],
+)
+def test_first_letters_are_those_of_all_words_and_of_long_ones(plain, letters):
+    assert first_letters(plain) == letters
 
 
 def test_a_surface_with_a_nul_has_no_gram_over_it_and_disturbs_no_other(tmp_path):
