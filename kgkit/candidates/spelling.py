@@ -66,7 +66,7 @@ _FILES: Final = (
 _ADDRESS: Final = re.compile(
     rf"""(?<![{_W}.+~/@\\-])(?:
         [A-Za-z][A-Za-z0-9+.-]*://{_U}+                        # URL
-      | (?:[Ww]{{3}}\.|mailto:|(?:doi:|DOI:)?\s?10\.\d{{4,9}}/){_U}+   # without a scheme, DOI
+      | (?:[Ww]{{3}}\.|mailto:|(?:doi:|DOI:)?10\.\d{{4,9}}/){_U}+   # without a scheme, DOI
       | [{_W}.+-]+@[{_W}-]+(?:\.[{_W}-]+)*                    # e-mail
       | (?:[A-Za-z0-9-]+\.)+(?:                               # domain
           [a-z]{{2,}}(?::\d+)?[/?\#]{_U}+
@@ -81,6 +81,11 @@ _ADDRESS: Final = re.compile(
     )""",
     re.VERBOSE,
 )
+_JOINTS: Final = {sign: re.compile(rf"{re.escape(sign)}[^\W_]") for sign in "@/\\"} | {
+    ".": re.compile(r"\.[^\W\d_]")
+}
+"""The signs of an address before a letter, or a digit: what has none of them is no address."""
+_FOLDER: Final = 100  # characters
 _BEHIND_ADDRESSES: Final = ".,;:!?'\")]}"
 
 _WIDE: Final = 40  # characters on each side of a word that tell whether all is in capitals
@@ -263,14 +268,7 @@ def _all_in_capitals(text: str, start: int, end: int) -> bool:
 
 def outside_addresses(text: str, mentions: "list[Mention]") -> "list[Mention]":
     """Return the *mentions* in a text that are no part of an address; *Amazon.com* may be one, as a whole."""
-    if not (
-        "@" in text
-        or "/" in text
-        or "\\" in text
-        or text.count(".") > text.count(". ") + text.endswith(".")  # within a word
-    ):
-        return mentions
-    spans = [match.span() for match in _ADDRESS.finditer(text)]
+    spans = _addresses(text) if mentions else []
     if not spans:
         return mentions
     starts, result = [start for start, _ in spans], []
@@ -284,3 +282,28 @@ def outside_addresses(text: str, mentions: "list[Mention]") -> "list[Mention]":
         if end <= mention.start or (mention.start <= start and end <= mention.end):
             result.append(mention)
     return result
+
+
+def _addresses(text: str) -> list[tuple[int, int]]:
+    """Return the spans of the addresses in a text; what has no sign of one is not looked at further."""
+    signs = [
+        match.start() for sign, joint in _JOINTS.items() if sign in text for match in joint.finditer(text)
+    ]
+    if not signs:
+        return []
+    spans: list[tuple[int, int]] = []
+    end = 0
+    for at in sorted(signs):
+        if at < end:
+            continue
+        start = at
+        while start > end and not text[start - 1].isspace():
+            start -= 1
+        end = at
+        while end < len(text) and not text[end].isspace():
+            end += 1
+        # White space may be in the folders of Windows.
+        most = min(len(text), end + _FOLDER) if text[at] == "\\" else end
+        spans += [match.span() for match in _ADDRESS.finditer(text, start, most)]
+        end = max(end, spans[-1][1]) if spans else end
+    return spans
