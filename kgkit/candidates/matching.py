@@ -22,6 +22,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec import structs
 
+from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates.compounds import CompoundReader
 from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import (
@@ -59,6 +60,7 @@ from kgkit.text import Folding
 from kgkit.types import CANDIDATE, NO_CANDIDATES, Candidates, Document, Mention
 
 _MAX_VARIANTS = 64
+_STOPS_BYTES: Final = 1_000_000
 _CAPITALISED: Final = re.compile("[A-Z][a-z]")
 _SHOUTED: Final = 5  # letters of a word in capitals; an abbreviation has fewer
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
@@ -80,6 +82,7 @@ class Generator(CompoundReader):
         self.kb, self.config = kb, config
         self._fold = kb.store.folding.fold
         self._hyphens = HYPHENS if kb.store.folding.version == 1 else DASHES
+        self._stops = BoundedCache[str, bool](_STOPS_BYTES)  # whether the KB writes a name with a full stop
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
         self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
         self._most = sys.maxsize if config.max_candidates is None else config.max_candidates
@@ -178,11 +181,15 @@ class Generator(CompoundReader):
         ]
 
     def _is_written_with_stop(self, spelled: str) -> bool:
-        folding, row = self.kb.store.folding, self.kb.store.alias_row(self._fold(spelled))
-        if row is None or folding.split(spelled + ".")[-1] != ".":
-            return False
-        with self.kb.store.reading():
-            return any(spelling.surface.endswith(".") for spelling in codec.spellings(row))
+        is_written = self._stops.get(spelled)
+        if is_written is None:
+            folding, row = self.kb.store.folding, self.kb.store.alias_row(self._fold(spelled))
+            is_written = row is not None and folding.split(spelled + ".")[-1] == "."
+            if row is not None and is_written:
+                with self.kb.store.reading():
+                    is_written = any(spelling.surface.endswith(".") for spelling in codec.spellings(row))
+            self._stops.keep(spelled, is_written)
+        return is_written
 
     def _read_entry(self, token: str, cased: bool) -> Entry:
         """Return the entry of a token type that is not remembered.
