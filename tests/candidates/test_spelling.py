@@ -498,7 +498,7 @@ ADDRESSES = [
         "Paris/London and AC/DC, Berlin/Paris/London",
         ["Paris", "London", "AC/DC", "Berlin", "Paris", "London"],
     ),
-    (r"C:\Users\Paris\New York\a.txt and Apple\Berlin London", ["London"]),
+    (r"C:\Data\Paris\New York\a.txt and Apple\Berlin London", ["London"]),
     ("doi:10.1000/Paris.1 and 10.1038/Apple", []),
     ("Paris.In London it is.Berlin", ["Paris", "London", "Berlin"]),
     ("北京http://example.com/北京。北京 访问www.Apple.com看北京", ["北京", "北京", "北京"]),
