@@ -54,7 +54,9 @@ from kgkit.kb.names import FEATURES, WEIGHTS
 from kgkit.kb.similar import RankedSurface, SimilarNames
 from kgkit.reconciling.reconciler import EXACT
 from kgkit.store.trigrams import TrigramIndex, TrigramWriter, plain_form
-from kgkit.text import fold, without_accents
+from kgkit.text import folding, without_accents
+
+fold: Final = folding().fold
 
 NAMES: Final = 2_000
 SIZES: Final = 10_000, 100_000, 1_000_000

@@ -28,6 +28,7 @@ _MB: Final = 1_000_000
 _OF_CHUNK: Final = 170
 _OF_PIECE: Final = 60
 _OF_ENTRY: Final = 480
+_OF_FORM: Final = 160  # of each but the first
 _OF_START: Final = 130
 _OF_CANDIDATES: Final = 420
 _OF_SPAN: Final = 180
@@ -77,7 +78,8 @@ class Entries(dict[str, Entry]):
         if len(token) > _MAX_CHUNK:
             size = _OF_CHUNK + weight_of(token) + weight_of(entry)
         else:
-            size = _OF_ENTRY + (0 if entry.candidates is None else _of_candidates(entry.candidates))
+            size = _OF_ENTRY + _OF_FORM * (len(entry.forms) - 1)
+            size += 0 if entry.candidates is None else _of_candidates(entry.candidates)
             if entry.starts is not None:
                 size += _OF_START * len(entry.starts)
         budget.remaining -= size

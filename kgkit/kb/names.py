@@ -213,7 +213,7 @@ class Name:
         self.is_part: list[bool] = []
         for text, zone in _zones(folded):
             for word in plain_form(text).split():
-                if word.isalpha() or word.isdigit() or not any(map(str.isdigit, word)):
+                if word.isalpha() or word.isdecimal() or not any(map(str.isdigit, word)):
                     self._add(word, zone)
                     continue
                 parts = _PARTS.findall(word)
@@ -312,7 +312,7 @@ def _zones(folded: str) -> Iterable[tuple[str, int]]:
                 yield plain, _BRACKET if seen else _HEAD
             continue
         head, comma, tail = text.partition(",")
-        if comma and tail[:1].isdigit():
+        if comma and tail[:1].isdecimal():
             head, comma, tail = text, "", ""
         if head.strip():
             seen = True
@@ -325,8 +325,8 @@ def _zones(folded: str) -> Iterable[tuple[str, int]]:
 
 def _number(word: str, position: int) -> str:
     """Return the number that a word is, in digits; empty if it is none."""
-    if word.isdigit():
-        return word.lstrip("0") or "0"
+    if word.isdecimal():
+        return str(int(word))
     if (number := _NUMBERS.get(word)) is not None:
         return str(number)
     if _ROMAN.fullmatch(word) and (position or word not in _NO_ROMAN):
@@ -582,12 +582,12 @@ class _Alignment:
         for position in self.left:
             word = name.words[position]
             length = len(word)
-            if length < 2 or word.isdigit():
+            if length < 2 or word.isdecimal():
                 continue
             for place in self.rest:
                 other = surface.words[place]
                 most = _most_edits(max(length, len(other)))
-                if len(other) < 2 or abs(length - len(other)) > most or other.isdigit():
+                if len(other) < 2 or abs(length - len(other)) > most or other.isdecimal():
                     continue
                 if (name.is_mark[position] and surface.is_mark[place]) or (
                     name.is_part[position] or surface.is_part[place]

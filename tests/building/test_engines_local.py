@@ -624,7 +624,7 @@ def test_a_kb_of_many_aliases_is_matched_by_tries(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "MANY", 2)
     many = build(tmp_path, builder)
     assert "surfaces.marisa" in many.manifest.files
-    text = f"A big  bear and a big {'x' * 600}; big apples."
+    text = f"A big  bear and a big {'x' * 600}; big pears."
     with opened(tmp_path) as kb, opened(tmp_path, "few") as few:
         wanted = AliasGenerator(few, AliasConfig()).mentions(text)
         assert [mention.text for mention in wanted] == ["big  bear", f"big {'x' * 600}"]
