@@ -53,6 +53,7 @@ _NAMES_IN_S: Final = frozenset(
 """Names that may be another name without their s: *Andreas*, *Nils*."""
 
 _LEAST: Final = 3  # letters that an ending leaves; of capitals two: PCs
+_LONGEST: Final = 60  # letters of a word of any language
 _MOSTLY: Final = 0.499  # of what a surface means in the KB, by its spellings there
 
 
@@ -74,6 +75,8 @@ def base_forms(word: str, language: str) -> list[str]:
     if not endings and irregular is None:
         return []
     if lower in (_NO_PLURALS if english else _NAMES_IN_S) or lower.endswith("ss") or not word.isalpha():
+        return []
+    if len(word) > _LONGEST:
         return []
     bases = [] if irregular is None else [_in_case_of(word, irregular)]
     for ending, instead in endings:
