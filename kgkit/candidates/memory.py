@@ -30,6 +30,7 @@ _OF_PIECE: Final = 60
 _OF_ENTRY: Final = 480
 _OF_FORM: Final = 160  # of each but the first
 _OF_START: Final = 130
+_OF_WIDE: Final = 12  # of a character, in a token of several that are not ASCII, and its folded text
 _OF_CANDIDATES: Final = 420
 _OF_SPAN: Final = 180
 
@@ -79,6 +80,7 @@ class Entries(dict[str, Entry]):
             size = _OF_CHUNK + weight_of(token) + weight_of(entry)
         else:
             size = _OF_ENTRY + _OF_FORM * (len(entry.forms) - 1)
+            size += 0 if token.isascii() else _OF_WIDE * len(token)
             size += 0 if entry.candidates is None else _of_candidates(entry.candidates)
             if entry.starts is not None:
                 size += _OF_START * len(entry.starts)
