@@ -30,7 +30,7 @@ _OF_PIECE: Final = 60
 _OF_ENTRY: Final = 480
 _OF_FORM: Final = 160  # of each but the first
 _OF_START: Final = 130
-_OF_WIDE: Final = 12  # of a character, in a token of several that are not ASCII, and its folded text
+_OF_WIDE: Final = 24  # of a character in a token that is not ASCII, in its chunk and its folded text too
 _OF_CANDIDATES: Final = 420
 _OF_SPAN: Final = 180
 
@@ -42,13 +42,19 @@ class Budget:
         megabytes: bound, in 10⁶ bytes.
 
     Attributes:
-        remaining: bytes that are free; who keeps something takes its size from them, and calls `clear` when
-            none is left.
+        remaining: bytes that are free.
     """
 
     def __init__(self, megabytes: float) -> None:
         self.remaining = self._size = int(megabytes * _MB)
         self.caches: list[dict[Any, Any]] = []
+
+    def take(self, size: int) -> None:
+        """Take the size of what is about to be kept; empty the caches first where it is not free."""
+        self.remaining -= size
+        if self.remaining < 0:
+            self.clear()
+            self.remaining -= size
 
     def clear(self) -> None:
         """Empty the caches."""
@@ -74,7 +80,6 @@ class Entries(dict[str, Entry]):
         budget.caches.append(self)
 
     def __missing__(self, token: str) -> "Entry":
-        budget = self._budget
         entry = self._make(token, self._cased)
         if len(token) > _MAX_CHUNK:
             size = _OF_CHUNK + weight_of(token) + weight_of(entry)
@@ -84,9 +89,7 @@ class Entries(dict[str, Entry]):
             size += 0 if entry.candidates is None else _of_candidates(entry.candidates)
             if entry.starts is not None:
                 size += _OF_START * len(entry.starts)
-        budget.remaining -= size
-        if budget.remaining < 0:
-            budget.clear()
+        self._budget.take(size)
         self[token] = entry
         return entry
 
@@ -113,10 +116,7 @@ class Cutter(dict[str, tuple[str, ...]]):
             if behind:
                 chunk_pieces = ()
         if len(chunk) <= _MAX_CHUNK:
-            budget = self._budget
-            budget.remaining -= _OF_CHUNK + _OF_PIECE * len(chunk_pieces)
-            if budget.remaining < 0:
-                budget.clear()
+            self._budget.take(_OF_CHUNK + _OF_PIECE * len(chunk_pieces))
             self[chunk] = chunk_pieces
         return chunk_pieces
 
@@ -177,9 +177,7 @@ class Spans(dict[str, Any]):
 
     def remember(self, spelled: str, meaning: Any) -> None:
         """Keep the meaning of a span."""
-        self._budget.remaining -= _OF_SPAN + getsizeof(spelled) + (_of_candidates(meaning) if meaning else 0)
-        if self._budget.remaining < 0:
-            self._budget.clear()
+        self._budget.take(_OF_SPAN + getsizeof(spelled) + (_of_candidates(meaning) if meaning else 0))
         self[spelled] = meaning
 
 
