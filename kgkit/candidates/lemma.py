@@ -27,8 +27,7 @@ from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
-_POSSESSIVES: Final = ("'s", "’s")
-_WORD_BEHIND: Final = re.compile(r"\s\w")
+_POSSESSIVE: Final = re.compile(r"['’]s(?=\s\w)")
 _BE: Final = frozenset("be am is are was were been being".split())
 _LEAST: Final = 3  # letters of what an ending is cut from; of verbs two: go, do
 # Probability that words mean what the KB has them for, where they begin or end with one that joins others:
@@ -66,14 +65,15 @@ class LemmaGenerator(Generator):
         mentions = super().mentions_from(text, begin, cased=cased)
         if self.config.all_surfaces or ("'s " not in text and "’s " not in text):
             return mentions
+        ends = {match.end() for match in _POSSESSIVE.finditer(text)}
+        if not ends:
+            return mentions
         return [
-            mention
-            for mention in mentions
-            if mention.text[-2:] not in _POSSESSIVES or not self._is_possessive(text, mention)
+            mention for mention in mentions if mention.end not in ends or not self._is_possessive(mention)
         ]
 
-    def _is_possessive(self, text: str, mention: Mention) -> bool:
-        if not _WORD_BEHIND.match(text, mention.end):
+    def _is_possessive(self, mention: Mention) -> bool:
+        if not mention.text.endswith(("'s", "’s")):
             return False
         row = self.kb.store.alias_row(self._fold(mention.text))
         with self.kb.store.reading():

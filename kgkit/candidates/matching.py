@@ -171,11 +171,15 @@ class Generator(CompoundReader):
 
     def _with_stops(self, cut: Cut, mentions: list[Mention]) -> list[Mention]:
         """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
-        if not cut.has_odd_gaps or "." not in "".join(cut.pieces[::2]):
+        if not cut.has_odd_gaps:
+            return mentions
+        # Stops of abbreviations count as white space.
+        ends = {end for end, gap in zip(cut.offsets[1::2], cut.pieces[2::2], strict=True) if gap[:1] == "."}
+        if not ends:
             return mentions
         return [
             structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
-            if cut.text[mention.end : mention.end + 1] == "." and self._is_written_with_stop(mention.text)
+            if mention.end in ends and self._is_written_with_stop(mention.text)
             else mention
             for mention in mentions
         ]
