@@ -224,3 +224,5 @@ ROWS_OF_FORMS: Final = f"""
     SELECT folded, b AS lemma, c AS pos, min(place) AS place FROM records WHERE what = {FORM}
     GROUP BY folded, b, c ORDER BY folded, 4
 """
+
+VARIANTS: Final = "SELECT DISTINCT writing, name FROM variants ORDER BY writing, name"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kgkit.building import aliases, facts
 from kgkit.building.engines import queries
@@ -64,6 +65,7 @@ def with_attributes(entity: EntityRow, rows: Iterator[tuple[Any, ...]]) -> Entit
 
 
 _IDS: Final = pa.schema([("key", pa.string()), ("id", pa.int64())])
+_VARIANTS: Final = pa.schema([("writing", pa.binary()), ("name", pa.binary())])
 _RELATIONS: Final = pa.schema([("name", pa.string()), ("number", pa.int64())])
 _SLICE: Final = 1 << 16  # rows that are made into items of the store at once, and what belongs to them
 _BYTES: Final = 4 << 20  # of entities that are put together, after which they are written
@@ -111,7 +113,6 @@ class Tables:
         self._dropped: Counter[str] = Counter()
         self._examples: dict[str, list[str]] = {}
         self._starts: dict[str, dict[str, int]] = {}
-        self._variants: dict[str, set[bytes]] = {}
         self._tries: SurfaceWriter | None = None
 
     def write(self) -> Grouped:
@@ -340,8 +341,12 @@ class Tables:
     def _store_aliases(self, class_of: np.ndarray) -> tuple[int, int]:
         many = self.generator == "alias" and self._number_of_names() > MANY
         self._tries = SurfaceWriter(self.store.folder) if many else None
-        bit_of = aliases.class_bits(class_of)
-        number_of_names = number_of_rows = 0
+        counts = Counter[str]()
+        self.session.put("variants", _VARIANTS, self._variants(aliases.class_bits(class_of), counts))
+        return counts["names"], counts["rows"]
+
+    def _variants(self, bit_of: NDArray[np.uint8], counts: Counter[str]) -> Iterator[pa.RecordBatch]:
+        """Write `aliases`, count them, and yield other writings of them: keys of `variants`, and of `aliases`."""
         for batch in _slices(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
             columns, names = _alias_columns(batch)
             if self.min_count:
@@ -349,17 +354,23 @@ class Tables:
             rows, spellings = aliases.add_up(columns, names, self.smoothing)
             self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
             numbers = np.unique(rows.name)
-            number_of_names, number_of_rows = number_of_names + len(numbers), number_of_rows + len(rows.name)
+            counts["names"] += len(numbers)
+            counts["rows"] += len(rows.name)
             surfaces = np.unique(columns.surface)
-            aliases.variants(
-                [names.surfaces[index] for index in surfaces.tolist()], self._variants, self.folding
+            variants = aliases.variants(
+                [names.surfaces[index] for index in surfaces.tolist()], {}, self.folding
             )
             if self._tries is not None:
                 digests = np.fromiter(map(is_digest, names.folded), bool, len(names.folded))
                 self._tries.add([names.folded[index] for index in numbers[~digests[numbers]].tolist()])
                 surfaces = np.unique(columns.surface[digests[names.of_surface[columns.surface]]])
             aliases.starts([names.surfaces[index] for index in surfaces.tolist()], self._starts, self.folding)
-        return number_of_names, number_of_rows
+            aliases.starts(variants, self._starts, self.folding)
+            pairs = [(codec.bounded_key(writing), key) for writing, keys in variants.items() for key in keys]
+            columns_of_pairs = zip(*pairs, strict=True) if pairs else ((), ())
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(column, pa.binary()) for column in columns_of_pairs], schema=_VARIANTS
+            )
 
     def _write_names(self) -> None:
         """Write `names`: the aliases by which each entity is known."""
@@ -420,9 +431,15 @@ class Tables:
             items.append((stored_key(name), codec.encode([(lemma, pos) for _, lemma, pos, _ in lemmas])))
             aliases.starts([name], self._starts, self.folding)
         self.store.append("forms", items)
-        aliases.starts(self._variants, self._starts, self.folding)
         self.store.append("starts", aliases.start_rows(self._starts))
-        self.store.append("variants", aliases.variant_rows(self._variants))
+        self.store.append(
+            "variants",
+            (
+                (writing, codec.encode([key for _, key in group]))
+                for writing, group in groupby(_tuples(self.session.rows(queries.VARIANTS)), itemgetter(0))
+            ),
+        )
+        self.session.drop("variants")
         return forms
 
 
