@@ -346,7 +346,7 @@ class Tables:
         return counts["names"], counts["rows"]
 
     def _variants(self, bit_of: NDArray[np.uint8], counts: Counter[str]) -> Iterator[pa.RecordBatch]:
-        """Write `aliases`, count them, and yield other writings of them: keys of `variants`, and of `aliases`."""
+        """Write `aliases`, count them, and yield their other writings: keys of `variants` and `aliases`."""
         for batch in _slices(self.session.rows(queries.ROWS_OF_ALIASES), "name"):
             columns, names = _alias_columns(batch)
             if self.min_count:
