@@ -34,6 +34,7 @@ _SENTENCES: Final = re.compile(
     rf"(?={_CAPITAL}|[\d\"“„«(¿¡])|(?<=[。！？])"
 )
 _CLAUSES: Final = re.compile(r"([,;:،؛] | [–—] |[，；：]|、)")
+_BRACKET_MARK: Final = re.compile(r"[()（）\[\]]")
 _END: Final = re.compile(r"(?<![.!?。！？…।])[.!?。！？…।]++$")
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=[\s(’'-]))([^\W\d_]+[.’']?)\s*$")
 _FIRST_WORD: Final = re.compile(r"\s*([^\W\d_]+[.’']?)")
@@ -75,7 +76,7 @@ def without_holes(text: str, language: str, title: str) -> str:
         text = text.lstrip(f" {H}")
         if _lacks_subject(text, spaced):
             text = title + (" " if spaced and title else "") + text
-    sentences = _SENTENCES.split(text)
+    sentences = _split(_SENTENCES, text)[::2]
     read = [_sentence(sentence, language) if H in sentence else (sentence, True) for sentence in sentences]
     kept = [sentence for sentence, is_whole in read if is_whole]
     if not kept:  # better a poor sentence than none
@@ -115,11 +116,35 @@ def _bracket(match: re.Match[str]) -> str:
     return f"{space}{match[1]}{inside}{match[3]}" if inside else ""
 
 
+def _split(marks: re.Pattern[str], text: str) -> list[str]:
+    """Return the parts of a text, and between each two the mark that was there; brackets are not split."""
+    opened: list[int] = []
+    inside: list[tuple[int, int]] = []  # of the outermost brackets that are closed
+    for bracket in _BRACKET_MARK.finditer(text):
+        if bracket[0] in "(（[":
+            opened.append(bracket.start())
+        elif opened:
+            start = opened.pop()
+            while inside and inside[-1][0] > start:
+                inside.pop()
+            inside.append((start + 1, bracket.start()))
+    masked, at = "", 0
+    for start, end in inside:
+        masked += text[at:start] + "_" * (end - start)
+        at = end
+    pieces: list[str] = []
+    masked, at = masked + text[at:], 0
+    for mark in marks.finditer(masked):
+        pieces += text[at : mark.start()], mark[0]
+        at = mark.end()
+    return [*pieces, text[at:]]
+
+
 def _sentence(sentence: str, language: str) -> tuple[str, bool]:
     """Return a sentence without its holes, and whether it is one still."""
     end = _END.search(sentence)
     stop = end[0] if end else ""
-    pieces = _CLAUSES.split(sentence[: end.start()] if end else sentence)
+    pieces = _split(_CLAUSES, sentence[: end.start()] if end else sentence)
     clauses, marks = pieces[::2], ["", *pieces[1::2]]
     kept: list[str] = []
     has_main = False  # a clause with a verb, or the first that does not merely lead to the next

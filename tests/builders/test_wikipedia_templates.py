@@ -308,6 +308,12 @@ def test_every_function_of_a_table_is_known():
         ("{{x}}'''Rome''' is a town.\n{{x}}\nIt is old.", "Rome is a town."),
         ('Rome means "{{x}}".', "Rome means."),
         ("Rome is a town where <math>a</math>, the area, is big.", "Rome is a town, the area, is big."),
+        ("Ann Lee (born May 2, 1950) is a singer from {{x}}.", "Ann Lee (born May 2, 1950) is a singer."),
+        ("Rome (pop. 5,000; area 3 (or 4), old) has {{x}} gates. It is old.", "It is old."),
+        (
+            "Rome, a town [sic: a city] (see Gate. It is old), has walls near {{x}}.",
+            "Rome, a town [sic: a city] (see Gate. It is old), has walls.",
+        ),
     ],
 )
 def test_a_template_that_cannot_be_read_takes_its_clause_along(text, read):
@@ -319,6 +325,9 @@ def test_a_template_that_cannot_be_read_takes_its_clause_along(text, read):
     [
         ("Rom ({{x}}; 753 v. Chr.) ist eine Stadt. Mit {{x}} Einwohnern ist sie groß.", "de",
          "Rom (753 v. Chr.) ist eine Stadt. Mit Einwohnern ist sie groß."),
+        ("Ann Lee (née le 1er mai 1950, à Rome) est chanteuse au {{x}}.", "fr",
+         "Ann Lee (née le 1er mai 1950, à Rome) est chanteuse."),
+        ("羅馬（前753年，義大利。歐洲）是城市，位於{{x}}。", "zh", "羅馬（前753年，義大利。歐洲）是城市。"),
         ("Rom ist eine Stadt. Sie hat {{EWZ|1}} Einwohner (Stand: {{EWD|1}}).", "de", "Rom ist eine Stadt."),
         ("Rom, gegründet {{x}}, ist eine Stadt. Die Fläche beträgt {{x}}.", "de", "Rom ist eine Stadt."),
         ("Rome, fondée en {{x}}, est une ville du {{x}}.", "fr", "Rome est une ville."),
