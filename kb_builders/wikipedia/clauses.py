@@ -38,7 +38,9 @@ _BRACKET_MARK: Final = re.compile(r"[()（）\[\]]")
 _END: Final = re.compile(r"(?<![.!?。！？…।])[.!?。！？…।]++$")
 _LAST_WORD: Final = re.compile(r"(?:^|(?<=[\s(’'-]))([^\W\d_]+[.’']?)\s*$")
 _FIRST_WORD: Final = re.compile(r"\s*([^\W\d_]+[.’']?)")
-_SPOKEN: Final = re.compile(rf"([^\W\d_]+)([”»’\"]?) ?{SOUND}(?: ?{SOUND})*(?=[^()（）]*[)）])")
+_SPOKEN: Final = re.compile(
+    rf"(?<![^\W\d_])([^\W\d_]++)([”»’\"]?) ?{SOUND}(?: ?{SOUND})*+(?=[^()（）]*+[)）])"
+)
 _INTRODUCE: Final = frozenset(
     "also american aussi ausgesprochen auch br british commonly deutsch englisch english formerly français "
     "französisch gesprochen ipa locally occasionally often pronunciation prononciation prononcé prononcée "
@@ -46,6 +48,8 @@ _INTRODUCE: Final = frozenset(
 )
 _SUBJECTS: Final = frozenset("it he she they there er sie es il elle ils elles on".split())
 _MOST_DEPTH: Final = 4
+_MOST_HOLES: Final = 50  # in a clause
+_LONGEST_WORD: Final = 60
 
 
 def without_holes(text: str, language: str, title: str) -> str:
@@ -200,10 +204,12 @@ def _main_clause(clause: str, language: str) -> tuple[str, bool]:
     """Return a clause without its holes and the words that need them, and whether it is one still."""
     before, *others = clause.split(H)
     is_whole = bool(before.strip())
+    if len(others) > _MOST_HOLES:
+        return before, False
     for after in others:
         following = _first_word(after)
         nothing_follows = not after.strip()
-        last = _LAST_WORD.search(before)
+        last = _last_word(before)
         if last and last[1].lower() in _NUMBER_FOLLOWS & verbs(language):
             is_whole = False
         if not is_spaced(language):
@@ -212,15 +218,19 @@ def _main_clause(clause: str, language: str) -> tuple[str, bool]:
             before += after
             continue
         if nothing_follows or following in needs_more(language) or following in verbs(language):
-            while (last := _LAST_WORD.search(before)) and last[1].lower() in needs_more(language):
+            while (last := _last_word(before)) and last[1].lower() in needs_more(language):
                 before = before[: last.start(1)].rstrip()
-            last = _LAST_WORD.search(before)
+            last = _last_word(before)
             if not before or (last and last[1].lower() in verbs(language)):
                 is_whole = False
             if following in _OF:  # a part of something: what it says is lost
                 return before, is_whole
         before = f"{before.rstrip()} {after.lstrip()}".rstrip()
     return before, is_whole
+
+
+def _last_word(text: str) -> re.Match[str] | None:
+    return _LAST_WORD.search(text, max(0, len(text) - _LONGEST_WORD))
 
 
 def _first_word(text: str) -> str:

@@ -384,6 +384,8 @@ HOSTILE = {
     "powers": "{{convert|1e999|km}} {{convert|" + "1|-|" * 50_000 + "2|km}} {{val|e=" + "9" * 9_000 + "}}",
     "holes": "a " + "{{x}}, " * 50_000,
     "holes and words": "the {{x}} of " * 20_000,
+    "holes in a long clause": "a" * 30_000 + " the {{x}}" * 5_000,
+    "letters and a sound": ("a" * 3_000 + " ") * 10 + "({{IPA|x}})",
     "brackets": "(" * 20_000 + "{{x}}" + ")" * 20_000,
     "variants": "{{lang|zh|" + "-{" * 50_000 + "}}",
 }  # fmt: skip
