@@ -84,7 +84,7 @@ def without_holes(text: str, language: str, title: str) -> str:
     read = [_sentence(sentence, language) if H in sentence else (sentence, True) for sentence in sentences]
     kept = [sentence for sentence, is_whole in read if is_whole]
     if not kept:  # better a poor sentence than none
-        kept = [sentence for sentence, _ in read if sentence][:1]
+        kept = [sentence for sentence, _ in read if sentence and not _ends_with_verb(sentence, language)][:1]
     return (" " if spaced else "").join(kept)
 
 
@@ -188,6 +188,7 @@ def _opens(clause: str, language: str) -> bool:
 
 
 _OF: Final = frozenset("of von de du des d’ d' del della di do da van".split())
+_AND: Final = frozenset("and or und oder sowie et ou y e och eller oraz lub и или".split())
 # Of these verbs a number is the message: *It has {{x}} inhabitants.*
 _NUMBER_FOLLOWS: Final = frozenset(
     "has have had hat haben hatte hatten beträgt a ont avait avaient tiene tienen ha hanno tem têm heeft "
@@ -218,15 +219,24 @@ def _main_clause(clause: str, language: str) -> tuple[str, bool]:
             before += after
             continue
         if nothing_follows or following in needs_more(language) or following in verbs(language):
+            length = len(before.rstrip())
             while (last := _last_word(before)) and last[1].lower() in needs_more(language):
                 before = before[: last.start(1)].rstrip()
-            last = _last_word(before)
-            if not before or (last and last[1].lower() in verbs(language)):
+            if not before or _ends_with_verb(before, language):
                 is_whole = False
             if following in _OF:  # a part of something: what it says is lost
                 return before, is_whole
+            if following in _AND and (len(before) < length or not is_whole):
+                beyond = _first_word(after.lstrip()[len(following) :])
+                if beyond not in verbs(language) and beyond not in _SUBJECTS:
+                    return before, is_whole  # what it is joined to is lost
         before = f"{before.rstrip()} {after.lstrip()}".rstrip()
     return before, is_whole
+
+
+def _ends_with_verb(text: str, language: str) -> bool:
+    last = _last_word(_END.sub("", text))
+    return last is not None and last[1].lower() in verbs(language)
 
 
 def _last_word(text: str) -> re.Match[str] | None:
