@@ -496,6 +496,8 @@ class _Alignment:
             for first, second in zip([*left], [*left][1:], strict=False):
                 if second != first + 1 or first not in left or second not in left:
                     continue
+                if mine.numbers[first] and mine.numbers[second]:
+                    continue  # 5.1 is not 51
                 joined = mine.words[first] + mine.words[second]
                 for other in rest:
                     if theirs.words[other] == joined:
@@ -507,7 +509,8 @@ class _Alignment:
                             self._take(first, other)
                             self.left.remove(second)
                         break
-        if len(self.left) > 1 and len(self.rest) > 1:
+        words = [self.name.words[at] for at in self.left] + [self.surface.words[at] for at in self.rest]
+        if len(self.left) > 1 and len(self.rest) > 1 and not any(map(str.isdecimal, words)):
             joined = "".join(self.name.words[at] for at in self.left)
             if joined == "".join(self.surface.words[at] for at in self.rest):
                 self.features[_SPACES] += 1

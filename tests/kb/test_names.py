@@ -147,6 +147,11 @@ def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word
         ("Elizabeth II", "Elizabeth I"),
         ("F# minor", "G# minor"),
         ("C minor", "D minor"),
+        ("Channel 7.2", "Channel 72"),
+        ("3.5 inch disk", "35 inch disk"),
+        ("Release 2.10", "Release 21.0"),
+        ("Paragraph 8(3)", "Paragraph 83"),
+        ("Protein C-14", "Protein C1-4"),
     ],
 )
 def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
