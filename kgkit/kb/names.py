@@ -236,7 +236,7 @@ class Name:
             bool(number)
             or bool(direction)
             or (
-                (len(word) == 1 and word.isalpha() and word.isascii())
+                (len(word) == 1 and ((word.isalpha() and word.isascii()) or word in "♀♂"))
                 or (self.is_part[place] and len(word) < 4)
             )
             for place, (word, number, direction) in enumerate(

@@ -35,6 +35,7 @@ from itertools import islice, pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from unicodedata import normalize, numeric
 from zlib import crc32
 
 import numpy as np
@@ -73,13 +74,14 @@ _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
 _PUNCTUATION: Final = re.compile(
     '(?<![^\\W\\d_])(?<![+#])[+#]+|[+#]+(?=[^\\W_])|[\0-"$-*,-/:-@\\[-`{-\xa9\xab-\xb1\xb4-\xb8\xbb-\xbf\xd7\xf7'
     "\u02b9-\u02bc\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u0964\u2000-\u200b"
-    "\u200e-\u206f\u20a0-\u20cf\u2100-\u27bf\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u30fb"
+    "\u200e-\u206f\u20a0-\u20cf\u2100-\u263f\u2641\u2643-\u27bf\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u30fb"
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+"
 )
 _APOSTROPHES: Final = re.compile("['`\xb4\u02b9-\u02bc\u2018\u2019\u201b\u2032\uff07]")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _COMMA: Final = re.compile(r",(?!\d)")
 _STOPS: Final = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}[^\W\d_]?(?![^\W_])")
+_NUMBERS: Final = re.compile("[\xbc-\xbe\u2150-\u218b\u2460-\u24ff\u2640\u2642\u2776-\u2793]")
 BRACKETS: Final = re.compile("[(\\[{\uff08\u3010][^)\\]}\uff09\u3011]*(?:[)\\]}\uff09\u3011]|$)")
 """A part of a text in brackets."""
 
@@ -87,8 +89,8 @@ BRACKETS: Final = re.compile("[(\\[{\uff08\u3010][^)\\]}\uff09\u3011]*(?:[)\\]}\
 def plain_form(folded: str) -> str:
     """Return a folded text as names are compared: words of letters without accents and of digits.
 
-    Apostrophes, and the stops of `u.s.a.`, leave nothing; other marks leave a space. A text of marks alone
-    stays as it is.
+    Apostrophes, and the stops of `u.s.a.`, leave nothing; other marks leave a space. Numbers that are one
+    character, as Ⅱ, ② and ½, become letters or digits. A text of marks alone stays as it is.
 
     Examples:
         >>> plain_form("antonín dvořák (u.s. tour)")
@@ -99,13 +101,22 @@ def plain_form(folded: str) -> str:
             return folded
         text = folded
     else:
-        text = without_accents(folded)
+        text = without_accents(_NUMBERS.sub(_spelled, folded))
     text = _APOSTROPHES.sub("", text)
     if "." in text:
         text = _STOPS.sub(lambda match: match[0].replace(".", ""), text)
     if "," in text:
         text = _THOUSANDS.sub("", text)
     return " ".join(_PUNCTUATION.sub(" ", text).split()) or folded
+
+
+def _spelled(match: re.Match[str]) -> str:
+    """Return a number of one character in letters or digits; fractions and signs are words of their own."""
+    character = match[0]
+    text = normalize("NFKC", character)
+    if text == character and (number := numeric(character, -1)) >= 0:
+        text = f"{number:g}"
+    return text if text.isalnum() else f" {text} "
 
 
 def core_of(folded: str) -> str:

@@ -60,6 +60,11 @@ def odds(name: str, surface: str) -> float:
         ("Ludwig van Beethoven", "Beethoven, Ludwig van"),
         ("2nd Army", "2. Army"),
         ("Resolution 1,441", "Resolution 1441"),
+        ("Part Ⅳ", "Part IV"),
+        ("Note ③", "Note 3"),
+        ("Note ❸", "Note ③"),
+        ("Gleis 4½", "Gleis 4 1/2"),
+        ("Lapras♀", "Lapras ♀"),
     ],
 )
 def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, surface):
@@ -152,6 +157,12 @@ def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word
         ("Release 2.10", "Release 21.0"),
         ("Paragraph 8(3)", "Paragraph 83"),
         ("Protein C-14", "Protein C1-4"),
+        ("Part Ⅳ", "Part Ⅴ"),
+        ("Note ③", "Note ④"),
+        ("Note ❸", "Note ❹"),
+        ("Gleis 4½", "Gleis 4"),
+        ("Gleis 4½", "Gleis 4¼"),
+        ("Lapras ♀", "Lapras ♂"),
     ],
 )
 def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
