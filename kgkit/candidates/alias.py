@@ -32,6 +32,7 @@ from kgkit.candidates.spelling import (
     initials_agree,
     is_function_word,
     is_function_word_as_name,
+    may_be_initials,
     plausible,
 )
 from kgkit.errors import UsageError
@@ -118,7 +119,8 @@ class AliasGenerator(Generator):
         texts = tuple([form.text for form in forms])
         starts = self._starts(texts)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(texts[0])
-        row = store.alias_row(folded)
+        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
+        row = store.alias_row(folded, initials=initials)
         if row is None:
             return self._inflected_entry(token, cased, Entry(None, starts, texts, forms, spaced, tight))
         if is_function_word(token, folded, self._words, cased):
@@ -167,7 +169,8 @@ class AliasGenerator(Generator):
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
-        row = self.kb.store.alias_row(self._fold(spelled))
+        initials = self.config.all_surfaces or may_be_initials(spelled, cased=cased)
+        row = self.kb.store.alias_row(self._fold(spelled), initials=initials)
         if row is None and len(variants) != 1 and (found := base_row(self.kb, spelled, cased=cased)):
             spelled, row = found
         return None if row is None else self._row_candidates(row, spelled, cased)

@@ -21,7 +21,7 @@ from kgkit.candidates.config import GeneratorConfig
 from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows, join_starts
 from kgkit.candidates.inflection import ENGLISH_ENDINGS
 from kgkit.candidates.matching import Generator, candidates_from_weights, other_spellings
-from kgkit.candidates.spelling import FUNCTION_WORDS, in_capitals_only, is_function_word
+from kgkit.candidates.spelling import FUNCTION_WORDS, in_capitals_only, is_function_word, may_be_initials
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
@@ -83,7 +83,8 @@ class LemmaGenerator(Generator):
         """Return the entry of a token with all its lemmas: its candidates are those of the forms together."""
         folded = self._fold(token)
         part = self.kb.store.folding.part(folded)
-        rows = {part: self.kb.store.alias_row(folded)}
+        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
+        rows = {part: self.kb.store.alias_row(folded, initials=initials)}
         forms: tuple[SurfaceForm, ...] = (SurfaceForm(part, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(token, folded, rows))
@@ -135,7 +136,8 @@ class LemmaGenerator(Generator):
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of all *variants* of a span together; None if none of them is a surface."""
-        meanings = self._meanings_of_variants(variants, spelled, cased=cased)
+        initials = self.config.all_surfaces or may_be_initials(spelled, cased=cased)
+        meanings = self._meanings_of_variants(variants, spelled, cased=cased, initials=initials)
         if meanings is None or not (probability := self._certainty(variants, spelled)):
             return None
         candidates = self._shorten(meanings, spelled)
@@ -234,7 +236,7 @@ class LemmaGenerator(Generator):
         return [SurfaceForm(lemma, bits) for lemma, bits in lemma_bits.items() if bits]
 
     def _meanings_of_variants(
-        self, variants: list[SurfaceForm], spelled: str, *, cased: bool
+        self, variants: list[SurfaceForm], spelled: str, *, cased: bool, initials: bool = True
     ) -> Candidates | None:
         """Return the meanings of all variants together, weighted by how often each was counted."""
         alias_row, texts = self.kb.store.alias_row, {variant.text for variant in variants}
@@ -242,7 +244,11 @@ class LemmaGenerator(Generator):
             if lemma not in texts:
                 variants = [*variants, SurfaceForm(lemma, self._bits.get(pos) or self.kb.pos_bits(pos))]
         return self._meanings(
-            [(row, form.pos) for form in variants if (row := alias_row(form.text)) is not None],
+            [
+                (row, form.pos)
+                for form in variants
+                if (row := alias_row(form.text, initials=initials)) is not None
+            ],
             spelled if cased else None,
         )
 

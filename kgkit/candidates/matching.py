@@ -49,6 +49,7 @@ from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
 from kgkit.candidates.spelling import (
     in_capitals_only,
     is_doubtful,
+    may_be_initials,
     outside_addresses,
     position_hides_case,
     without_article,
@@ -455,7 +456,8 @@ def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[st
     """
     language = kb.manifest.language
     for name in base_names(spelled, language):
-        row = kb.store.alias_row(kb.store.folding.fold(name))
+        initials = may_be_initials(name, cased=cased)
+        row = kb.store.alias_row(kb.store.folding.fold(name), initials=initials)
         if (
             row is not None
             and not _is_verb(kb, row)

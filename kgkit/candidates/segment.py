@@ -31,6 +31,7 @@ from kgkit.candidates.spelling import (
     function_words,
     is_function_word,
     is_function_word_as_name,
+    may_be_initials,
     plausible,
     position_hides_case,
 )
@@ -122,10 +123,11 @@ class SegmentGenerator(Generator):
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a segment or of its `respellings`; None if it is implausible."""
-        row = self.kb.store.alias_row(self._fold(spelled))
+        initials = self.config.all_surfaces or may_be_initials(spelled, cased=cased)
+        row = self.kb.store.alias_row(self._fold(spelled), initials=initials)
         for text in () if row is not None else respellings(spelled):
             spelled = text
-            if (row := self.kb.store.alias_row(self._fold(text))) is not None:
+            if (row := self.kb.store.alias_row(self._fold(text), initials=initials)) is not None:
                 break
         if row is None:
             return None

@@ -165,6 +165,16 @@ def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
     return not in_capitals_only(row) or _has_several_words(spelled, words)
 
 
+def may_be_initials(spelled: str, *, cased: bool) -> bool:
+    """Say whether a span may be initials that the KB writes with full stops: *ED* and *E. D.*, not *Ed*.
+
+    Args:
+        spelled: text of the span.
+        cased: flag for a spelling that tells something.
+    """
+    return "." in spelled or (cased and spelled.isupper())
+
+
 def initials_agree(spelled: str, row: bytes) -> bool:
     """Say whether the KB has the initials of a span of several words as such: *U.S.* is not the word *us*.
 

@@ -222,12 +222,19 @@ class StoreReader:
         except DAMAGE as error:
             raise self.damage(error) from error
 
-    def alias_row(self, folded: str) -> bytes | None:
-        """Return the stored row of a folded surface, else of the aliases that are also written so."""
+    def alias_row(self, folded: str, *, initials: bool = True) -> bytes | None:
+        """Return the stored row of a folded surface, else of the aliases that are also written so.
+
+        Args:
+            folded: folded surface.
+            initials: flag for initials that are also written so, without their full stops: *E.D.* as *ed*.
+        """
         try:
             row = self._row_of(folded, self._aliases)
             if row is None and self._has_other_writings and (keys := self._other_keys(folded)):
                 get, table = self._local.get, self._aliases
+                if not initials and "." not in folded:
+                    keys = [key for key in keys if b"." not in key[:-1]]
                 items = [(key, row) for key in keys if (row := get(key, None, table)) is not None]
                 return codec.join_rows(items) if items else None
             return row

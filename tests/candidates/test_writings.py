@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kgkit
-from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator
+from kgkit.candidates import AliasConfig, AliasGenerator, LemmaGenerator, SegmentGenerator
 from kgkit.store import verify
 from kgkit.text import without_accents
 from tests.old_format import publish_in_older_format
@@ -196,6 +196,31 @@ def test_a_word_is_no_abbreviation(tmp_path):
         ]
     with built(tmp_path, "All of Us", language="en", name="words") as kb:
         assert found(kb, "All of U.S. steel") == []
+
+
+@pytest.mark.parametrize("make", [AliasGenerator, LemmaGenerator, SegmentGenerator])
+def test_initials_without_their_stops_are_in_capitals(tmp_path, make):
+    with built(tmp_path, "A.D.A.", "A.N.N.", "O.N.N.", "Ónn", "Dr.", "J.B.", language="en") as kb:
+        generator = make(kb)
+        if make is SegmentGenerator:
+            generator.segments = lambda text: [each.span() for each in re.finditer(r"J\. B\.|\w+", text)]
+
+        def texts(text: str) -> list[str]:
+            return [mention.text for mention in generator.mentions(text) if mention.candidates]
+
+        assert texts("Yesterday ADA met the ANN board, and J. B. came, JB too") == [
+            "ADA",
+            "ANN",
+            "J. B.",
+            "JB",
+        ]
+        assert texts("Yesterday Ada met ann and Jb, the ada.") == []
+        assert texts("Ada, i cannot read who wrote jb, nor why it is on the table") == []
+        assert texts("ada met ann on monday") == []
+        assert texts("THIS IS WHAT ANN SAID TO ADA") == []
+        [mention] = [each for each in generator.mentions("He met Onn there") if each.candidates]
+        assert [kb.key(number) for number in mention.candidates.ids] == ["Ónn"]
+        assert [kb.key(number) for number in kb.candidates("ada").ids] == ["A.D.A."]
 
 
 def test_builds_of_an_older_format_are_read_and_grow_as_before(tmp_path):
