@@ -129,6 +129,7 @@ class Reconciler:
         check_kind: whether the entities are read for one of the kind, if the manifest does not have it.
 
     Raises:
+        UsageError: if *kb* is the name of a knowledge base.
         NotThere: if the build has no index of its surfaces; names the command that adds it.
         UnknownName: if no entity is of that kind, and it is checked.
 
@@ -140,6 +141,11 @@ class Reconciler:
     def __init__(
         self, kb: KnowledgeBase, config: ReconcileConfig | None = None, *, check_kind: bool = True
     ) -> None:
+        handle: object = kb
+        if isinstance(handle, str):
+            raise UsageError(
+                f"a Reconciler takes an open knowledge base: kgkit.open_kb({handle!r}) opens one by its name"
+            )
         self.kb, self.config = kb, config or ReconcileConfig()
         self._names = kb.similar_names()
         self._filter = None if self.config.kind is None else _KindFilter(kb, self.config.kind)

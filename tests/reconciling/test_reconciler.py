@@ -71,6 +71,11 @@ def test_a_name_without_an_entity_has_a_low_score_and_is_no_match(kb):
         assert match.score < 0.5
 
 
+def test_the_name_of_a_knowledge_base_is_refused():
+    with pytest.raises(UsageError, match="places"):
+        Reconciler("places")
+
+
 @pytest.mark.parametrize("name", [None, "", "  ", "qqqq", "\0", "\ud800", "😀"])
 def test_a_name_that_is_nothing_or_like_nothing_has_no_candidates(kb, name):
     assert reconciler(kb)(name) == NameMatch(name, (), False)
