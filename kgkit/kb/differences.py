@@ -192,8 +192,18 @@ def _aliases(old: KnowledgeBase, new: KnowledgeBase, alike: bool) -> Iterator[Di
         before, after = _pairs(old, key, mine), _pairs(new, key, other)
         for pair in {**before, **after}:
             was, now = before.get(pair), after.get(pair)
+            if was is None and _elsewhere(old, key, pair) is not None:
+                continue  # told in the row of the old
+            if now is None:
+                now = _elsewhere(new, key, pair)
             if was is None or now is None or was.sense != now.sense or not _equal(was.count, now.count):
                 yield Difference(was, now)
+
+
+def _elsewhere(kb: KnowledgeBase, key: bytes, pair: tuple[str, str]) -> Alias | None:
+    """Return the alias of a surface and an entity whose row has another key, as *kb* folds the surface so."""
+    folded = codec.bounded_key(kb.store.folding.fold(pair[0]))
+    return None if folded == key else _pairs(kb, folded, kb.store.row("aliases", folded)).get(pair)
 
 
 def _pairs(kb: KnowledgeBase, folded: bytes, row: bytes | None) -> dict[tuple[str, str], Alias]:

@@ -15,7 +15,7 @@ from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere
 from kgkit.kb import Difference, differences
 from tests.cli_helpers import run
-from tests.small_kb import build
+from tests.small_kb import Given, build
 
 LONG = "llanfair" * 100  # 800 bytes: stored under a digest
 BASE: Sequence[Record] = (
@@ -111,6 +111,22 @@ def test_a_record_that_they_have_differently_is_changed(tmp_path, place, record,
     [found] = told(tmp_path, BASE, [*BASE[:place], record, *BASE[place + 1 :]])
     assert (found.change, found.what) == ("changed", what)
     assert (found.old, found.new) == (BASE[place], record)
+
+
+def test_aliases_are_the_same_by_their_surfaces_as_written_however_they_are_folded(tmp_path):
+    entities = [Entity("igdir", "Iğdır"), Entity("other", "other")]
+    common = [Alias("Iğdır", "igdir", 4), Alias("INDIA", "other"), Alias("izmir", "other"), *entities]
+    with build(tmp_path, [*common, Alias("IT", "igdir", 2), Alias("I", "igdir")], name="old") as old:
+        records = [*common, Alias("IT", "igdir", 3), Alias("İ", "igdir")]
+        kgkit.build_kb(Given(records, {}, 0.0, "alias"), tmp_path, name="new", language="tr", home=tmp_path)
+        with kgkit.open_kb("new", home=tmp_path) as new:
+            expected = {
+                (Alias("IT", "igdir", 2), Alias("IT", "igdir", 3)),
+                (Alias("I", "igdir"), None),
+                (None, Alias("İ", "igdir")),
+            }
+            assert {(each.old, each.new) for each in differences(old, new)} == expected
+            assert {(each.new, each.old) for each in differences(new, old)} == expected
 
 
 def test_names_too_long_for_a_key_are_told_as_well(tmp_path):
