@@ -97,6 +97,9 @@ _DIRECTIONS: Final = {
         "down": "lower basse bas nieder unter untere unterer unteres bajo baja baixo inferior",
         "out": "outer ausser aussere", "left": "left", "right": "right", "mid": "central middle mittel",
         "new": "new neu neue neuer neues nouveau nouvelle nuevo nueva nuovo nuova novo nova nieuw nowy nowa",
+        "women": "women womens woman ladies girls female frauen damen femmes feminine mujeres",
+        "men": "men mens gentlemen boys male manner herren hommes masculine hombres",
+        "non": "non", "anti": "anti", "ex": "ex", "pre": "pre", "post": "post",
         "old": "old alte alter altes vieux vieille viejo vieja vecchio vecchia velho velha oud stary stara",
     }.items()
     for word in words.split()
@@ -137,9 +140,13 @@ _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
 _NO_ROMAN: Final = frozenset("vi xi li ci l c cc cv cl".split())  # at the beginning, where they are names
 _PARTS: Final = re.compile(r"\d+|\D+")
-_ORDINAL: Final = re.compile(
-    r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)|\d+(?:e|er|re|eme|ere|ieme|te|ter|ten|o|a|os|as|de)"
-)
+_ORDINAL: Final = r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)"
+_ORDINALS_OF: Final = {
+    "fr": "e er re eme ere ieme", "nl": "e de ste", "de": "te ter ten tes",
+    "es": "o a os as er ra ro do to mo", "pt": "o a os as", "it": "o a", "ca": "r n t e a",
+    "sv": "a e", "da": "e", "no": "e", "nb": "e",
+}  # fmt: skip
+"""Endings of ordinal numbers by language, besides the English ones: elsewhere *66a* is another number."""
 _ADDRESSES: Final = frozenset(
     "mr mrs ms miss mx dr prof professor sir dame rev reverend hon herr frau fraulein doktor monsieur madame "
     "mme mlle docteur senor senora don dona dottor signor signora sr sra".split()
@@ -184,6 +191,13 @@ def _legal_forms() -> frozenset[tuple[str, ...]]:
     return frozenset(form for form in forms if form and len("".join(form)) > 1 and form != ("et",))
 
 
+@cache
+def _ordinals(language: str) -> re.Pattern[str]:
+    """Return a pattern of the ordinal numbers that are written in digits."""
+    endings = "|".join(_ORDINALS_OF.get(language, "").split())
+    return re.compile(rf"{_ORDINAL}|\d+(?:{endings})" if endings else _ORDINAL)
+
+
 class Name:
     """A name, cut into words.
 
@@ -217,7 +231,7 @@ class Name:
                     self._add(word, zone)
                     continue
                 parts = _PARTS.findall(word)
-                if len(parts) == 2 and _ORDINAL.fullmatch(word):
+                if len(parts) == 2 and _ordinals(language).fullmatch(word):
                     self._add(parts[0], zone)
                     continue
                 for part in parts:
@@ -460,6 +474,7 @@ class _Alignment:
             if not name.is_small[at] and (name.zones[at] != _HEAD or not name.is_mark[at])
         ]
         self._count_rest()
+        features[_CLASH] += self._marks_are_reordered()
         if features[_ADDED] > 1 - _LEAST_SHARE or features[_DROPPED] > 1 - _LEAST_SHARE / 3:
             return None
         features[_TOLD] = min(self.told, 3.0)
@@ -542,9 +557,10 @@ class _Alignment:
                 for start in range(len(places) - len(letters) + 1):
                     chosen = places[start : start + len(letters)]
                     firsts = "".join(theirs.words[at][0] for at in chosen)
-                    has_stop = f"{letters}." in mine.folded
                     if firsts == letters and not any(
-                        (theirs.is_small[at] and not has_stop) or theirs.numbers[at] or theirs.directions[at]
+                        (theirs.is_small[at] and len(letters) > 1)
+                        or theirs.numbers[at]
+                        or theirs.directions[at]
                         for at in chosen
                     ):
                         self.features[_INITIALS] = 1
@@ -703,6 +719,15 @@ class _Alignment:
         if (name.numbers[at] and len(name.words[at]) > 1) or name.directions[at] or name.is_part[at]:
             return False
         return len(name.words) < 5 and _NO_PERSON.isdisjoint(name.words)
+
+    def _marks_are_reordered(self) -> bool:
+        """Say whether numbers, letters and directions are the same, but in another order: *3:16*, *16:3*."""
+        places = [
+            place
+            for position, place in sorted(self.partner.items())
+            if self.name.is_mark[position] and self.surface.is_mark[place]
+        ]
+        return places != sorted(places)
 
     def _is_reordered(self) -> bool:
         """Say whether the words that are the same stand in another order, but for what a comma put first."""

@@ -188,3 +188,20 @@ def test_fuzzy_candidates_read_no_surface_where_there_is_an_index(tmp_path, monk
         assert kb.candidates("new yorkk", fuzzy=True) == kb.candidates("new york", prefer_case=False)
         done = run("candidates", "new yorkk", "--fuzzy", "--json", "--kb", "surfaces", "--home", tmp_path)
         assert (done.code, "New_York_City" in done.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "surface"),
+    [
+        ("Route 66A", "Route 66"),
+        ("Boeing 777-200ER", "Boeing 777-200"),
+        ("John 16:3", "John 3:16"),
+        ("Henry II, Part 4", "Henry IV, Part 2"),
+        ("Group A Type B", "Group B Type A"),
+        ("Women's World Cup 2019", "World Cup 2019"),
+        ("Non-Hepatitis B", "Hepatitis B"),
+    ],
+)
+def test_numbers_keep_their_letters_and_order(tmp_path, name, surface):
+    index = index_of(tmp_path, [surface, "Something else"])
+    assert all(each.similarity < 0.1 for each in ranked(index, name))
