@@ -279,7 +279,9 @@ def _take(draft: dict[str, Any], column: _Column, value: str, separator: str, *,
         ValueError: if it is not what the heading says.
     """
     match column.name:
-        case "ID" | "id" | "IGNORE":
+        case "ID" | "id":
+            pass
+        case "IGNORE" if ":" in column.heading:
             pass
         case "LABEL":
             draft["types"] = tuple(filter(None, value.split(separator)))

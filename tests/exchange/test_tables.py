@@ -212,6 +212,11 @@ def test_names_in_a_list_are_the_label_and_further_names(tmp_path):
         assert kb["1"].attributes == {}
 
 
+def test_only_a_colon_makes_a_heading_leave_its_column_out(tmp_path):
+    with folder_kb(tmp_path, nodes__csv=":ID,name,:IGNORE,n:IGNORE(X),IGNORE\n1,Bern,a,b,c\n") as kb:
+        assert kb["1"].attributes == {"IGNORE": "c"}
+
+
 def test_the_values_of_a_list_are_apart_as_the_user_says(tmp_path):
     folder = tmp_path / "source"
     folder.mkdir()
