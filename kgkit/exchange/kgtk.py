@@ -195,6 +195,8 @@ def _parts(
             if pending is not None:
                 yield pending[1]
             pending = None
+            if node1.startswith(_OURS) and label in _OF_EDGES:
+                raise ValueError(f"{label} of {node1}, and no such edge stands before it")
             for node, index in labels:
                 if fields[index] and _is_symbol(fields[node]) and (fields[node], fields[index]) not in named:
                     named.add((fields[node], fields[index]))

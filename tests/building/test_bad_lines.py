@@ -8,7 +8,9 @@ from kgkit.building import BadRecord, builder_names, find_builder
 from kgkit.building.add import add_to_kb
 from kgkit.building.build import build_kb
 from kgkit.building.grouping import BAD_RECORDS
+from kgkit.building.records import StoredRecords
 from kgkit.errors import SourceError, UsageError
+from kgkit.kb import open_kb
 from kgkit.store.manifest import rebuild_command
 from tests.cli_helpers import run
 
@@ -159,6 +161,26 @@ def test_what_is_added_leaves_out_bad_lines_too(tmp_path):
     built = add_to_kb("a", tmp_path / "b.jsonl", home=tmp_path, bad="skip")
     assert built.manifest.entities == 2 and built.dropped == {BAD_RECORDS: 2}
     assert "b.jsonl:1: " in built.examples[BAD_RECORDS][0]
+
+
+def test_what_says_more_of_a_bad_line_is_left_out_with_it(tmp_path):
+    rows = (
+        "id\tnode1\tlabel\tnode2",
+        '\tkgkit:kb\tkgkit:head\t"{}"', '\tA\tlabel\t"Apple"', '\tA\tkgkit:pos\t"n"',
+        'kgkit:a0\tA\talias\t"apple"', "\tkgkit:a0\tkgkit:count\t3", 'kgkit:a1\tA\talias "apples"',
+        "\tkgkit:a1\tkgkit:count\t7", "\tkgkit:a1\tkgkit:sense\tA", 'kgkit:f0\t"geese"\tkgkit:form_of',
+        '\tkgkit:f0\tkgkit:pos\t"n"', 'kgkit:a2\tA\talias\t"pome"', "\tkgkit:a2\tkgkit:count\t5",
+    )  # fmt: skip
+    (tmp_path / "a.kgtk").write_text("\n".join(rows))
+    built = build_kb("kgtk", tmp_path / "a.kgtk", name="a", home=tmp_path, bad="skip")
+    with open_kb("a", tmp_path) as kb:
+        assert [(entity.key, entity.pos) for entity in kb.entities()] == [("A", "n")]
+        assert [(alias.surface, alias.count) for alias in StoredRecords(kb).aliases()] == [
+            ("apple", 3),
+            ("pome", 5),
+        ]
+    assert built.dropped == {BAD_RECORDS: 5}
+    assert ":7: " in built.examples[BAD_RECORDS][0]
 
 
 def test_the_commands_say_how_many_lines_were_left_out(tmp_path):
