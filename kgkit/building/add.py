@@ -22,6 +22,7 @@ from kgkit.building.grouping import BAD_RECORDS, EXAMPLES
 from kgkit.building.next_build import changing, publish_change
 from kgkit.building.numbers import numbering
 from kgkit.building.occurrences import checked_occurrences
+from kgkit.building.options import BuildOptions
 from kgkit.building.registering import register
 from kgkit.building.row_changes import (
     AliasPair,
@@ -418,12 +419,14 @@ def add_to_kb(
         bad: what a line that cannot be read does, as with `build_kb`.
 
     Raises:
+        UsageError: *bad* is neither `stop` nor `skip`.
         NotThere: no such KB, or nothing at *source*.
         SourceError: the source is not as the builder expects, or contradicts the KB.
         KBBusy: another process is building or removing this KB.
         DamagedKB: the KB's files, or those of the KB at *source*, are not as they were written.
         WriteFailed: no room on the disk.
     """
+    BuildOptions(bad=bad).check()
     tell = progress or silent
     if builder is None and not (
         isinstance(source, str | os.PathLike) and os.fspath(source).startswith(KB_SOURCE)

@@ -141,6 +141,8 @@ def test_builders_that_do_not_read_by_lines_refuse_it(tmp_path):
                 build_kb(name, tmp_path, name="a", home=tmp_path, bad="skip")
     with pytest.raises(UsageError):
         build_kb("jsonl", tmp_path, name="a", home=tmp_path, bad="ignore")
+    with pytest.raises(UsageError, match="'Skip'"):
+        add_to_kb("a", tmp_path, home=tmp_path, bad="Skip")
 
 
 def test_a_line_that_is_too_long_is_read_past(tmp_path, monkeypatch):
