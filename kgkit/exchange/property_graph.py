@@ -153,19 +153,12 @@ def _sense(sense: str | None) -> str:
 
 
 class PropertyGraphBuilder(Builder):
-    """Entities and triples from a folder of tables, in Neo4j's shape or KGX's.
-
-    Args:
-        array_delimiter: what separates the values of a list in Neo4j's tables, as `neo4j-admin` takes it.
-    """
+    """Entities and triples from a folder of tables, in Neo4j's shape or KGX's."""
 
     name = "neo4j"
     version = "2"
     smoothing = 1.0
     reads_lines = True
-
-    def __init__(self, array_delimiter: str = ";") -> None:
-        self.array_delimiter = array_delimiter
 
     def look(self, source: Path) -> Files:
         """Return the tables of the folder, with the properties that an export of kgkit's states."""
@@ -185,7 +178,7 @@ class PropertyGraphBuilder(Builder):
         nodes, edges, tables = _tables(source)
         bare = not (source / _KB).is_file()
         readers: list[tuple[Path, Callable[[Sequence[str], Path], _Read]]] = [
-            (nodes, partial(_of_nodes, bare=bare, delimiter=self.array_delimiter if bare else ";")),
+            (nodes, partial(_of_nodes, bare=bare)),
             *((table, _of_edges) for table in edges),
             *(
                 (tables[name], partial(_of_rows, read))
@@ -250,13 +243,13 @@ _Read = Callable[[Sequence[str]], Iterable[Record]]
 """Gives the records of the fields of a row, or a `ValueError` that says what is wrong with it."""
 
 
-def _of_nodes(header: Sequence[str], path: Path, *, bare: bool, delimiter: str) -> _Read:
+def _of_nodes(header: Sequence[str], path: Path, *, bare: bool) -> _Read:
     """Return what reads the entities of nodes; of a *bare* table, without tables of aliases, also names."""
     columns = [_column(heading) for heading in header]
     key_at = _index_of(columns, ("ID", "id"))
     if key_at is None:
         raise SourceError("a table of nodes without a column `:ID` or `id`", path=path, line=1)
-    separator = "|" if columns[key_at].name == "id" else delimiter
+    separator = "|" if columns[key_at].name == "id" else ";"
 
     def read(fields: Sequence[str]) -> list[Record]:
         draft: dict[str, Any] = {"attributes": {}, "types": (), "names": []}

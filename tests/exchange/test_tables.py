@@ -10,7 +10,6 @@ from kgkit.building.grouping import BAD_RECORDS
 from kgkit.errors import SourceError
 from kgkit.exchange import FORMATS
 from kgkit.exchange.kgtk import _plain, _symbol, _text
-from kgkit.exchange.property_graph import PropertyGraphBuilder
 from tests.exchange_helpers import ODD_KEYS, imported, written
 
 
@@ -215,16 +214,6 @@ def test_names_in_a_list_are_the_label_and_further_names(tmp_path):
 def test_only_a_colon_makes_a_heading_leave_its_column_out(tmp_path):
     with folder_kb(tmp_path, nodes__csv=":ID,name,:IGNORE,n:IGNORE(X),IGNORE\n1,Bern,a,b,c\n") as kb:
         assert kb["1"].attributes == {"IGNORE": "c"}
-
-
-def test_the_values_of_a_list_are_apart_as_the_user_says(tmp_path):
-    folder = tmp_path / "source"
-    folder.mkdir()
-    (folder / "nodes.csv").write_text(":ID,alias:string[],n:int[],:LABEL\n1,a;b|c,1|2,X|Y\n")
-    build_kb(PropertyGraphBuilder(array_delimiter="|"), folder, name="bars", home=tmp_path)
-    with kgkit.open_kb("bars", tmp_path) as kb:
-        assert sorted(kb.surfaces()) == ["1", "a;b", "c"]
-        assert (kb["1"].attributes, kb["1"].types) == ({"n": [1, 2]}, ("X", "Y"))
 
 
 def test_rows_of_every_table_that_cannot_be_read_can_be_left_out(tmp_path):
