@@ -155,6 +155,8 @@ _TITLES: Final = _ADDRESSES | frozenset(
     "lord lady father fr president king queen prince princess pope emperor general gen colonel col captain "
     "capt major maj lt sgt admiral senator sen gov governor chancellor graf".split()
 )
+_GENERATIONS: Final = frozenset("jr junior sr senior fils pere".split())  # last words of names of persons
+_ELDERS: Final = frozenset("elder younger altere jungere".split())  # the same, behind an article
 _SMALL_WORDS: Final = frozenset(
     "the of and for in on at to an der die das den dem des und von vom zu zur zum am im le la les du de et "
     "au aux el los las del lo gli il di da della delle dei do dos das na no het van och og ve".split()
@@ -264,6 +266,7 @@ class Name:
         self.is_title, self.is_legal = [False] * count, [False] * count
         self._find_titles()
         self._find_legal_form()
+        self._find_generation()
 
     def _add(self, word: str, zone: int, *, is_part: bool = False) -> None:
         if len(self.words) < _MAX_WORDS:
@@ -291,7 +294,7 @@ class Name:
             self.is_small[first], self.is_mark[first] = True, False
             first += 1
         for position in range(1, len(self.words)):  # King, Dr. Martin Luther
-            if self.zones[position] == _TAIL and self.words[position] in _TITLES:
+            if self.zones[position] == _TAIL and self.words[position] in _TITLES - _GENERATIONS:
                 self.is_small[position], self.is_mark[position] = True, False
                 self.is_title[position] = True
 
@@ -309,6 +312,21 @@ class Name:
                         self.is_legal[position] = True
                     end, found = end - size, True
                     break
+
+    def _find_generation(self) -> None:
+        """Take *Jr.* or *the Elder*, where it is last or before a comma, for a mark."""
+        ends = [at for at, zone in enumerate(self.zones[1:]) if zone != self.zones[at]]
+        for end in {*ends, len(self.words) - 1}:
+            if end <= 0 or self.zones[end] == _BRACKET:
+                continue
+            word, begin = self.words[end], end
+            if word not in (_ELDERS if self.is_small[end - 1] else _GENERATIONS):
+                continue
+            while self.is_small[begin - 1] and self.zones[begin - 1] == _TAIL:
+                begin -= 1
+            if self.zones[begin - 1] == _HEAD:
+                self.zones[begin : end + 1] = [_HEAD] * (end + 1 - begin)  # Dumas, fils
+            self.is_mark[end], self.is_small[end], self.is_title[end] = True, False, False
 
 
 def _zones(folded: str) -> Iterable[tuple[str, int]]:

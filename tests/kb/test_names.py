@@ -59,6 +59,9 @@ def odds(name: str, surface: str) -> float:
         ("Bach, Johann Sebastian", "Bach Johann Sebastian"),
         ("Ludwig van Beethoven", "Beethoven, Ludwig van"),
         ("2nd Army", "2. Army"),
+        ("Oliver Holmes, Jr.", "Oliver Holmes Jr"),
+        ("Holmes Jr., Oliver", "Oliver Holmes Jr."),
+        ("Cato, the Elder", "Cato the Elder"),
         ("Resolution 1,441", "Resolution 1441"),
         ("Part Ⅳ", "Part IV"),
         ("Note ③", "Note 3"),
@@ -97,6 +100,9 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("The Hague", "Hague", "small words"),
         ("Hague, The", "The Hague", ""),
         ("Dr. Hosni Mubarak", "Hosni Mubarak", "forms"),
+        ("Sr. Pablo Ruiz", "Pablo Ruiz", "forms"),
+        ("J. Elder", "John Elder", "initials"),
+        ("Oliver Holmes Junior", "Oliver Holmes, Jr.", "abbreviations"),
         ("President Bill Clinton", "Bill Clinton", "titles"),
         ("Siemens AG", "Siemens", "forms"),
         ("Kraft Foods, Inc.", "Kraft Foods", "forms"),
@@ -163,6 +169,11 @@ def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word
         ("Gleis 4½", "Gleis 4"),
         ("Gleis 4½", "Gleis 4¼"),
         ("Lapras ♀", "Lapras ♂"),
+        ("Oliver Holmes Jr.", "Oliver Holmes Sr."),
+        ("Oliver Holmes, Jr.", "Oliver Holmes Senior"),
+        ("Holmes Jr., Oliver", "Holmes Sr., Oliver"),
+        ("Coquelin père", "Coquelin, fils"),
+        ("Cato the Elder", "Cato, the Younger"),
     ],
 )
 def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
@@ -184,6 +195,7 @@ def test_another_number_letter_or_direction_is_no_typing_error(name, surface):
         ("World War", "World War II"),
         ("Titanic (1953)", "Titanic"),
         ("Malcolm", "Malcolm X"),
+        ("Oliver Holmes", "Oliver Holmes, Jr."),
     ],
 )
 def test_a_number_or_a_direction_more_or_less_is_another_name(name, surface):
