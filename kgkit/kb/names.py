@@ -181,7 +181,12 @@ _ABBREVIATIONS_OF: Final = {
 _SPECIAL_SHORT: Final = {short: frozenset(words.split()) for short, words in _ABBREVIATIONS_OF.items()}
 _UMLAUTS: Final = re.compile("[äöüåøæœ]")
 _DIGRAPHS: Final = (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"))
-_OTHER_LEGAL: Final = ("aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "cie", "compagnie")
+_OTHER_LEGAL: Final = (
+    "aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "private limited", "cie", "compagnie"
+)  # fmt: skip
+_SHORT_FORMS: Final = frozenset("ab ag bv co ev kg kk lp nv oy ou sa".split())  # also without stops
+_OTHER_WORDS: Final = frozenset("dat ent etat gbr pse private sal sem sep ses ska vat".split())
+"""Legal forms that are words, or names of countries, where they have no stops."""
 
 
 @cache
@@ -189,8 +194,12 @@ def _legal_forms() -> frozenset[tuple[str, ...]]:
     """Return the legal forms of firms, each as its words."""
     from cleanco.clean import get_unique_terms  # here: what compares no names does without
 
-    forms = {tuple(plain_form(term.lower()).split()) for term in (*get_unique_terms(), *_OTHER_LEGAL)}
-    return frozenset(form for form in forms if form and len("".join(form)) > 1 and form != ("et",))
+    forms = set()
+    for term in (*get_unique_terms(), *_OTHER_LEGAL):
+        form = tuple(plain_form(term.lower()).split())
+        if form and (len(form) > 1 or len(form[0]) > 2 or form[0] in _SHORT_FORMS or "." in term[:-1]):
+            forms.add(form)
+    return frozenset(forms)
 
 
 @cache
@@ -306,12 +315,18 @@ class Name:
         while found and end > 1:
             found = False
             for size in range(min(4, end - 1), 0, -1):
-                if tuple(self.words[end - size : end]) in _legal_forms():
+                form = tuple(self.words[end - size : end])
+                if form in _legal_forms() and (size > 1 or self._is_form(form[0])):
                     for position in range(end - size, end):
                         self.is_small[position], self.is_mark[position] = True, False
                         self.is_legal[position] = True
                     end, found = end - size, True
                     break
+
+    def _is_form(self, word: str) -> bool:
+        """Say whether a word that may be a legal form is one; most that are short need their stops."""
+        needs_stops = word in _OTHER_WORDS or (len(word) == 2 and word not in _SHORT_FORMS)
+        return not needs_stops or ".".join(word) in self.folded
 
     def _find_generation(self) -> None:
         """Take *Jr.* or *the Elder*, where it is last or before a comma, for a mark."""

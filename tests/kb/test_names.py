@@ -106,6 +106,10 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("President Bill Clinton", "Bill Clinton", "titles"),
         ("Siemens AG", "Siemens", "forms"),
         ("Kraft Foods, Inc.", "Kraft Foods", "forms"),
+        ("Norsk Hydro a.s.", "Norsk Hydro", "forms"),
+        ("Norsk Hydro A/S", "Norsk Hydro", "forms"),
+        ("Sony K.K.", "Sony", "forms"),
+        ("Infosys Private Limited", "Infosys", "forms"),
         ("Barnes and Noble", "Barnes & Noble", ""),
         ("Mercury", "Mercury (planet)", "qualifier dropped"),
         ("Cambridge", "Cambridge, Massachusetts", "qualifier dropped"),
@@ -230,6 +234,12 @@ def test_another_word_or_qualifier_is_another_name(name, surface):
 )
 def test_names_without_a_word_in_common_are_not_compared(name, surface):
     assert differences(name, surface) is None
+
+
+@pytest.mark.parametrize("word", ["UK", "NL", "CA", "PS", "OK", "Private", "Vat"])
+def test_the_name_of_a_country_and_a_word_are_no_legal_forms(word):
+    found = differences(f"Orange {word}", "Orange Inc.")
+    assert found is None or found["added"]
 
 
 def test_more_and_dearer_differences_have_lower_odds():
