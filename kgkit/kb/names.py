@@ -138,7 +138,8 @@ _NUMBERS: Final = {
 _ROMAN: Final = re.compile("(?=[ivxlc])c{0,3}(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
-_NO_ROMAN: Final = frozenset("vi xi li ci l c cc cv cl".split())  # at the beginning, where they are names
+_NO_ROMAN: Final = frozenset("l c li liv ci cc cv cl".split())  # letters, names and abbreviations
+_NAMES: Final = frozenset(("vi", "xi"))  # at the beginning
 _PARTS: Final = re.compile(r"\d+|\D+")
 _ORDINAL: Final = r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)"
 _ORDINALS_OF: Final = {
@@ -376,7 +377,7 @@ def _number(word: str, position: int) -> str:
         return str(int(word))
     if (number := _NUMBERS.get(word)) is not None:
         return str(number)
-    if _ROMAN.fullmatch(word) and (position or word not in _NO_ROMAN):
+    if _ROMAN.fullmatch(word) and word not in _NO_ROMAN and (position or word not in _NAMES):
         values = [_ROMAN_DIGITS[letter] for letter in word]
         return str(sum(-v if v < n else v for v, n in zip(values, [*values[1:], 0], strict=True)))
     return ""
