@@ -180,7 +180,7 @@ class Reconciler:
         if not folded:
             return ()
         scores = self._scores_of_surface(name)
-        if (number := self._entity_of_key(name)) is not None and number not in scores:
+        if not scores and (number := self._entity_of_key(name)) is not None:
             scores = {number: 1.0}
         if not scores and len(name) <= MAX_NAME:
             scores = self._scores_of_similar(folded)
@@ -192,12 +192,9 @@ class Reconciler:
         )
 
     def _entity_of_key(self, name: str) -> int | None:
-        """Return the id of the entity whose key a name is, if it is none of its labels."""
+        """Return the id of the entity of the kind whose key a name is."""
         number = self.kb.store.id_of(name.strip())
-        if number is None or (self._filter is not None and not self._filter.accepts(number)):
-            return None
-        fold = self.kb.store.folding.fold
-        return None if fold(self.kb[number].label) == fold(name) else number
+        return number if number is None or self._filter is None or self._filter.accepts(number) else None
 
     def _scores_of_surface(self, name: str) -> dict[int, float]:
         """Return the scores of what a name means as it stands; none if it is no surface."""

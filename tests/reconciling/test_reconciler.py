@@ -304,6 +304,15 @@ def test_a_key_means_its_entity_unless_it_is_not_of_the_kind(kb, name, key):
     assert not reconciler(kb, kind="band")(name).match
 
 
+def test_a_surface_means_its_entities_also_where_it_is_the_key_of_another_one(tmp_path):
+    records = [
+        Entity("Delta", "Delta (list)"), Entity("Q5", "Delta Air Lines"), Entity("Q6", "River delta"),
+        Alias("Delta", "Q5", 30), Alias("Delta", "Q6", 10), Alias("Delta (list)", "Delta", 1),
+    ]  # fmt: skip
+    with build(tmp_path, records, name="deltas") as kb:
+        assert keys(reconciler(kb, top=5)("Delta")) == ["Q5", "Q6"]
+
+
 # -- kinds -------------------------------------------------------------------------------
 
 
