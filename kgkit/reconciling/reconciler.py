@@ -17,6 +17,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final, NamedTuple
 
 from kgkit.bounded_cache import BoundedCache
@@ -41,6 +42,7 @@ _SURFACES: Final = 20
 _SURFACES_OF_KIND: Final = 100
 _MAX_EXPLAINED: Final = 100  # entities of a surface whose records are read for words that qualify a name
 _MAX_NEIGHBOURS: Final = 20
+_MAX_TEXTS, _MAX_LENGTH = 100, 2_000  # texts of a record that are read, and characters of each
 _NAME: Final = re.compile(r"[A-Z]\w+(?:[ -][A-Z]\w+)+")  # words of which the first letters may qualify a name
 _CACHE_BYTES: Final = 8_000_000
 _CACHE_SIZE: Final = 20_000  # entities of which is known whether they are of the kind
@@ -120,8 +122,8 @@ class ReconcileConfig:
 class Reconciler:
     """Says of names which entities of a knowledge base they mean.
 
-    What it has answered it remembers, in up to 8 MB. A name of more than 1,000 characters is looked up as it
-    stands, and not compared with similar ones.
+    What it has answered and read it remembers, in up to 16 MB. A name of more than 1,000 characters is
+    looked up as it stands, and not compared with similar ones.
 
     Args:
         kb: knowledge base.
@@ -152,6 +154,7 @@ class Reconciler:
         if self._filter is not None and check_kind:
             self._filter.check()
         self._cache = BoundedCache[str, tuple[EntityScore, ...]](_CACHE_BYTES)
+        self._words = BoundedCache[int, frozenset[str]](_CACHE_BYTES)
 
     def __call__(self, name: str | None) -> NameMatch:
         """Return what a name means.
@@ -250,17 +253,24 @@ class Reconciler:
 
     def _known_words(self, number: int, words: frozenset[str]) -> frozenset[str]:
         """Return those of some words that an entity's description, types, attributes or neighbours have."""
-        kb, entity = self.kb, self.kb[number]
-        texts = [entity.description, entity.kind, *entity.types]
-        texts += [str(value) for value in entity.attributes.values()]
-        texts += [kb[each].label for each in kb.neighbors(number)[:_MAX_NEIGHBOURS].tolist()]
-        known = {word for text in texts for word in plain_form(kb.store.folding.fold(text)).split()}
-        known |= {
-            "".join(re.findall(r"\b\w", name)).lower() for text in texts for name in _NAME.findall(text)
-        }
+        known = self._words.get(number)
+        if known is None:
+            known = self._words.keep(number, self._words_of(number))
         return frozenset(
             word for word in words if word in known or any(is_short_for(word, each) for each in known)
         )
+
+    def _words_of(self, number: int) -> frozenset[str]:
+        """Return the words of an entity's record, and the first letters of the names in it."""
+        kb, entity = self.kb, self.kb[number]
+        texts = [entity.description, entity.kind, *entity.types]
+        texts += [kb[each].label for each in kb.neighbors(number)[:_MAX_NEIGHBOURS].tolist()]
+        texts += [str(value) for value in islice(entity.attributes.values(), _MAX_TEXTS)]
+        texts = [text[:_MAX_LENGTH] for text in texts[:_MAX_TEXTS]]
+        fold = kb.store.folding.fold
+        words = {word for text in texts for word in plain_form(fold(text)).split()}
+        names = [name for text in texts for name in _NAME.findall(text)]
+        return frozenset(words | {"".join(re.findall(r"\b\w", name)).lower() for name in names})
 
     def _shares(self, candidates: Candidates | None) -> dict[int, float]:
         """Return p(entity | surface) of the entities of the kind; none for a surface that means nothing."""

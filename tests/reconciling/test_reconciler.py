@@ -313,6 +313,22 @@ def test_a_surface_means_its_entities_also_where_it_is_the_key_of_another_one(tm
         assert keys(reconciler(kb, top=5)("Delta")) == ["Q5", "Q6"]
 
 
+def test_of_a_long_record_the_beginning_qualifies_a_name(tmp_path):
+    records = [
+        Entity(
+            "v", "Vernal", description="Place in Utah. " + "x " * 5_000 + "Kansas", attributes={"r": "West"}
+        ),
+        Entity("o", "Other", description="A place"),
+        Alias("Vernal", "v", 1),
+        Alias("Other", "o", 1),
+    ]
+    with build(tmp_path, records, name="long") as kb:
+        reconcile = reconciler(kb)
+        by_name = {name: reconcile(name).score for name in ("Vernal, Utah", "Vernal, Kansas", "Vernal, West")}
+    assert by_name["Vernal, Utah"] > by_name["Vernal, Kansas"]
+    assert by_name["Vernal, West"] > by_name["Vernal, Kansas"]
+
+
 # -- kinds -------------------------------------------------------------------------------
 
 
