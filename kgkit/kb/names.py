@@ -254,7 +254,7 @@ class Name:
         count = len(self.words)
         self.directions = [_DIRECTIONS.get(word, "") for word in self.words]
         self.is_small = [word in _SMALL_WORDS for word in self.words]
-        for word in _AND.get(language, "").split():
+        for word in _AND.get(language.partition("-")[0], "").split():
             for position, other in enumerate(self.words[1:-1], 1):
                 if other == word:
                     self.is_small[position] = True

@@ -131,7 +131,8 @@ def test_a_cheap_difference_is_of_its_kind_and_the_only_one(name, surface, kind)
 
 
 @pytest.mark.parametrize(
-    "language, word", [("de", "und"), ("fr", "et"), ("es", "y"), ("pl", "i"), ("sv", "och")]
+    "language, word",
+    [("de", "und"), ("fr", "et"), ("fr-CA", "et"), ("es", "y"), ("es-419", "y"), ("sv", "och")],
 )
 def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word):
     assert differences(f"Maria {word} Anna", "Maria & Anna", language) == {}
