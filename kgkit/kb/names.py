@@ -140,6 +140,7 @@ _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
 _NO_ROMAN: Final = frozenset("l c li liv ci cc cv cl".split())  # letters, names and abbreviations
 _NAMES: Final = frozenset(("vi", "xi"))  # at the beginning
+_MINUS: Final = re.compile(r"(?<!\d )(?<![^\s(\[])[-\u2212](?=\d)")
 _PARTS: Final = re.compile(r"\d+|\D+")
 _ORDINAL: Final = r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)"
 _ORDINALS_OF: Final = {
@@ -238,7 +239,7 @@ class Name:
         self.zones: list[int] = []
         self.is_part: list[bool] = []
         for text, zone in _zones(folded):
-            for word in plain_form(text).split():
+            for word in plain_form(_MINUS.sub("minus ", text)).split():
                 if word.isalpha() or word.isdecimal() or not any(map(str.isdigit, word)):
                     self._add(word, zone)
                     continue
@@ -274,6 +275,9 @@ class Name:
                 self.is_mark[position] = False
         self.has_ampersand = "&" in folded or "+" in folded
         self.is_title, self.is_legal = [False] * count, [False] * count
+        for position, word in enumerate(self.words[:-1]):
+            if word == "minus" and self.numbers[position + 1]:
+                self.is_mark[position] = True
         self._find_titles()
         self._find_legal_form()
         self._find_generation()
@@ -750,7 +754,7 @@ class _Alignment:
 
     def _may_be_middle(self, name: Name, at: int) -> bool:
         """Say whether a word may be a second given name or the letter of one."""
-        if (name.numbers[at] and len(name.words[at]) > 1) or name.directions[at] or name.is_part[at]:
+        if (name.is_mark[at] and len(name.words[at]) > 1) or name.directions[at] or name.is_part[at]:
             return False
         return len(name.words) < 5 and _NO_PERSON.isdisjoint(name.words)
 

@@ -64,6 +64,9 @@ def odds(name: str, surface: str) -> float:
         ("Cato, the Elder", "Cato the Elder"),
         ("Resolution 1,441", "Resolution 1441"),
         ("Part Ⅳ", "Part IV"),
+        ("Basement -2", "Basement −2"),
+        ("Basement minus 2", "Basement (-2)"),
+        ("Census 1910-1920", "Census 1910 -1920"),
         ("Note ③", "Note 3"),
         ("Note ❸", "Note ③"),
         ("Gleis 4½", "Gleis 4 1/2"),
@@ -132,7 +135,7 @@ def test_a_cheap_difference_is_of_its_kind_and_the_only_one(name, surface, kind)
 
 @pytest.mark.parametrize(
     "language, word",
-    [("de", "und"), ("fr", "et"), ("fr-CA", "et"), ("es", "y"), ("es-419", "y"), ("sv", "och")],
+    [("de", "und"), ("fr", "et"), ("fr-CA", "et"), ("es", "y"), ("es-419", "y"), ("pl", "i"), ("sv", "och")],
 )
 def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word):
     assert differences(f"Maria {word} Anna", "Maria & Anna", language) == {}
@@ -174,6 +177,9 @@ def test_the_word_for_an_ampersand_is_a_small_one_in_its_language(language, word
         ("Hepatitis C", "Hepatitis 100"),
         ("Appendix L", "Appendix 50"),
         ("Part Ⅳ", "Part Ⅴ"),
+        ("Basement -2", "Basement 2"),
+        ("Basement −2", "Basement 2"),
+        ("-40", "40"),
         ("Note ③", "Note ④"),
         ("Note ❸", "Note ❹"),
         ("Gleis 4½", "Gleis 4"),
