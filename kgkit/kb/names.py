@@ -80,6 +80,7 @@ _MAX_WORDS: Final = 40  # of a name that are compared
 _MOST_EDITS: Final = (0, 0, 0, 1, 1, 1, 2, 2, 2, 2)  # typing errors in a word, by its letters; of more, 3
 _SIGNS: Final = "\u2e80"  # from here on letters are syllables or words, and
 _SIGN: Final = 3  # times as much is told by one
+_RARE: Final = 0.92  # of a word that one surface has, at most
 _LEAST_JOINED: Final = 8  # letters of words that are taken as one in spite of typing errors
 
 # -- words ------------------------------------------------------------------
@@ -737,7 +738,9 @@ class _Alignment:
             if zone == _BRACKET or (zone == _TAIL and not tail_is_matched and not name.is_small[at]):
                 qualified = True
                 marks += name is self.name and name.is_mark[at]
-            elif name.is_legal[at] or (name.is_title[at] and name.words[at] in _ADDRESSES):
+            elif name.is_title[at] and not self._is_person(name, at):
+                told += self.rarity(name.words[at])
+            elif name.is_legal[at] or name.words[at] in _ADDRESSES:
                 self.features[_FORM] = 1
             elif name.is_title[at]:
                 self.features[_TITLE] += 1
@@ -751,6 +754,16 @@ class _Alignment:
             else:
                 told += self.rarity(name.words[at])
         return told / (told + self.told) if told else 0.0, marks, qualified
+
+    def _is_person(self, name: Name, title: int) -> bool:
+        """Say whether a title may stand before the name of a person: two words, or one behind an address."""
+        words = [
+            word
+            for word, small, zone in zip(name.words, name.is_small, name.zones, strict=True)
+            if not small and zone != _BRACKET
+        ]
+        is_address = name.words[title] in _ADDRESSES
+        return len(words) > 1 or (is_address and self.rarity("".join(words)) > _RARE)
 
     def _may_be_middle(self, name: Name, at: int) -> bool:
         """Say whether a word may be a second given name or the letter of one."""

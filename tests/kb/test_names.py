@@ -255,6 +255,25 @@ def test_the_name_of_a_country_and_a_word_are_no_legal_forms(word):
     assert found is None or found["added"]
 
 
+@pytest.mark.parametrize(
+    "name, surface",
+    [
+        ("Queen Bee", "Bee"),
+        ("Major League", "League"),
+        ("General Motors", "Motors"),
+        ("Prince Rupert", "Rupert"),
+    ],
+)
+def test_before_a_single_word_a_title_is_a_word_of_the_name(name, surface):
+    assert odds(name, surface) < 0 and odds(surface, name) < 0
+    assert odds(name, surface) < odds(f"{name} Miller", f"{surface} Miller") > 0
+
+
+def test_before_a_word_of_several_surfaces_an_address_is_a_word_of_the_name():
+    assert odds("Dr. Thunder", "Thunder") < 0
+    assert differences("Dr. Thunder", "Thunder", known="thunder")
+
+
 def test_more_and_dearer_differences_have_lower_odds():
     for ascending in (
         ["Mssspp", "Misisipi", "Mississipi", "Mississippi"],
