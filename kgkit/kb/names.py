@@ -740,7 +740,7 @@ class _Alignment:
                 marks += name is self.name and name.is_mark[at]
             elif name.is_title[at] and not self._is_person(name, at):
                 told += self.rarity(name.words[at])
-            elif name.is_legal[at] or name.words[at] in _ADDRESSES:
+            elif name.is_legal[at] or (name.is_title[at] and name.words[at] in _ADDRESSES):
                 self.features[_FORM] = 1
             elif name.is_title[at]:
                 self.features[_TITLE] += 1

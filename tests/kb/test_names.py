@@ -270,8 +270,12 @@ def test_before_a_single_word_a_title_is_a_word_of_the_name(name, surface):
 
 
 def test_before_a_word_of_several_surfaces_an_address_is_a_word_of_the_name():
-    assert odds("Dr. Thunder", "Thunder") < 0
-    assert differences("Dr. Thunder", "Thunder", known="thunder")
+    assert odds("Dr. Thunder", "Thunder") < 0 < odds("Dr. Jack Thunder", "Jack Thunder")
+
+
+@pytest.mark.parametrize("name, surface", [("Little Miss Sunshine", "Little Sunshine"), ("Ana Sir", "Ana")])
+def test_the_word_of_an_address_within_a_name_is_a_word_of_the_name(name, surface):
+    assert "forms" not in (differences(name, surface) or {})
 
 
 def test_more_and_dearer_differences_have_lower_odds():
