@@ -222,7 +222,8 @@ class Name:
         numbers: of each word its number, as digits; empty for other words.
         directions: of each word its direction; empty for other words.
         is_part: of each word, whether it is the letters, or the digits, of a word that has both.
-        is_mark: of each word, whether it tells entities apart: numbers, single letters and directions.
+        is_mark: of each word, whether it tells entities apart: numbers and their signs, single letters,
+            directions, *Jr.* and *Sr.*
         is_small: of each word, whether it is an article, a preposition, a title or a legal form.
         is_title: of each word, whether it is a title.
         is_legal: of each word, whether it is of a legal form.
