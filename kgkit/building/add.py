@@ -345,7 +345,7 @@ class Addition:
             if name not in self._new_names and self._store.row("aliases", codec.bounded_key(name)) is None:
                 self._drop("occurrences of no alias")
             elif count:
-                before = self._store.occurrences(name) or (0.0, 0.0)
+                before = self._store.occurrences(name, exact=True) or (0.0, 0.0)
                 row = codec.pack_occurrences(before[0] + count, before[1] + linked)
                 items.append((codec.bounded_key(name), row))
         store.put("occurrences", sorted(items))

@@ -381,8 +381,12 @@ class StoreReader:
         """Whether the build says of surfaces how often they occur."""
         return self._occurrences is not None
 
-    def occurrences(self, folded: str) -> tuple[float, float] | None:
+    def occurrences(self, folded: str, *, exact: bool = False) -> tuple[float, float] | None:
         """Return how often a folded surface occurs in texts, and how often as a link; None if not known.
+
+        Args:
+            folded: folded surface.
+            exact: flag for the surface as it is written, and none that is also written so.
 
         Raises:
             DamagedKB: if what is stored cannot be that.
@@ -392,7 +396,7 @@ class StoreReader:
         key = bounded_key(folded)
         try:
             row = self._local.get(key, None, self._occurrences)
-            if row is None and self._local.get(key, None, self._aliases) is None:
+            if row is None and not exact and self._local.get(key, None, self._aliases) is None:
                 for key in self._other_keys(folded):
                     if (row := self._local.get(key, None, self._occurrences)) is not None:
                         break

@@ -256,6 +256,22 @@ def test_an_entity_that_is_there_may_be_named_again_to_give_it_aliases(tmp_path)
         assert kb["apple"].pos == "n"
 
 
+def test_a_new_name_has_none_of_the_occurrences_of_one_that_is_also_written_so(tmp_path):
+    records = [{"key": "dvořák", "label": "Dvořák"}, {"occurrences": 80, "linked": 40, "surface": "Dvořák"}]
+    kgkit.build_kb("jsonl", records, name="base", home=tmp_path)
+    more = [
+        {"key": "town", "label": "Dvorak"},
+        {"occurrences": 4, "linked": 2, "surface": "Dvorak"},
+    ]
+    kgkit.add_to_kb("base", more, home=tmp_path)
+    with kgkit.open_kb("base", home=tmp_path) as kb:
+        assert kb.store.occurrences("dvorak") == (4, 2)
+        assert kb.store.occurrences("dvořák") == (80, 40)
+    kgkit.add_to_kb("base", [{"occurrences": 6, "linked": 1, "surface": "Dvorak"}], home=tmp_path)
+    with kgkit.open_kb("base", home=tmp_path) as kb:
+        assert kb.store.occurrences("dvorak") == (10, 3)
+
+
 def test_an_entity_takes_over_a_key_that_was_a_redirect(tmp_path):
     base(tmp_path)
     built = add(tmp_path, [Entity("apples", "apples"), Redirect("apfel", "apples")])
