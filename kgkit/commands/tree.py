@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +24,7 @@ from kgkit.linking.settings import LinkSettings
 from kgkit.pages import SUFFIXES
 
 if TYPE_CHECKING:
+    from kgkit.text import Folding
     from kgkit.trees import FlatTree, Strings
 
 
@@ -86,7 +88,8 @@ def tree(
         )
         [sentence_tree] = builder((document,) for document in documents)
         linking_generators = generators if linker is None else linkers.generators
-    flat = Flattener(_split_words, Frame(before=("[CLS]",)), size)(sentence_tree)
+    folding = max((opened.store.folding for opened in kbs), key=lambda folding: folding.version)
+    flat = Flattener(partial(_split_words, folding), Frame(before=("[CLS]",)), size)(sentence_tree)
     Messages().write_omissions([generator.omissions for generator in linking_generators])
     if not flat.branches.any():
         names_of_kbs = ", ".join(opened.name for opened in kbs)
@@ -120,12 +123,11 @@ def _row_as_dict(row: tuple[str, int, int, int, int, int]) -> dict[str, str | in
     return dict(zip(("token", *_NUMBERS), row, strict=True))
 
 
-def _split_words(text: str) -> "Strings":
+def _split_words(folding: "Folding", text: str) -> "Strings":
     """Cut a text into words, and into characters where there are no spaces."""
-    from kgkit.text import token_spans
     from kgkit.trees import Strings
 
-    spans = [*token_spans(text)]
+    spans = [*folding.spans(folding.comparable(text))]
     return Strings(
         [text[start:end] for start, end in spans], [span[0] for span in spans], [span[1] for span in spans]
     )

@@ -51,6 +51,16 @@ def test_chinese_is_cut_into_characters_and_objects_alone_can_be_injected(home):
     assert "".join(one["token"] for one in few) == "[CLS]我喜欢新西兰花"
 
 
+def test_a_text_is_cut_as_the_kb_cuts_its_surfaces(tmp_path):
+    names = ["เชียงใหม่", "U.S. Navy"]
+    facts = [Triple(name, "in", names[0]) for name in names]
+    build(tmp_path, [*map(Entity, names), *map(Alias, names, names), *facts]).close()
+    for text, name in (("เขาไปเชียงใหม่แล้ว", names[0]), ("the U.S. Navy left", names[1])):
+        rows = json.loads(told(tmp_path, text, "--json").out)["tokens"]
+        hooked = [row["token"] for row in rows if row["hook"] and not row["branch"]]
+        assert "".join(hooked) == name.replace(" ", "")
+
+
 def test_a_text_without_facts_says_so_and_is_shown_all_the_same(home, tmp_path):
     done = told(home, "It rained", "--kb", "some")
     assert "no fact found: some has none about a name in this text" in done.err
