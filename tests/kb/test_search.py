@@ -2,6 +2,7 @@
 
 import pytest
 
+import kgkit
 from kgkit.building import Alias, Entity, Redirect
 from kgkit.errors import UnknownEntity, UnknownName, UsageError
 from kgkit.kb import search
@@ -51,6 +52,27 @@ def test_case_and_spaces_are_folded_and_redirects_followed(kb):
 def test_a_label_that_is_no_surface_is_found_by_a_part(kb):
     [result] = kb.search("enemy of")
     assert (result.entity.key, result.field, result.text) == ("cat", "label", "the enemy of dogs")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("U.S. Steel Tower", "U.S."), ("U.S. Steel Tower", "U.S. Steel"), ("U.S. Steel Tower", "US Steel"),
+        ("St. Louis Arch", "St. Louis"),
+        ("St. Louis Arch", "st louis"), ("Old Mt. Baker Lodge", "mt baker"), ("Coca–Cola Arena", "Coca-Cola"),
+        ("Agfa Gevaert", "Gevaert"), ("Node.js Foundation", "ode.js"),
+    ],
+)  # fmt: skip
+def test_labels_are_folded_as_surfaces_are(tmp_path, label, text):
+    with build(tmp_path, [Entity("it", label), Alias("x", "it")]) as kb:
+        assert [(each.key, each.field) for each in kb.search(text)] == [("it", "label")]
+
+
+def test_capitals_of_labels_are_those_of_their_language(tmp_path):
+    records = [{"key": "it", "label": "Eski ILICA Park"}, {"kgkit": {"label_aliases": False}}]
+    kgkit.build_kb("jsonl", records[::-1], name="tr", home=tmp_path, language="tr")
+    with kgkit.open_kb("tr", home=tmp_path) as kb:
+        assert [each.key for each in kb.search("ılıca")] == ["it"]
 
 
 def test_results_are_limited_by_number_and_kind(kb):
