@@ -458,12 +458,11 @@ def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[st
     for name in base_names(spelled, language):
         initials = may_be_initials(name, cased=cased)
         row = kb.store.alias_row(kb.store.folding.fold(name), initials=initials)
-        if (
-            row is not None
-            and not _is_verb(kb, row)
-            and takes_ending(row, name, spelled, language, cased=cased)
-        ):
-            return name, row
+        if row is None:
+            continue
+        with kb.store.reading():
+            if not _is_verb(kb, row) and takes_ending(row, name, spelled, language, cased=cased):
+                return name, row
     return None
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import kgkit
+from kgkit.candidates import AliasGenerator
 from kgkit.errors import DamagedKB, FormatMismatch, KgkitError, NotThere, StoreError
 from kgkit.store import StoreReader, StoreWriter, codec, layout, publish, validate, verify
 from kgkit.store.layout import Manifest, build_name, fingerprint
@@ -488,6 +489,20 @@ def test_a_table_that_is_not_what_was_written_gets_no_new_digest(built, change):
             kgkit.edit_kb("toy", [{"key": "Apple_Inc.", "description": "A firm."}], home=home)
     assert "'entities'" in str(error.value)
     assert [path.name for path in built.path.parent.iterdir()] == [built.build]
+
+
+def test_a_name_whose_spellings_cannot_be_read_is_damage_where_its_plural_is_met(tmp_path):
+    record = {"key": "rapid", "label": "Grand rapid"}
+    path = kgkit.build_kb("jsonl", [record], name="toy", home=tmp_path, language="en").path / "data.mdb"
+    text, mention = "the Grand rapids", kgkit.Mention(4, 16, "Grand rapids")
+    documents = [kgkit.Document("", text, mentions=[mention]), kgkit.Document("", text)]
+    with kgkit.open_kb("toy", home=tmp_path) as kb:
+        assert [len(each.mentions[0].candidates) for each in AliasGenerator(kb)(documents)] == [1, 1]
+    tail = codec.encode("Grand rapid")
+    path.write_bytes(path.read_bytes().replace(tail, b"\xc1" + tail[1:]))  # a byte that MessagePack has not
+    for document in documents:
+        with kgkit.open_kb("toy", home=tmp_path) as kb, pytest.raises(DamagedKB):
+            next(AliasGenerator(kb)([document]))
 
 
 def test_a_read_that_fails_leaves_the_other_rows_readable(built):
