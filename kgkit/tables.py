@@ -72,7 +72,7 @@ def csv_rows(
         path: file in UTF-8; it may be compressed.
         table_format: format of the table; None: tabs without quotes if its name says `.tsv`, as KGX writes
             them, else commas.
-        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
+        keep_blank: whether a blank line is a row of empty cells: before the last row, or in a single column.
 
     Raises:
         NotThere: if there is no such file.
@@ -114,7 +114,7 @@ def csv_rows_of(
         file: file in UTF-8, uncompressed.
         table_format: format of the table; None: as its first line says.
         path: path of the file, for errors.
-        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
+        keep_blank: whether a blank line is a row of empty cells: before the last row, or in a single column.
 
     Raises:
         SourceError: if it is no table of UTF-8; says where.
@@ -141,7 +141,7 @@ def table_rows(
         file: file in UTF-8, uncompressed.
         table_format: format of the table; None: as its first line says.
         path: path of the file, for errors.
-        keep_blank: whether a blank line of a table with one column is a row whose cell is empty.
+        keep_blank: whether a blank line is a row of empty cells: before the last row, or in a single column.
 
     Raises:
         SourceError: if it cannot be read on, or its first line is no text.
@@ -160,7 +160,7 @@ def table_rows(
         quoting=csv.QUOTE_MINIMAL if table_format.quoted else csv.QUOTE_NONE,
         strict=table_format.quoted,
     )
-    width = 0
+    width = blank = 0  # fields of the header, and blank lines since the last row
     while True:
         begin = lines.begin_row()
         fields: list[str] | None = None
@@ -173,10 +173,15 @@ def table_rows(
             if not damage:
                 lines.back(1)
         end = lines.number
-        if fields == []:
-            if not (keep_blank and width == 1):
-                continue
+        if fields == [] and keep_blank and width == 1:
             fields = [""]
+        if fields == []:
+            blank += width > 0
+            continue
+        if keep_blank:
+            for line in range(begin - blank, begin):
+                yield TableRow(line, line, [""] * width)
+        blank = 0
         if fields is not None and not damage:
             width = width or len(fields)
             if len(fields) == width:

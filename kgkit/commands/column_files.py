@@ -139,7 +139,7 @@ class _Delimited(ColumnFile):
 
 
 class _JSONLines(ColumnFile):
-    """JSON lines: an object a line."""
+    """JSON lines: an object a line; a blank line before the last one has empty cells."""
 
     format = "JSON lines"
 
@@ -149,16 +149,23 @@ class _JSONLines(ColumnFile):
         self.columns = [*self._first]
 
     def batches(self, column: str) -> Iterator[tuple[Any, list[Any]]]:
-        lines = text_lines(self.path)
-        while numbered := [*islice(lines, _BATCH)]:
-            records = [self._record(*line) for line in numbered]
-            for (number, _), record in zip(numbered, records, strict=True):
+        numbered = self._records()
+        while records := [*islice(numbered, _BATCH)]:
+            for number, record in records:
                 if not isinstance(record.get(column), str | None):
                     raise SourceError(
                         f"expected a string as {column!r}, found {record[column]!r}",
                         path=self.path, line=number,
                     )  # fmt: skip
-            yield list(zip(numbered, records, strict=True)), [record.get(column) for record in records]
+            yield records, [record.get(column) for _, record in records]
+
+    def _records(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        following = 1
+        for number, line in text_lines(self.path):
+            for blank in range(following, number):
+                yield blank, dict.fromkeys(self.columns)
+            yield number, self._record(number, line)
+            following = number + 1
 
     @contextmanager
     def writer(self, output: Path | None, new_columns: Mapping[str, type]) -> Iterator[WriteRows]:
@@ -168,7 +175,7 @@ class _JSONLines(ColumnFile):
 
             def write_rows(rows: Any, cells: Cells) -> None:
                 """Write records with their new fields."""
-                for ((number, _), record), new in zip(rows, cells, strict=True):
+                for (number, record), new in zip(rows, cells, strict=True):
                     if clash := [name for name in new_columns if name in record]:
                         raise SourceError(
                             f"it has a field {clash[0]!r} already, and one of that name is to be added: "

@@ -253,6 +253,32 @@ def test_a_blank_line_of_a_single_column_is_a_row_in_its_place(home, tmp_path, c
     assert [row[-1] for row in rows] == [str(bool(cell.strip())).lower() for cell in cells]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_a_blank_line_between_rows_is_a_row_of_empty_cells(home, tmp_path, delimiter, end):
+    lines = ["name,row", "Bern,1", "", "", '"two', 'lines",2', "", "Berlin,3", "", ""]
+    content = end.join(lines).replace(",", delimiter) + end
+    done = reconcile(home, file_of(tmp_path, content))
+    rows = list(csv.reader(io.StringIO(done.out, newline=""), delimiter=delimiter))[1:]
+    assert [row[1] for row in rows] == ["1", "", "", "2", "", "3"]
+    assert [row[2] for row in rows] == ["Q2", "", "", "", "", "Q64"]
+    assert rows[1] == ["", "", "", "", *rows[1][4:5], "false"]
+
+
+def test_a_damaged_row_behind_blank_lines_is_named_by_its_line(home, tmp_path):
+    done = reconcile(home, file_of(tmp_path, "name,row\nBern,1\n\n\nBerlin\n"))
+    assert (done.code, ".csv:5" in done.err) == (1, True)
+
+
+def test_a_blank_line_of_json_lines_is_a_row_of_empty_cells(home, tmp_path):
+    content = '\n{"name": "Bern", "row": 1}\n\n \n{"name": "Berlin", "row": 2}\n\n'
+    done = reconcile(home, file_of(tmp_path, content, "names.jsonl"))
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["row"] for row in rows] == [None, 1, None, None, 2]
+    assert [row["key"] for row in rows] == [None, "Q2", None, None, "Q64"]
+    assert [row["match"] for row in rows] == [False, True, False, False, True]
+
+
 def test_a_cell_that_is_a_key_means_its_entity(home, tmp_path):
     done = reconcile(home, file_of(tmp_path, "name\nQ64\n Q3 \nQ65\n"))
     rows = list(csv.DictReader(io.StringIO(done.out)))
