@@ -18,7 +18,8 @@ A batch of queries, and a data extension:
 
 Fields that the specification does not have are ignored (W3C Entity Reconciliation Community Group).
 
-Candidates and scores are those of a `Reconciler`; a query without a name and without properties has none.
+Candidates and scores are those of a `Reconciler`; a query without a name and without properties has none,
+nor has one that is no query, so that the others of its batch are answered.
 Properties are evidence for or against each candidate, with odds of nine to one:
 
     weight(entity) = score(entity) · 9^agreeing · 9^-contradicting      without a value, neither
@@ -41,6 +42,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.pauses import pause
 from kgkit.serving.forms import parse_integer, read_fields
 from kgkit.serving.kb_schema import FIELDS, KBSchema, properties_of_type, property_values, types_of
+from kgkit.serving.mcp_frames import without_half_pairs
 from kgkit.serving.problems import Problem, json_response
 from kgkit.serving.service import Service, check_limit
 from kgkit.serving.settings import Limits
@@ -260,40 +262,51 @@ class PropertyFilter(msgspec.Struct, frozen=True):
 
     Attributes:
         pid: identifier of the property.
-        v: value, or several of which it has one.
+        v: value, or several of which it has one; None: unknown.
     """
 
     pid: str
-    v: str | bool | int | float | EntityValue | list[str | bool | int | float | EntityValue]
+    v: str | bool | int | float | EntityValue | list[str | bool | int | float | EntityValue | None] | None
 
     @property
     def values(self) -> list[PropertyValue]:
-        """The values, always as a list."""
-        return self.v if isinstance(self.v, list) else [self.v]
+        """The values that are known, always as a list."""
+        values = self.v if isinstance(self.v, list) else [self.v]
+        return [value for value in values if value is not None]
 
 
 class ReconciliationQuery(msgspec.Struct, frozen=True):
     """Query for an entity.
 
     Attributes:
-        query: name, or identifier.
+        query: name, or identifier; a number is its text.
         type: type, or several.
-        limit: largest number of candidates; None: the service's own.
-        properties: properties that it should have; None: none.
+        limit: largest number of candidates; None or 0: the service's own.
+        properties: properties that it should have, and None for what is none.
         type_strict: `any`: candidates have one of the types; `all`: all of them; `should`: types are ignored
             if no candidate has one.
     """
 
-    query: str | None = None
+    query: str | int | float | None = None
     type: str | list[str] | None = None
     limit: int | float | None = None
-    properties: list[PropertyFilter] | None = None
+    properties: list[PropertyFilter | None] | None = None
     type_strict: Literal["any", "all", "should"] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name, without blanks around it; empty if there is none."""
+        return "" if self.query is None else str(self.query).strip()
+
+    @property
+    def filters(self) -> list[PropertyFilter]:
+        """The properties whose values are known."""
+        return [each for each in self.properties or () if each is not None and each.values]
 
     @property
     def value_count(self) -> int:
         """The number of values of all properties."""
-        return sum(len(each.values) for each in self.properties or ())
+        return sum(len(each.values) for each in self.filters)
 
     @property
     def cost(self) -> int:
@@ -356,15 +369,26 @@ def read_queries(text: str, limits: Limits) -> dict[str, ReconciliationQuery]:
     Raises:
         Problem: if the text is no batch of queries, or larger than the limits.
     """
-    queries = _decode(text, "queries", dict[str, ReconciliationQuery])
-    check_limit("names", len(queries), limits.names)
-    check_limit("characters", sum(len(query.query or "") for query in queries.values()), limits.characters)
+    batch = _decode(text, "queries", dict[str, msgspec.Raw])
+    check_limit("names", len(batch), limits.names)
+    queries = {name: _read_query(raw) for name, raw in batch.items()}
+    check_limit("characters", sum(len(query.name) for query in queries.values()), limits.characters)
     check_limit("values", sum(each.value_count for each in queries.values()), MAX_VALUES)
     for name, query in queries.items():
-        problem = _query_problem(query)
-        if problem:
-            raise Problem(422, f"query {name[:40]!r}: {problem}", field="queries")
+        if len(query.types) > MAX_PROPERTIES or len(query.properties or ()) > MAX_PROPERTIES:
+            problem = f"query {name[:40]!r}: it has more than {MAX_PROPERTIES} types or properties"
+            raise Problem(422, problem, field="queries")
     return queries
+
+
+def _read_query(raw: msgspec.Raw) -> ReconciliationQuery:
+    """Return a query of a batch; the empty one for what is none."""
+    try:
+        query = msgspec.json.decode(raw, type=ReconciliationQuery)
+    except (msgspec.MsgspecError, RecursionError):
+        return ReconciliationQuery()
+    limit = query.limit or 0
+    return query if limit >= 0 and limit == limit // 1 else ReconciliationQuery()
 
 
 def read_extension(text: str, limits: Limits) -> ExtensionQuery:
@@ -378,20 +402,12 @@ def read_extension(text: str, limits: Limits) -> ExtensionQuery:
 
 def _decode(text: str, field: str, record: type[Record]) -> Record:
     try:
-        return msgspec.json.decode(text, type=record)
+        return msgspec.json.decode(without_half_pairs(text.encode()), type=record)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise Problem(
             422, f"{field}: {str(error)[:200]}", field=field,
             remedy="see the specification of the Reconciliation Service API 0.2",
         ) from None  # fmt: skip
-
-
-def _query_problem(query: ReconciliationQuery) -> str:
-    if query.limit is not None and not (query.limit >= 1 and query.limit == query.limit // 1):
-        return f"limit is {query.limit}; it is a whole number from 1"
-    if len(query.types) > MAX_PROPERTIES or len(query.properties or ()) > MAX_PROPERTIES:
-        return f"it has more than {MAX_PROPERTIES} types or properties"
-    return ""
 
 
 THRESHOLD: Final = 0.5
@@ -446,7 +462,7 @@ def _scores(
     scores: dict[str, dict[str, float]] = {identifier: {} for identifier in queries}
     groups: dict[tuple[str | None, int], list[str]] = {}
     for identifier, query in queries.items():
-        if (query.query or "").strip():
+        if query.name:
             count = min(_list_size(query), service.limits.rows)
             for kind in query.types or (None,):
                 if kind is None or (schema.may_have(kind) and "=" not in kind):
@@ -463,7 +479,7 @@ def _scores(
 
 def _list_size(query: ReconciliationQuery) -> int:
     short, long = _LIST_SIZES
-    return short if (query.limit or _LIMIT) <= short and not query.properties else long
+    return short if (query.limit or _LIMIT) <= short and not query.filters else long
 
 
 def _look_up(
@@ -474,7 +490,7 @@ def _look_up(
     scores: Mapping[str, dict[str, float]],
 ) -> None:
     for (kind, count), identifiers in groups.items():
-        names = [(queries[identifier].query or "").strip() for identifier in identifiers]
+        names = [queries[identifier].name for identifier in identifiers]
         try:
             matches = service.reconcile(names, name, kind=kind, k=count, threshold=THRESHOLD)
         except UnknownName:
@@ -494,9 +510,9 @@ def _candidates(
         for key, score in scores.items()
         if (entity := kb.get(key)) is not None and _has_types(entity, query)
     ]
-    if not (query.query or "").strip():
+    if not query.name:
         rows = _subjects(kb, query)
-    if query.properties:
+    if query.filters:
         rows = _weigh_properties(kb, query, rows)
     return sorted(rows, key=lambda row: (-row.score, row.entity.id))
 
@@ -519,7 +535,7 @@ def _weigh_properties(
 ) -> list[_ReconciliationCandidate]:
     """Return the candidates with scores that take the properties into account."""
     remainder = max(0.0, 1 - sum(row.score for row in rows))
-    tests = [_PropertyTest(kb, each) for each in query.properties or ()]
+    tests = [_PropertyTest(kb, each) for each in query.filters]
     weights, agreements = [], []
     for row in rows:
         pause()
@@ -589,7 +605,7 @@ def _is_equal(value: Any, expected: PropertyValue) -> bool:
 def _subjects(kb: KnowledgeBase, query: ReconciliationQuery) -> list[_ReconciliationCandidate]:
     """Return entities by their relations alone, each as likely as the others."""
     numbers: dict[int, None] = {}  # a set that keeps the order
-    for condition in query.properties or ():
+    for condition in query.filters:
         if condition.pid in kb.relations:
             for value in condition.values:
                 for number in _meanings(kb, value)[:_MAX_MEANINGS]:
@@ -624,8 +640,8 @@ def _record(query: ReconciliationQuery, candidate: _ReconciliationCandidate, ran
 
 def _features(query: ReconciliationQuery, candidate: _ReconciliationCandidate) -> list[dict[str, Any]]:
     features: list[dict[str, Any]] = []
-    if query.query:
-        similarity = _similarity(fold(query.query), fold(candidate.entity.label or candidate.entity.key))
+    if query.name:
+        similarity = _similarity(fold(query.name), fold(candidate.entity.label or candidate.entity.key))
         features.append({"id": "name_similarity", "value": similarity})
     if query.types:
         features.append(

@@ -63,6 +63,11 @@ def reconcile(client, batch, path="/reconcile/cities", method="POST"):
         {"query": None, "properties": None, "limit": None, "type": None, "type_strict": None},
         {"query": None, "type": "city"},
         {"query": None, "properties": [{"pid": "nothing", "v": ""}]},
+        {"query": None, "properties": [{"pid": "nothing", "v": None}, None]},
+        {"query": "\ud83d"},
+        {"query": 737, "limit": 0},
+        {"query": "Berlin", "limit": -1},
+        None,
     ],
 )
 def test_a_query_for_nothing_has_an_empty_result_and_costs_no_other_one(cities, empty):

@@ -64,7 +64,7 @@ def test_a_candidate_says_what_it_is(answer):
     }
 
 
-@pytest.mark.parametrize(("limit", "count"), [(1, 1), (2, 2), (None, 2), (10**12, 2)])
+@pytest.mark.parametrize(("limit", "count"), [(1, 1), (2, 2), (None, 2), (0, 2), (10**12, 2)])
 def test_no_more_candidates_come_than_were_asked_for(answer, limit, count):
     assert len(answer("Berlin", limit=limit)) == count
 
