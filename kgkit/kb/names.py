@@ -187,7 +187,8 @@ _DIGRAPHS: Final = (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"))
 _OTHER_LEGAL: Final = (
     "aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "private limited", "cie", "compagnie"
 )  # fmt: skip
-_SHORT_FORMS: Final = frozenset("ab ag bv co ev kg kk lp nv oy ou sa".split())  # also without stops
+_SHORT_FORMS: Final = frozenset("ab ag as bv co ev gk kg kk lp nv oy ou sa se sl yk".split())
+"""Legal forms of two letters that need no stops, which the names of most builds have not."""
 _OTHER_WORDS: Final = frozenset("dat ent etat gbr pse private sal sem sep ses ska vat".split())
 """Legal forms that are words, or names of countries, where they have no stops."""
 

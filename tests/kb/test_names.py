@@ -113,6 +113,8 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("Siemens AG", "Siemens", "forms"),
         ("Kraft Foods, Inc.", "Kraft Foods", "forms"),
         ("Norsk Hydro a.s.", "Norsk Hydro", "forms"),
+        ("Norsk Hydro AS", "Norsk Hydro", "forms"),
+        ("Henkel Norden SE", "Henkel Norden", "forms"),
         ("Norsk Hydro A/S", "Norsk Hydro", "forms"),
         ("Sony K.K.", "Sony", "forms"),
         ("Infosys Private Limited", "Infosys", "forms"),

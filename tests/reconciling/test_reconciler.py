@@ -205,6 +205,18 @@ PEOPLE = [
 
 
 @pytest.fixture(scope="module")
+def told_apart(tmp_path_factory):
+    labels = {
+        "forms": "Lindgren", "jr": "Kim Olsen, Jr.", "sr": "Kim Olsen, Sr.", "hall": "Hall 2.3",
+        "half": "Gate 8½", "deck": "Deck −4", "king": "King Crow",
+    }  # fmt: skip
+    records = [Entity(key, label) for key, label in labels.items()]
+    records += [Alias(label, key, 1) for key, label in labels.items()]
+    with build(tmp_path_factory.mktemp("apart"), records, name="apart") as kb:
+        yield reconciler(kb)
+
+
+@pytest.fixture(scope="module")
 def people(tmp_path_factory):
     """A knowledge base of names of many kinds."""
     home = tmp_path_factory.mktemp("people")
@@ -291,6 +303,20 @@ def test_a_name_without_its_qualifier_is_as_likely_each_of_its_entities(people):
     match = reconciler(people, top=2)("Mercury")
     assert {*keys(match)} == {"m1", "m2"}
     assert match.candidates[0].score == match.candidates[1].score > 0.2
+
+
+@pytest.mark.parametrize(
+    "name, key",
+    [
+        ("Lindgren SE", "forms"), ("Lindgren UK", None), ("Olsen, Kim, Sr.", "sr"),
+        ("Kim Olsen Jr", "jr"), ("Kim Olsen", None), ("Hall 2.3", "hall"), ("Hall 23", None),
+        ("Gate 8 1/2", "half"), ("Gate 8", None), ("Deck -4", "deck"), ("Deck 4", None), ("Crow", None),
+        ("Lindgren a.s.", "forms"), ("Hall 2", None),
+    ],
+)  # fmt: skip
+def test_what_tells_names_apart_does_so_in_a_build(told_apart, name, key):
+    match = told_apart(name)
+    assert (match.key if match.match else None) == key
 
 
 @pytest.mark.parametrize("name", ["Unknown Thing Entirely", "Atlantis", "of the", "12", "?!"])
