@@ -1,18 +1,38 @@
 """A knowledge base as kgkit wrote it in an older format."""
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from kgkit.building.grouping import Grouper
+from kgkit.building.records import StoredRecords
+from kgkit.building.sources import single_records
 from kgkit.home import Home
+from kgkit.kb import KnowledgeBase
 from kgkit.store import PublishedBuild, Staging, StoreReader, StoreWriter
 from kgkit.store.layout import SINCE, TABLES, build_name, readable_formats
-from kgkit.store.writer import checksums
+from kgkit.store.writer import Item, checksums
+from kgkit.text import folding
+
+
+class _OlderWriter(StoreWriter):
+    """Writes the tables that a format has, and leaves out the others."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._newer = {table for table, since in SINCE.items() if number < since}
+        super().__init__(folder, [table for table in TABLES if table not in self._newer])
+
+    def append(self, table: str, items: Iterable[Item]) -> None:
+        if table not in self._newer:
+            super().append(table, items)
 
 
 def publish_in_older_format(folder: Path, home: Path, name: str, number: int) -> PublishedBuild:
-    """Publish the build in *folder* as the KB *name*, in format *number*.
+    """Publish the records of the build in *folder* as the KB *name*, in format *number*.
+
+    Surfaces are folded and cut as they were then, by version 1.
 
     Args:
         folder: folder of a build of today.
@@ -20,24 +40,29 @@ def publish_in_older_format(folder: Path, home: Path, name: str, number: int) ->
         name: name of that KB.
         number: 2 or 3.
     """
-    reader = StoreReader.open(folder)
-    tables = [table for table in TABLES if number >= SINCE.get(table, 0)]
-    with Staging(Home(home).kb(name)) as staging:
-        with StoreWriter(staging.folder, tables) as store:
-            for table in tables:
-                store.append(table, reader.items(table))
+    with KnowledgeBase(StoreReader.open(folder), name) as kb, Staging(Home(home).kb(name)) as staging:
+        records, base = StoredRecords(kb), kb.manifest
+        with _OlderWriter(staging.folder, number) as store:
+            grouper = Grouper(
+                store,
+                inverses=records.properties.inverses,
+                smoothing=base.smoothing,
+                folding=folding(1, base.language),
+            )
+            grouper.take(single_records(records.everything()))
+            grouped = grouper.write()
             digests = store.finish()
         sizes, sums = checksums(staging.folder, {})
-        fingerprint = readable_formats()[number]
         manifest = msgspec.structs.replace(
-            reader.manifest,
+            base,
+            aliases=grouped.aliases,
+            alias_rows=grouped.alias_rows,
             tables=digests,
             files=sizes,
             sha256=sums,
             format=number,
-            fingerprint=fingerprint,
+            fingerprint=readable_formats()[number],
         )
-        reader.close()
         return staging.publish(msgspec.structs.replace(manifest, build=build_name(manifest)))
 
 

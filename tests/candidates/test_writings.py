@@ -224,13 +224,29 @@ def test_initials_without_their_stops_are_in_capitals(tmp_path, make):
 
 
 def test_builds_of_an_older_format_are_read_and_grow_as_before(tmp_path):
-    with built(tmp_path, "Antonín Dvořák") as kb:
+    with built(tmp_path, "Antonín Dvořák", "St. Louis", "Sant’Agata–Bianco", "เชียงใหม่", "I.B.M.") as kb:
         publish_in_older_format(kb.store.folder, tmp_path, "old", number=3)
-    kgkit.add_to_kb("old", [{"key": name, "label": name} for name in ("Coca-Cola", "U.S.")], home=tmp_path)
+    text = "เชียงใหม่ St. Louis, St Louis and Sant'Agata–Bianco, Sant’Agata-Bianco: I.B.M., IBM; Antonin Dvorak"
+    expected = ["เชียงใหม่", "St. Louis", "Sant'Agata–Bianco", "I.B.M."]
     with kgkit.open_kb("old", home=tmp_path) as old:
         assert (old.manifest.format, old.store.folding.version) == (3, 1)
-        text = "U.S. US, U.S.A. Antonin Dvorak Antonín Dvořák Coca-Cola Coca Cola Coca–Cola"
-        assert [text for text, _ in found(old, text)] == ["U.S.", "U.S.", "Antonín Dvořák", "Coca-Cola"]
+        surfaces = ["antonín dvořák", "i.b.m.", "sant'agata–bianco", "st. louis", "เชียงใหม่"]
+        assert list(old.surfaces()) == surfaces and old.manifest.aliases == 5
+        assert [len(old.candidates(name)) for name in ("st. louis", "st louis", "IBM")] == [1, 0, 0]
+        assert [text for text, _ in found(old, text)] == expected
+        assert found(old, "ไปเชียงใหม่") == []
+        assert verify(old.store.folder) == []
+
+    more = [{"key": name, "label": name} for name in ("Coca-Cola", "U.S.", "Mt. Etna")]
+    kgkit.add_to_kb("old", [*more, {"alias": "ST. LOUIS", "key": "U.S."}], home=tmp_path)
+    changes = [{"key": "Mt. Etna", "aliases": ["Mongibello–Etna"], "remove_aliases": ["Mt. Etna"]}]
+    kgkit.edit_kb("old", changes, home=tmp_path)
+    with kgkit.open_kb("old", home=tmp_path) as old:
+        assert old.store.folding.version == 1
+        assert [text for text, _ in found(old, text)] == expected
+        text = "U.S. US, U.S.A. Coca-Cola Coca Cola Coca–Cola; Mt. Etna, Mongibello–Etna"
+        assert [text for text, _ in found(old, text)] == ["U.S.", "U.S.", "Coca-Cola", "Mongibello–Etna"]
+        assert sorted(map(old.key, old.candidates("St. Louis").ids)) == ["St. Louis", "U.S."]
         assert verify(old.store.folder) == []
 
 
