@@ -9,6 +9,7 @@ from typing import ClassVar, Final, NamedTuple, Protocol, Self
 from kgkit.errors import BuildFailed, SourceError, UnknownName, UsageError
 from kgkit.plugins import entry_point_names, find_entry_point, load_object, owner_of
 from kgkit.store import SourceInfo
+from kgkit.text import Folding
 from kgkit.types import Alias, BadRecord, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = [
@@ -96,6 +97,10 @@ class KBRecords(Protocol):
     @property
     def properties(self) -> KBProperties:
         """What its build was told beyond the records."""
+
+    @property
+    def folding(self) -> Folding:
+        """The folding of its surfaces, by which the aliases are in order."""
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
         """Yield the entities, or those of *kind*, in the order of their ids."""

@@ -13,6 +13,7 @@ from itertools import chain
 from kgkit.building.contract import KBProperties, SourceInfo
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
+from kgkit.text import Folding
 from kgkit.types import NO_SENSE, Alias, Entity, Form, Occurrences, Record, Redirect, Triple
 
 __all__ = ["StoredRecords"]
@@ -52,6 +53,11 @@ class StoredRecords:
             manifest.url_pattern,
             manifest.identifiers,
         )
+
+    @property
+    def folding(self) -> Folding:
+        """The folding of the surfaces, that of the version which has built the KB."""
+        return self.kb.manifest.folding
 
     def entities(self, kind: str | None = None) -> Iterator[Entity]:
         """Yield the entities, or those of *kind*, in the order of their ids."""

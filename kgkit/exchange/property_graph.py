@@ -38,7 +38,6 @@ from kgkit.errors import NotThere, SourceError, abbreviate
 from kgkit.exchange.contract import Format, chunks, entity_of, files_of, head_of
 from kgkit.files import COMPRESSIONS, read_content
 from kgkit.tables import csv_line, csv_or_bad_rows
-from kgkit.text import folding
 from kgkit.types import Alias, Entity, Form, Record, Redirect, Triple
 
 __all__ = ["PropertyGraph", "PropertyGraphBuilder"]
@@ -135,7 +134,7 @@ def _node(entity: Entity) -> Sequence[str]:
 
 def _surfaces(records: KBRecords) -> Iterator[Sequence[str]]:
     """Yield each surface once; those that are folded alike come together."""
-    fold, last, written = folding(language=records.properties.language).fold, "", set[str]()
+    fold, last, written = records.folding.fold, "", set[str]()
     for alias in records.aliases():
         if (folded := fold(alias.surface)) != last:
             last, written = folded, set()

@@ -15,7 +15,6 @@ from kgkit.building.contract import KBRecords
 from kgkit.exchange import wn_lmf_names as names
 from kgkit.exchange.contract import Format
 from kgkit.exchange.xml_text import escape_text
-from kgkit.text import folding
 from kgkit.types import Alias, Entity
 
 __all__ = ["WNLMF"]
@@ -85,7 +84,7 @@ class _Lexicon:
         self.frames: dict[str, str] = {}  # id -> text
         self.entries: dict[tuple[str, str], Element] = {}
         self.by_lemma: dict[tuple[str, str], Element] = {}
-        self._fold = folding(language=records.properties.language).fold
+        self._fold = records.folding.fold
         self.frames_of_synset: dict[str, list[str]] = {}
         self.labels: dict[str, str] = {}
         self.members: dict[str, Sequence[str]] = {}

@@ -1,16 +1,21 @@
 """KGTK, Neo4j, KGX and three columns, as others write them and as others read ours."""
 
 import csv
+import re
 
 import pytest
 
 import kgkit
+from kgkit.building import Alias, Entity
 from kgkit.building.build import build_kb
 from kgkit.building.grouping import BAD_RECORDS
+from kgkit.building.records import StoredRecords
 from kgkit.errors import SourceError
 from kgkit.exchange import FORMATS
 from kgkit.exchange.kgtk import _plain, _symbol, _text
 from tests.exchange_helpers import ODD_KEYS, imported, written
+from tests.old_format import publish_as_format_2
+from tests.small_kb import Given
 
 
 def by_name(kb, text):
@@ -214,6 +219,17 @@ def test_names_in_a_list_are_the_label_and_further_names(tmp_path):
 def test_only_a_colon_makes_a_heading_leave_its_column_out(tmp_path):
     with folder_kb(tmp_path, nodes__csv=":ID,name,:IGNORE,n:IGNORE(X),IGNORE\n1,Bern,a,b,c\n") as kb:
         assert kb["1"].attributes == {"IGNORE": "c"}
+
+
+def test_a_surface_of_an_older_build_is_one_node(tmp_path):
+    records = [Alias("IRAK", "1", 9), Alias("irak", "2", 5), Alias("IRAK", "3", 1), *map(Entity, "123")]
+    built = build_kb(Given(records, {}, 0, "alias"), tmp_path, name="new", home=tmp_path)
+    older = publish_as_format_2(built.path, tmp_path, "old")
+    manifest = older.folder / "manifest.json"
+    manifest.write_text(re.sub('"language": ?""', '"language": "tr"', manifest.read_text()))
+    with kgkit.open_kb("old", tmp_path) as kb:
+        tables = FORMATS["neo4j"].files(StoredRecords(kb))
+        assert b"".join(tables["surfaces.csv"]).split()[1:] == [b"IRAK,Surface", b"irak,Surface"]
 
 
 def test_rows_of_every_table_that_cannot_be_read_can_be_left_out(tmp_path):
