@@ -598,10 +598,10 @@ class _Alignment:
                 for start in range(len(places) - len(letters) + 1):
                     chosen = places[start : start + len(letters)]
                     firsts = "".join(theirs.words[at][0] for at in chosen)
+                    # of *V. v. Gogh* some builds leave no stop
+                    has_stop = f"{letters}." in mine.folded or self._is_within(position, chosen, flipped)
                     if firsts == letters and not any(
-                        (theirs.is_small[at] and len(letters) > 1)
-                        or theirs.numbers[at]
-                        or theirs.directions[at]
+                        (theirs.is_small[at] and not has_stop) or theirs.numbers[at] or theirs.directions[at]
                         for at in chosen
                     ):
                         self.features[_INITIALS] = 1
@@ -614,6 +614,11 @@ class _Alignment:
                             for at in chosen[1:]:
                                 self.rest.remove(at)
                         break
+
+    def _is_within(self, position: int, chosen: list[int], flipped: bool) -> bool:
+        """Say whether the words before and behind a word are those before and behind some of the other."""
+        pairs = [(position - 1, chosen[0] - 1), (position + 1, chosen[-1] + 1)]
+        return all(self.partner.get(b if flipped else a) == (a if flipped else b) for a, b in pairs)
 
     def _match_abbreviations(self) -> None:
         if not self.is_told:

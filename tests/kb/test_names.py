@@ -105,6 +105,7 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("Dr. Hosni Mubarak", "Hosni Mubarak", "forms"),
         ("Sr. Pablo Ruiz", "Pablo Ruiz", "forms"),
         ("J. Elder", "John Elder", "initials"),
+        ("L v Beethoven", "Ludwig van Beethoven", "initials"),
         ("L. Tyler", "Liv Tyler", "initials"),
         ("B. Li", "Bruce Li", "initials"),
         ("Pope Paul 6", "Pope Paul VI", "numerals"),
