@@ -180,7 +180,7 @@ def _mentions(path: Path, batches: Iterator[dump.Lines], bad_record: _BadRecordO
 
 
 def _problem(path: Path, batch: dump.Lines, index: int, names: Sequence[str]) -> SourceError | None:
-    """Return what is wrong with a line that has not the fields *names*; None for an empty one."""
+    """Return the fault of a line that has not the fields *names*; None for an empty one."""
     line = batch.texts[index]
     if isinstance(line, SourceError):
         return line

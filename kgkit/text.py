@@ -252,7 +252,7 @@ class Folding:
         return self.part(self.fold(token))
 
     def joint(self, gap: str) -> str:
-        """Return what stands for *gap*, between two tokens, in a folded surface: a space or nothing."""
+        """Return the joint for *gap*, between two tokens, in a folded surface: a space or nothing."""
         return " " if gap else ""
 
     def lowered(self, text: str) -> str | None:
@@ -276,7 +276,7 @@ class Folding:
         return (match.span() for match in token_splitter(comparable).finditer(comparable, start))
 
     def without_stops(self, folded: str) -> str:
-        """Return what an abbreviation, a folded surface, is without its full stops; empty if it is none."""
+        """Return an abbreviation, a folded surface, without its full stops; empty if it is none."""
         return ""
 
     def plain(self, folded: str) -> str:

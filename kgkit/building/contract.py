@@ -215,7 +215,7 @@ class Builder(ABC):
         return builder
 
     def bad_record(self, error: SourceError) -> BadRecord:
-        """Return what a builder yields in the place of a line that cannot be read.
+        """Return the record that a builder yields in the place of a line that cannot be read.
 
         Args:
             error: what is wrong with it.

@@ -1,4 +1,4 @@
-"""How two names are compared: what is the same in them, and the kinds of difference that are left.
+"""The comparison of two names: the words that are the same, and the kinds of difference that are left.
 
 A name is cut into words of its plain form (`kgkit.store.trigrams.plain_form`), each with what it is: a
 number, a single letter, a direction, a title, a legal form, an article, a qualifier in brackets or behind a
@@ -410,7 +410,7 @@ def parse_name(folded: str, language: str = "") -> Name:
 
 
 class Comparison(NamedTuple):
-    """What two names have in common, and how they differ.
+    """The words that two names have in common, and their differences.
 
     Attributes:
         features: numbers, as `FEATURES` names them.
@@ -734,7 +734,7 @@ class _Alignment:
     def _of_side(
         self, name: Name, left: list[int], matched: set[int], is_other_left: bool
     ) -> tuple[float, int, bool]:
-        """Return what the ordinary words that are left tell, as a share; marks; whether it is qualified."""
+        """Return the share that the ordinary words left tell; marks; whether it is qualified."""
         if not left:
             return 0.0, 0, False
         tail_is_matched = any(name.zones[at] == _TAIL and not name.is_small[at] for at in matched)

@@ -180,7 +180,7 @@ class SurfaceQueries(ABC):
         return [SimilarSurface(each.surface, each.similarity) for each in names.rank(folded, proposed)[:k]]
 
     def similar_names(self) -> "SimilarNames":
-        """Return what finds the surfaces that are like a name.
+        """Return a finder of the surfaces that are like a name.
 
         Raises:
             NotThere: if the build has no index of its surfaces; names the command that adds it.

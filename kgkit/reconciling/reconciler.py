@@ -1,4 +1,4 @@
-"""Which entity a name in a table means, through the forms in which people write names.
+"""The entity of a name in a table, through the forms in which people write names.
 
 A name that is a surface as it stands, but for case and white space, means what that surface can mean; one
 that is the key of an entity and none of its names means that entity. Any other name is compared with the

@@ -363,7 +363,7 @@ def kb_records(service: Service) -> list[dict[str, Any]]:
 
 
 def _search_record(result: SearchResult) -> dict[str, Any]:
-    """Return what a search found as a record."""
+    """Return a find of a search as a record."""
     match = {"field": result.field, "text": result.text, "match": result.match}
     return scored_record(result.entity, result.score) | match | {"ids": result.ids, "url": result.url}
 

@@ -1,4 +1,4 @@
-"""Which surfaces are like a text: the index of the words and trigrams of a build's surfaces.
+"""The surfaces that are like a text: the index of the words and trigrams of a build's surfaces.
 
 It is the file `surfaces.trigrams`. A surface is listed by
 
