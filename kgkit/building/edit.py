@@ -61,7 +61,7 @@ _REPLACED: Final = ("label", "description", "kind", "pos", "types")
 """Fields of an entity that an edit replaces."""
 
 _EDITED: Final[dict[str, Any]] = {"format": EDITED_FORMAT, "fingerprint": OLDER[EDITED_FORMAT]}
-"""The format that the manifest of an older build names when the build has been edited."""
+"""Fields of the manifest of an older build that has been edited."""
 
 _ADDITIONS: Final = ("alias", "form", "linked", "occurrences", "redirect", "subject", "surface")
 

@@ -53,7 +53,7 @@ EDITED: Final = {
     "meta": "retired: id:u32*; the retired entities, ascending",
     "starts": "and the tries may tell of surfaces that are no aliases any more",
 }
-"""Tables that edited builds have besides, or otherwise."""
+"""Differences of the tables of edited builds."""
 
 SINCE: Final = {"names": 3}
 """Formats that first had a table; builds of older ones, which are read as well, lack it."""
