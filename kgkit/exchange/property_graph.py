@@ -243,7 +243,7 @@ _Read = Callable[[Sequence[str]], Iterable[Record]]
 
 
 def _of_nodes(header: Sequence[str], path: Path, *, bare: bool) -> _Read:
-    """Return a reader of the entities of nodes; of a *bare* table, without tables of aliases, of names too."""
+    """Return a reader of the entities of nodes; of a *bare* table, without one of aliases, of names too."""
     columns = [_column(heading) for heading in header]
     key_at = _index_of(columns, ("ID", "id"))
     if key_at is None:
