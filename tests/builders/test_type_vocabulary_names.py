@@ -20,13 +20,14 @@ from kgkit.building import (
 )
 from kgkit.building.records import StoredRecords
 from kgkit.errors import NotThere, UnknownName, UsageError
+from kgkit.text import folding
 from tests.toys import build_toy
 
 
 class Records:
     """The records of a KB, from a list."""
 
-    name, build, info = "some", "b1", SourceInfo(name="Some")
+    name, build, info, folding = "some", "b1", SourceInfo(name="Some"), folding()
 
     def __init__(self, records: Sequence[Record], smoothing: float = 0.0) -> None:
         self.records, self.properties = records, KBProperties(smoothing=smoothing)
