@@ -55,6 +55,7 @@ _UNSPACED: Final = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-
 _U: Final = (
     rf"""(?:[^\s<>"“”„«»‘’`{{}}|\\^{_UNSPACED}]|(?<=[/=])[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)"""
 )
+_N: Final = rf"[{_W}.$~-]"  # of a name in paths of Windows
 _DOMAINS: Final = (
     "com|org|net|edu|gov|mil|int|info|biz|app|dev|wiki|io|ai|tv|eu|uk|de|fr|es|nl|pl|ch|ru|jp|cn|au|ca|br|se|dk|fi|"
     "cz|ie|pt|gr|kr|tw|hk|nz|za|mx|COM|ORG|NET|EDU|GOV"
@@ -72,11 +73,16 @@ _ADDRESS: Final = re.compile(
           [a-z]{{2,}}(?::\d+)?[/?\#]{_U}+
         | (?<=[A-Za-z0-9-]{{2}}\.)(?:{_DOMAINS})(?::\d+)?/?(?![{_W}])
         )
+      | (?:[A-Za-z0-9-]+\.)*(?:localhost(?::\d+)?|[A-Za-z][A-Za-z0-9-]*:\d{{2,5}})/{_U}+    # host
+      | \d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d+)?/{_U}+
       | @\w[\w.@-]*                                         # handle
-      | (?:~|\.\.?)(?:/[{_W}.%+~-]+)+/?                      # path
+      | (?:com|org|net|edu|gov|io)(?:\.[A-Za-z0-9_-]+){{2,}}    # package
+      | (?:~(?:[a-z]\w*)?|\.\.?)(?:/[{_W}.%+~-]+)+/?                      # path
       | (?:/[{_W}.%+~-]+){{2,}}/?
+      | \$(?:[A-Za-z_]\w*|\{{\w+\}})(?:/[{_W}.%+~-]+)+/?
+      | (?<![^\s"'`“‘«(\[=])/[a-z][a-z0-9_.%+~-]*/?(?![{_W}])
       | (?:[{_W}.+~-]+/)+[{_W}.+~-]*\.[a-z][a-z0-9]{{0,4}}(?![{_W}])
-      | (?:[A-Za-z]:)?\\*[{_W}.$~-]*(?:\\[{_W}.$~-]+(?:\ [{_W}.$~-]+)*(?=\\))*\\[{_W}.$~-]+
+      | (?:[A-Za-z]:|%\w+%)?\\*{_N}*(?:\\{{1,2}}{_N}+(?:\ {_N}+)*(?=\\))*\\{{1,2}}{_N}+
       | [{_W}-]+\.(?:{_FILES})(?![{_W}])
     )""",
     re.VERBOSE,

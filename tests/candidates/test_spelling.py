@@ -505,6 +505,23 @@ ADDRESSES = [
     ("(https://x.org/Paris), www.Amazon.com; Paris", ["Paris"]),
     ("Müller@web.de wrote to Müller: Paris:London, e.g. Paris", ["Müller", "Paris", "London", "Paris"]),
     ('"https://Apple.com/Paris"-Apple, Paris.fr', ["Apple"]),
+    ("see /paris, (/apple/) or '/london?x' GET /berlin", []),
+    ("$HOME/Paris/London ${APPLE}/Paris %APPLE%\\Paris ~paris/Apple and Paris", ["Paris"]),
+    ("localhost:8080/Paris localhost/Apple 127.0.0.1:80/Paris berlin:443/Apple: Paris", ["Paris"]),
+    (r"C:\\Paris\\Apple and \\Apple\Paris in London", ["London"]),
+    ("Paris@host com.Apple.Paris", []),
+    (
+        "Paris /London, and/or Paris, 5 km/h $5/Apple 24/7 Berlin: /London 1/2 Paris",
+        [
+            "Paris",
+            "London",
+            "Paris",
+            "Apple",
+            "Berlin",
+            "London",
+            "Paris",
+        ],
+    ),
     ("U.S./Paris 3.5/Paris Paris.. Berlin...Paris", ["Paris", "Paris", "Paris", "Berlin", "Paris"]),
 ]
 
