@@ -23,7 +23,7 @@ from kgkit.candidates.entries import (
     longest,
 )
 from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.candidates.inflection import as_plural, base_forms
+from kgkit.candidates.inflection import AFTER_PLURALS, as_plural, base_forms
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
@@ -42,6 +42,7 @@ from kgkit.store.layout import MAX_KEY, MAX_TOKENS
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
 _PLAIN: Final = frozenset(["", " "])
+_FEW: Final = 5  # words of a surface whose last one is inflected otherwise than by an ending
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +151,9 @@ class AliasGenerator(Generator):
         """Return the entry of a token that is no surface: *entry*, with what it means as a form of one."""
         if len(entry.forms) == 1 or is_function_word(token, entry.texts[0], self._words, cased):
             return entry
-        alias_row = self.kb.store.alias_row
-        if not any(map(alias_row, entry.texts[1:])):
+        alias_row, variants = self.kb.store.alias_row, [*entry.forms]
+        if not any(alias_row(form.text) for form in variants[1:]):
             return entry
-        variants = [*entry.forms]
         candidates = self.look_up(variants, token, cased=cased)
         meaning = self._meaning_by_case(candidates, variants, token, cased=cased)
         if type(meaning) is Varying:
@@ -290,7 +290,7 @@ class AliasGenerator(Generator):
                 if candidates is not None:
                     end = offsets[2 * index + 1]
                     mentions.append(Mention(start, end, text[start:end], candidates))
-            if entry.tight is not None or entry.starts is not None:
+            if entry.tight is not None or entry.starts is not None or len(entry.forms) > 1:
                 self._add_by_tries(cut, index, mentions, every=every)
             if not every and mentions:
                 covered = mentions[-1].end
@@ -322,8 +322,15 @@ class AliasGenerator(Generator):
                 surfaces = matcher(folded[begin : begin + MAX_KEY])
                 if surfaces and len(surfaces[-1]) > end - begin:
                     self._add_trie_matches(cut, index, surfaces, mentions, every=every)
-        if entry.starts is not None:
-            self._add_beyond_tries(cut, index, mentions)
+        more = self._mentions_beyond_tries(cut, index) if entry.starts is not None else []
+        for end in self._ends_of_inflected(cut, index):
+            self._add_trie_match(cut, index, end, more)
+        if more:
+            start = cut.offsets[2 * index]
+            while mentions and mentions[-1].start == start:
+                more.append(mentions.pop())
+            by_end = {mention.end: mention for mention in more}
+            mentions.extend(by_end[end] for end in sorted(by_end))
 
     def _cut(self, text: str, cased: bool | None = None) -> Cut:
         cut = super()._cut(text, cased)
@@ -364,30 +371,53 @@ class AliasGenerator(Generator):
                 last = surface[bounds[piece - 1] - bounds[first] :] if piece % 2 else ""
                 if last not in cut.entries[piece // 2].texts[1:]:
                     continue
-            start, stop = cut.offsets[first], cut.offsets[piece]
-            spelled = cut.text[start:stop]
-            meaning = cut.spans.get(spelled, UNSEEN)
-            if meaning is UNSEEN:
-                meaning = self._meaning(cut, [], spelled)
-            if meaning is not None:
-                before = len(mentions)
-                self._add(cut.text, start, stop, meaning, mentions)
-                if not every and len(mentions) > before:
-                    return
+            if self._add_trie_match(cut, index, piece, mentions) and not every:
+                return
 
-    def _add_beyond_tries(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
-        """Add the mentions that begin at *index* of surfaces that are in `starts`, not in the tries."""
+    def _add_trie_match(self, cut: Cut, index: int, piece: int, mentions: list[Mention]) -> bool:
+        """Add the mention of the tokens from *index* to the end of *piece*; say whether there is one."""
+        start, stop = cut.offsets[2 * index], cut.offsets[piece]
+        spelled, before = cut.text[start:stop], len(mentions)
+        meaning = cut.spans.get(spelled, UNSEEN)
+        if meaning is UNSEEN:
+            meaning = self._meaning(cut, [], spelled)
+        if meaning is not None:
+            self._add(cut.text, start, stop, meaning, mentions)
+        return len(mentions) > before
+
+    def _ends_of_inflected(self, cut: Cut, index: int) -> list[int]:
+        """Return the last pieces of the spans at *index* whose first or last word is a form of a surface's.
+
+        Tries tell of forms that add an ending by themselves: *Scots pines*, but not *water lilies*.
+        """
+        surfaces, entries, folded, bounds = self._surfaces, cut.entries, cut.folded, cut.bounds
+        first, ends = 2 * index, []
+        assert surfaces is not None
+        for last in (
+            range(index + 1, min(index + _FEW, len(entries))) if entries[index].tight is not None else ()
+        ):
+            for form in entries[last].forms[1:]:
+                before = folded[bounds[first] : bounds[2 * last]]
+                if not entries[last].texts[0].startswith(form.text) and f"{before}{form.text}" in surfaces:
+                    ends.append(2 * last + 1)
+        if index + 1 < len(entries) and entries[index + 1].texts[0] in AFTER_PLURALS:
+            following = folded[bounds[first + 1] : bounds[first + 1] + MAX_KEY]
+            for form in entries[index].forms[1:]:
+                matcher = surfaces.matchers(form.text)[0 if following.startswith(" ") else 1]
+                for surface in matcher(form.text + following) if matcher is not None else ():
+                    end = bounds[first + 1] + len(surface) - len(form.text)
+                    piece = bisect_left(bounds, end, first + 3)
+                    if piece < min(len(bounds), first + 2 * MAX_TOKENS) and bounds[piece] == end:
+                        ends.append(piece)
+        return ends
+
+    def _mentions_beyond_tries(self, cut: Cut, index: int) -> list[Mention]:
+        """Return the mentions that begin at *index* of surfaces that are in `starts`, not in the tries."""
         starts, after = cut.entries[index].starts, cut.entries[index + 1 : index + 2]
-        if starts is None or not after or not _any_in(after[0].texts, starts):
-            return
         more: list[Mention] = []
-        self._add_by_starts(cut, index, more)
-        if more:
-            start = cut.offsets[2 * index]
-            while mentions and mentions[-1].start == start:
-                more.append(mentions.pop())
-            by_end = {mention.end: mention for mention in more}
-            mentions.extend(by_end[end] for end in sorted(by_end))
+        if starts is not None and after and _any_in(after[0].texts, starts):
+            self._add_by_starts(cut, index, more)
+        return more
 
 
 def _any_in(texts: tuple[str, ...], starts: dict[str, int]) -> bool:

@@ -37,8 +37,16 @@ _NO_PLURALS: Final = frozenset(
 )
 """Words that mean something else than several of what they are without their ending."""
 _PREPOSITIONS: Final = ("of", "in", "on", "at", "to", "for", "from", "with", "without")
-_AFTER_PLURALS: Final = frozenset(["-", *_PREPOSITIONS])
-_BEFORE_PREPOSITION: Final = re.compile(rf"[^\W\d_]+(?=[\s-](?:{'|'.join(_PREPOSITIONS)})[\s-])")
+_ADJECTIVES: Final = (
+    "general", "martial", "public", "laureate", "elect", "emeritus", "apparent", "errant", "by", "up"
+)  # fmt: skip
+"""Words that end a name whose noun comes first: *attorneys general*, *passers-by*."""
+AFTER_PLURALS: Final = frozenset(["-", *_PREPOSITIONS, *_ADJECTIVES])
+_NOUN_FIRST: Final = re.compile(
+    rf"[^\W\d_]+(?=[\s-](?:(?:{'|'.join(_PREPOSITIONS)})[\s-]|(?i:{'|'.join(_ADJECTIVES)})$))"
+)
+_NUMBERED: Final = re.compile(r"(?:[^\W\d_][^\W_]*\d|\d\d+)[sS]")  # several of a name with a number: F-16s
+_DECADE: Final = re.compile(r"(?:1\d|20)\d0|\d0")
 
 _GENITIVES: Final = {
     "de": (("s", ""), ("es", ""), ("sses", "s")),
@@ -69,6 +77,8 @@ def base_forms(word: str, language: str) -> list[str]:
         (['sloe', 'slo'], ['Goethe', 'Goeth'])
     """
     english, rules = _rules(language)
+    if english and _NUMBERED.fullmatch(word):
+        return [word[:-1]]
     lower = word.lower()
     endings = rules.get(lower[-2:]) or rules.get(lower[-1:]) or []
     irregular = _IRREGULAR.get(lower) if english else None
@@ -83,6 +93,7 @@ def base_forms(word: str, language: str) -> list[str]:
         if lower.endswith(ending):
             stem = word[: -len(ending)]
             base = stem + instead if not instead or word[-1].islower() else stem + instead.upper()
+            base = base if stem else _in_case_of(word, base)  # Men
             if base not in bases and (len(base) >= _LEAST or (len(stem) > 1 and stem.isupper())):
                 bases.append(base)
     return bases
@@ -109,16 +120,18 @@ def _in_case_of(word: str, base: str) -> str:
 def base_names(text: str, language: str) -> Iterator[str]:
     """Yield the names of which *text*, of one word or several, may be an inflected form.
 
-    The last word is inflected, in English also a first one before a preposition: *birds of paradise*.
+    The last word is inflected, in English also a first one before a preposition or an adjective at the end:
+    *birds of paradise*, *courts martial*.
     """
-    if _rules(language)[0] and (before := _BEFORE_PREPOSITION.match(text)):
+    if _rules(language)[0] and (before := _NOUN_FIRST.match(text)):
         for base in base_forms(before[0], language):
             yield base + text[before.end() :]
     start = len(text)
-    while start and text[start - 1].isalpha():
+    while start and text[start - 1].isalnum():
         start -= 1
     for base in base_forms(text[start:], language):
-        yield text[:start] + base
+        if not base.isdecimal() or (start and not _DECADE.fullmatch(base)):
+            yield text[:start] + base
 
 
 def as_plural(starts: dict[str, int] | None) -> dict[str, int]:
@@ -127,12 +140,12 @@ def as_plural(starts: dict[str, int] | None) -> dict[str, int]:
     Args:
         starts: continuations of the token that is not inflected, as `StoreReader.starts` has them.
     """
-    if starts is None or _AFTER_PLURALS.isdisjoint(starts):
+    if starts is None or AFTER_PLURALS.isdisjoint(starts):
         return {}
     return {
         key: lengths
         for key, lengths in starts.items()
-        if key == "-" or key.removeprefix("- ").partition(" ")[0] in _AFTER_PLURALS
+        if key == "-" or key.removeprefix("- ").partition(" ")[0] in AFTER_PLURALS
     }
 
 
@@ -150,7 +163,10 @@ def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: b
     if not spellings or _primary(language) != "en":
         return True
     *before, word = _words(name)
-    if before and cased and word.islower():
+    last = _words(spelled)[-1].lower()
+    if before and ((cased and word.islower()) or word.lower() in _ADJECTIVES or last in _sure_plurals(word)):
+        return True
+    if word[-1].isdecimal():
         return True
     exact = name if cased and not spelled.isupper() else ""
     priors, share = codec.decode_alias(row).priors.tolist(), 0.0
@@ -160,6 +176,14 @@ def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: b
             rows = zip(spelling.rows, spelling.shares, strict=True)
             share += sum(priors[index] * part for index, part in rows) if spelling.rows else 1.0
     return share >= _MOSTLY
+
+
+def _sure_plurals(word: str) -> tuple[str, ...]:
+    """Return the plurals of a word that are no names by themselves, as those in a mere s may be."""
+    lower = word.lower()
+    if lower.endswith(("x", "s", "z", "ch", "sh", "o")):
+        return (f"{lower}es",)
+    return (f"{lower[:-1]}ies",) if lower.endswith("y") else ()
 
 
 def _words(name: str) -> list[str]:

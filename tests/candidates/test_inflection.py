@@ -16,7 +16,9 @@ PLANTS = (
 )  # fmt: skip
 NAMES = (
     "Will", "Jone", "May", "Read", "Rolling Stone", "DVD", "iPhone", "IA", "Boeing 747", "Ford", "Les",
-    "bird of paradise", "brother-in-law", "Kennedy",
+    "bird of paradise", "brother-in-law", "Kennedy", "F-16", "A320", "1990", "May 1990", "80", "Red Fox",
+    "Gold Finch", "Blue Lily", "state of the art", "Attorney General", "court martial", "X-Man",
+    "Knight of the Table",
 )  # fmt: skip
 GERMAN = (
     "Goethe", "München", "Thomas Mann", "Haus", "Nil", "Andrea", "Otto von Bismarck", "Berlin", "Faust",
@@ -99,6 +101,22 @@ def test_plurals_of_what_the_kb_writes_in_lower_case_are_mentions(plants, text, 
         ("May's son likes Will's", ["May", "Will"]),
         ("DVDs for iPhones", ["DVDs = DVD", "iPhones = iPhone"]),
         ("he is less in the IAS", []),
+        ("two F-16s, A320s, F 16s", ["F-16s = F-16", "A320s = A320", "F 16s = F-16"]),
+        ("the 1990s, in May 1990s, the 80s", ["May"]),
+        (
+            "Red Foxes, gold finches and BLUE LILIES",
+            ["Red Foxes = Red Fox", "gold finches = Gold Finch", "BLUE LILIES = Blue Lily"],
+        ),
+        ("red foxes", ["red foxes = Red Fox"]),
+        (
+            "states of the art, states-of-the-art",
+            ["states of the art = state of the art", "states-of-the-art = state of the art"],
+        ),
+        (
+            "Attorneys General and courts martial",
+            ["Attorneys General = Attorney General", "courts martial = court martial"],
+        ),
+        ("X-Men are Knights of the Table", []),
         ("birds of paradise at my brothers-in-law", ["birds of paradise = bird of paradise"]),
     ],
 )

@@ -151,4 +151,26 @@ def test_irregular_forms_do_not_hinder_the_tries(tmp_path):
         with kgkit.open_kb("tries", home=tmp_path) as kb:
             for either in (plain, kb):
                 found = AliasGenerator(either).mentions("attorneys general, an attorney general")
-                assert spans(found) == [one]
+                assert spans(found) == ["attorneys general", one]
+
+
+@pytest.mark.parametrize("matches", ["longest", "all"])
+def test_tries_know_the_forms_of_surfaces_of_several_words(tmp_path, matches):
+    names = [
+        "water lily",
+        "state of the art",
+        "Red Fox",
+        "red",
+        "bird of paradise",
+        "man-of-war",
+        "lily pond",
+    ]
+    text = "water lilies in lily ponds are states of the art, Red Foxes, red; birds of paradise, men-of-war"
+    with build(tmp_path, [Entity("e"), *(Alias(name, "e") for name in names)]) as plain:
+        with_tries(plain.store.folder, tmp_path, "tries")
+        with kgkit.open_kb("tries", home=tmp_path) as kb:
+            found = [
+                spans(AliasGenerator(one, AliasConfig(matches=matches)).mentions(text)) for one in (plain, kb)
+            ]
+            assert found[0] == found[1]
+            assert {"water lilies", "states of the art", "Red Foxes", "men-of-war"} <= {*found[1]}
