@@ -156,7 +156,9 @@ _DROPPED: Final = "".join(
     )
 )
 _APOSTROPHES = "\u2018\u2019\u201b\u02b9\u02bb\u02bc\u02bd\u2032\u05f3\ua78c\u00b4\uff07"
-_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u058a\u05be\u30a0\ufe31\ufe32\ufe58\ufe63"
+_QUOTES = "\u201c\u201d\u201e\u201f\u2033\u05f4"
+DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u058a\u05be\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d"
+"""Hyphens and dashes that version 2 folds to the hyphen of keyboards."""
 _WIDE: Final = {
     code: normalize("NFKC", chr(code))
     for code in (
@@ -167,10 +169,20 @@ _WIDE: Final = {
     )
 }
 _ONE_FOR_ONE: Final[dict[int, str | None]] = {
-    **_WIDE, **dict.fromkeys(map(ord, _APOSTROPHES), "'"), **dict.fromkeys(map(ord, _DASHES), "-")
+    **_WIDE, **dict.fromkeys(map(ord, _APOSTROPHES), "'"), **dict.fromkeys(map(ord, _QUOTES), '"'),
+    **dict.fromkeys(map(ord, DASHES), "-"),
 }  # fmt: skip
-_PLAIN: Final = _ONE_FOR_ONE | dict.fromkeys(map(ord, _DROPPED))
 _REPLACED: Final = re.compile(f"[{''.join(map(chr, _ONE_FOR_ONE))}]")
+# Letters of Romanian, and of Persian and Urdu, that texts often have as those of Turkish and Arabic.
+_OWN_LETTERS: Final = ("\u0218\u0219\u021a\u021b", "\u06cc\u06a9")
+_FOREIGN_LETTERS: Final = ("\u015e\u015f\u0162\u0163", "\u064a\u0643")
+_WITH_OWN_LETTERS: Final = (frozenset(["ro", "mo"]), frozenset(["fa", "ur", "ps", "ckb", "sd", "pnb"]))
+_PLAIN: Final = (
+    _ONE_FOR_ONE
+    | dict.fromkeys(map(ord, _DROPPED))
+    | str.maketrans("".join(_OWN_LETTERS), "".join(_FOREIGN_LETTERS))
+    | str.maketrans("".join(_FOREIGN_LETTERS), "".join(_FOREIGN_LETTERS))
+)
 _ODD: Final = re.compile(f"[{''.join(map(chr, _PLAIN))}]")
 _DOTTED_I: Final = re.compile("i\u0307+")
 _TURKIC: Final = frozenset(["tr", "az"])
@@ -292,18 +304,23 @@ class _Folding2(Folding):
 
     def __init__(self, language: str = "") -> None:
         super().__init__(language)
-        self._turkic = language.partition("-")[0].lower() in _TURKIC
+        primary = language.partition("-")[0].lower()
+        self._turkic = primary in _TURKIC
+        self._plain = _PLAIN
+        for own, foreign, languages in zip(_OWN_LETTERS, _FOREIGN_LETTERS, _WITH_OWN_LETTERS, strict=True):
+            if primary in languages:
+                self._plain = self._plain | str.maketrans(own + foreign, own + own)
 
     def _fold_letters(self, text: str) -> str:
         if _ODD.search(text):
-            text = text.translate(_PLAIN)
+            text = text.translate(self._plain)
         text = normalize("NFC", text)
         if self._turkic:
             text = text.replace("I", "ı").replace("İ", "i")
         text = text.casefold()
         if _ODD.search(text):
-            text = text.translate(_PLAIN)
-        return normalize("NFC", _DOTTED_I.sub("i", normalize("NFC", text).translate(_PLAIN)))
+            text = text.translate(self._plain)
+        return normalize("NFC", _DOTTED_I.sub("i", normalize("NFC", text).translate(self._plain)))
 
     def fold(self, text: str) -> str:
         text = text.lower() if text.isascii() and not self._turkic else self._fold_letters(text)
@@ -386,7 +403,9 @@ def folding(version: int = FOLDING, language: str = "") -> Folding:
     return _Folding2(language) if version > 1 else Folding(language)
 
 
+_IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _ACCENTS: Final = re.compile("(?<=[A-Za-z\u0370-\u03ff\u1f00-\u1fff])[\u0300-\u036f]+")
+_MARK: Final = re.compile("[\u0300-\u036f]")
 _LATIN: Final = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 
 
@@ -404,6 +423,35 @@ def without_accents(text: str) -> str:
     plain = _ACCENTS.sub("", normalize("NFD", text))
     plain = normalize("NFC", plain).replace("ё", "е").replace("Ё", "Е")
     return _LATIN.sub(_transliterated, plain)
+
+
+def accentless_writings(folded: str) -> list[str]:
+    """Return a folded text that has other letters in plain ones, as *muller* and *mueller*; else nothing."""
+    if folded.isascii():
+        return []
+    writings = (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))
+    return [writing for writing in dict.fromkeys(writings) if writing != folded]
+
+
+def lacks_accents(written: str, name: str) -> bool:
+    """Say whether a folded text is *name*, folded, but for accents that it lacks: *dvořak* for *dvořák*.
+
+    A cedilla stands for a comma, and the reverse. Signs and white space are not compared.
+    """
+    pattern = []
+    for letter in filter(str.isalnum, name):
+        if letter.isascii():
+            pattern.append(re.escape(letter))
+            continue
+        writings = [_MARK.sub(_optional, re.escape(normalize("NFD", letter)))]
+        writings += map(re.escape, accentless_writings(letter))
+        pattern.append(f"(?:{'|'.join(writings)})")
+    letters = "".join(filter(str.isalnum, written))
+    return re.fullmatch("".join(pattern), normalize("NFD", letters)) is not None
+
+
+def _optional(mark: re.Match[str]) -> str:
+    return "[\u0326\u0327]?" if mark[0] in "\u0326\u0327" else f"{mark[0]}?"
 
 
 def _transliterated(match: re.Match[str]) -> str:

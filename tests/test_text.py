@@ -316,6 +316,9 @@ def test_what_is_seen_as_one_sign_is_one_token(sign, other):
         ("Marvel Inc.", "Marvel Inc"),
         ("А.С. Пушкин", "АС Пушкин"),
         ("U.S.S.R.", "U.S.S.R"),
+        ("Iași", "Iaşi", "IAȘI", "Ias\u0326i"),
+        ("کتابی", "كتابي", "کتابي"),
+        ('צה"ל', "צה״ל", "צה″ל", "צה”ל"),
     ],
 )
 def test_version_2_folds_what_is_one_name_alike(writings):

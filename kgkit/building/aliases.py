@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple, Self
 
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 
 from kgkit.building.numbers import NONE, changes, in_key_order, numbering
 from kgkit.errors import SourceError
+from kgkit.kb.names import and_words
 from kgkit.store import codec
 from kgkit.store.layout import MAX_CLASS_BITS, MAX_ROWS, MAX_TOKENS
 from kgkit.store.writer import Item
-from kgkit.text import Folding, without_accents
+from kgkit.text import Folding, accentless_writings
 from kgkit.types import CANDIDATE, NO_SENSE, Numbers
 
 Weights = NDArray[np.float64]
@@ -25,8 +27,21 @@ _PARTICLES: Final = frozenset(
 )
 """Words that stand beside others without making a name of them: *built in 1990*, *At Bristol*."""
 _INITIAL_STOP: Final = re.compile(r"(?<![^\W_][^\W_])\.(?=[^\W\d_]\.)")
+_DEGREE: Final = re.compile(r"(?<![\w.])(?:[A-Z][a-z]{0,4}\.)+[A-Z][a-z]{0,4}(?!\w)\.?")
+_CLOSED_DEGREE: Final = re.compile(
+    r"(?<![\w.])(?!Ma?c|[A-Z]+\b)(?=[A-Za-z]{3,6}(?!\w))([A-Z][a-z]{0,3})([A-Z][a-z]{0,4})(?!\w)"
+)
+_AMPERSAND: Final = re.compile(r"(?<=\S) ?& ?(?=\S)")
+_SUFFIXES: Final = frozenset(
+    "inc incorporated llc llp lp ltd limited corp plc pllc sa srl spa nv jr sr phd md mba jd esq obe mbe "
+    "cbe".split()
+)
+_STATES: Final = frozenset(
+    "AL AK AZ AR CA CO CT DC DE FL GA HI IA ID IL IN KS KY LA MA MD ME MI MN MO MS MT NC ND NE NH NJ NM NV "
+    "NY OH OK OR PA RI TN TX UT VA VT WA WI WV WY AB BC MB NB NL NS ON PE QC SK".split()
+)
+"""States and provinces of America: before these and `_SUFFIXES` a comma is written or not."""
 _INITIAL_GAP: Final = re.compile(r"(?<=\b[^\W\d_]) (?=[^\W\d_]\b)")  # between two letters
-_IN_TWO_LETTERS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
 class Columns(NamedTuple):
@@ -221,34 +236,90 @@ def starts(
 def variants(surfaces: Iterable[str], rows: dict[str, set[bytes]], folding: Folding) -> dict[str, set[bytes]]:
     """Add to *rows* how *surfaces* are written otherwise: another writing, folded -> keys of `aliases`.
 
-    Those are, of a surface with a capital, itself without its accents (*Milosevic*, and *Mueller* for
-    *Müller*), with spaces for hyphens between words, an abbreviation without its full stops, and initials
-    closed or spaced (*J.R.R.*, *J. R. R.*). Of one in lower case, with spaces for several hyphens. None with
-    spaces begins or ends with a particle: *built in* is no *built-in*. In version 1 there are none.
+    Those are with a word for `&` and the reverse, with and without spaces about `&`; and of a surface with a
+    capital, or of a script that has none:
+
+        itself without its accents                       Milosevic, and Mueller for Müller
+        with spaces for hyphens between words            Jean Paul, תל אביב
+        an abbreviation with and without full stops      USA, Ph.D. and PhD
+        initials closed or spaced                        J.R.R. and J. R. R.
+        with and without a comma                         Washington DC, Apple, Inc.
+
+    Of one in lower case, with spaces for several hyphens. None with spaces begins or ends with a particle:
+    *built in* is no *built-in*. In version 1 there are none.
     """
+    ands = and_words(folding.language)
+    sought = _signs_of_writings(ands)
     for surface in surfaces if folding.version > 1 else ():
-        if surface.isascii() and "-" not in surface and "." not in surface:
+        if surface.isascii() and not sought.search(surface):
             continue
         folded = folding.fold(surface)
         key = codec.bounded_key(folded)
-        if key.startswith(codec.DIGEST):
-            continue
-        has_capital, writings = surface != surface.lower(), {folded: None}
-        if has_capital and "." in surface:
-            writings[folding.without_stops(folded) or folded] = None
-            writings[folding.fold(_INITIAL_STOP.sub(". ", surface))] = None
-            writings[_INITIAL_GAP.sub("", folded)] = None
-        if has_capital and not folded.isascii():
-            writings |= dict.fromkeys(
-                (without_accents(folded), without_accents(folded.translate(_IN_TWO_LETTERS)))
-            )
-        words = folded.split("-")
-        if (has_capital or len(words) > 2) and _PARTICLES.isdisjoint((words[0], words[-1])):
-            writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings])
-        del writings[folded]
-        for writing in writings:
-            rows.setdefault(writing, set()).add(key)
+        if not key.startswith(codec.DIGEST):
+            for writing in _other_writings(surface, folded, folding, ands):
+                rows.setdefault(writing, set()).add(key)
     return rows
+
+
+@cache
+def _signs_of_writings(ands: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern that each surface of ASCII letters has that may be written otherwise."""
+    words, suffixes, states = map("|".join, (ands, sorted(_SUFFIXES), sorted(_STATES)))
+    return re.compile(
+        rf"[-.&,]|[a-z][A-Z]|[A-Z][A-Z][a-z]|(?i: (?:{words}) | (?:{suffixes})$)| (?:{states})$"
+    )
+
+
+def _without_stops(match: re.Match[str]) -> str:
+    return match[0].replace(".", "")
+
+
+def _without_last_stop(match: re.Match[str]) -> str:
+    return match[0].removesuffix(".")
+
+
+def _with_gaps(match: re.Match[str]) -> str:
+    return match[0].replace(".", ". ")
+
+
+def _has_suffix(surface: str) -> bool:
+    """Say whether the last word of a surface is one before which a comma may stand."""
+    before, _, last = surface.replace(".", "").rpartition(" ")
+    return bool(before) and (last.lower() in _SUFFIXES or last in _STATES)
+
+
+def _other_writings(surface: str, folded: str, folding: Folding, ands: tuple[str, ...]) -> dict[str, None]:
+    """Return the other writings of a surface, folded."""
+    lower = surface.lower()
+    is_name = surface != lower or (lower == surface.upper() and any(map(str.isalpha, surface)))
+    writings = {folded: None}
+    if is_name and "." in surface:
+        writings[folding.without_stops(folded) or folded] = None
+        writings[folding.fold(_INITIAL_STOP.sub(". ", surface))] = None
+        writings[_INITIAL_GAP.sub("", folded)] = None
+        for way in (_without_stops, _without_last_stop, _with_gaps):
+            writings[folding.fold(_DEGREE.sub(way, surface))] = None
+    elif is_name and _CLOSED_DEGREE.search(surface):
+        for stopped in (r"\1.\2", r"\1.\2.", r"\1. \2", r"\1. \2."):
+            writings[folding.fold(_CLOSED_DEGREE.sub(stopped, surface))] = None
+    if is_name:
+        writings |= dict.fromkeys(accentless_writings(folded))
+    if "&" in folded:
+        writings |= dict.fromkeys([_AMPERSAND.sub("&", writing) for writing in writings])
+        for sign in ("&", *ands):
+            writings |= dict.fromkeys([_AMPERSAND.sub(f" {sign} ", writing) for writing in writings])
+    for word in ands:
+        if len(word) > 1 and f" {word} " in folded:
+            writings |= dict.fromkeys([writing.replace(f" {word} ", " & ") for writing in writings])
+    words = folded.split("-")
+    if (is_name or len(words) > 2) and _PARTICLES.isdisjoint((words[0], words[-1])):
+        writings |= dict.fromkeys([_HYPHEN.sub(" ", writing) for writing in writings])
+    if is_name and ", " in folded:
+        writings |= dict.fromkeys([writing.replace(", ", " ") for writing in writings])
+    elif is_name and _has_suffix(surface):
+        writings |= dict.fromkeys([", ".join(writing.rsplit(" ", 1)) for writing in writings])
+    del writings[folded]
+    return writings
 
 
 def variant_rows(variants: Mapping[str, Iterable[bytes]]) -> list[Item]:

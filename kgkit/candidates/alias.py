@@ -39,10 +39,11 @@ from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.layout import MAX_KEY, MAX_TOKENS
+from kgkit.text import accentless_writings
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
-_PLAIN: Final = frozenset(["", " "])
 _FEW: Final = 5  # words of a surface whose last one is inflected otherwise than by an ending
+_PLAIN: Final = frozenset(["", " "])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +120,11 @@ class AliasGenerator(Generator):
         folded, forms = self._fold(token), self.forms(token)
         texts = tuple([form.text for form in forms])
         starts = self._starts(texts)
+        if not token.isascii():
+            accentless = accentless_writings(texts[0])
+            for more in filter(None, map(store.starts, accentless)):
+                starts = more if starts is None else join_starts(starts, more)
+            texts += tuple(accentless)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(texts[0])
         initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
         row = store.alias_row(folded, initials=initials)

@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from kgkit.text import DASHES as FOLDED
+
 HYPHENS: Final = ("-", "\u2010", "\u2011")
 """The hyphen of keyboards, Unicode's own, and the one where no line breaks."""
-DASHES: Final = (*HYPHENS, "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "\ufe58", "\ufe63", "\uff0d")
+DASHES: Final = ("-", *FOLDED)
 """Hyphens, and the dashes that folding of version 2 takes for one."""
 
 _LEAST: Final = 5  # letters of two parts that may be one word: tv is not T-V

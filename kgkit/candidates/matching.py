@@ -64,6 +64,7 @@ _MAX_VARIANTS = 64
 _STOPS_BYTES: Final = 1_000_000
 _CAPITALISED: Final = re.compile("[A-Z][a-z]")
 _SHOUTED: Final = 5  # letters of a word in capitals; an abbreviation has fewer
+_IN_ABBREVIATION: Final = re.compile(r"\.\s?[^\W\d_]$")  # Ph.D
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 _DOUBTFUL: Final = 0.5
 """Probability that a word is a name where nobody counted it and its spelling tells nothing."""
@@ -186,6 +187,8 @@ class Generator(CompoundReader):
         ]
 
     def _is_written_with_stop(self, spelled: str) -> bool:
+        if _IN_ABBREVIATION.search(spelled):
+            return True
         is_written = self._stops.get(spelled)
         if is_written is None:
             folding, row = self.kb.store.folding, self.kb.store.alias_row(self._fold(spelled))

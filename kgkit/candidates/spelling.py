@@ -102,6 +102,8 @@ _OPENING: Final = frozenset("\"'`“‘„«‹「『(")
 _PASSED: Final = _OPENING | frozenset(" \t\xa0\u3000”’»›」』)[]{}*•·-–—#=>") | _LINE_ENDS
 _SENTENCE_ENDS: Final = frozenset("!?…。！？")
 _WITHOUT_GAPS: Final = str.maketrans("", "", ". ")
+_LONGEST_WORD: Final = 3  # letters of initials that in capitals may well be a word
+_VOWELS: Final = frozenset("AEIOUY")
 _LONGEST_ABBREVIATION: Final = max(map(len, BEFORE_NAMES))
 
 
@@ -166,7 +168,8 @@ def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
     if not spelled.islower():
         if not spelled[1:].islower() or len(spelled.split()) < 2:
             return True
-        if _has_spelling(row, spelled):
+        plain = spelled.replace(".", "")
+        if any(spelling.surface.replace(".", "") == plain for spelling in codec.spellings(row)):
             return True
     return not in_capitals_only(row) or _has_several_words(spelled, words)
 
@@ -174,11 +177,18 @@ def plausible(spelled: str, row: bytes, words: frozenset[str]) -> bool:
 def may_be_initials(spelled: str, *, cased: bool) -> bool:
     """Say whether a span may be initials that the KB writes with full stops: *ED* and *E. D.*, not *Ed*.
 
+    They have a capital inside (*PhD*). So have words where a text is in capitals throughout: there initials
+    are of four letters and more, or without a vowel (*NASA*, *BBC*, not *ANN*).
+
     Args:
         spelled: text of the span.
         cased: flag for a spelling that tells something.
     """
-    return "." in spelled or (cased and spelled.isupper())
+    if "." in spelled or " " in spelled:
+        return True
+    if cased:
+        return spelled.isupper() or spelled[1:] != spelled[1:].lower()
+    return spelled.isupper() and (len(spelled) > _LONGEST_WORD or _VOWELS.isdisjoint(spelled))
 
 
 def initials_agree(spelled: str, row: bytes) -> bool:

@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 from kgkit.store.trigrams import BRACKETS, plain_form
 
 __all__ = [
-    "FEATURES", "FEW_SURFACES", "WEIGHTS", "Comparison", "Name", "Rarity", "compare", "is_short_for",
-    "log_odds", "number_words", "of_marks", "parse_name",
+    "FEATURES", "FEW_SURFACES", "WEIGHTS", "Comparison", "Name", "Rarity", "and_words", "compare",
+    "is_short_for", "log_odds", "number_words", "of_marks", "parse_name",
 ]  # fmt: skip
 
 FEATURES: Final = (
@@ -174,6 +174,15 @@ _AND: Final = {
 }  # fmt: skip
 """The word for `&` by language, besides those of `_SMALL_WORDS`."""
 _ANDS: Final = frozenset(["and", "und", *[word for words in _AND.values() for word in words.split()]])
+
+
+def and_words(language: str) -> tuple[str, ...]:
+    """Return the words that `&` is read as in a language, a BCP 47 tag, and in English."""
+    primary = language.partition("-")[0].lower()
+    words = "und" if primary == "de" else _AND.get(primary, "")
+    return tuple(dict.fromkeys(("and", *words.split())))
+
+
 _ABBREVIATIONS_OF: Final = {
     "no": "number nummer numero nr", "nr": "number nummer numero no", "st": "saint sankt sainte san street",
     "ste": "sainte", "mt": "mount mont monte mountain", "ft": "fort", "jr": "junior", "sr": "senior",

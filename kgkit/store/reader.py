@@ -20,6 +20,7 @@ from kgkit.store.layout import MAX_KEY, OPTIONAL, SINCE, SURFACES, TRIGRAMS, U32
 from kgkit.store.manifest import full_name, read_manifest, read_manifest_of, rebuild_command
 from kgkit.store.surfaces import Surfaces
 from kgkit.store.trigrams import TrigramIndex
+from kgkit.text import accentless_writings, lacks_accents
 from kgkit.types import NO_SENSE, Candidate, Candidates, Entity, Ids
 
 T = TypeVar("T")
@@ -259,6 +260,9 @@ class StoreReader:
         """Return the keys of the aliases that a folded surface, which is none, may be another writing of."""
         if self._variants is not None and (row := self._row_of(folded, self._variants)) is not None:
             return codec.decode_alias_keys(row)
+        for writing in accentless_writings(folded):
+            if keys := [key for key in self.variant_keys(writing) if lacks_accents(folded, key.decode())]:
+                return keys
         plain = self.folding.plain(folded)
         return [bounded_key(plain), *self.variant_keys(plain)] if plain else []
 

@@ -89,6 +89,66 @@ KINDS = {
             ("Marvel Inc.", "Marvel Inc."), ("Dow Corp", "Dow Corp"),
         ],
     ),
+    "some of the accents": (
+        ("Antonín Dvořák", "Łódź", "Hồ Chí Minh", "Jürgen Müller", "Schön", "Cote"),
+        (
+            "Antonín Dvorak, Antonin Dvořák, ANTONIN DVOŘAK; Lódz, Łodz; Hô Chi Minh, Jürgen Mueller and "
+            "Juergen Müller; Dvoràk, Hó Chí Minh, Schoñ, Côte"
+        ),
+        [
+            ("Antonín Dvorak", "Antonín Dvořák"), ("Antonin Dvořák", "Antonín Dvořák"),
+            ("ANTONIN DVOŘAK", "Antonín Dvořák"), ("Lódz", "Łódź"), ("Łodz", "Łódź"),
+            ("Hô Chi Minh", "Hồ Chí Minh"), ("Jürgen Mueller", "Jürgen Müller"),
+            ("Juergen Müller", "Jürgen Müller"),
+        ],
+    ),
+    "letters of another language": (
+        ("Târgu Mureș", "știință", "Beşiktaş", "کتاب", "علي"),
+        "Târgu Mureş, Targu Mureş, ŞTIINŢĂ, Beșiktaș, كتاب, علی",
+        [
+            ("Târgu Mureş", "Târgu Mureș"), ("Targu Mureş", "Târgu Mureș"), ("ŞTIINŢĂ", "știință"),
+            ("Beșiktaș", "Beşiktaş"), ("كتاب", "کتاب"), ("علی", "علي"),
+        ],
+    ),
+    "quotes and dashes of Hebrew": (
+        ('צה"ל', "דובר צה״ל", "תל־אביב", "בית ספר", '"Weird Al" Yankovic'),
+        "צה״ל צה″ל צה”ל, דובר צה\"ל; תל אביב תל–אביב בית־ספר, “Weird Al” Yankovic",
+        [
+            ("צה״ל", 'צה"ל'), ("צה″ל", 'צה"ל'), ("צה”ל", 'צה"ל'), ('דובר צה"ל', "דובר צה״ל"),
+            ("תל אביב", "תל־אביב"), ("תל–אביב", "תל־אביב"), ("בית־ספר", "בית ספר"),
+            ("“Weird Al” Yankovic", '"Weird Al" Yankovic'),
+        ],
+    ),
+    "and": (
+        ("Smith & Wesson", "Johnson and Johnson", "H&M", "Bang & Olufsen", "salt and pepper"),
+        "Smith and Wesson, Smith&Wesson, Johnson & Johnson, H & M, bang and Olufsen, Salt & pepper, Smith",
+        [
+            ("Smith and Wesson", "Smith & Wesson"), ("Smith&Wesson", "Smith & Wesson"),
+            ("Johnson & Johnson", "Johnson and Johnson"), ("H & M", "H&M"),
+            ("bang and Olufsen", "Bang & Olufsen"), ("Salt & pepper", "salt and pepper"),
+        ],
+    ),
+    "commas": (
+        ("Washington, D.C.", "Portland OR", "Apple Inc.", "Acme, LLC", "Martin Luther King Jr.", "Sale On"),
+        (
+            "Washington DC, Washington D.C., Washington, DC, Portland, OR, Apple, Inc. and Acme LLC; "
+            "Martin Luther King, Jr. in the sale, on Monday"
+        ),
+        [
+            ("Washington DC", "Washington, D.C."), ("Washington D.C.", "Washington, D.C."),
+            ("Washington, DC", "Washington, D.C."), ("Portland, OR", "Portland OR"),
+            ("Apple, Inc.", "Apple Inc."), ("Acme LLC", "Acme, LLC"),
+            ("Martin Luther King, Jr.", "Martin Luther King Jr."),
+        ],
+    ),
+    "degrees and numbers": (
+        ("Ph.D.", "MSc", "B.Eng.", "No. 10", "Chanel No 5", "Ed.D. thesis", "X.com"),
+        "a PhD, Ph.D. or Ph. D. phd; M.Sc. BEng, No 10 no 10, Chanel No. 5, EdD thesis; Xcom",
+        [
+            ("PhD", "Ph.D."), ("Ph.D.", "Ph.D."), ("Ph. D.", "Ph.D."), ("M.Sc.", "MSc"), ("BEng", "B.Eng."),
+            ("No 10", "No. 10"), ("Chanel No. 5", "Chanel No 5"), ("EdD thesis", "Ed.D. thesis"),
+        ],
+    ),
     "accents": (
         ("Antonín Dvořák", "Łódź", "Gerd Müller", "Schön", "côté"),
         "Antonin Dvorak in Lodz, Gerd Muller, Gerd Mueller; he was schon, cote and Dvoràk",
@@ -196,6 +256,39 @@ def test_a_word_is_no_abbreviation(tmp_path):
         ]
     with built(tmp_path, "All of Us", language="en", name="words") as kb:
         assert found(kb, "All of U.S. steel") == []
+
+
+@pytest.mark.parametrize(
+    ("language", "names", "text"),
+    [
+        ("ro", ("Iași", "Ţăndărei"), "Iaşi, Iași, Țăndărei"),
+        ("tr", ("Işıl Yücesoy", "Beşiktaş"), "IŞIL YÜCESOY, Işil Yucesoy, Beșiktaș"),
+        ("fa", ("تهرانی", "كابل"), "تهراني، تهرانی، کابل"),
+        ("de", ("Müller & Söhne", "Dr. Oetker"), "Müller und Söhne, Mueller & Söhne, Dr Oetker"),
+        ("fr", ("Charles et Ray", "Élysée"), "Charles & Ray, ÉLYSEE, ELYSEE"),
+    ],
+)
+def test_letters_and_words_are_those_of_the_language(tmp_path, language, names, text):
+    with built(tmp_path, *names, language=language) as kb:
+        keys = [key for _, key in found(kb, text)]
+        assert keys in ([names[0]] * 2 + [names[1]], [names[0]] + [names[1]] * 2)
+
+
+def test_a_text_in_capitals_has_names_and_initials_that_are_no_word(tmp_path):
+    names = ("N.A.S.A.", "B.B.C.", "A.N.N.", "C.A.R.E.", "Jacques Chirac", "Łódź", "U.S.S. Nimitz")
+    with built(tmp_path, *names, language="en") as kb:
+        assert [text for text, _ in found(kb, "NASA")] == ["NASA"]
+        text = "NASA AND BBC MET PRESIDENT JACQUES CHIRAC IN LODZ. THIS IS WHAT ANN SAID ON USS NIMITZ"
+        assert [text for text, _ in found(kb, text)] == [
+            "NASA",
+            "BBC",
+            "JACQUES CHIRAC",
+            "LODZ",
+            "USS NIMITZ",
+        ]
+        assert found(kb, "nasa takes care of the bbc") == found(kb, "Mr Nasa, take Care of Bbc") == []
+        mentions = AliasGenerator(kb).mentions("NASA TAKES CARE")
+        assert [mention.candidates.link_probability for mention in mentions] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("make", [AliasGenerator, LemmaGenerator, SegmentGenerator])
