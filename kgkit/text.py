@@ -374,6 +374,8 @@ class _Folding2(Folding):
         return self.part(pieces[1])
 
     def plain(self, folded: str) -> str:
+        if not self._turkic and folded[-1:] != ".":
+            return ""
         stopless = self.without_stops(folded) or folded
         plain = stopless.replace("ı", "i") if self._turkic else stopless
         return "" if plain == folded else plain

@@ -117,7 +117,8 @@ class AliasGenerator(Generator):
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return the entry of a token with its forms, and matchers where the KB has tries."""
         store, surfaces = self.kb.store, self._surfaces
-        folded, forms = self._fold(token), self.forms(token)
+        folded = self._fold(token)
+        forms = self._forms(token, folded)
         texts = tuple([form.text for form in forms])
         starts = self._starts(texts)
         if not token.isascii():
@@ -126,8 +127,7 @@ class AliasGenerator(Generator):
                 starts = more if starts is None else join_starts(starts, more)
             texts += tuple(accentless)
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(texts[0])
-        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
-        row = store.alias_row(folded, initials=initials)
+        row = self._row_of(token, folded, cased)
         if row is None:
             return self._inflected_entry(token, cased, Entry(None, starts, texts, forms, spaced, tight))
         if is_function_word(token, folded, self._words, cased):
@@ -157,21 +157,26 @@ class AliasGenerator(Generator):
         """Return the entry of a token that is no surface: *entry*, with what it means as a form of one."""
         if len(entry.forms) == 1 or is_function_word(token, entry.texts[0], self._words, cased):
             return entry
-        alias_row, variants = self.kb.store.alias_row, [*entry.forms]
-        if not any(alias_row(form.text) for form in variants[1:]):
+        found = base_row(self.kb, token, cased=cased)
+        if found is None:
             return entry
-        candidates = self.look_up(variants, token, cased=cased)
-        meaning = self._meaning_by_case(candidates, variants, token, cased=cased)
+        name, row = found
+        candidates = self._row_candidates(row, name, cased)
+        if candidates is None or token.islower():
+            return structs.replace(entry, candidates=candidates)
+        meaning = self._meaning_by_case(candidates, [*entry.forms], token, cased=cased)
         if type(meaning) is Varying:
             return structs.replace(entry, candidates=candidates, varies=True, hidden=meaning.hidden)
         return structs.replace(entry, candidates=candidates)
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the token, folded, and what it may be a plural or genitive of."""
-        fold_part = self.kb.store.folding.fold_part
-        form = SurfaceForm(fold_part(token), ANY)
-        bases = base_forms(token, self.kb.manifest.language)
-        return (form, *[SurfaceForm(fold_part(base), ANY) for base in bases]) if bases else (form,)
+        return self._forms(token, self._fold(token))
+
+    def _forms(self, token: str, folded: str) -> tuple[SurfaceForm, ...]:
+        folding = self.kb.store.folding
+        form, bases = SurfaceForm(folding.part(folded), ANY), base_forms(token, self.kb.manifest.language)
+        return (form, *[SurfaceForm(folding.fold_part(base), ANY) for base in bases]) if bases else (form,)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
@@ -260,7 +265,7 @@ class AliasGenerator(Generator):
                 and after < size
                 and (
                     (texts := entries[after].texts)[0] in starts
-                    or (len(texts) > 1 and _any_in(texts, starts))
+                    or (len(texts) > 1 and not starts.keys().isdisjoint(texts))
                 )
             ):
                 longer: list[Mention] = []
@@ -421,13 +426,9 @@ class AliasGenerator(Generator):
         """Return the mentions that begin at *index* of surfaces that are in `starts`, not in the tries."""
         starts, after = cut.entries[index].starts, cut.entries[index + 1 : index + 2]
         more: list[Mention] = []
-        if starts is not None and after and _any_in(after[0].texts, starts):
+        if starts is not None and after and not starts.keys().isdisjoint(after[0].texts):
             self._add_by_starts(cut, index, more)
         return more
-
-
-def _any_in(texts: tuple[str, ...], starts: dict[str, int]) -> bool:
-    return any(text in starts for text in texts)
 
 
 def _index_from(cut: Cut, start: int) -> int:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from kgkit.candidates.entries import UNSEEN, Entry, SurfaceForm, Varying
+from kgkit.candidates.entries import UNSEEN, Entry, Meaning, SurfaceForm, Varying
 from kgkit.candidates.hyphens import HYPHENS, closed_spelling, with_plain_hyphens
 from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import in_capitals_only
 from kgkit.store.layout import MAX_TOKENS
-from kgkit.types import Candidates, Mention
+from kgkit.types import Mention
 
 if TYPE_CHECKING:
     from kgkit.candidates.config import GeneratorConfig
@@ -38,7 +38,7 @@ class Compound(Struct, frozen=True, gc=False):
         abbreviations: indices of the words that are no mentions.
     """
 
-    closed_meaning: Candidates | Varying | None
+    closed_meaning: Meaning | None
     openings: tuple[int, ...]
     abbreviations: tuple[int, ...]
 
@@ -140,7 +140,7 @@ class CompoundReader(ABC):
             return None
         return Compound(closed_meaning, tuple(openings), tuple(abbreviations))
 
-    def _closed_meaning(self, cut: Cut, spelled: str) -> Candidates | Varying | None:
+    def _closed_meaning(self, cut: Cut, spelled: str) -> Meaning | None:
         """Return what a compound means that is written as one word."""
         joined = closed_spelling(spelled)
         if joined is None:
@@ -265,9 +265,7 @@ class CompoundReader(ABC):
     def _add_spans(self, cut: Cut, index: int, mentions: list[Mention]) -> None: ...
 
     @abstractmethod
-    def _add(
-        self, text: str, start: int, end: int, meaning: Candidates | Varying, mentions: list[Mention]
-    ) -> None: ...
+    def _add(self, text: str, start: int, end: int, meaning: Meaning, mentions: list[Mention]) -> None: ...
 
 
 def _joints(cut: Cut, hyphens: list[int]) -> Iterator[list[int]]:

@@ -56,6 +56,16 @@ class Varying(NamedTuple):
     hidden: Candidates | None
 
 
+class Possessive(NamedTuple):
+    """Meaning of a span that ends in *'s*, and is no mention where a word follows it."""
+
+    meaning: "Meaning"
+
+
+Meaning = Candidates | Varying | Possessive
+"""Meaning of a span."""
+
+
 def case_is_hidden(text: str, pieces: list[str], offsets: list[int], index: int) -> bool:
     """Do as `position_hides_case` for the token at *index*; most follow a word, where no sentence begins."""
     piece = 2 * index

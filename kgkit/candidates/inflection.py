@@ -76,8 +76,10 @@ def base_forms(word: str, language: str) -> list[str]:
         >>> base_forms("sloes", "en"), base_forms("Goethes", "de")
         (['sloe', 'slo'], ['Goethe', 'Goeth'])
     """
-    english, rules = _rules(language)
-    if english and _NUMBERED.fullmatch(word):
+    english, last_letters, rules = _rules(language)
+    if word[-1:] not in last_letters and word[-2:] not in last_letters:
+        return []  # as most are
+    if english and word[-2:-1].isdecimal() and _NUMBERED.fullmatch(word):
         return [word[:-1]]
     lower = word.lower()
     endings = rules.get(lower[-2:]) or rules.get(lower[-1:]) or []
@@ -100,15 +102,16 @@ def base_forms(word: str, language: str) -> list[str]:
 
 
 @cache
-def _rules(language: str) -> tuple[bool, dict[str, list[tuple[str, str]]]]:
-    """Return whether the forms of a language are those of English, and its rules by last letters."""
+def _rules(language: str) -> tuple[bool, frozenset[str], dict[str, list[tuple[str, str]]]]:
+    """Return whether a language has the forms of English, their last letters, and its rules by these."""
     primary = _primary(language)
     endings = _PLURALS if primary == "en" else _GENITIVES.get(primary, ())
     rules: dict[str, list[tuple[str, str]]] = {}
     for ending in dict(endings):
         last = ending[-2:]
         rules[last] = [rule for rule in endings if rule[0].endswith(last) or last.endswith(rule[0])]
-    return primary == "en", rules
+    last_letters = {*rules, *(form[-2:] for form in _IRREGULAR if primary == "en")}
+    return primary == "en", frozenset({*last_letters, *map(str.upper, last_letters)}), rules
 
 
 def _in_case_of(word: str, base: str) -> str:
@@ -123,10 +126,10 @@ def base_names(text: str, language: str) -> Iterator[str]:
     The last word is inflected, in English also a first one before a preposition or an adjective at the end:
     *birds of paradise*, *courts martial*.
     """
-    if _rules(language)[0] and (before := _NOUN_FIRST.match(text)):
+    if not text.isalpha() and _rules(language)[0] and (before := _NOUN_FIRST.match(text)):
         for base in base_forms(before[0], language):
             yield base + text[before.end() :]
-    start = len(text)
+    start = 0 if text.isalnum() else len(text)
     while start and text[start - 1].isalnum():
         start -= 1
     for base in base_forms(text[start:], language):

@@ -18,7 +18,15 @@ from operator import or_
 from typing import Final
 
 from kgkit.candidates.config import GeneratorConfig
-from kgkit.candidates.entries import ANY, Entry, SurfaceForm, have_equal_rows, join_starts
+from kgkit.candidates.entries import (
+    ANY,
+    Entry,
+    Meaning,
+    Possessive,
+    SurfaceForm,
+    have_equal_rows,
+    join_starts,
+)
 from kgkit.candidates.inflection import ENGLISH_ENDINGS
 from kgkit.candidates.matching import Generator, candidates_from_weights, other_spellings
 from kgkit.candidates.spelling import FUNCTION_WORDS, in_capitals_only, is_function_word, may_be_initials
@@ -27,7 +35,7 @@ from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
 from kgkit.types import NO_CANDIDATES, Candidates, Mention
 
-_POSSESSIVE: Final = re.compile(r"['’]s(?=\s\w)")
+_FOLLOWED: Final = re.compile(r"\s\w")
 _BE: Final = frozenset("be am is are was were been being".split())
 _LEAST: Final = 3  # letters of what an ending is cut from; of verbs two: go, do
 # Probability that words mean what the KB has them for, where they begin or end with one that joins others:
@@ -57,34 +65,30 @@ class LemmaGenerator(Generator):
             bits = reduce(or_, [self._bits[pos] for pos in parts])
             self._rules.setdefault(ending[-1], []).append((ending, instead, bits))
 
-    def mentions_from(self, text: str, begin: int, *, cased: bool | None = None) -> list[Mention]:
-        """Return the mentions that start at *begin* or behind it, but possessives with a noun behind them.
+    def _meaning_by_case(
+        self, candidates: Candidates | None, variants: list[SurfaceForm], spelled: str, *, cased: bool
+    ) -> Meaning | None:
+        """Do as for every generator; mark possessives, which are no mentions where a noun follows.
 
         In *the men's team* there is no *men's*; names have their own (*New Year's Eve*).
         """
-        mentions = super().mentions_from(text, begin, cased=cased)
-        if self.config.all_surfaces or ("'s " not in text and "’s " not in text):
-            return mentions
-        ends = {match.end() for match in _POSSESSIVE.finditer(text)}
-        if not ends:
-            return mentions
-        return [
-            mention for mention in mentions if mention.end not in ends or not self._is_possessive(mention)
-        ]
+        meaning = super()._meaning_by_case(candidates, variants, spelled, cased=cased)
+        if meaning is None or not spelled.endswith(("'s", "’s")) or self.config.all_surfaces:
+            return meaning
+        row = self.kb.store.alias_row(self._fold(spelled))
+        return meaning if row is not None and in_capitals_only(row) else Possessive(meaning)
 
-    def _is_possessive(self, mention: Mention) -> bool:
-        if not mention.text.endswith(("'s", "’s")):
-            return False
-        row = self.kb.store.alias_row(self._fold(mention.text))
-        with self.kb.store.reading():
-            return row is None or not in_capitals_only(row)
+    def _add(self, text: str, start: int, end: int, meaning: Meaning, mentions: list[Mention]) -> None:
+        if type(meaning) is not Possessive:
+            super()._add(text, start, end, meaning, mentions)
+        elif not _FOLLOWED.match(text, end):
+            super()._add(text, start, end, meaning.meaning, mentions)
 
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return the entry of a token with all its lemmas: its candidates are those of the forms together."""
         folded = self._fold(token)
         part = self.kb.store.folding.part(folded)
-        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
-        rows = {part: self.kb.store.alias_row(folded, initials=initials)}
+        rows = {part: self._row_of(token, folded, cased)}
         forms: tuple[SurfaceForm, ...] = (SurfaceForm(part, ANY),)
         if folded.isalpha():
             forms += tuple(self._lemmas(token, folded, rows))
@@ -215,10 +219,12 @@ class LemmaGenerator(Generator):
                 rows[lemma] = alias_row(lemma)
         if len(folded) > 2:
             # No noun loses the s of `ss`.
-            least, verb, function_word = _least(token), self._bits["v"], folded in self._skip
-            barred = irregular | (self._bits["n"] if folded.endswith("ss") else 0)
+            rules = self._rules.get(folded[-1])
+            if rules is not None:
+                least, verb, function_word = _least(token), self._bits["v"], folded in self._skip
+                barred = irregular | (self._bits["n"] if folded.endswith("ss") else 0)
             try:
-                for ending, instead, bits in self._rules.get(folded[-1], ()):
+                for ending, instead, bits in rules or ():
                     if folded.endswith(ending) and (bits := bits & ~barred):
                         lemma = folded[: -len(ending)] + instead
                         if len(lemma) < least and not (bits := bits & verb if len(lemma) > 1 else 0):

@@ -29,6 +29,7 @@ from kgkit.candidates.entries import (
     ANY,
     UNSEEN,
     Entry,
+    Meaning,
     SurfaceForm,
     Varying,
     case_is_hidden,
@@ -175,10 +176,11 @@ class Generator(CompoundReader):
         """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
         if not cut.has_odd_gaps:
             return mentions
-        # Stops of abbreviations count as white space.
-        ends = {end for end, gap in zip(cut.offsets[1::2], cut.pieces[2::2], strict=True) if gap[:1] == "."}
-        if not ends:
+        gaps = cut.pieces[2::2]
+        stops = {gap for gap in {*gaps} if gap[:1] == "."}  # those of abbreviations count as white space
+        if not stops:
             return mentions
+        ends = {end for end, gap in zip(cut.offsets[1::2], gaps, strict=True) if gap in stops}
         return [
             structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
             if mention.end in ends and self._is_written_with_stop(mention.text)
@@ -259,7 +261,7 @@ class Generator(CompoundReader):
             elif meaning is not None:
                 self._add(text, start, end, meaning, mentions)
 
-    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Candidates | Varying | None:
+    def _meaning(self, cut: Cut, variants: list[SurfaceForm], spelled: str) -> Meaning | None:
         """Look up what a span of several tokens means, and remember it.
 
         Args:
@@ -282,7 +284,7 @@ class Generator(CompoundReader):
 
     def _meaning_by_case(
         self, candidates: Candidates | None, variants: list[SurfaceForm], spelled: str, *, cased: bool
-    ) -> Candidates | Varying | None:
+    ) -> Meaning | None:
         """Return *candidates*, with those where the position hides the case, if they are not the same."""
         if candidates is None or not cased or spelled.islower():
             return candidates
@@ -291,9 +293,7 @@ class Generator(CompoundReader):
         hidden = self.look_up(variants, spelled, cased=False)
         return candidates if have_equal_rows(candidates, hidden) else Varying(candidates, hidden)
 
-    def _add(
-        self, text: str, start: int, end: int, meaning: Candidates | Varying, mentions: list[Mention]
-    ) -> None:
+    def _add(self, text: str, start: int, end: int, meaning: Meaning, mentions: list[Mention]) -> None:
         candidates: Candidates | None
         if type(meaning) is Varying:
             candidates = meaning.hidden if position_hides_case(text, start, end) else meaning.candidates
@@ -310,9 +310,12 @@ class Generator(CompoundReader):
         """
         if not self.config.all_surfaces:
             mentions = outside_addresses(text, mentions)
-        known, language, result = memory.doubtful_spans, self.kb.manifest.language, []
-        for mention in mentions:
-            pair = known.get(mention.text, UNSEEN)
+        known, language, result = memory.doubtful_spans, self.kb.manifest.language, mentions
+        pairs = [known.get(mention.text, UNSEEN) for mention in mentions]
+        for index, pair in enumerate(pairs):
+            if pair is None:  # as most are
+                continue
+            mention = mentions[index]
             if pair is UNSEEN:
                 pair = self._with_lower(mention)
                 known.remember(mention.text, pair)
@@ -322,8 +325,8 @@ class Generator(CompoundReader):
                 if pair[0] is not mention.candidates:  # others where the position hides the case
                     pair = _lower_priors(mention)
                     known.remember(mention.text, pair)
-                mention = structs.replace(mention, candidates=pair[1])
-            result.append(mention)
+                result = [*mentions] if result is mentions else result
+                result[index] = structs.replace(mention, candidates=pair[1])
         return result
 
     def _with_lower(self, mention: Mention) -> tuple[Candidates, Candidates] | None:
@@ -333,9 +336,18 @@ class Generator(CompoundReader):
             row = found[1]
         if candidates is None or candidates.link_probability < 1 or row is None:
             return None
-        with self.kb.store.reading():
+        try:
             counted = codec.is_counted(row, self.kb.manifest.smoothing)
             return None if counted or not in_capitals_only(row) else _lower_priors(mention)
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
+
+    def _row_of(self, token: str, folded: str, cased: bool) -> bytes | None:
+        """Return the row of `aliases` for a token; a word in lower case is no other writing of a name."""
+        if cased and token.isascii() and token.islower() and token.isalpha() and not self.config.all_surfaces:
+            return self.kb.store.exact_alias_row(folded)
+        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
+        return self.kb.store.alias_row(folded, initials=initials)
 
     def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
