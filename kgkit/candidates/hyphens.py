@@ -8,8 +8,8 @@ from kgkit.text import DASHES as FOLDED
 
 HYPHENS: Final = ("-", "\u2010", "\u2011")
 """The hyphen of keyboards, Unicode's own, and the one where no line breaks."""
-DASHES: Final = ("-", *FOLDED)
-"""Hyphens, and the dashes that folding of version 2 takes for one."""
+DASHES: Final = ("-", *(dash for dash in FOLDED if not "\ufe00" < dash < "\uff00"))
+"""Hyphens, and the dashes that folding of version 2 takes for one, but no vertical and small forms."""
 
 _LEAST: Final = 5  # letters of two parts that may be one word: tv is not T-V
 _JOINING: Final = re.compile(rf"(?<=[^\W_])[{''.join(DASHES)}](?=[^\W_])")

@@ -15,6 +15,7 @@ Where a KB has tries, `AliasGenerator` asks those what begins at a token.
 import re
 import sys
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, chain, count, islice, product
 from typing import Any, Final
@@ -176,17 +177,17 @@ class Generator(CompoundReader):
         """Return *mentions*, those that end in an abbreviation with its full stop if the KB writes one."""
         if not cut.has_odd_gaps:
             return mentions
-        gaps = cut.pieces[2::2]
-        stops = {gap for gap in {*gaps} if gap[:1] == "."}  # those of abbreviations count as white space
-        if not stops:
-            return mentions
-        ends = {end for end, gap in zip(cut.offsets[1::2], gaps, strict=True) if gap in stops}
-        return [
-            structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
-            if mention.end in ends and self._is_written_with_stop(mention.text)
-            else mention
-            for mention in mentions
-        ]
+        text, offsets, result = cut.text, cut.offsets, mentions
+        for index in [
+            at for at, mention in enumerate(mentions) if text[mention.end : mention.end + 1] == "."
+        ]:
+            mention = mentions[index]
+            # Stops of abbreviations count as white space.
+            gap = cut.pieces[bisect_left(offsets, mention.end) + 1]
+            if gap[:1] == "." and self._is_written_with_stop(mention.text):
+                result = [*mentions] if result is mentions else result
+                result[index] = structs.replace(mention, end=mention.end + 1, text=mention.text + ".")
+        return result
 
     def _is_written_with_stop(self, spelled: str) -> bool:
         if _IN_ABBREVIATION.search(spelled):

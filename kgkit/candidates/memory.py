@@ -248,7 +248,7 @@ class Omissions:
             begin: code point; what is before that does not count.
             mentions: mentions of the text, by start.
         """
-        if self._paused or not self._expected or self._expected.keys().isdisjoint(pieces):
+        if self._paused or not self._expected or self._expected.keys().isdisjoint(pieces[1::2]):
             return
         starts = [mention.start for mention in mentions]
         ends = [*accumulate((mention.end for mention in mentions), max)]

@@ -237,6 +237,8 @@ def is_doubtful(text: str, start: int, end: int, *, cased: bool, language: str) 
 
 def _has_several_words(spelled: str, words: frozenset[str]) -> bool:
     """Say whether a span has two words or more that are no function words; those of a compound count."""
+    if spelled.isalnum():
+        return False
     return sum(word not in words for word in with_spaces(spelled.lower()).split()) > 1
 
 
