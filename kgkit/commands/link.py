@@ -76,7 +76,7 @@ def link(
 
     Draws a table on a terminal. In a pipe, and into a file, it writes JSON lines: one document a line.
 
-    A file whose name ends in .parquet becomes Parquet.
+    A file whose name ends in .parquet becomes Parquet; in one that ends in .csv, each link is a row.
     """
     from kgkit.commands.corpora.job import CorpusJob, run_job
     from kgkit.commands.corpora.linkers import LinkerFactory
@@ -197,7 +197,7 @@ class _Tables:
 
 def _described(link: "Link") -> str:
     """Return the parts of a link's score, less those of the second candidate: `context +1.2`."""
-    if link.nil:
+    if link.nil or not link.candidates:
         return ""
     best, *runners_up = [candidate.parts or {} for candidate in link.candidates]
     second = runners_up[0] if runners_up else dict.fromkeys(best, 0.0)

@@ -9,6 +9,7 @@ from kgkit.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from kgkit.linking.coherence import CoherenceConfig, GraphCoherence
+    from kgkit.linking.corrections import Correction, Corrections
     from kgkit.linking.linker import Linker
     from kgkit.linking.multi_kb import link
     from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "CoherenceConfig": ".coherence",
+    "Correction": ".corrections",
+    "Corrections": ".corrections",
     "GraphCoherence": ".coherence",
     "LinkSettings": ".settings",
     "Linker": ".linker",
@@ -27,6 +30,8 @@ _WHERE = {
 
 __all__ = [
     "CoherenceConfig",
+    "Correction",
+    "Corrections",
     "GraphCoherence",
     "LinkSettings",
     "Linker",

@@ -26,6 +26,7 @@ from kgkit.errors import UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking.coherence import GraphCoherence
+from kgkit.linking.corrections import Corrections
 from kgkit.linking.models import find_scorer
 from kgkit.linking.references import References
 from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
@@ -80,7 +81,8 @@ class Linker:
     mention that a tagger found is multiplied with the tagger's: it is then the probability that the
     mention is one, and means the entity. The score of a NIL link is 1 less the best candidate's.
 
-    The constructor opens no files: `Linker.open` finds models, vectors and taggers by their names.
+    The constructor opens no files: `Linker.open` finds models, vectors and taggers by their names, and reads
+    corrections.
 
     Args:
         kb: knowledge base to link to; the caller closes it.
@@ -89,6 +91,7 @@ class Linker:
             that the KB asks for.
         scorer: model that scores the candidates; unless given, their priors are their scores.
         tagger: model whose names are linked; unless given, the generator finds the mentions.
+        corrections: corrections of the links.
 
     Raises:
         UsageError: if *kb* is the name of a knowledge base.
@@ -102,6 +105,7 @@ class Linker:
         generator: Generator | None = None,
         scorer: Scorer | None = None,
         tagger: "MentionTagger | None" = None,
+        corrections: Corrections | None = None,
     ) -> None:
         handle: object = kb
         if isinstance(handle, str):
@@ -120,6 +124,7 @@ class Linker:
             all_surfaces=self.settings.mentions == ALL_MENTIONS,
         )
         self.coherence = None if self.settings.coherence is None else GraphCoherence(kb, self.generator)
+        self.corrections = corrections
         self._references = References([kb]) if self.settings.references else None
         self._names = BoundedCache[int, tuple[str, str]](_CACHE_BYTES)
         self._elsewhere = BoundedCache[int, tuple[dict[str, Any], str]](_CACHE_BYTES)
@@ -146,10 +151,16 @@ class Linker:
             NotThere: if there is no such KB, or what the model needs has not been made or installed.
             UnknownName: if there is no such model, or no such tagger.
             UsageError: if a setting is out of range.
+            SourceError: if corrections cannot be read, or name an entity that the KB does not have.
         """
         chosen = LinkSettings(**settings)
         handle = kb if isinstance(kb, KnowledgeBase) else open_kb(kb, home)
         try:
+            corrections = (
+                None
+                if chosen.corrections is None
+                else Corrections.open(handle, chosen.corrections, nil=chosen.nil)
+            )
             scorer = find_scorer(
                 chosen.model, handle, use_threshold=chosen.overlaps == "score", vectors=chosen.vectors,
                 device=chosen.device,
@@ -163,7 +174,7 @@ class Linker:
 
                 where = Home(handle.home.path.parents[1])
                 tagger = MentionTagger.open(mentions, home=where, device=chosen.device)
-            return cls(handle, chosen, scorer=scorer, tagger=tagger)
+            return cls(handle, chosen, scorer=scorer, tagger=tagger, corrections=corrections)
         except BaseException:
             if handle is not kb:
                 handle.close()
@@ -232,7 +243,11 @@ class Linker:
                     if self.settings.overlaps == "score" and not preset:
                         links = best_links(links)
                     linked = LinkedDocument(document.id, document.text, self.model, links)
-                    yield linked if self._references is None else self._references(linked)
+                    if self.corrections is not None:
+                        linked = self.corrections(linked)
+                    if self._references is not None:
+                        linked = refer_back(linked, self._references, [self.corrections])
+                    yield linked
                     links = []
 
     def _scored(
@@ -360,6 +375,16 @@ class Linker:
         if names is None:
             names = self._elsewhere.keep(number, (self.kb.identifiers(number), self.kb.url(number) or ""))
         return names
+
+
+def refer_back(
+    linked: LinkedDocument, references: References, corrections: Sequence[Corrections | None]
+) -> LinkedDocument:
+    """Return a corrected document with the links of words that refer back, but those corrected away."""
+    linked = references(linked)
+    for each in corrections:
+        linked = linked if each is None else each(linked)
+    return linked
 
 
 def type_of_entity(entity: Entity) -> str:

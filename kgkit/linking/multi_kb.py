@@ -19,7 +19,7 @@ from kgkit.candidates import Generator
 from kgkit.drawing.links import Describe
 from kgkit.errors import UsageError
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.linker import Linker
+from kgkit.linking.linker import Linker, refer_back
 from kgkit.linking.references import References
 from kgkit.linking.settings import LinkArguments, LinkSettings
 from kgkit.types import Document, LinkedDocument
@@ -130,7 +130,9 @@ class MultiKBLinker:
             links = [link for part in parts for link in part.links]
             links.sort(key=lambda link: link.start)
             linked = msgspec.structs.replace(parts[0], model=self.model, links=links)
-            yield linked if self._references is None else self._references(linked)
+            if self._references is not None:
+                linked = refer_back(linked, self._references, [each.corrections for each in self.linkers])
+            yield linked
 
 
 LinkedKBs = str | KnowledgeBase | Mapping[str, str] | None

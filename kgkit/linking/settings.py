@@ -1,6 +1,7 @@
 """Settings of linking, from which Python's arguments, options of commands, services and spaCy are made."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal, TypedDict
 
 from kgkit.errors import UsageError
@@ -36,6 +37,8 @@ class LinkSettings:
         overlaps: of overlapping mentions, score the longest only (`longest`); or score all, and keep all
             links (`keep`), or the link with the highest score (`score`).
         references: link pronouns and shortened names to what they refer to.
+        corrections: file of corrections: links that are said to be right, and words that are no names; see
+            `kgkit.linking.Corrections`.
         threshold: links below this score, in [0, 1], mean nothing in the KB: they are NIL. By default the
             model's own, else 0.
         nil: keep mentions that mean nothing in the KB, marked, instead of dropping them.
@@ -54,6 +57,7 @@ class LinkSettings:
     mentions: str | None = field(default=None, metadata={"metavar": "WHOSE"})
     overlaps: Overlaps = "longest"
     references: bool = False
+    corrections: Path | None = None
     threshold: float | None = field(default=None, metadata={"metavar": "SCORE", "least": 0, "most": 1})
     nil: bool = False
     top_k: int = field(default=5, metadata={"least": 0})
@@ -86,6 +90,7 @@ class LinkArguments(TypedDict, total=False):
     mentions: str | None
     overlaps: Overlaps
     references: bool
+    corrections: Path | None
     threshold: float | None
     nil: bool
     top_k: int

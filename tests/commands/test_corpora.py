@@ -250,7 +250,6 @@ def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "a.csv",
         "a.tsv",
         "a.xlsx",
         "a.ttl",
@@ -258,8 +257,6 @@ def test_parquet_goes_to_files_only_and_is_not_compressed_again(home, tmp_path):
         "a.xml",
         "a.json",
         "a.txt",
-        "a.CSV",
-        "a.csv.gz",
         "a.tei.xml",
     ],
 )

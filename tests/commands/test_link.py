@@ -1,5 +1,7 @@
 """`kgkit link`: input, output, options."""
 
+import csv
+import io
 import json
 from dataclasses import fields
 
@@ -255,3 +257,51 @@ def test_every_setting_of_linking_is_an_option():
     for field in fields(LinkSettings):
         is_option = field.metadata.get("option", "") is not None
         assert (f"--{field.name.replace('_', '-')} " in shown) == is_option, field.name
+
+
+# -- corrections ------------------------------------------------------------
+
+
+def test_corrections_hold_in_every_process_and_what_is_gone_is_said_once(home, tmp_path):
+    texts, table = tmp_path / "texts", tmp_path / "corrections.csv"
+    texts.mkdir()
+    for number in range(3):
+        (texts / f"{number}.txt").write_text(TEXT)
+    table.write_text(
+        "text,entity,document,start\nbank,,,\ndog,frump.n.01,1.txt,\nmice,mouse.n.01,2.txt,0\nlost,,0.txt,\n"
+    )
+    for workers in ("1", "2"):
+        done = run("link", texts, "--corrections", table, "--home", home, "--workers", workers)
+        links = [dict(entities(document)) for document in linked(done.out)]
+        assert [each["dog"] for each in links] == ["dog.n.01", "frump.n.01", "dog.n.01"]
+        assert not any("bank" in each for each in links)
+        assert done.err.count("'lost'") == 1
+
+
+def test_a_correction_to_an_unknown_entity_is_refused_before_the_work(home, text, tmp_path):
+    table, out = tmp_path / "corrections.csv", tmp_path / "out.jsonl"
+    table.write_text("text,entity\ndog,Q144\n")
+    done = run("link", text, "--corrections", table, "--home", home, "-o", out)
+    assert (done.code, out.exists()) == (1, False)
+    assert f"{table}:2" in done.err and "Q144" in done.err
+
+
+def test_rows_of_a_table_of_links_are_changed_and_given_back(home, text, tmp_path):
+    table, again = tmp_path / "links.csv", tmp_path / "again.csv"
+    text.write_text('The "dog", a dog,\nchased mice\nof Zürich.')
+    assert run("link", text, "--home", home, "-o", table).code == 0
+    rows = [*csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"), newline=""))]
+    assert [row["entity"] for row in rows] == ["dog.n.01", "dog.n.01", "chase.v.01", "mouse.n.01"]
+    assert (rows[0]["document"], rows[0]["start"], rows[0]["before"]) == (str(text), "5", 'The "')
+    rows[1]["entity"], rows[3]["entity"] = "frump.n.01", ""
+    with again.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, rows[0], delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows[1:])
+    text.write_text("A new beginning.\n" + text.read_text())
+    [document] = linked(run("link", text, "--home", home, "--corrections", again).out)
+    assert [(link["text"], link["entity"], link["score"] == 1.0) for link in document["links"]] == [
+        ("dog", "dog.n.01", False), ("dog", "frump.n.01", True), ("chased", "chase.v.01", True),
+    ]  # fmt: skip
+    [document] = linked(run("link", text, "--home", home, "--corrections", again, "--nil").out)
+    assert (document["links"][-1]["nil"], document["links"][-1]["score"]) == (True, 1.0)

@@ -4,15 +4,16 @@ A run that goes on counts the whole lines that are there, chunk by chunk of the 
 and answers the chunks that follow. So its output has the bytes of a run that was not stopped.
 """
 
+import codecs
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -27,7 +28,9 @@ from kgkit.commands.corpora.parquet import is_parquet, write_parquet
 from kgkit.commands.messages import Messages
 from kgkit.commands.output import counted
 from kgkit.errors import UsageError
-from kgkit.files import compression_of, replace_file, written
+from kgkit.files import compression_of, plain_name, replace_file, written
+from kgkit.linking.corrections import context_of
+from kgkit.tables import csv_cell, csv_line
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_text = msgspec.json.Decoder(str).decode
@@ -126,6 +129,8 @@ class AnswerFile:
         self._file.seek(0)
         if is_parquet(self.output):
             write_parquet(self._file, self.output, self._column)
+        elif is_table(self.output):
+            write_table(self._file, self.output, self._column)
         elif compression_of(self.output):
             with written(self.output) as stream:
                 shutil.copyfileobj(self._file, stream)
@@ -139,6 +144,39 @@ class AnswerFile:
         self._skipped.seek(0)
         with written(self.list_path) as stream:
             shutil.copyfileobj(self._skipped, stream)
+
+
+_TABLE_COLUMNS: Final[dict[ResultColumn, Sequence[str]]] = {
+    "links": ("entity", "label", "score", "kb"), "mentions": ("type", "score"),
+}  # fmt: skip
+
+
+def is_table(path: Path) -> bool:
+    """Return whether the name of a file says that it is CSV."""
+    return Path(plain_name(path.name)).suffix.lower() == ".csv"
+
+
+def write_table(lines: Iterable[bytes], path: Path, column: ResultColumn) -> None:
+    """Write answers, which are lines of JSON, as CSV: a row a mention, as corrections have it.
+
+    It begins with a byte order mark, without which Excel does not take it for UTF-8.
+
+    Args:
+        lines: the lines.
+        path: file to write, which appears whole or not at all.
+        column: column of what was found in a text.
+    """
+    own = _TABLE_COLUMNS[column]
+    with written(path) as stream:
+        stream.write(codecs.BOM_UTF8)
+        stream.write(csv_line(["document", "start", "text", *own, "before", "after"]).encode())
+        for line in lines:
+            answer: dict[str, Any] = msgspec.json.decode(line)
+            for item in answer[column]:
+                start, words = item["start"], " ".join(item["text"].split())
+                cells = [answer["id"], start, words, *map(item.get, own)]
+                context = context_of(answer["text"], start, item["end"])
+                stream.write(csv_line([*map(csv_cell, cells), *context]).encode())
 
 
 def _parse_answer(line: bytes, column: ResultColumn) -> tuple[str, str, int] | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from kgkit.candidates.memory import Omissions
-from kgkit.commands.corpora.answers import AnswerFile, open_answers, partial_path
+from kgkit.commands.corpora.answers import AnswerFile, is_table, open_answers, partial_path
 from kgkit.commands.corpora.chunks import (
     AnswererFactory,
     ChunkResult,
@@ -98,11 +98,13 @@ class CorpusJob:
                 raise UsageError(f"{output}: Parquet is compressed within; name the file {name}")
             if not self.is_kept:
                 raise UsageError(f"{output} is no file, and Parquet is written to one: name a file")
+        elif is_table(output):
+            return
         elif self.is_kept and name.suffix.lower() not in JSON_LINES and _SUFFIX.fullmatch(name.suffix):
             raise UsageError(
                 f"{output}: links and names are not written as {name.suffix}: name a file of JSON lines "
-                f"({' or '.join(JSON_LINES)}, perhaps compressed: {', '.join(COMPRESSIONS)}) or of Parquet "
-                "(.parquet)"
+                f"({' or '.join(JSON_LINES)}) or CSV (.csv), perhaps compressed ({', '.join(COMPRESSIONS)}), "
+                "or of Parquet (.parquet)"
             )
 
     @property
