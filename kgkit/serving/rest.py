@@ -17,6 +17,7 @@ from kgkit.kb.json_records import (
     scored_record,
 )
 from kgkit.kb.search import SearchResult
+from kgkit.linking.corrections import Correction
 from kgkit.linking.settings import LinkSettings
 from kgkit.serving.problems import (
     PROBLEM_RESPONSES,
@@ -48,6 +49,23 @@ class MentionRequest(RequestModel):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     id: str = ""
+
+
+class CorrectionRequest(RequestModel):
+    """A correction of links: which entity words mean, or that they are no name."""
+
+    text: str = Field(description="The words as they are written.")
+    entity: str | None = Field(description="Key of the entity; null: they are no name.")
+    document: str = Field("", description="Id of the only document.")
+    start: int | None = Field(None, ge=0, description="First code point in it.")
+    before: str = Field("", description="The text before the only place.")
+    after: str = Field("", description="The text behind it.")
+    kb: str = Field("", description="Name of the only knowledge base.")
+
+    @property
+    def correction(self) -> Correction:
+        """The record of the correction."""
+        return Correction(**self.model_dump())
 
 
 class DocumentRequest(RequestModel):
@@ -87,6 +105,7 @@ class LinkRequest(_LinkSettings):  # type: ignore[misc, valid-type]
     )
     mentions: list[MentionRequest] | None = Field(None, description="Mentions of a single text.")
     kb: str | list[str] | None = Field(None, description=f"{_KB} A list of names links to several.")
+    corrections: list[CorrectionRequest] = Field([], description="Corrections of the links.")
 
 
 class LinkQuery(_LinkSettings):  # type: ignore[misc, valid-type]
@@ -215,7 +234,10 @@ def _add_links(routes: APIRouter, service: Service) -> None:
     async def link(request: LinkRequest) -> Response:
         """Link a text or several, and answer a record, or a list of them."""
         settings = request.model_dump(include={*LINK_SETTINGS})
-        linked = await service.link(_documents(request), kb=request.kb, **settings)
+        corrections = [each.correction for each in request.corrections]
+        linked = await service.link(
+            _documents(request), kb=request.kb, with_corrections=corrections, **settings
+        )
         return json_response(linked[0] if isinstance(request.text, str) else linked)
 
     @routes.post("/link", openapi_extra=_body_schema(LinkRequest))

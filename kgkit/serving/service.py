@@ -19,6 +19,7 @@ from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
 from kgkit.kb.search import SearchResult, search_result
+from kgkit.linking.corrections import Correction, Corrections
 from kgkit.linking.linker import Linker
 from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.linking.settings import LinkArguments, LinkSettings
@@ -131,6 +132,7 @@ class Service:
         documents: Sequence[Document],
         *,
         kb: str | Sequence[str] | None = None,
+        with_corrections: Sequence[Correction] = (),
         **settings: Unpack[LinkArguments],
     ) -> list[LinkedDocument]:
         """Return documents with their links, in order.
@@ -138,16 +140,26 @@ class Service:
         Args:
             documents: documents, with mentions or without.
             kb: name of the knowledge base, or names of several; None: the default one.
+            with_corrections: corrections of the links.
             settings: settings as in `ServedKB.linker`.
 
         Raises:
             Problem: if a limit is passed, or the queue is full.
             UnknownName: if a knowledge base or model is not served.
-            UsageError: if a setting is out of range, or a mention is no span of its text.
+            UsageError: if a setting is out of range, a mention is no span of its text, or a correction cannot
+                be applied.
         """
         self.check_documents(documents)
+        check_limit("corrections", len(with_corrections), self.limits.mentions)
         linkers = self._linkers(kb, settings)
-        return await self.queue.link(linkers, documents) if documents else []
+        if not with_corrections:
+            return await self.queue.link(linkers, documents) if documents else []
+        nil = settings.get("nil", False)
+        correct = await self.call_weighed(
+            LONG, lambda: [Corrections(linker.kb, with_corrections, nil=nil) for linker in linkers]
+        )
+        linked = await self.queue.link(linkers, documents) if documents else []
+        return await self.call_weighed(LONG, _corrected, linked, correct)
 
     def check_documents(self, documents: Sequence[Document]) -> None:
         """Refuse documents that are more or longer than the limits allow, and mentions that are no spans.
@@ -388,6 +400,13 @@ class Service:
         return number
 
 
+def _corrected(linked: Sequence[LinkedDocument], corrections: Sequence[Corrections]) -> list[LinkedDocument]:
+    """Return documents with the links that each of *corrections* gives."""
+    for each in corrections:
+        linked = [each(document) for document in linked]
+    return list(linked)
+
+
 def search_cost(by: str) -> int:
     """Return the cost of a search: vectors may all be compared, names are read in a bounded number."""
     return LONG if by == "text" else 1
@@ -414,7 +433,7 @@ def check_limit(field: str, count: int, most: int) -> None:
         Problem: if the number is larger.
     """
     if count > most:
-        is_divisible = field in ("characters", "documents", "mentions", "names")
+        is_divisible = field in ("characters", "corrections", "documents", "mentions", "names")
         raise Problem(
             413 if is_divisible else 422,
             f"{field}: {count:,}, of {most:,} that a request may have",

@@ -83,6 +83,28 @@ def test_offsets_are_code_points_in_any_script(client):
     assert text[link["start"] : link["end"]] == "dog"
 
 
+def test_corrections_hold_in_one_knowledge_base_or_several(client):
+    def links(*corrections, **settings):
+        body = {"text": [{"text": "The dog saw a Dog.", "id": "a"}], "corrections": corrections, **settings}
+        [record] = client.post("/v1/link", json=body).json()
+        return [(link["start"], link["kb"], link["entity"]) for link in record["links"]]
+
+    nothing, place = {"text": "Dog", "entity": None}, {"text": "dog", "entity": "cat", "document": "a"}
+    assert links(nothing, place, kb="facts") == [(4, "facts", "cat")]
+    both = links(nothing, place | {"kb": "facts"}, kb=["facts", "mini"])
+    assert (4, "facts", "cat") in both and not any(start == 14 for start, _, _ in both)
+
+
+@pytest.mark.parametrize(("correction", "value"), [
+    ({"text": "dog", "entity": "Q999"}, "Q999"), ({"text": "dog"}, "corrections.0.entity"),
+    ({"text": "dog", "entity": None, "start": "x"}, "corrections.0.start"),
+    ({"text": " ", "entity": None}, "text"), ({"text": "dog", "entity": None, "docment": "a"}, "docment"),
+])  # fmt: skip
+def test_a_bad_correction_is_refused_with_its_value(client, correction, value):
+    answer = client.post("/v1/link", json={"text": TEXT, "corrections": [correction]})
+    assert answer.status_code == 422 and value in answer.text
+
+
 def test_a_threshold_is_kept_and_links_below_it_are_dropped_or_marked(client):
     def links(**settings):
         return client.post("/v1/link", json={"text": "He ran well.", **settings}).json()["links"]
@@ -372,7 +394,9 @@ def test_the_interface_describes_itself_without_references_that_lead_nowhere(cli
     schema = json.loads(text)
     assert {"/v1/link", "/v1/search", "/v1/path", "/metrics"} <= set(schema["paths"])
     body = schema["paths"]["/v1/link"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert set(body["properties"]) == {"text", "mentions", "kb", "model", "threshold", "nil", "top_k"}
+    assert set(body["properties"]) == {
+        "text", "mentions", "kb", "corrections", "model", "threshold", "nil", "top_k",
+    }  # fmt: skip
     assert '"#/$defs' not in text
     for reference in (part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]):
         assert reference in schema["components"]["schemas"]

@@ -6,16 +6,18 @@ from typing import Annotated, Any, Final
 import numpy as np
 from fastapi import APIRouter, Form, Query
 from fastapi.responses import RedirectResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kgkit.drawing.links import hue_of_entity, type_hues
 from kgkit.errors import KgkitError
+from kgkit.linking.corrections import Correction
 from kgkit.linking.linker import type_of_entity
 from kgkit.models.folder import AUTO
 from kgkit.serving.forms import parse_number
 from kgkit.serving.page.addresses import address, fits_address, kb_name
 from kgkit.serving.page.rendering import hue_class, render, shade_class
-from kgkit.serving.problems import Problem, problem_of
+from kgkit.serving.problems import Problem, problem_of, validation_problem
+from kgkit.serving.rest import CorrectionRequest
 from kgkit.serving.service import Service
 from kgkit.types import Document, Entity, Link, LinkCandidate, LinkedDocument
 
@@ -140,6 +142,8 @@ class TextForm(BaseModel):
         model: name of the model; empty for the default one of the knowledge base.
         threshold: least score of a link, as text; empty for the model's own.
         coherence: `graph`, or empty for none.
+        document: name of the text, which corrections of it have.
+        corrections: corrections of the links, as a list in JSON.
     """
 
     text: str = ""
@@ -147,6 +151,11 @@ class TextForm(BaseModel):
     model: str = ""
     threshold: str = ""
     coherence: str = ""
+    document: str = ""
+    corrections: str = ""
+
+
+_parse_corrections = TypeAdapter(list[CorrectionRequest]).validate_json
 
 
 def add_views(routes: APIRouter, service: Service) -> None:
@@ -190,8 +199,9 @@ async def _linked_view(service: Service, fields: TextForm, kb: str) -> dict[str,
             422, f"coherence is {fields.coherence[:40]!r}; it is 'graph' or empty", field="coherence"
         )
     [document] = await service.link(
-        [Document("text", fields.text)],
+        [Document(fields.document or "text", fields.text)],
         kb=kb,
+        with_corrections=_corrections(fields.corrections),
         model=fields.model or AUTO,
         threshold=parse_number("threshold", fields.threshold),
         coherence="graph" if fields.coherence else None,
@@ -199,6 +209,19 @@ async def _linked_view(service: Service, fields: TextForm, kb: str) -> dict[str,
         top_k=min(CANDIDATES, service.limits.rows),
     )
     return await service.call(text_view, document, service.kb(kb).get)
+
+
+def _corrections(text: str) -> list[Correction]:
+    """Return the corrections of a form.
+
+    Raises:
+        Problem: if they are no list of corrections.
+    """
+    try:
+        return [each.correction for each in _parse_corrections(text or "[]")]
+    except ValidationError as error:
+        problem = validation_problem(error.errors(include_url=False, include_input=False))
+        raise Problem(422, f"corrections.{problem.detail}", field="corrections") from None
 
 
 def _model_names(service: Service) -> list[str]:

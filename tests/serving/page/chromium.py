@@ -120,8 +120,8 @@ class Chromium:
         self.send("Emulation.setEmulatedMedia", features=[scheme])
 
     def press(self, key: str) -> None:
-        """Press a key: `Tab`, `Enter`, `Escape`."""
-        codes = {"Tab": 9, "Enter": 13, "Escape": 27}
+        """Press a key: `Tab`, `Enter`, `Escape`, or an arrow."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
         values: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key]}
         if key == "Enter":
             values["text"] = "\r"
@@ -140,6 +140,35 @@ class Chromium:
                 assert self.evaluate("document.activeElement.matches(':focus-visible')"), selector
                 return
         raise AssertionError(f"Tab does not reach {selector}")
+
+    def drag(self, begin: str, end: str | None = None) -> None:
+        """Press the mouse on one point and release it on another, or on the same: a click.
+
+        Args:
+            begin: expression of JavaScript for a rectangle, whose left edge is the point; without *end* its
+                middle is.
+            end: expression for a rectangle, whose right edge is the second point.
+        """
+        rectangles = [self.evaluate(f"({each}).toJSON()") for each in (begin, end or begin)]
+        sides = ("left", "right") if end else ("middle", "middle")
+        points = [
+            (
+                each["left"] + each["width"] / 2 if side == "middle" else each[side],
+                each["top"] + each["height"] / 2,
+            )
+            for each, side in zip(rectangles, sides, strict=True)
+        ]
+        kinds = zip(
+            ("mousePressed", "mouseMoved", "mouseReleased"), (points[0], points[1], points[1]), strict=True
+        )
+        for kind, (x, y) in kinds:
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def click(self, selector: str) -> None:
+        """Click on the middle of an element, which is scrolled into view."""
+        found = f"document.querySelector({json.dumps(selector)})"
+        self.evaluate(f"{found}.scrollIntoView({{block: 'center'}})")
+        self.drag(f"{found}.getClientRects()[0]")
 
     def follow(self) -> None:
         """Press Enter, and wait for the page that it leads to."""

@@ -17,7 +17,7 @@ TEXTS = st.one_of(
     st.sampled_from([*STRANGE_KEYS, "dog", "", "mark", "\x00", "0", "1e400", "-1", "nan", "９", "a" * 3_000]),
 )
 FIELDS = {
-    "/": ("text", "kb", "model", "threshold", "coherence"),
+    "/": ("text", "kb", "model", "threshold", "coherence", "document", "corrections"),
     "/search": ("q", "kb", "by", "kind", "limit"),
     "/entity": ("key", "kb"),
     "/facts": ("key", "relation", "kb", "direction", "page"),
@@ -40,7 +40,8 @@ def check(answer):
     for tag, values in page.elements:
         assert tag not in ("img", "iframe", "style")
         assert not any(name.startswith("on") or name == "style" for name in values)
-    assert len(page.named("script")) == 1
+    scripts = [values["src"].partition("?")[0] for values in page.named("script")]
+    assert scripts in (["/static/page.js"], ["/static/page.js", "/static/corrections.js"])
 
 
 @pytest.mark.parametrize("path", FIELDS)

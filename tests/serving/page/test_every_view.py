@@ -146,7 +146,7 @@ def test_forms_lead_to_views_that_read_their_fields(browser, pages):
 
 def test_the_first_view_is_small_with_all_that_it_loads(browser, answers, pages):
     loaded = [browser.get(source).content for source in pages["text"].sources]
-    assert len(loaded) == 3
+    assert len(loaded) == 4
     assert len(answers["text"].content) + sum(map(len, loaded)) < 50_000
 
 
@@ -177,6 +177,8 @@ def test_the_style_sheet_has_all_hues_and_loads_nothing(browser):
     assert "prefers-color-scheme: dark" in style
 
 
-def test_the_script_asks_no_server(browser):
-    script = browser.get("/static/page.js").text
-    assert all(word not in script for word in ("fetch(", "XMLHttp", "innerHTML", "eval(", "http"))
+def test_the_scripts_ask_no_other_server_and_write_no_markup(browser):
+    for name in "page.js", "corrections.js":
+        script = browser.get(f"/static/{name}").text
+        assert all(word not in script for word in ("XMLHttp", "innerHTML", "eval(", "http"))
+        assert script.count("fetch(") == script.count('fetch("/') + script.count("fetch(`/v1/")

@@ -10,7 +10,9 @@ import time
 import pytest
 import uvicorn
 
+import kgkit
 from kgkit.home import Home
+from kgkit.linking import Corrections
 from kgkit.serving.app import make_app
 from kgkit.serving.page.addresses import address
 from kgkit.serving.service import Service
@@ -94,10 +96,103 @@ def test_a_text_is_linked_by_keyboard_and_its_candidates_are_opened(site, chromi
     assert "2 links" in chromium.evaluate("document.body.innerText")
     chromium.tab_to("a.mark")
     chromium.press("Enter")
+    if scripts:
+        chromium.wait(lambda: chromium.evaluate("document.querySelector('dialog[open]') !== null"))
+        chromium.tab_to("dialog a")
+        chromium.press("Enter")
     chromium.wait(lambda: chromium.evaluate("document.querySelector('details[open] table') !== null"))
     chromium.tab_to(".inside a[href^='/entity']")
     chromium.follow()
     assert chromium.evaluate("document.querySelector('h1').innerText") == "Dog"
+
+
+WORDS = "[...document.querySelectorAll('.text a.mark')].map(mark => [mark.dataset.text, mark.dataset.entity])"
+CHOOSER = "document.querySelector('dialog[open]')"
+FOCUS = "document.activeElement.innerText"
+
+
+def corrected(chromium, number):
+    """Wait until so many corrections are listed, and the links are there; return these."""
+    shown = f"document.querySelectorAll('.corrected li').length === {number}"
+    chromium.wait(lambda: chromium.evaluate(f"{shown} && !document.querySelector('[aria-busy]')"))
+    return chromium.evaluate(WORDS)
+
+
+def opened(chromium, path):
+    """Open a page of a browser that keeps no corrections."""
+    chromium.resize(1000)
+    chromium.open(path)
+    chromium.evaluate("localStorage.clear()")
+    chromium.open(path)
+
+
+def test_a_link_is_corrected_by_keyboard_and_stays_so(site, chromium):
+    """Slow: a browser is steered."""
+    path = site + address("/", text="The dog and a dog saw a cat.", kb="facts")
+    opened(chromium, path)
+    chromium.tab_to("a.mark")
+    chromium.press("Enter")
+    chromium.wait(lambda: chromium.evaluate(f"{CHOOSER} !== null"))
+    chromium.press("Escape")
+    assert chromium.evaluate(FOCUS).startswith("dog")
+    chromium.press("Enter")
+    for _ in range(10):
+        if chromium.evaluate(FOCUS) == "No name":
+            break
+        chromium.press("ArrowDown")
+    chromium.press("Enter")
+    found = [["dog", "dog"], ["cat", "cat"]]
+    assert corrected(chromium, 1) == found
+    assert chromium.evaluate("document.activeElement.dataset.start") == "14"
+    chromium.press("Enter")
+    chromium.press("ArrowUp")
+    chromium.type("alone")
+    chromium.wait(
+        lambda: chromium.evaluate("document.querySelector('.option').innerText").startswith("Alone")
+    )
+    chromium.press("ArrowDown")
+    chromium.press("Enter")
+    found[0] = ["dog", "alone"]
+    assert corrected(chromium, 2) == found
+    chromium.open(path)
+    assert corrected(chromium, 2) == found
+    chromium.tab_to(".corrected button")
+    chromium.press("Enter")
+    assert corrected(chromium, 1) == [["dog", "dog"], ["cat", "cat"]]
+    assert chromium.complaints() == []
+
+
+def test_words_are_linked_with_the_mouse_everywhere_and_the_file_is_downloaded(
+    site, chromium, page_home, tmp_path
+):
+    """Slow: a browser is steered."""
+    text = 'A tabby, my 😀 "tabby", is a cat.\nTabby, tabby.'
+    opened(chromium, site + address("/", text=text, kb="facts", document="letters/1.txt"))
+    chromium.evaluate(
+        "window.words = document.createRange(); words.setStart(textNodes()[0], 16);"
+        "words.setEnd(textNodes()[0], 21)"
+    )
+    chromium.drag("words.getClientRects()[0]", "words.getClientRects()[0]")
+    chromium.wait(lambda: "tabby" in chromium.evaluate("document.querySelector('.selector').innerText"))
+    chromium.click(".selector")
+    chromium.wait(lambda: chromium.evaluate(f"{CHOOSER} !== null"))
+    chromium.click("dialog input[type=radio]:not(:checked)")
+    chromium.evaluate(f"{CHOOSER}.querySelector('input[type=search]').select()")
+    chromium.type("cat")
+    chromium.wait(lambda: chromium.evaluate("document.querySelector('.option').innerText").startswith("Cat"))
+    chromium.click(".option")
+    assert corrected(chromium, 1) == [["tabby", "cat"], ["tabby", "cat"], ["cat", "cat"], ["tabby", "cat"]]
+    chromium.click(".text a.mark:nth-of-type(2)")
+    chromium.click(".option.none")
+    assert corrected(chromium, 2) == [["tabby", "cat"], ["cat", "cat"], ["tabby", "cat"]]
+    chromium.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    chromium.click("#corrections button")
+    chromium.wait(lambda: (tmp_path / "corrections.csv").exists())
+    with kgkit.open_kb("facts", home=page_home) as kb:
+        corrections = Corrections.open(kb, tmp_path / "corrections.csv")
+        assert corrections.spans("letters/1.txt", text) == {
+            (2, 7): "cat", (15, 20): None, (40, 45): "cat",
+        }  # fmt: skip
 
 
 def test_a_search_leads_to_a_card_and_a_neighbourhood_by_keyboard(site, chromium, scripts):

@@ -1,7 +1,9 @@
 """Texts of the page, linked by linkers that explain their scores."""
 
 import asyncio
+import json
 
+from kgkit.serving.page.addresses import address
 from kgkit.types import Document
 
 
@@ -36,3 +38,17 @@ def test_requests_at_once_get_their_own_links(page_service, browser):
     answers = asyncio.run(link_all())
     assert [document.text for [document] in answers] == texts
     assert [len(document.links) for [document] in answers] == [1, 2, 0, 1]
+
+
+def test_corrections_come_with_a_text_and_bad_ones_are_a_problem(read):
+    def page(corrections, status=200):
+        return read(
+            address("/", text="a dog, a cat", kb="facts", document="a/1", corrections=corrections), status
+        )
+
+    rows = [{"text": "dog", "entity": "cat", "document": "1"}, {"text": "cat", "entity": None}]
+    marks = [mark for mark in page(json.dumps(rows)).named("a") if "data-entity" in mark]
+    assert [(mark["data-text"], mark["data-entity"]) for mark in marks] == [("dog", "cat")]
+    assert "Q999" in page(json.dumps([{"text": "dog", "entity": "Q999"}]), 422).words
+    for bad in "[", "{}", '[{"text": "dog"}]':
+        assert "corrections" in page(bad, 422).words

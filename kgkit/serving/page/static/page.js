@@ -13,17 +13,32 @@ function openTarget() {
 addEventListener("hashchange", openTarget);
 openTarget();
 
-// Marks of a link, and its entry in the list, are lit together.
-for (const mark of document.querySelectorAll("a.mark")) {
-  const inside = document.querySelector(mark.getAttribute("href"));
-  const entry = inside && inside.closest("details");
-  if (!entry) continue;
-  const light = on => () => { entry.classList.toggle("lit", on); mark.classList.toggle("lit", on); };
-  for (const part of [mark, entry]) {
-    part.addEventListener("pointerenter", light(true));
-    part.addEventListener("pointerleave", light(false));
+// Marks of a link, and its entry in the list, are lit together; all candidates are opened at once.
+function enliven() {
+  for (const mark of document.querySelectorAll("a.mark[href^='#']")) {
+    const inside = document.querySelector(mark.getAttribute("href"));
+    const entry = inside && inside.closest("details");
+    if (!entry) continue;
+    const light = on => () => { entry.classList.toggle("lit", on); mark.classList.toggle("lit", on); };
+    for (const part of [mark, entry]) {
+      part.addEventListener("pointerenter", light(true));
+      part.addEventListener("pointerleave", light(false));
+    }
   }
+  const list = document.querySelector(".links");
+  if (!list || list.children.length < 2) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "quiet";
+  button.textContent = "Open all";
+  button.addEventListener("click", () => {
+    const open = button.textContent === "Open all";
+    for (const details of list.querySelectorAll("details")) details.open = open;
+    button.textContent = open ? "Close all" : "Open all";
+  });
+  list.before(button);
 }
+enliven();
 
 document.addEventListener("keydown", event => {
   const field = event.target;
@@ -39,21 +54,6 @@ document.addEventListener("keydown", event => {
     details.querySelector("summary").focus();
   }
 });
-
-// All candidates at once.
-const list = document.querySelector(".links");
-if (list && list.children.length > 1) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "quiet";
-  button.textContent = "Open all";
-  button.addEventListener("click", () => {
-    const open = button.textContent === "Open all";
-    for (const details of list.querySelectorAll("details")) details.open = open;
-    button.textContent = open ? "Close all" : "Open all";
-  });
-  list.before(button);
-}
 
 // A drawing that is wider than its frame is shown from its middle.
 const frame = document.querySelector(".drawing");
