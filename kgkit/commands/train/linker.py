@@ -3,6 +3,7 @@
 from kgkit.commands.options import KBOption, NameOption, SeedOption, VectorsOption, chosen_kb
 from kgkit.commands.output import check_files
 from kgkit.commands.train.linker_options import (
+    LinkerCorrectionsOption,
     LinkerDataOption,
     LinkerEncoderOption,
     LinkerEpochsOption,
@@ -20,6 +21,7 @@ def linker(
     name: NameOption,
     data: LinkerDataOption,
     gold: SenseGoldOption = None,
+    corrections: LinkerCorrectionsOption = None,
     preset: PresetOption = None,
     kb: KBOption = None,
     encoder: LinkerEncoderOption = None,
@@ -38,14 +40,20 @@ def linker(
     from kgkit.training.linkers.settings import EPOCHS, LinkerTraining
 
     if preset is not None:
-        chosen = {"gold": gold, "encoder": encoder, "vectors": vectors, "epochs": epochs}
+        chosen = {
+            "gold": gold,
+            "corrections": corrections,
+            "encoder": encoder,
+            "vectors": vectors,
+            "epochs": epochs,
+        }
         if given := ", ".join(f"--{option}" for option, value in chosen.items() if value is not None):
             raise UsageError(f"--preset {preset} decides {given}: leave it out, or train without the preset")
         train_news(kb, name, data, options, mentions=mentions, seed=seed)
         return
     training = LinkerTraining(
-        data=tuple(data), gold=tuple(gold or ()), encoder=encoder, vectors=vectors, mentions=mentions,
-        epochs=EPOCHS if epochs is None else epochs, seed=seed,
+        data=tuple(data), gold=tuple(gold or ()), corrections=corrections, encoder=encoder, vectors=vectors,
+        mentions=mentions, epochs=EPOCHS if epochs is None else epochs, seed=seed,
     )  # fmt: skip
     check_files(training.files)
     with open_kb(chosen_kb(kb)) as opened:

@@ -41,6 +41,15 @@ SenseGoldOption = Annotated[
     list[Path] | None,
     typer.Option("--gold", metavar="FILE", help="Senses, X.gold.key.txt; as often as --data, in its order."),
 ]
+LinkerCorrectionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--corrections",
+        metavar="FILE",
+        help="Corrections of the links in --data, as kgkit link takes them: only from these is learnt.",
+        show_default=False,
+    ),
+]
 LinkerEpochsOption = Annotated[
     int | None,
     typer.Option("--epochs", metavar="N", help="Number of times that the network reads all data."),

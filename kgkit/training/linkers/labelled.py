@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 
 from kgkit.candidates import Generator, with_candidates
 from kgkit.errors import UsageError
-from kgkit.evaluation.el_files import Labelled
+from kgkit.evaluation.el_files import GoldDocument, Labelled
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.evaluation.wsd import check_instances, plain_key, read_documents, read_gold
+from kgkit.linking.corrections import Corrections
 from kgkit.training.data import count_items
-from kgkit.types import NO_CANDIDATES, Candidates, Document, Progress
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Mention, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
@@ -195,23 +196,41 @@ def check_gold(kb: "KnowledgeBase", files: Iterable[Path]) -> None:
 
 
 def labelled_entities(
-    kb: "KnowledgeBase", generator: Generator, data: Path, missing: MissingGold | None = None
+    kb: "KnowledgeBase",
+    generator: Generator,
+    data: Path,
+    missing: MissingGold | None = None,
+    corrections: Corrections | None = None,
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
 
-    Entities that *kb* does not have are counted by *missing*.
+    Entities that *kb* does not have are counted by *missing*. With *corrections*, the mentions are the places
+    that these are about, and documents without any are left out.
 
     Raises:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
     entities = _Entities(kb, missing)
     for labelled in read_gold_data(data):
+        if corrections is not None:
+            labelled = _corrected(labelled, corrections)
+            if not labelled.entities:
+                continue
         [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
             np.isin((mention.candidates or NO_CANDIDATES).ids, entities(label))
             for mention, label in zip(read.mentions or (), labelled.gold, strict=True)
         ]
         yield LabelledDocument(read, right)
+
+
+def _corrected(labelled: GoldDocument, corrections: Corrections) -> GoldDocument:
+    """Return a document whose mentions are those that corrections say something of."""
+    document = labelled.document
+    links = [(mention.start, mention.end) for mention in document.mentions or ()]
+    found = sorted(corrections.spans(document.id, document.text, links).items())
+    mentions = [Mention(start, end, document.text[start:end]) for (start, end), _ in found]
+    return GoldDocument(structs.replace(document, mentions=mentions), [entity for _, entity in found])
 
 
 def labelled_spans(

@@ -29,6 +29,8 @@ class LinkerTraining:
     Attributes:
         data: files of documents with entities; with *gold*, files of senses.
         gold: files of the senses, one for each file of data.
+        corrections: file of corrections of the links in the data, from which alone is learnt; None: all
+            mentions of the data are right.
         encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
         vectors: name of the vectors of the entities' texts, which must have been made; None: the published
             ones, else texts of candidates are encoded as they are needed.
@@ -43,6 +45,7 @@ class LinkerTraining:
 
     data: tuple[Path, ...]
     gold: tuple[Path, ...] = ()
+    corrections: Path | None = None
     encoder: str | None = None
     vectors: str | None = None
     texts: bool | None = None
@@ -58,6 +61,10 @@ class LinkerTraining:
         check_data(self.data)
         if self.gold:
             check_gold_files(self.data, self.gold)
+        if self.corrections is not None and (self.gold or self.mentions):
+            raise UsageError(
+                "--corrections is for single places of texts: leave out --gold and --mentions, which need all"
+            )
         if self.gold and (self.mentions or self.texts is False):
             raise UsageError("--mentions and linkers without texts are for names, not for senses (--gold)")
         files = [path.resolve() for path in self.data]
@@ -72,7 +79,7 @@ class LinkerTraining:
     @property
     def files(self) -> tuple[Path, ...]:
         """Paths of all files that are read."""
-        return (*self.data, *self.gold)
+        return (*self.data, *self.gold, *([] if self.corrections is None else [self.corrections]))
 
 
 def command_of(kb: str, name: str, training: LinkerTraining) -> str:
@@ -81,7 +88,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for data, gold in zip_longest(training.data, training.gold):
         words += ["--data", str(data), *(("--gold", str(gold)) if gold else ())]
     usual_values = {
-        "encoder": None, "vectors": None, "mentions": "", "epochs": EPOCHS, "seed": 0
+        "corrections": None, "encoder": None, "vectors": None, "mentions": "", "epochs": EPOCHS, "seed": 0
     }  # fmt: skip
     for option, usual in usual_values.items():
         value = getattr(training, option)

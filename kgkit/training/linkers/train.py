@@ -19,10 +19,12 @@ from msgspec import to_builtins
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
+from kgkit.errors import UsageError
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
 from kgkit.linking.auto import has_descriptions
+from kgkit.linking.corrections import Corrections
 from kgkit.linking.neighbour_texts import with_neighbours
 from kgkit.linking.ridge import KIND as RIDGE
 from kgkit.linking.scoring import PriorScorer
@@ -153,8 +155,16 @@ def sources_of(
         pairs = zip(training.data, training.gold, strict=True)
         parts = [labelled_senses(kb, generator, data, gold, missing, lemmas=True) for data, gold in pairs]
     else:
-        parts = [labelled_entities(kb, generator, data, missing) for data in training.data]
+        path = training.corrections
+        corrections = None if path is None else Corrections.open(kb, path)
+        parts = [labelled_entities(kb, generator, data, missing, corrections) for data in training.data]
     listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
+    if training.corrections is not None and not listed:
+        named = ", ".join(map(str, training.data))
+        raise UsageError(
+            f"no correction of {training.corrections} is about a text of {named}: --data are the documents "
+            "as `kgkit link` wrote them"
+        )
     yield missing.check(hold_out_each_tenth(listed).learn if training.mentions else listed)
     if training.gold:
         documents = [labelled.document for labelled in listed]

@@ -24,7 +24,7 @@ from kgkit.errors import (
 from kgkit.evaluation.ner import read_names
 from kgkit.inputs import SpanConfig, SpanReader
 from kgkit.inputs.mention_vectors import features
-from kgkit.linking import Linker
+from kgkit.linking import Corrections, Linker
 from kgkit.linking.prior_features import candidate_features
 from kgkit.linking.ridge import RidgeArrays
 from kgkit.linking.scoring import meanings
@@ -165,6 +165,34 @@ def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     data.write_text(json.dumps({"doc_id": 1, "tokens": ["the", "dog", "eats", "tree"], "mentions": mentions}))
     [one] = labelled_entities(kb, generator_for(kb, max_candidates=None, overlaps=True), data)
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
+
+
+def test_corrections_are_taught_and_other_links_are_not(kb, tmp_path):
+    data, table = tmp_path / "linked.jsonl", tmp_path / "corrections.csv"
+    link = {"start": 4, "end": 7, "entity": "dog.n.01"}
+    texts = {"a": "the dog and the tree and the dog", "b": "the dog", "c": "one tree"}
+    data.write_text(
+        "".join(
+            json.dumps({"id": name, "text": text, "links": [link]}) + "\n" for name, text in texts.items()
+        )
+    )
+    table.write_text("text,entity,document,start\ndog,dog.n.02,a,29\ntree,,,\n")
+    generator = generator_for(kb, max_candidates=None, overlaps=True)
+    one, other = labelled_entities(kb, generator, data, corrections=Corrections.open(kb, table))
+    assert [(mention.start, mention.text) for mention in one.document.mentions] == [(16, "tree"), (29, "dog")]
+    assert [right.tolist() for right in one.right] == [[False], [False, True]]
+    assert [right.tolist() for right in other.right] == [[False]]
+
+
+def test_corrections_that_are_about_none_of_the_texts_are_refused(kb, tmp_path):
+    data, table = tmp_path / "linked.jsonl", tmp_path / "corrections.csv"
+    data.write_text('{"id": "a", "text": "the dog", "links": []}\n')
+    table.write_text("text,entity,document\ndog,dog.n.02,b\n")
+    training = LinkerTraining(data=(data,), corrections=table, texts=False)
+    with pytest.raises(UsageError, match=r"corrections\.csv"):
+        train_linker(kb, "mine", training)
+    with pytest.raises(UsageError, match="--mentions"):
+        LinkerTraining(data=(data,), corrections=table, mentions="tagger")
 
 
 def test_any_of_the_entities_of_a_mention_is_taught(kb, tmp_path):
