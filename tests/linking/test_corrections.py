@@ -125,6 +125,9 @@ def test_a_place_may_cut_a_longer_link_and_be_a_part_of_a_word(linker):
         lambda text: text.replace("is over", "is over, May, and May"),
         lambda text: text.replace("never saw", "never ever saw"),
         lambda text: text.replace("wrote", "says"),
+        lambda text: text.replace("Gates never saw", "Gates saw").replace(
+            "wrote that May is", "wrote May was"
+        ),
         lambda text: text.replace("Cape May, and", "Cape May; but"),
         lambda text: f"{text}\nMay, and May wrote to May.",
     ],
@@ -146,6 +149,12 @@ def test_a_place_that_is_gone_is_logged_once_and_nothing_is_corrected(linker, ca
     caplog.clear()
     corrected(linker, text, *rows, name="letters/18.txt")
     assert not caplog.records
+
+
+def test_the_next_occurrence_a_few_words_away_is_another_place(linker):
+    row = place(LETTER, "May", "gates", 2)
+    text = LETTER.replace("and May wrote", "and she wrote")
+    assert "gates" not in [key for _, words, key in corrected(linker, text, row) if words == "May"]
 
 
 def test_without_a_context_a_place_is_at_its_start_or_the_only_one(linker):
