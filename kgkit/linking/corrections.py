@@ -195,18 +195,15 @@ class Corrections:
         links.sort(key=lambda link: link.start)
         return msgspec.structs.replace(document, links=links)
 
-    def spans(self, name: str, text: str, links: Iterable[Span] = ()) -> dict[Span, str | None]:
-        """Return the spans of a document that are corrected: the key of the entity, or None for no name.
-
-        Spans with an entity do not overlap one another.
+    def spans(self, name: str, text: str, links: Iterable[Span] = ()) -> dict[Span, Correction]:
+        """Return the spans of a document that are corrected; those with an entity do not overlap one another.
 
         Args:
             name: id of the document.
             text: its text.
             links: spans of its links.
         """
-        rules = self._rules(name, text, links)
-        return {span: None if rule.meaning is None else rule.meaning.key for span, rule in rules.items()}
+        return {span: rule.correction for span, rule in self._rules(name, text, links).items()}
 
     def _rules(self, name: str, text: str, links: Iterable[Span]) -> dict[Span, _Rule]:
         names = [*_names(name)]

@@ -46,7 +46,7 @@ LinkerCorrectionsOption = Annotated[
     typer.Option(
         "--corrections",
         metavar="FILE",
-        help="Corrections of the links in --data, as kgkit link takes them: only from these is learnt.",
+        help="Corrections of the links in --data: learns from documents with one of their own.",
         show_default=False,
     ),
 ]

@@ -204,8 +204,8 @@ def labelled_entities(
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
 
-    Entities that *kb* does not have are counted by *missing*. With *corrections*, the mentions are the places
-    that these are about, and documents without any are left out.
+    Entities that *kb* does not have are counted by *missing*. With *corrections*, documents have corrected
+    mentions, and those in which none is about a place or this document are left out: nobody has read them.
 
     Raises:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does.
@@ -213,9 +213,10 @@ def labelled_entities(
     entities = _Entities(kb, missing)
     for labelled in read_gold_data(data):
         if corrections is not None:
-            labelled = _corrected(labelled, corrections)
-            if not labelled.entities:
+            corrected = _corrected(labelled, corrections)
+            if corrected is None:
                 continue
+            labelled = corrected
         [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
             np.isin((mention.candidates or NO_CANDIDATES).ids, entities(label))
@@ -224,13 +225,25 @@ def labelled_entities(
         yield LabelledDocument(read, right)
 
 
-def _corrected(labelled: GoldDocument, corrections: Corrections) -> GoldDocument:
-    """Return a document whose mentions are those that corrections say something of."""
+def _corrected(labelled: GoldDocument, corrections: Corrections) -> GoldDocument | None:
+    """Return a document with corrected mentions; None if no correction is about one of its places or itself.
+
+    Its other mentions count as right: of corrections alone, which contradict what was linked, a linker would
+    learn that the likeliest entity is always wrong.
+    """
     document = labelled.document
-    links = [(mention.start, mention.end) for mention in document.mentions or ()]
-    found = sorted(corrections.spans(document.id, document.text, links).items())
-    mentions = [Mention(start, end, document.text[start:end]) for (start, end), _ in found]
-    return GoldDocument(structs.replace(document, mentions=mentions), [entity for _, entity in found])
+    entities = {
+        (mention.start, mention.end): entity
+        for mention, entity in zip(document.mentions or (), labelled.entities, strict=True)
+    }
+    found = corrections.spans(document.id, document.text, entities)
+    if not any(row.is_place or row.document for row in found.values()):
+        return None
+    taken = {at for (start, end), row in found.items() if row.entity for at in range(start, end)}
+    gold = {span: entity for span, entity in entities.items() if taken.isdisjoint(range(*span))}
+    gold |= {span: row.entity or None for span, row in found.items()}
+    mentions = [Mention(start, end, document.text[start:end]) for start, end in sorted(gold)]
+    return GoldDocument(structs.replace(document, mentions=mentions), [gold[span] for span in sorted(gold)])
 
 
 def labelled_spans(

@@ -29,8 +29,8 @@ class LinkerTraining:
     Attributes:
         data: files of documents with entities; with *gold*, files of senses.
         gold: files of the senses, one for each file of data.
-        corrections: file of corrections of the links in the data, from which alone is learnt; None: all
-            mentions of the data are right.
+        corrections: file of corrections of the links in the data; only documents with one of their own are
+            learnt from. None: all mentions of the data are right.
         encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
         vectors: name of the vectors of the entities' texts, which must have been made; None: the published
             ones, else texts of candidates are encoded as they are needed.
@@ -63,7 +63,7 @@ class LinkerTraining:
             check_gold_files(self.data, self.gold)
         if self.corrections is not None and (self.gold or self.mentions):
             raise UsageError(
-                "--corrections is for single places of texts: leave out --gold and --mentions, which need all"
+                "--corrections is for links that were written by kgkit link: leave out --gold and --mentions"
             )
         if self.gold and (self.mentions or self.texts is False):
             raise UsageError("--mentions and linkers without texts are for names, not for senses (--gold)")

@@ -162,8 +162,8 @@ def sources_of(
     if training.corrections is not None and not listed:
         named = ", ".join(map(str, training.data))
         raise UsageError(
-            f"no correction of {training.corrections} is about a text of {named}: --data are the documents "
-            "as `kgkit link` wrote them"
+            f"no correction of {training.corrections} is about one of the texts of {named}: --data are the "
+            "documents as `kgkit link` wrote them, and corrections of every text do not say which was read"
         )
     yield missing.check(hold_out_each_tenth(listed).learn if training.mentions else listed)
     if training.gold:

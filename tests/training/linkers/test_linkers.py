@@ -167,7 +167,7 @@ def test_entities_are_taught_and_nil_has_no_right_candidate(kb, tmp_path):
     assert [right.tolist() for right in one.right] == [[False, True], [False]]
 
 
-def test_corrections_are_taught_and_other_links_are_not(kb, tmp_path):
+def test_documents_with_a_correction_of_their_own_are_taught_and_no_others(kb, tmp_path):
     data, table = tmp_path / "linked.jsonl", tmp_path / "corrections.csv"
     link = {"start": 4, "end": 7, "entity": "dog.n.01"}
     texts = {"a": "the dog and the tree and the dog", "b": "the dog", "c": "one tree"}
@@ -178,10 +178,11 @@ def test_corrections_are_taught_and_other_links_are_not(kb, tmp_path):
     )
     table.write_text("text,entity,document,start\ndog,dog.n.02,a,29\ntree,,,\n")
     generator = generator_for(kb, max_candidates=None, overlaps=True)
-    one, other = labelled_entities(kb, generator, data, corrections=Corrections.open(kb, table))
-    assert [(mention.start, mention.text) for mention in one.document.mentions] == [(16, "tree"), (29, "dog")]
-    assert [right.tolist() for right in one.right] == [[False], [False, True]]
-    assert [right.tolist() for right in other.right] == [[False]]
+    [one] = labelled_entities(kb, generator, data, corrections=Corrections.open(kb, table))
+    assert [(mention.start, mention.text) for mention in one.document.mentions] == [
+        (4, "dog"), (16, "tree"), (29, "dog"),
+    ]  # fmt: skip
+    assert [right.tolist() for right in one.right] == [[True, False], [False], [False, True]]
 
 
 def test_corrections_that_are_about_none_of_the_texts_are_refused(kb, tmp_path):
