@@ -112,6 +112,9 @@ class Corrections:
         nil: whether links that are said to be no name are kept, marked as NIL.
         path: file that the corrections are of.
 
+    Attributes:
+        unseen: names of documents that corrections are about, and that have not come.
+
     Raises:
         UsageError: if *kb* does not have an entity, a correction has no text or a start without a document,
             or two contradict each other.
@@ -142,6 +145,7 @@ class Corrections:
         self._places: dict[str, list[_Rule]] = {}  # by document
         self._words: dict[str, dict[str, list[_Rule]]] = {}  # by document and first token
         self._logged = set[tuple[str, str]]()
+        self.unseen = {row.document for row in rows.values() if row.document and row.kb in ("", kb.name)}
         for number, row in rows.items():
             if row.kb not in ("", kb.name):
                 continue
@@ -207,6 +211,7 @@ class Corrections:
 
     def _rules(self, name: str, text: str, links: Iterable[Span]) -> dict[Span, _Rule]:
         names = [*_names(name)]
+        self.unseen.difference_update(names)
         rules = dict[Span, _Rule]()
         lost: list[_Rule] = []
         for place in (rule for key in (*names, "") for rule in self._places.get(key, ())):

@@ -95,6 +95,10 @@ class Answerer(ABC):
         """Return surfaces that were left out by their spelling since the last call."""
         return []
 
+    def unseen(self) -> frozenset[str]:
+        """Return names of documents that corrections are about, and that have not come so far."""
+        return frozenset()
+
     def report_encoding(self, report: ProgressCallback) -> None:  # noqa: B027
         """Set what is called while a model encodes texts of entities that it needs."""
 
@@ -123,6 +127,7 @@ class ChunkResult(NamedTuple):
         skipped: records that could not be read.
         model: name of the model that answered.
         omissions: surfaces that were left out, and no earlier result of the process named.
+        unseen: names of documents that corrections are about, and that the process has not seen.
     """
 
     content: bytes
@@ -130,6 +135,7 @@ class ChunkResult(NamedTuple):
     skipped: Sequence[SkippedRecord]
     model: str
     omissions: Sequence[str]
+    unseen: frozenset[str]
 
 
 def answer_chunk(
@@ -169,7 +175,7 @@ def answer_chunk(
         documents, items = documents + 1, items + answer.items
         take(answer)
     counts = RunCounts(documents, items, len(skipped))
-    return ChunkResult(b"", counts, skipped, answerer.model, answerer.omissions())
+    return ChunkResult(b"", counts, skipped, answerer.model, answerer.omissions(), answerer.unseen())
 
 
 def parse_entries(
