@@ -32,6 +32,7 @@ import msgspec
 from kgkit.errors import SourceError, UsageError
 from kgkit.files import JSON_LINES, checked_file, lines, opened, plain_name
 from kgkit.kb import KnowledgeBase
+from kgkit.kb.search import SEARCH_HINT, key_hint
 from kgkit.tables import table_rows
 from kgkit.types import Link, LinkedDocument
 
@@ -291,6 +292,8 @@ def _names(document: str) -> Iterator[str]:
 def _found_places(rule: _Rule, text: str) -> Iterator[Span]:
     """Yield where a place is now: one of a known document, else all that have the context."""
     row = rule.correction
+    if row.text.split(None, 1)[0] not in text:
+        return
     found = [match.span(1) for match in re.finditer(f"(?=({rule.pattern.pattern}))", text)]
     if not (row.before or row.after):
         here = [span for span in found if span[0] == row.start]
@@ -465,7 +468,9 @@ def _problem(kb: KnowledgeBase, rows: Mapping[int, Correction]) -> tuple[int, st
     (key, number), *others = unknown.items()
     more = ", ".join(f"{name!r} (row {at})" for name, at in others[:_SHOWN])
     more = f", nor {more}{', …' if others[_SHOWN:] else ''}" if more else ""
+    hint = key_hint(kb, key)
+    meant = "." if hint == SEARCH_HINT else f"; {hint}"
     return number, (
-        f"no entity {key!r} in knowledge base {kb.name!r}{more}. `kgkit candidates "
+        f"no entity {key!r} in knowledge base {kb.name!r}{more}{meant} `kgkit candidates "
         f"{rows[number].text!r} --kb {kb.name}` lists keys; a column kb says which knowledge base is meant"
     )

@@ -217,6 +217,7 @@ def test_a_table_without_rows_corrects_nothing(kb, tmp_path):
 
 @pytest.mark.parametrize(("name", "content", "line", "value"), [
     ("a.csv", "text,entity\nbill,\nMay,Q999\n", 3, "Q999"),
+    ("a.csv", "text,entity\nBill,Bill Gates\n", 2, r"Bill Gates.* gates"),
     ("a.csv", "text,entity\nMay,theresa\nMay,\n", 3, "theresa"),
     ("a.csv", "text,entity,document,start\nMay,theresa,17.txt,1 7\n", 2, "1 7"),
     ("a.csv", "text,entity,start\nMay,theresa,17\n", 2, "17"),
