@@ -44,6 +44,7 @@ CONTEXT: Final = 32
 
 _AGREEING: Final = 0.5  # of the context of a place, at least; other places of a text have 0.52 at most
 _AGREEING_ANYWHERE: Final = 0.75  # where the document is not known
+_NO_ROWS: Final = (".json", ".xlsx", ".xls", ".ods", ".parquet")
 _NEAREST: Final = 4  # characters beside a place
 _SHOWN: Final = 5  # values that an error names
 
@@ -386,8 +387,13 @@ def _read(path: Path) -> Iterator[tuple[int, Correction]]:
         SourceError: if it is no file of corrections; says where.
     """
     checked_file(path)
-    is_json = Path(plain_name(path.name)).suffix.lower() in JSON_LINES
-    for number, fields in _json_rows(path) if is_json else _table_rows(path):
+    suffix = Path(plain_name(path.name)).suffix.lower()
+    if suffix in _NO_ROWS:
+        listed = ", ".join((".csv", ".tsv", *JSON_LINES))
+        raise SourceError(
+            f"corrections are CSV, TSV or JSON lines ({listed}): save it as CSV UTF-8", path=path
+        )
+    for number, fields in _json_rows(path) if suffix in JSON_LINES else _table_rows(path):
         try:
             yield number, correction_of(fields)
         except (msgspec.MsgspecError, ValueError) as error:

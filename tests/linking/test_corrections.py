@@ -228,7 +228,7 @@ def test_a_table_without_rows_corrects_nothing(kb, tmp_path):
     ("a.jsonl", '{"text": "May", "entity": "theresa"}\n{"text": "May"}\n', 2, "entity"),
     ("a.jsonl", '{"text": "May", "entity": "theresa", "start": "17"}\n', 1, "start"),
     ("a.jsonl", '{"id": "1", "text": "May", "links": []}\n', 1, "links"),
-    ("a.jsonl", "[]\n", 1, "array"),
+    ("a.jsonl", "[]\n", 1, "array"), ("a.json", "[]\n", None, "jsonl"), ("a.xlsx", b"PK\0", None, "CSV"),
     ("a.csv", b"text,entity\nM\xe4y,theresa\n", 2, "UTF-8"),
 ])  # fmt: skip
 def test_a_bad_row_is_refused_with_its_line_and_value(kb, tmp_path, name, content, line, value):
