@@ -50,14 +50,14 @@ FEATURES: Final = (
     "replaced",  # the geometric mean of the two
     "same",  # whether all words are the same, in this order
     "order",  # whether the words are in another order
-    "told",  # what the words that are the same tell: the sum of their rarities, at most 3
+    "told",  # the sum of the rarities of the words that are the same, at most 3; 1 if others are left
     "letters",  # logarithm of the number of letters that are the same
 )
 """The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
 
 WEIGHTS: Final = (
-    1.10, -0.32, -1.16, -5.24, -2.52, -1.62, -3.37, -3.12, -3.23, -2.11, -12.00, -12.00, -2.18, -4.02,
-    -2.25, -2.48, -2.09, -8.69, -5.14, -4.62, -10.50, -10.00, -2.90, 3.57, -1.84, 1.64, 0.64,
+    -0.03, -0.35, -0.91, -5.94, -2.51, -1.64, -3.75, -3.20, -3.43, -2.40, -20.00, -20.00, -2.03, -4.26,
+    -2.30, -2.53, -2.01, -8.80, -5.44, -5.36, -10.32, -9.56, -3.02, 3.60, -2.65, 3.42, 0.41,
 )  # fmt: skip
 """Weight of each kind in the log odds. Those of clashes and marks are set, not fitted: what differs in one of
 these is not forgiven."""
@@ -74,8 +74,9 @@ Rarity = Callable[[str], float]
     _MIDDLE, _DROPPED, _ADDED, _REPLACED, _SAME, _ORDER, _TOLD, _LETTERS,
 ) = range(len(FEATURES))  # fmt: skip
 
-_HEAD, _TAIL, _BRACKET = range(3)
+_HEAD, _TAIL, _BRACKET, _DATES = range(4)
 _LEAST_SHARE: Final = 0.3  # of what a name tells, that a similar name has too
+_MOST_WITH_OTHERS: Final = -0.4  # log odds, where one of two names has a word more: of such, 2 of 5 are one
 _MAX_WORDS: Final = 40  # of a name that are compared
 _MOST_EDITS: Final = (0, 0, 0, 1, 1, 1, 2, 2, 2, 2)  # typing errors in a word, by its letters; of more, 3
 _SIGNS: Final = "\u2e80"  # from here on letters are syllables or words, and
@@ -101,11 +102,18 @@ _DIRECTIONS: Final = {
         "women": "women womens woman ladies girls female frauen damen femmes feminine mujeres",
         "men": "men mens gentlemen boys male manner herren hommes masculine hombres",
         "non": "non", "anti": "anti", "ex": "ex", "pre": "pre", "post": "post",
+        "plus": "plus", "flat": "bemol bemolle", "sharp": "diese diesis sostenido",
+        "major": "major dur majeur majeure maggiore mayor", "minor": "minor moll mineur mineure minore menor",
         "old": "old alte alter altes vieux vieille viejo vieja vecchio vecchia velho velha oud stary stara",
     }.items()
     for word in words.split()
 }  # fmt: skip
 """Directions, and what else tells places apart that are called alike."""
+_SIGNS_OF: Final = {"+": "plus", "#": "sharp", "*": "star"}
+"""Words for the signs behind a word, as in `C++`, `F#` and `A*`."""
+_BEHIND_LETTERS: Final = frozenset(("flat", "sharp", "star"))
+"""What tells names apart behind a single letter."""
+_LONGEST_KEY: Final = 3  # letters of a key of music: *fis*, *sol*
 _COMPASS: Final = frozenset(("n", "s", "e", "w", "nw", "ne", "sw", "se"))
 _ONES: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
@@ -114,38 +122,86 @@ _ONES: Final = (
 _ORDINALS: Final = (
     "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
     "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-)
+).split()
 _TENS: Final = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _NUMBERS: Final = {
     **{word: number for number, word in enumerate(_ONES)},
     **{word: 10 * number for number, word in enumerate(_TENS, 2)},
-    **{
-        word: number
-        for words in (
-            _ORDINALS,
-            "erste zweite dritte vierte funfte sechste siebte achte neunte zehnte",
-            "erster zweiter dritter vierter funfter sechster siebter achter neunter zehnter",
-            ". deuxieme troisieme quatrieme cinquieme sixieme septieme huitieme neuvieme dixieme",
-            "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo",
-            "primera segunda tercera cuarta quinta sexta",
-            ". zwei drei vier funf sechs sieben acht neun zehn",
-            ". deux trois quatre cinq . sept huit neuf dix",
-            ". dos tres cuatro cinco seis siete ocho nueve diez",
-        )
-        for number, word in enumerate(words.split(), 1)
-        if word != "."
-    },
+    **{word: number for number, word in enumerate(_ORDINALS, 1)},
+    "seconde": 2,
+}
+_NUMBERS_OF: Final = {
+    "de": (
+        "zwei drei vier funf sechs sieben acht neun zehn elf zwolf",
+        "erst zweit dritt viert funft sechst siebt acht neunt zehnt elft zwolft", "e er es en em",
+    ),
+    "fr": (
+        "deux trois quatre cinq six sept huit neuf dix onze douze",
+        "premier deuxiem troisiem quatriem cinquiem sixiem septiem huitiem neuviem dixiem onziem douziem",
+        ". e es",
+    ),
+    "es": (
+        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
+        "primer segund tercer cuart quint sext septim octav noven decim", ". o a os as",
+    ),
+    "pt": (
+        "dois tres quatro cinco seis sete oito nove dez onze doze",
+        "primeir segund terceir quart quint sext setim oitav non decim", "o a os as",
+    ),
+    "it": (
+        "due tre quattro cinque sei sette otto nove dieci undici dodici",
+        "prim second terz quart quint sest settim ottav non decim", "o a",
+    ),
+    "nl": (
+        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
+        "eerst tweed derd vierd vijfd zesd zevend achtst negend tiend elfd twaalfd", "e",
+    ),
+    "pl": (
+        "dwa trzy cztery piec szesc siedem osiem dziewiec dziesiec jedenascie dwanascie",
+        "pierwsz drug trzec czwart piat szost siodm osm dziewiat dziesiat jedenast dwunast",
+        "y a e i ie ia iej ej iego ego",
+    ),
+    "sv": (
+        "tva tre fyra fem sex sju atta nio tio elva tolv",
+        "forst andr tredj fjard femt sjatt sjund attond niond tiond elft tolft", "a e",
+    ),
 }  # fmt: skip
+"""By language the numbers from two to twelve; the stems of ordinal numbers from the first, and endings."""
+_OF_ALL: Final = "de", "fr", "es"  # languages whose numbers are read in names of all, but for
+_OF_ONE: Final = frozenset("premier premiere premieres elf once primer quart quint sext".split())
+
+
+@cache
+def _numbers(language: str) -> dict[str, int]:
+    """Return the words for numbers that names of a language have."""
+    numbers = dict[str, int]()
+    for code in dict.fromkeys((*_OF_ALL, language)):
+        cardinals, stems, endings = _NUMBERS_OF.get(code, ("", "", ""))
+        words = [(word, number) for number, word in enumerate(cardinals.split(), 2)]
+        for number, stem in enumerate(stems.split(), 1):
+            words += [(stem + ending.strip("."), number) for ending in endings.split()]
+        numbers.update(each for each in words if code == language or each[0] not in _OF_ONE)
+    return numbers | _NUMBERS
+
+
 _ROMAN: Final = re.compile("(?=[ivxlc])c{0,3}(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
 _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
 _NO_ROMAN: Final = frozenset("l c li liv ci cc cv cl".split())  # letters, names and abbreviations
 _NAMES: Final = frozenset(("vi", "xi"))  # at the beginning
-_MINUS: Final = re.compile(r"(?<!\d )(?<![^\s(\[])[-\u2212](?=\d)")
+_MINUS: Final = re.compile(r"(?<!\d )(?<![^\s(\[])[-\u2212](?=\d)|(?<=\b[^\W\d_])[-\u2212](?=\s|$)")
+_HYPHEN: Final = r"[^\W_][-\u2010\u2011\u2013]"
+_LIFE_DATES: Final = re.compile(
+    r"[,(\[]\s*(?:(?:(?:b|d|fl)\.?|born|died|active)\s*\d{4}|"
+    r"(?:ca?\.?\s*)?(\d{1,4})\??\s*[-\u2010-\u2015]\s*(?:ca?\.?\s*)?(\d{1,4})?\??)"
+    r"\s*(?:(b\.?\s?c\.?(?:\s?e\.?)?)|a\.?\s?d\.?|c\.?\s?e\.?)?\s*[.)\]]?\s*(?=$|,)"
+)
+_LIVES: Final = range(11, 121)  # years from the first to the last one
+_SHORT_NUMERAL: Final = re.compile("([a-z]{2,}?)([ivx]+)")
 _PARTS: Final = re.compile(r"\d+|\D+")
-_ORDINAL: Final = r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)"
+_ORDINAL: Final = r"(?:\d*1\d|\d*[04-9])th|(?:\d*[02-9])?(?:1st|2nd|3rd)|\d+[\xaa\xba]"
 _ORDINALS_OF: Final = {
-    "fr": "e er re eme ere ieme", "nl": "e de ste", "de": "te ter ten tes",
+    "fr": "e er re eme ere ieme nd nde", "nl": "e de ste", "de": "te ter ten tes",
     "es": "o a os as er ra ro do to mo", "pt": "o a os as", "it": "o a", "ca": "r n t e a",
     "sv": "a e", "da": "e", "no": "e", "nb": "e",
 }  # fmt: skip
@@ -173,6 +229,7 @@ _AND: Final = {
     "no": "og", "nb": "og", "sv": "och", "tr": "ve",
 }  # fmt: skip
 """The word for `&` by language, besides those of `_SMALL_WORDS`."""
+_SHORT_AND: Final = re.compile(r"['\u2019]n\b|\bn['\u2019]")
 _ANDS: Final = frozenset(["and", "und", *[word for words in _AND.values() for word in words.split()]])
 
 
@@ -188,14 +245,29 @@ _ABBREVIATIONS_OF: Final = {
     "ste": "sainte", "mt": "mount mont monte mountain", "ft": "fort", "jr": "junior", "sr": "senior",
     "co": "company county", "rd": "road", "ave": "avenue", "dr": "doctor doktor drive", "pt": "point port",
     "intl": "international", "xmas": "christmas", "tech": "technology", "bldg": "building", "rwy": "railway",
+    "blvd": "boulevard", "sq": "square", "hwy": "highway", "pkwy": "parkway", "ln": "lane",
     "mfg": "manufacturing", "usa": "us", "mgmt": "management", "svc": "service services", "str": "strasse",
 }  # fmt: skip
 _SPECIAL_SHORT: Final = {short: frozenset(words.split()) for short, words in _ABBREVIATIONS_OF.items()}
+_REGIONS: Final = dict(
+    each.split()
+    for each in (
+        "al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,"
+        "fl florida,ga georgia,hi hawaii,id idaho,il illinois,in indiana,ia iowa,ks kansas,ky kentucky,"
+        "la louisiana,me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,"
+        "mo missouri,mt montana,ne nebraska,nv nevada,oh ohio,ok oklahoma,or oregon,pa pennsylvania,"
+        "tn tennessee,tx texas,ut utah,vt vermont,va virginia,wa washington,wi wisconsin,wy wyoming,"
+        "ab alberta,mb manitoba,on ontario,pq quebec,qc quebec,sk saskatchewan,yt yukon,miss mississippi"
+    ).split(",")
+)
+"""Codes of states of the USA and provinces of Canada, of one word each. None is short for another word."""
 _UMLAUTS: Final = re.compile("[äöüåøæœ]")
 _DIGRAPHS: Final = (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"))
 _OTHER_LEGAL: Final = (
-    "aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "private limited", "cie", "compagnie"
+    "aktiengesellschaft", "aktiebolag", "gesellschaft mbh", "private limited", "cie", "compagnie",
+    "pjsc", "ojsc", "cjsc", "jsc", "pao",
 )  # fmt: skip
+_LEADING_FORMS: Final = frozenset("pjsc ojsc cjsc jsc pao oao zao ooo".split())
 _SHORT_FORMS: Final = frozenset("ab ag as bv co ev gk kg kk lp nv oy ou sa se sl yk".split())
 """Legal forms of two letters that need no stops, which the names of most builds have not."""
 _OTHER_WORDS: Final = frozenset("dat ent etat gbr pse private sal sem sep ses ska vat".split())
@@ -238,20 +310,26 @@ class Name:
         is_title: of each word, whether it is a title.
         is_legal: of each word, whether it is of a legal form.
         has_ampersand: whether a sign stands for `and`.
+        dates: places of words that are the dates of a life, and of those behind them.
     """
 
     __slots__ = (
-        "directions", "folded", "has_ampersand", "is_legal", "is_mark", "is_part", "is_small", "is_title",
-        "numbers", "words", "zones",
+        "dates", "directions", "folded", "has_ampersand", "is_legal", "is_mark", "is_part", "is_small",
+        "is_title", "numbers", "words", "zones",
     )  # fmt: skip
 
     def __init__(self, folded: str, language: str = "") -> None:
         self.folded = folded
+        language = language.partition("-")[0]
         self.words: list[str] = []
         self.zones: list[int] = []
         self.is_part: list[bool] = []
         for text, zone in _zones(folded):
-            for word in plain_form(_MINUS.sub("minus ", text)).split():
+            for word in plain_form(_MINUS.sub(" minus ", text)).split():
+                if word[-1] in _SIGNS_OF and (letters := word.rstrip("+#*")):
+                    for part in (letters, *map(_SIGNS_OF.__getitem__, word[len(letters) :])):
+                        self._add(part, zone)
+                    continue
                 if word.isalpha() or word.isdecimal() or not any(map(str.isdigit, word)):
                     self._add(word, zone)
                     continue
@@ -261,13 +339,15 @@ class Name:
                     continue
                 for part in parts:
                     self._add(part, zone, is_part=True)
-        count = len(self.words)
-        self.numbers = [_number(word, position) for position, word in enumerate(self.words)]
+        self.numbers = [_number(word, position, language) for position, word in enumerate(self.words)]
         self._join_tens()
         count = len(self.words)
         self.directions = [_DIRECTIONS.get(word, "") for word in self.words]
+        for position, word in enumerate(self.words[1:], 1):
+            if word in _BEHIND_LETTERS and len(self.words[position - 1]) == 1:
+                self.directions[position] = word
         self.is_small = [word in _SMALL_WORDS for word in self.words]
-        for word in _AND.get(language.partition("-")[0], "").split():
+        for word in _AND.get(language, "").split():
             for position, other in enumerate(self.words[1:-1], 1):
                 if other == word:
                     self.is_small[position] = True
@@ -282,17 +362,34 @@ class Name:
                 zip(self.words, self.numbers, self.directions, strict=True)
             )
         ]
+        for position, direction in enumerate(self.directions[1:]):  # the key of music before *major*, *moll*
+            if direction in ("major", "minor") and len(self.words[position]) <= _LONGEST_KEY:
+                self.is_mark[position] = True
+        self.dates = {position for position in range(count) if self.zones[position] == _DATES}
+        is_short_and = bool(_SHORT_AND.search(folded))
         for position in range(count):
+            if is_short_and and self.words[position] == "n":
+                self.is_small[position] = True
+            if position in self.dates:
+                self.zones[position], self.is_mark[position] = _BRACKET, False
             if self.is_small[position]:
                 self.is_mark[position] = False
-        self.has_ampersand = "&" in folded or "+" in folded
+        self.has_ampersand = "&" in folded or "+" in folded or is_short_and
         self.is_title, self.is_legal = [False] * count, [False] * count
         for position, word in enumerate(self.words[:-1]):
             if word == "minus" and self.numbers[position + 1]:
                 self.is_mark[position] = True
+        if count > 1 and self.words[-1] == "minus" and len(self.words[-2]) == 1:  # group A-
+            self.is_mark[-1] = True
+        if count > 1 and self.words[-1] == "minus" and len(self.words[-2]) == 1:  # group A-
+            self.is_mark[-1] = True
         self._find_titles()
         self._find_legal_form()
         self._find_generation()
+
+    def is_regnal(self, position: int) -> bool:
+        """Say whether a word is a number that is not in digits, as those of kings and popes."""
+        return bool(self.numbers[position]) and not self.words[position].isdecimal()
 
     def _add(self, word: str, zone: int, *, is_part: bool = False) -> None:
         if len(self.words) < _MAX_WORDS:
@@ -300,11 +397,43 @@ class Name:
             self.zones.append(zone)
             self.is_part.append(is_part)
 
+    def _without_number(self) -> tuple[list[int], str]:
+        """Return the places of words that are no small ones, and the number that the last of several is."""
+        places = [at for at, small in enumerate(self.is_small) if not small]
+        if len(places) > 1 and (number := self.numbers[places[-1]]):
+            return places[:-1], number
+        return places, ""
+
+    def as_acronym(self) -> set[tuple[str, str]]:
+        """Return the letters that the name may be, and the number behind them: `nato`, `r & b`, `wwii`."""
+        places, number = self._without_number()
+        if self.has_ampersand:  # at is no preposition in AT&T
+            last = max(places, default=0) + 1
+            places = [at for at in range(last) if len(self.words[at]) == 1 or self.words[at] not in _ANDS]
+        words = [self.words[at] for at in places]
+        letters = "".join(words)
+        is_one = len(words) == 1 or (self.has_ampersand and max(map(len, words), default=0) < 3)
+        if not is_one or not 2 <= len(letters) <= 8:
+            return set()
+        found = {(letters, number)}
+        match = _SHORT_NUMERAL.fullmatch(letters)
+        if match and not number and (number := _number(match[2], 1, "")):
+            found.add((match[1], number))
+        return found
+
+    def acronyms(self) -> set[tuple[str, str]]:
+        """Return the first letters of all words, and of the words without small ones, and a number behind."""
+        places, number = self._without_number()
+        of_all = range(places[-1] + 1) if number else range(len(self.words))
+        return {
+            ("".join(self.words[at][0] for at in each), number) for each in (places, of_all) if len(each) > 1
+        }
+
     def _join_tens(self) -> None:
         """Make one number of the words `fifty four`."""
         for position in range(len(self.words) - 2, -1, -1):
             first, second = self.words[position], self.words[position + 1]
-            if first in _TENS and second in _NUMBERS and 0 < _NUMBERS[second] < 10:
+            if first in _TENS and 0 < _NUMBERS.get(second, 0) < 10:
                 number = str(_NUMBERS[first] + _NUMBERS[second])
                 self.words[position : position + 2] = [number]
                 self.numbers[position : position + 2] = [number]
@@ -312,7 +441,12 @@ class Name:
 
     def _find_titles(self) -> None:
         first = 0
-        if self.words[:1] == ["a"] and len(self.words) > 1:
+        if (
+            self.words[:1] == ["a"]
+            and len(self.words) > 1
+            and len(self.words[1]) > 1
+            and not self.directions[1]
+        ):
             self.is_small[0], self.is_mark[0] = True, False
             return
         while first < len(self.words) - 1 and (self.words[first] in _TITLES or self.is_small[first]):
@@ -320,7 +454,8 @@ class Name:
             self.is_small[first], self.is_mark[first] = True, False
             first += 1
         for position in range(1, len(self.words)):  # King, Dr. Martin Luther
-            if self.zones[position] == _TAIL and self.words[position] in _TITLES - _GENERATIONS:
+            is_title = self.words[position] in _TITLES - _GENERATIONS and not self.is_mark[position - 1]
+            if self.zones[position] == _TAIL and is_title:
                 self.is_small[position], self.is_mark[position] = True, False
                 self.is_title[position] = True
 
@@ -339,6 +474,8 @@ class Name:
                         self.is_legal[position] = True
                     end, found = end - size, True
                     break
+        if end > 1 and self.words[0] in _LEADING_FORMS:
+            self.is_small[0] = self.is_legal[0] = True
 
     def _is_form(self, word: str) -> bool:
         """Say whether a word that may be a legal form is one; most that are short need their stops."""
@@ -365,6 +502,7 @@ def _zones(folded: str) -> Iterable[tuple[str, int]]:
     """Yield the parts of a name, each with its zone."""
     zone, begin = _HEAD, 0
     pieces: list[tuple[str, int]] = []
+    folded, dates = folded[: (end := _begin_of_dates(folded))], folded[end:]
     for match in BRACKETS.finditer(folded) if not folded.isalnum() else ():
         pieces += [(folded[begin : match.start()], _HEAD), (match[0][1:], _BRACKET)]
         begin = match.end()
@@ -385,14 +523,35 @@ def _zones(folded: str) -> Iterable[tuple[str, int]]:
             zone = _TAIL if seen else zone
             if tail.strip():
                 yield tail, zone
+    if dates:
+        yield dates[1:], _DATES
 
 
-def _number(word: str, position: int) -> str:
+def _begin_of_dates(folded: str) -> int:
+    """Return where the dates of a life begin behind a name, as in libraries; the end if there are none."""
+    match = _LIFE_DATES.search(folded)
+    if match is None or not folded[: match.start()].strip():
+        return len(folded)
+    first, last, is_before_christ = match.groups()
+    if first is not None:
+        years = _LIVES.start if last is None else int(last) - int(first)
+        if is_before_christ:
+            years = abs(years)
+        elif int(first) < 1_000:  # 737-800
+            return len(folded)
+        if years not in _LIVES:
+            return len(folded)
+    elif "," not in folded[: match.start()]:  # gate (b 1204)
+        return len(folded)
+    return match.start()
+
+
+def _number(word: str, position: int, language: str) -> str:
     """Return the number that a word is, in digits; empty if it is none."""
     if word.isdecimal():
         return str(int(word))
-    if (number := _NUMBERS.get(word)) is not None:
-        return str(number)
+    if (known := _numbers(language).get(word)) is not None:
+        return str(known)
     if _ROMAN.fullmatch(word) and word not in _NO_ROMAN and (position or word not in _NAMES):
         values = [_ROMAN_DIGITS[letter] for letter in word]
         return str(sum(-v if v < n else v for v, n in zip(values, [*values[1:], 0], strict=True)))
@@ -400,9 +559,9 @@ def _number(word: str, position: int) -> str:
 
 
 @lru_cache(1024)
-def number_words(number: str) -> list[str]:
+def number_words(number: str, language: str = "") -> list[str]:
     """Return the words for a number: in digits, in Roman ones, and by name."""
-    words = [number, *[word for word, value in _NUMBERS.items() if str(value) == number]]
+    words = [number, *[word for word, value in _numbers(language).items() if str(value) == number]]
     if len(number) < 3 and (value := int(number)):
         tens, ones = divmod(value, 10)
         words.append(("", *"x xx xxx xl l lx lxx lxxx xc".split())[tens] + _ROMAN_ONES[ones])
@@ -431,8 +590,15 @@ class Comparison(NamedTuple):
 
 
 def log_odds(features: Sequence[float]) -> float:
-    """Return the logarithm of the odds that two names with these features are one."""
-    return float(sum(map(operator.mul, features, WEIGHTS)))
+    """Return the logarithm of the odds that two names with these features are one.
+
+    Where one of them has a word more, they are seldom one, however many words are the same: *World War II*,
+    *World War II Museum*.
+    """
+    odds = float(sum(map(operator.mul, features, WEIGHTS)))
+    if features[_ADDED] or features[_DROPPED]:
+        odds = min(odds, _MOST_WITH_OTHERS + odds / 50)  # in their order
+    return odds
 
 
 def of_marks(features: Sequence[float]) -> float:
@@ -504,6 +670,7 @@ class _Alignment:
 
     def result(self) -> Comparison | None:
         """Return the features."""
+        self._forgive_minus()
         if self.left or self.rest:
             if self.left and self.rest:
                 self._match_numbers()
@@ -511,9 +678,9 @@ class _Alignment:
                 self._match_initials()
                 self._match_abbreviations()
                 self._match_edited()
-            if not self.told:
+            if not self.is_told:
                 self._match_acronym()
-            if not self.told:
+            if not self.told or (self.features[_NUMERALS] and not self.is_told):
                 return None
         features, name, surface = self.features, self.name, self.surface
         if not (_is_head_told(name, self.partner) and _is_head_told(surface, self.partner.values())):
@@ -527,17 +694,25 @@ class _Alignment:
         features[_CLASH] += self._marks_are_reordered()
         if features[_ADDED] > 1 - _LEAST_SHARE or features[_DROPPED] > 1 - _LEAST_SHARE / 3:
             return None
-        features[_TOLD] = min(self.told, 3.0)
+        features[_TOLD] = min(self.told, 1.0 if features[_ADDED] or features[_DROPPED] else 3.0)
         features[_LETTERS] = math.log(1 + self.letters)
         features[_ORDER] = float(self._is_reordered())
         features[_SAME] = float(not any(features[_EDITS:_SAME]) and not features[_ORDER])
         return Comparison(features, unexplained)
 
+    def _forgive_minus(self) -> None:
+        """Take the minus of `catch -22` for a hyphen, where the other name has `catch-22`."""
+        for name, other, places in (
+            (self.name, self.surface, self.left), (self.surface, self.name, self.rest)
+        ):  # fmt: skip
+            for at in [at for at in places if name.words[at] == "minus" and "minus" not in name.folded]:
+                number = "".join(name.words[at + 1 : at + 2])
+                if f" -{number}" in name.folded and re.search(_HYPHEN + number + r"\b", other.folded):
+                    places.remove(at)
+
     # -- words that are the same in another form --
 
     def _match_numbers(self) -> None:
-        if not self.told:
-            return
         name, surface = self.name, self.surface
         for position in [*self.left]:
             number, direction, word = name.numbers[position], name.directions[position], name.words[position]
@@ -595,6 +770,13 @@ class _Alignment:
                 if len(letters) > 3 or not letters.isalpha() or position not in left:
                     continue
                 is_other = mine.is_small[position] or mine.directions[position] or mine.numbers[position]
+                places = [at for at in rest if theirs.zones[at] != _HEAD and not theirs.is_small[at]]
+                if len(letters) > 1 and letters == "".join(theirs.words[at][0] for at in places):
+                    for at in [at for at in rest if theirs.zones[at] != _HEAD and at != places[0]]:
+                        rest.remove(at)
+                    self.features[_ABBREVIATIONS] += 1
+                    self._take(*((places[0], position) if flipped else (position, places[0])), 0.3)
+                    continue
                 if len(letters) > 1 and is_other:
                     continue
                 is_last = position > max(self.partner.values() if flipped else self.partner)
@@ -610,7 +792,8 @@ class _Alignment:
                     # of *V. v. Gogh* some builds leave no stop
                     has_stop = f"{letters}." in mine.folded or self._is_within(position, chosen, flipped)
                     if firsts == letters and not any(
-                        (theirs.is_small[at] and not has_stop) or theirs.numbers[at] or theirs.directions[at]
+                        (theirs.is_small[at] and not has_stop)
+                        or (theirs.is_mark[at] and len(theirs.words[at]) > 1)
                         for at in chosen
                     ):
                         self.features[_INITIALS] = 1
@@ -630,13 +813,17 @@ class _Alignment:
         return all(self.partner.get(b if flipped else a) == (a if flipped else b) for a, b in pairs)
 
     def _match_abbreviations(self) -> None:
-        if not self.is_told:
+        if not self.told:
             return
         name, surface = self.name, self.surface
         for position in [*self.left]:
             word = name.words[position]
             for place in self.rest:
                 other = surface.words[place]
+                is_qualifier = name.zones[position] != _HEAD or surface.zones[place] != _HEAD
+                if is_qualifier and (_REGIONS.get(word) == other or _REGIONS.get(other) == word):
+                    self._take(position, place)
+                    break
                 if self._is_short(word, name, other) or self._is_short(other, surface, word):
                     self.features[_ABBREVIATIONS] += 1
                     self._take(position, place, 0.7)
@@ -648,7 +835,11 @@ class _Alignment:
             return False
         if short in _SPECIAL_SHORT or f"{short}." in name.folded:
             return True
-        return self.rarity(short) == 1 and (len(word) > len(short) + 2 or not word.startswith(short))
+        return (
+            self.is_told
+            and self.rarity(short) == 1
+            and (len(word) > len(short) + 2 or not word.startswith(short))
+        )
 
     def _match_edited(self) -> None:
         name, surface = self.name, self.surface
@@ -707,20 +898,16 @@ class _Alignment:
     def _match_acronym(self) -> None:
         """Match a name that is the first letters of the other one."""
         for mine, theirs in ((self.name, self.surface), (self.surface, self.name)):
-            words = [word for word, small in zip(mine.words, mine.is_small, strict=True) if not small]
-            if len(words) != 1 or not 2 <= len(words[0]) <= 8:
-                continue
-            firsts = [word[0] for word in theirs.words]
-            content = [
-                word[0] for word, small in zip(theirs.words, theirs.is_small, strict=True) if not small
-            ]
-            if len(content) > 1 and words[0] in ("".join(firsts), "".join(content)):
+            for letters, number in sorted(mine.as_acronym() & theirs.acronyms()):
+                self.features[_EDITS:_CLASH] = [0.0] * (_CLASH - _EDITS)
                 self.features[_ACRONYM] = 1
-                self.told = max(0.2 * len(words[0]), 0.1)
-                self.letters = len(words[0])
-                first = next(at for at, small in enumerate(self.surface.is_small) if not small)
+                has_and = mine.has_ampersand and (theirs.has_ampersand or not _ANDS.isdisjoint(theirs.words))
+                self.letters = len(letters) + 2 * (bool(number) + has_and)
+                self.told = max(0.45 * self.letters - 0.8, 0.1)  # of three letters there are many
+                first = next((at for at, small in enumerate(self.surface.is_small) if not small), 0)
                 self.partner = dict.fromkeys(range(len(self.name.words)), first)
                 self.left, self.rest = [], []
+                self.is_told = True
                 return
 
     # -- words that are left --
@@ -733,12 +920,22 @@ class _Alignment:
         )
         features[_CLASH] = min(marks, other_marks)
         features[_MARK] = max(marks, other_marks) - features[_CLASH]
+        features[_CLASH] += self._dates_clash()
         if qualified and other_qualified:
             features[_OTHER_QUALIFIER] = 1
         else:
             features[_ADDED_QUALIFIER], features[_QUALIFIER] = float(qualified), float(other_qualified)
         features[_ADDED], features[_DROPPED] = added, dropped
         features[_REPLACED] = math.sqrt(added * dropped)
+
+    def _dates_clash(self) -> bool:
+        """Say whether each has numbers that the other lacks, and those of one are the dates of a life."""
+        has_dates = not (self.name.dates.isdisjoint(self.left) and self.surface.dates.isdisjoint(self.rest))
+        return (
+            has_dates
+            and any(self.name.numbers[at] for at in self.left)
+            and any(self.surface.numbers[at] for at in self.rest)
+        )
 
     def _of_side(
         self, name: Name, left: list[int], matched: set[int], is_other_left: bool
@@ -747,7 +944,9 @@ class _Alignment:
         if not left:
             return 0.0, 0, False
         tail_is_matched = any(name.zones[at] == _TAIL and not name.is_small[at] for at in matched)
-        first, last = min(matched, default=0), max(matched, default=0)
+        # not before a numeral alone: John II, John Paul II
+        words = [at for at in matched if not name.numbers[at] and not name.is_small[at]]
+        first, last = min(words, default=0), max(words, default=0)
         told, marks, qualified = 0.0, 0, False
         for at in left:
             zone = name.zones[at]
@@ -762,13 +961,15 @@ class _Alignment:
                 self.features[_TITLE] += 1
             elif name.is_small[at]:
                 other = self.surface if name is self.name else self.name
-                self.features[_SMALL] += not (other.has_ampersand and name.words[at] in _ANDS)
+                is_and = name.words[at] == "n" or (other.has_ampersand and name.words[at] in _ANDS)
+                self.features[_SMALL] += not is_and
             elif first < at < last and not is_other_left and self._may_be_middle(name, at):
                 self.features[_MIDDLE_LETTERS if len(name.words[at]) == 1 else _MIDDLE] += 1
             elif name.is_mark[at]:
                 marks += 1
             else:
                 told += self.rarity(name.words[at])
+                marks += at + 1 in matched and name.is_regnal(at + 1)
         return told / (told + self.told) if told else 0.0, marks, qualified
 
     def _is_person(self, name: Name, title: int) -> bool:
@@ -835,6 +1036,8 @@ def is_short_for(short: str, word: str) -> bool:
     """Say whether a word is an abbreviation of another one: its beginning, or its first and last letters."""
     if word in _SPECIAL_SHORT.get(short, ()):
         return True
+    if short in _REGIONS:
+        return word == _REGIONS[short]
     if not (2 <= len(short) <= 5 and len(word) >= len(short) + 2 and short.isalpha() and short[0] == word[0]):
         return False
     if word.startswith(short):

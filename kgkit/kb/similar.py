@@ -91,7 +91,7 @@ class SimilarNames:
     """
 
     def __init__(self, index: TrigramIndex | None, language: str = "") -> None:
-        self._index, self._language = index, language
+        self._index, self._language = index, language.partition("-")[0]
         self._rarities = BoundedCache[str, float](_CACHE_BYTES)
         self._count = 0 if index is None else len(index)
         self._scale = math.log(max(self._count, FEW_SURFACES))
@@ -158,7 +158,7 @@ class SimilarNames:
         weights = np.ones(len(grams))
         size = float(len(grams))
         if not index.is_first:
-            words = _written_otherwise(plain, parse_name(folded, self._language))
+            words = _written_otherwise(plain, parse_name(folded, self._language), self._language)
             codes = np.array([word_code(word) for word in words], np.uint32)
             grams = np.concatenate([grams, codes])
             weights = np.concatenate([weights, np.full(len(codes), _WORD)])
@@ -183,7 +183,11 @@ class SimilarNames:
         """Return the surfaces that are the name, or its core, but for a qualifier."""
         if index.is_first:
             return []
-        codes = np.unique(np.array([core_code(plain), core_code(core_of(folded) or plain)], np.uint32))
+        cores = {plain, core_of(folded) or plain}
+        for letters, number in parse_name(folded, self._language).as_acronym():
+            if number:
+                cores.update(letters + word[0] for word in number_words(number, self._language))
+        codes = np.unique(np.array([core_code(core) for core in cores], np.uint32))
         numbers, _ = self._shared(index, codes, np.ones(len(codes)))
         return [index.surface(number) for number in numbers[:_MAX_CORES].tolist()]
 
@@ -222,17 +226,20 @@ class SimilarNames:
         return numbers, shared[numbers]
 
 
-def _written_otherwise(plain: str, name: Name) -> list[str]:
+def _written_otherwise(plain: str, name: Name, language: str) -> list[str]:
     """Return the words of a name, and other forms that they may have in a surface."""
     words = dict.fromkeys(plain.split(" "))
     for word, number in zip(name.words, name.numbers, strict=True):
         words[word] = None
         if number:
-            words.update(dict.fromkeys(number_words(number)))
+            words.update(dict.fromkeys(number_words(number, language)))
     for digraph, letter in (("ae", "a"), ("oe", "o"), ("ue", "u")):
         words.update(dict.fromkeys(word.replace(digraph, letter) for word in [*words] if digraph in word))
     words[plain.replace(" ", "")] = None
     words.update(dict.fromkeys(first_letters(plain)))
+    for letters, number in name.acronyms():
+        if number:
+            words.update(dict.fromkeys(letters + each for each in ("", *number_words(number, language))))
     return [*words]
 
 

@@ -39,7 +39,7 @@ def write_index(data: Path, folder: Path) -> Path:
             additions = _keys(transaction, aliases)
             if path.exists():
                 base = TrigramIndex(path)
-                new = None if base.is_first else missing_surfaces(_keys(transaction, aliases), base)
+                new = missing_surfaces(_keys(transaction, aliases), base) if base.is_current else None
                 if new == []:
                     return path
                 base, additions = (None, additions) if new is None else (base, iter(new))

@@ -6,7 +6,8 @@ It is the file `surfaces.trigrams`. A surface is listed by
     bigrams     of a plain form of at most `SHORT` bytes, which may have no trigram left after a typing error
     words       the words of its plain form, as numbers that are hashes
     its core    what is left without brackets and without what stands behind a comma, where it has these
-    letters     the first ones of its words, of three words or more: of all, and of those over three letters
+    letters     the first ones of its words, of three words or more, or of two with `&` between them: of all,
+                of all but *and*, and of those over three letters; one word of letters with `&` between them
 
 The file holds, little-endian and each part at a multiple of 8 bytes:
 
@@ -22,8 +23,9 @@ Surfaces are numbered in the order of the file: those of a build ascend, those t
 What is in the file follows from the table `aliases`, but for that order. Surfaces whose key is a digest, as
 they are too long for one, are not in it.
 
-The index of the first version (`KGTRIG1`) has the trigrams and bigrams of the folded surfaces alone. It is
-read; what extends it is written anew.
+The index of the first version (`KGTRIG1`) has the trigrams and bigrams of the folded surfaces alone; that of
+the second (`KGTRIG2`) lacks letters of names with `&` and stars. They are read; what extends them is written
+anew.
 """
 
 import os
@@ -55,7 +57,8 @@ Codes = NDArray[np.uint32]
 SHORT: Final = 8
 """A surface of so many bytes, at most, is listed by its bigrams too."""
 
-_MAGIC: Final = b"KGTRIG2\n"
+_MAGIC: Final = b"KGTRIG3\n"
+_SECOND_MAGIC: Final = b"KGTRIG2\n"
 _FIRST_MAGIC: Final = b"KGTRIG1\n"
 _WORDS: Final = 0x8000_0000
 _CORES: Final = 0xC000_0000
@@ -70,9 +73,11 @@ _POSTINGS: Final = 4 << 20  # that are joined at a time
 _U32, _U64 = np.dtype("<u4"), np.dtype("<u8")
 
 
-# Punctuation of all scripts, but not + and # behind a letter alone (C++, F#) and no superscript digits.
+# Punctuation of all scripts, but not + and # behind a letter (C++, F#), * behind a letter alone (A*), and no
+# superscript digits.
 _PUNCTUATION: Final = re.compile(
-    '(?<![^\\W\\d_])(?<![+#])[+#]+|[+#]+(?=[^\\W_])|[\0-"$-*,-/:-@\\[-`{-\xa9\xab-\xb1\xb4-\xb8\xbb-\xbf\xd7\xf7'
+    r"(?<![^\W\d_])(?<![+#])[+#]+|[+#*]+(?=[^\W_])|(?<![\W_][^\W\d_])(?<!^[^\W\d_])\*|"
+    '[\0-"$-),-/:-@\\[-`{-\xa9\xab-\xb1\xb4-\xb8\xbb-\xbf\xd7\xf7'
     "\u02b9-\u02bc\u055a-\u055f\u05be\u05f3\u05f4\u060c\u061b\u061f\u0964\u2000-\u200b"
     "\u200e-\u206f\u20a0-\u20cf\u2100-\u263f\u2641\u2643-\u27bf\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030\u30fb"
     "\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]+"
@@ -81,7 +86,9 @@ _APOSTROPHES: Final = re.compile("['`\xb4\u02b9-\u02bc\u2018\u2019\u201b\u2032\u
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _COMMA: Final = re.compile(r",(?!\d)")
 _STOPS: Final = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.){2,}[^\W\d_]?(?![^\W_])")
-_NUMBERS: Final = re.compile("[\xbc-\xbe\u2150-\u218b\u2460-\u24ff\u2640\u2642\u2776-\u2793]")
+_LOOSE_SIGNS: Final = re.compile(r"(?<=[^\W\d_]) +(?=[+#]+$)")
+_NUMBERS: Final = re.compile("[\xbc-\xbe\u2150-\u218b\u2460-\u24ff\u2640\u2642\u266d\u266f\u2776-\u2793]")
+_ACCIDENTALS: Final = {"\u266d": " flat", "\u266f": "#"}
 BRACKETS: Final = re.compile("[(\\[{\uff08\u3010][^)\\]}\uff09\u3011]*(?:[)\\]}\uff09\u3011]|$)")
 """A part of a text in brackets."""
 
@@ -107,12 +114,16 @@ def plain_form(folded: str) -> str:
         text = _STOPS.sub(lambda match: match[0].replace(".", ""), text)
     if "," in text:
         text = _THOUSANDS.sub("", text)
+    if text.endswith(("+", "#")):
+        text = _LOOSE_SIGNS.sub("", text)
     return " ".join(_PUNCTUATION.sub(" ", text).split()) or folded
 
 
 def _spelled(match: re.Match[str]) -> str:
     """Return a number of one character in letters or digits; fractions and signs are words of their own."""
     character = match[0]
+    if character in _ACCIDENTALS:
+        return _ACCIDENTALS[character]
     text = normalize("NFKC", character)
     if text == character and (number := numeric(character, -1)) >= 0:
         text = f"{number:g}"
@@ -141,12 +152,13 @@ def core_code(core: str) -> int:
 
 
 def first_letters(plain: str) -> set[str]:
-    """Return the first letters of three words or more: of all of them, and of the long ones."""
+    """Return the first letters of three words or more: of all, of all but *and*, of the long ones."""
     words = plain.split()
     if len(words) < _ACRONYM_WORDS:
         return set()
     long_words = [word for word in words if len(word) > _SHORT_WORD]
-    return {"".join(word[0] for word in each) for each in (words, long_words) if len(each) > 1}
+    without_and = [word for word in words if word != "and"]
+    return {"".join(word[0] for word in each) for each in (words, without_and, long_words) if len(each) > 1}
 
 
 def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
@@ -163,6 +175,10 @@ def postings_of(surfaces: Sequence[bytes]) -> NDArray[np.uint64]:
         listed += [word_code(word) << 32 | number for word in text.split(" ")]
         listed += [core_code(letters) << 32 | number for letters in first_letters(text)]
     for number, text in enumerate(folded):
+        if "&" in text and len(plain[number]) < SHORT:
+            listed.append(word_code(plain[number].replace(" ", "")) << 32 | number)
+        elif "&" in text and len(words := plain[number].split()) == 2:
+            listed.append(core_code(words[0][0] + words[1][0]) << 32 | number)
         if not text.isalnum() and ("," in text or BRACKETS.search(text)) and (core := core_of(text)):
             listed.append(core_code(core) << 32 | number)
     postings = np.concatenate(
@@ -387,6 +403,7 @@ class TrigramIndex:
     Attributes:
         text, ends, grams, starts, postings: the parts of the file, as the module describes them.
         is_first: whether it is of the first version, of folded surfaces and without words.
+        is_current: whether it is of the version that is written.
 
     Raises:
         DamagedKB: if it is no such file, or not as long as its header says.
@@ -401,7 +418,8 @@ class TrigramIndex:
             raise DamagedKB(f"{path} is too short for an index of surfaces")
         magic, surfaces, size, grams, postings = _HEADER.unpack_from(content)
         self.is_first = magic == _FIRST_MAGIC
-        if magic not in (_MAGIC, _FIRST_MAGIC):
+        self.is_current = magic == _MAGIC
+        if magic not in (_MAGIC, _SECOND_MAGIC, _FIRST_MAGIC):
             raise DamagedKB(f"{path} is no index of surfaces that this kgkit reads")
         begins = [_HEADER.size]
         for length in (size, 8 * (surfaces + 1), 4 * grams, 8 * (grams + 1)):

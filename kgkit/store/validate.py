@@ -382,7 +382,7 @@ def _trigrams(reader: StoreReader) -> list[str]:
         keys = (key for key, _ in reader.items("aliases") if not key.startswith(codec.DIGEST))
         if missing_surfaces(keys, index) != []:
             problems.append("index: the surfaces in it are not the aliases")
-    if index.is_first:  # its grams are of another form, which is no longer written
+    if not index.is_current:  # its grams are of another form, which is no longer written
         return problems
     expected = stored = 0
     surfaces, begin = index.surfaces(), 0

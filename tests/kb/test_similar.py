@@ -93,6 +93,14 @@ def test_typing_errors_and_words_in_another_order_find_the_surface(tmp_path, tex
         ("Bach, J.S.", ["johann sebastian bach"]),
         ("University of Michigan", ["michigan, university of"]),
         ("Facebook", ["face book"]),
+        ("R&B", ["rhythm and blues"]),
+        ("B&B", ["bed and breakfast"]),
+        ("P&G", ["procter & gamble"]),
+        ("Procter and Gamble", ["p&g"]),
+        ("WWII", ["world war ii"]),
+        ("WW2", ["world war two"]),
+        ("World War II", ["wwii"]),
+        ("Fifth Ave", ["5th avenue"]),
     ],
 )
 def test_a_name_is_proposed_what_is_the_name_in_another_form(tmp_path, name, surfaces):

@@ -120,17 +120,18 @@ def test_what_an_index_lacks_is_known_unless_it_has_more_than_the_table(tmp_path
     assert missing == (None if expected is None else [text.encode() for text in expected])
 
 
-def test_an_index_of_the_first_version_is_used_and_an_addition_writes_it_anew(tmp_path):
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_index_of_an_earlier_version_is_used_and_an_addition_writes_it_anew(tmp_path, version):
     with surfaces_kb(tmp_path) as kb:
         folder, surfaces = kb.store.folder, list(kb.surfaces())
     content = (folder / TRIGRAMS).read_bytes()
-    (folder / TRIGRAMS).write_bytes(b"KGTRIG1\n" + content[8:])
+    (folder / TRIGRAMS).write_bytes(b"KGTRIG%d\n" % version + content[8:])
     stamp(folder)
     assert verify(folder) == []
     with kgkit.open_kb("surfaces", tmp_path) as kb:
         assert kb.similar_surfaces("new yrok", k=1)[0].surface == "new york"
     built = kgkit.add_to_kb("surfaces", MORE, home=tmp_path)
-    assert not TrigramIndex(built.path / TRIGRAMS).is_first
+    assert TrigramIndex(built.path / TRIGRAMS).is_current
     assert indexed_surfaces(built.path) == sorted([*surfaces, "an element", "mercury"])
     assert verify(built.path) == []
 
