@@ -13,7 +13,7 @@ is positive. The weights are fitted by `python -m benchmarks.reconcile --only fi
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -339,13 +339,15 @@ class Name:
                     continue
                 for part in parts:
                     self._add(part, zone, is_part=True)
-        self.numbers = [_number(word, position, language) for position, word in enumerate(self.words)]
+        known = _numbers(language)
+        self.numbers = [_number(word, position, known) for position, word in enumerate(self.words)]
         self._join_tens()
         count = len(self.words)
         self.directions = [_DIRECTIONS.get(word, "") for word in self.words]
-        for position, word in enumerate(self.words[1:], 1):
-            if word in _BEHIND_LETTERS and len(self.words[position - 1]) == 1:
-                self.directions[position] = word
+        if not _BEHIND_LETTERS.isdisjoint(self.words[1:]):
+            for position, word in enumerate(self.words[1:], 1):
+                if word in _BEHIND_LETTERS and len(self.words[position - 1]) == 1:
+                    self.directions[position] = word
         self.is_small = [word in _SMALL_WORDS for word in self.words]
         for word in _AND.get(language, "").split():
             for position, other in enumerate(self.words[1:-1], 1):
@@ -362,16 +364,21 @@ class Name:
                 zip(self.words, self.numbers, self.directions, strict=True)
             )
         ]
-        for position, direction in enumerate(self.directions[1:]):  # the key of music before *major*, *moll*
-            if direction in ("major", "minor") and len(self.words[position]) <= _LONGEST_KEY:
-                self.is_mark[position] = True
-        self.dates = {position for position in range(count) if self.zones[position] == _DATES}
-        is_short_and = bool(_SHORT_AND.search(folded))
+        if "major" in self.directions or "minor" in self.directions:
+            for position, direction in enumerate(
+                self.directions[1:]
+            ):  # the key of music before *major*, *moll*
+                if direction in ("major", "minor") and len(self.words[position]) <= _LONGEST_KEY:
+                    self.is_mark[position] = True
+        self.dates: set[int] = set()
+        if _DATES in self.zones:
+            self.dates.update(range(self.zones.index(_DATES), count))
+            for position in self.dates:
+                self.zones[position], self.is_mark[position] = _BRACKET, False
+        is_short_and = "n" in self.words and bool(_SHORT_AND.search(folded))
         for position in range(count):
             if is_short_and and self.words[position] == "n":
                 self.is_small[position] = True
-            if position in self.dates:
-                self.zones[position], self.is_mark[position] = _BRACKET, False
             if self.is_small[position]:
                 self.is_mark[position] = False
         self.has_ampersand = "&" in folded or "+" in folded or is_short_and
@@ -406,6 +413,8 @@ class Name:
 
     def as_acronym(self) -> set[tuple[str, str]]:
         """Return the letters that the name may be, and the number behind them: `nato`, `r & b`, `wwii`."""
+        if not self.has_ampersand and self.is_small.count(False) > 2:
+            return set()
         places, number = self._without_number()
         if self.has_ampersand:  # at is no preposition in AT&T
             last = max(places, default=0) + 1
@@ -417,7 +426,7 @@ class Name:
             return set()
         found = {(letters, number)}
         match = _SHORT_NUMERAL.fullmatch(letters)
-        if match and not number and (number := _number(match[2], 1, "")):
+        if match and not number and (number := _number(match[2], 1, {})):
             found.add((match[1], number))
         return found
 
@@ -546,12 +555,12 @@ def _begin_of_dates(folded: str) -> int:
     return match.start()
 
 
-def _number(word: str, position: int, language: str) -> str:
+def _number(word: str, position: int, known: Mapping[str, int]) -> str:
     """Return the number that a word is, in digits; empty if it is none."""
     if word.isdecimal():
         return str(int(word))
-    if (known := _numbers(language).get(word)) is not None:
-        return str(known)
+    if (number := known.get(word)) is not None:
+        return str(number)
     if _ROMAN.fullmatch(word) and word not in _NO_ROMAN and (position or word not in _NAMES):
         values = [_ROMAN_DIGITS[letter] for letter in word]
         return str(sum(-v if v < n else v for v, n in zip(values, [*values[1:], 0], strict=True)))
@@ -670,8 +679,9 @@ class _Alignment:
 
     def result(self) -> Comparison | None:
         """Return the features."""
-        self._forgive_minus()
         if self.left or self.rest:
+            if "minus" in self.name.words or "minus" in self.surface.words:
+                self._forgive_minus()
             if self.left and self.rest:
                 self._match_numbers()
                 self._match_joined()
@@ -898,7 +908,8 @@ class _Alignment:
     def _match_acronym(self) -> None:
         """Match a name that is the first letters of the other one."""
         for mine, theirs in ((self.name, self.surface), (self.surface, self.name)):
-            for letters, number in sorted(mine.as_acronym() & theirs.acronyms()):
+            short = mine.as_acronym()
+            for letters, number in sorted(short & theirs.acronyms()) if short else ():
                 self.features[_EDITS:_CLASH] = [0.0] * (_CLASH - _EDITS)
                 self.features[_ACRONYM] = 1
                 has_and = mine.has_ampersand and (theirs.has_ampersand or not _ANDS.isdisjoint(theirs.words))
@@ -920,7 +931,8 @@ class _Alignment:
         )
         features[_CLASH] = min(marks, other_marks)
         features[_MARK] = max(marks, other_marks) - features[_CLASH]
-        features[_CLASH] += self._dates_clash()
+        if self.name.dates or self.surface.dates:
+            features[_CLASH] += self._dates_clash()
         if qualified and other_qualified:
             features[_OTHER_QUALIFIER] = 1
         else:
