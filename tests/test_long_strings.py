@@ -12,7 +12,6 @@ from kgkit.evaluation.plain_text import check_plain
 from kgkit.evaluation.task_formats import read_wic
 from kgkit.exchange.property_graph import _TYPED
 from kgkit.linking.entity_features import _BRACKETS
-from kgkit.linking.references import _ENDS
 
 LONG = 1_000_000
 
@@ -38,19 +37,6 @@ def test_a_key_file_is_still_none(tmp_path, line):
             check_plain(tmp_path / "gold.key.txt")
     else:
         check_plain(tmp_path / "gold.key.txt")
-
-
-def test_ends_of_sentences():
-    for text in ("." * LONG, "?!" * LONG + "x", "\n" * LONG, "。" * LONG):
-        assert len([*_ENDS.finditer(text)]) <= 1
-
-
-def test_each_run_of_marks_ends_one_sentence():
-    assert [match.span() for match in _ENDS.finditer("Why?! So... it is. 3.5 x!")] == [
-        (3, 5),
-        (8, 11),
-        (17, 18),
-    ]
 
 
 def test_pairs_of_sentences(tmp_path):

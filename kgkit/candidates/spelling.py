@@ -12,8 +12,12 @@ Where a sentence begins, a capital tells nothing; nor does any spelling in a tex
 capitals throughout, nor in one that has none. A single word there may be a name or not: see `is_doubtful`.
 """
 
+import gzip
 import re
 from bisect import bisect_right
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kgkit.candidates.hyphens import with_spaces
@@ -110,6 +114,32 @@ _LONGEST_ABBREVIATION: Final = max(map(len, BEFORE_NAMES))
 def function_words(language: str) -> frozenset[str]:
     """Return the function words of a language, a BCP 47 tag; none if they are not known here."""
     return _OF_LANGUAGE.get(language.partition("-")[0].lower(), frozenset())
+
+
+def is_ordinary_word(word: str, language: str) -> bool:
+    """Say whether a word is one of the language, and no name or not only one: *cork*, *may*, *london* is not.
+
+    Args:
+        word: a word in any spelling, inflected or not.
+        language: BCP 47 tag of the KB; "" is read as English, and of other languages no words are known.
+    """
+    return language.partition("-")[0].lower() in ("", "en") and word.lower() in _english_words()
+
+
+@cache
+def _english_words() -> frozenset[str]:
+    """Return English words in lower case: function words, months, days, and the lexicon of lemminflect.
+
+    That is the SPECIALIST Lexicon of the NIH: nouns, verbs, adjectives and adverbs with their forms; names
+    have a capital.
+    """
+    package = find_spec("lemminflect")  # not imported, which would load spaCy where that is installed
+    assert package is not None and package.origin is not None
+    lexicon = Path(package.origin).parent / "resources" / "lemma_lu.csv.gz"
+    with gzip.open(lexicon, "rt", encoding="utf-8") as lines:
+        words = {line.partition(",")[0] for line in lines}
+    capitalised = {word.lower() for word in FUNCTION_WORDS | _ALWAYS_CAPITALISED}
+    return frozenset(word for word in words if word.islower()) | capitalised
 
 
 def without_article(text: str, language: str) -> str:

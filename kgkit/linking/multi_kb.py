@@ -1,4 +1,4 @@
-"""Links to several knowledge bases at once, those of words that refer back among them; `kgkit.link`.
+"""Links to several knowledge bases at once, those of short names among them; `kgkit.link`.
 
 Each document goes to a linker for each knowledge base, and has the links of all; a link says which knowledge
 base its entity is in. Documents are read as they are linked: no more than the linkers' largest batch is in
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 class MultiKBLinker:
-    """Links documents to each of several knowledge bases, and words that refer back.
+    """Links documents to each of several knowledge bases, and short names.
 
     Args:
         linkers: linkers, one for each knowledge base.
-        references: whether pronouns and shortened names are linked too, see `kgkit.linking.references`.
+        references: whether short names are linked too, see `kgkit.linking.references`.
 
     Attributes:
         kbs: knowledge bases of the linkers.

@@ -1,157 +1,152 @@
-"""Words that refer to what was linked before: pronouns, and names cut short.
+"""Links of short names: words that stand for a longer name of the same text.
 
-    "Biden wins election 2020. He is joining with Kamala Harris."    He: Biden
-    "Kamala Harris won. Harris thanked her team."                    Harris, her: Kamala Harris
+    "Kamala Harris won. Harris thanked all."                          Harris: Kamala Harris
+    "The World Food Programme (WFP) has flour; WFP has lorries."      WFP: World Food Programme
 
-Rules, and no resolver of coreference. What a pronoun can mean is linked a few sentences before it at most,
-and is a person for *he*, *she*, 他 and 她, and none for *it* and 它; who has been *he* is not *she*. Of those
-of the nearest sentence the first one is taken, as what a sentence is about mostly comes first in it (Grosz,
-Joshi & Weinstein 1995, centering). A word that is part of an earlier name of several words, with a capital
-as there, means what that name means. Words that are linked already keep their links.
+The first or last word of a person's name, and the initials of any name, mean what the longer name means,
+unless somebody else in the text bears them: beside *Hillary Clinton*, linked or not, *Clinton* is not Bill
+Clinton. A short name that a knowledge base has itself is left to the linker. Pronouns are not linked:
+`docs/linking.md` has the figures.
 """
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterator, Sequence, Set
+from itertools import takewhile
+from typing import Final, NamedTuple
 
 import msgspec
 
 from kgkit.bounded_cache import BoundedCache
+from kgkit.candidates.inflection import base_forms
+from kgkit.candidates.spelling import FUNCTION_WORDS, is_doubtful, is_ordinary_word
 from kgkit.kb import KnowledgeBase
-from kgkit.ranges import check_range
-from kgkit.text import token_spans
+from kgkit.text import BEFORE_NAMES, folding
 from kgkit.types import Entity, Link, LinkedDocument
 
 _CACHE_BYTES: Final = 4_000_000
-_PERSON: Final = frozenset(["person", "per", "people", "human", "person.n.01", "人", "人物"])
-"""What the types of a person may be called, or an entity that one is a kind of."""
+_RIGHT: Final = 0.95
+"""Share of short names that are linked rightly where the longer name is (`docs/linking.md`)."""
 
-_GENDERS: Final = {
-    **dict.fromkeys(("male", "man", "m", "男", "男性"), "he"),
-    **dict.fromkeys(("female", "woman", "f", "女", "女性"), "she"),
-}
-_PRONOUNS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("he", "him", "his", "himself", "他"), "he"),
-    **dict.fromkeys(("she", "her", "hers", "herself", "她"), "she"),
-    **dict.fromkeys(("it", "its", "itself", "它"), "it"),
-}
-_WORDS: Final = frozenset(
-    "他们 她们 它们 其他 其它 其她 吉他 他人 他国 他乡 他日 他杀 他方 他山 排他 利他 维他 无他".split()
+_PERSON: Final = frozenset(
+    "person persons per people human humans person.n.01 personne persona pessoa persoon 人 人物".split()
 )
-"""Words that a Chinese pronoun is a part of, and none there."""
-_ENDS: Final = re.compile(r"(?<![.!?])[.!?]++(?=\s)|[。！？]+|\n+")
+"""Kinds and types of persons, and entities that persons are a kind of, in lower case."""
+_WOMEN: Final = frozenset("Mrs Ms Miss Mme Mlle Madame Lady Dame Queen Princess Frau".split())
+_TITLES: Final = frozenset(
+    "President Senator Minister Premier Chancellor Secretary Governor Mayor Ambassador Judge Justice "
+    "Professor Doctor Captain General Colonel Major Sergeant Lord Sir King Prince Pope Saint Bishop Father "
+    "Brother Sister Monsieur Herr Herrn".split()
+).union(BEFORE_NAMES, _WOMEN)
+_PARTICLES: Final = frozenset("al bin da de del den der des di dos du el la le ten ter van von zu".split())
+_LEAST: Final = 3  # letters of initials that do not stand beside their name in brackets
 _INSTANCE: Final = "instance_hypernym"
 _KIND: Final = "hypernym"
 _DEPTH: Final = 12  # of a hierarchy that is climbed
 
+_FOLDING: Final = folding()
+_SPACE: Final = re.compile(r"\.?[ \t]*")  # a full stop that ends no sentence is no token
 
-@dataclass(frozen=True, kw_only=True)
-class ReferenceConfig:
-    """How far back a word may refer.
+_WORD: Final = r"[^\W\d_]{2,}"
+_FIRST_AND_LAST: Final = re.compile(rf"({_WORD}) (?:.* )??((?:(?:{'|'.join(_PARTICLES)}) )*{_WORD})")
+_BEFORE: Final = re.compile(r"(?:[-@#/_]|\w+\s+)$")
+_BEHIND: Final = re.compile(r"\n\s*\w")
+_FAR: Final = 30  # characters before a name that are looked at
+_WITHIN: Final = frozenset("-'’")
+_JOINTS: Final = frozenset("-@#/_")
+_NOT_BEFORE: Final = _JOINTS | _PARTICLES | {"a", "an", "the", "A", "An", "The"}
 
-    Attributes:
-        sentences: between a pronoun and what it means, its own not counted.
-
-    Raises:
-        UsageError: for a negative number.
-    """
-
-    sentences: int = 2
-
-    def __post_init__(self) -> None:
-        check_range(self, "sentences", least=0)
+_Span = tuple[int, int]
+_Bearer = tuple[str, str | None]
+"""A knowledge base and the key of an entity."""
 
 
 class References:
-    """Gives linked documents the links of words that refer back.
+    """Adds links of short names to linked documents.
 
     Args:
-        kbs: those that documents are linked to.
-        config: settings.
+        kbs: knowledge bases that the documents are linked to.
 
     Examples:
-        >>> [linked] = Linker.open(kb)(["Biden won. He left."])
+        >>> [linked] = Linker.open(kb)(["Kamala Harris won. Harris thanked all."])
         >>> [link.text for link in References([kb])(linked).links]
-        ['Biden', 'He']
+        ['Kamala Harris', 'Harris']
     """
 
-    def __init__(self, kbs: "list[KnowledgeBase]", config: ReferenceConfig | None = None) -> None:
+    def __init__(self, kbs: "list[KnowledgeBase]") -> None:
         self._kbs = {kb.name: kb for kb in kbs}
-        self._config = config or ReferenceConfig()
-        self._kinds = BoundedCache[tuple[str, str], str](_CACHE_BYTES)
+        self._languages = {kb.manifest.language for kb in kbs}
+        self._persons = BoundedCache[_Bearer, bool](_CACHE_BYTES)
 
     def __call__(self, document: LinkedDocument) -> LinkedDocument:
         """Return the document with more links, in order of their start.
 
-        A new link has the entity, the score and the label of what it refers to, and no candidates.
+        A new link has the entity and the label of the longer name, no candidates, and the score of the
+        longer name times the share of such links that are right.
         """
         text = document.text
-        ends = [match.end() for match in _ENDS.finditer(text)]
-        linked = [link for link in document.links if link.entity is not None]
-        added: list[Link] = []
-        pronouns: dict[tuple[str, str | None], str] = {}  # what an entity has been called so far
-        for start, end in token_spans(text):
-            if any(link.start < end and start < link.end for link in document.links):
+        longer = [link for link in document.links if link.entity is not None and " " in link.text]
+        if not longer:
+            return document
+        names, own = _Names(text, self._languages), defaultdict[_Bearer, set[str]](set)
+        for link in longer:
+            own[_bearer(link)].update(_words(link.text))
+        covered = {at for link in document.links for at in range(link.start, link.end)}
+        added = list[Link]()
+        for (short, _), bearers in self._short_names(text, longer).items():
+            if len(bearers) > 1 or any(len(kb.candidates(short)) for kb in self._kbs.values()):
                 continue
-            earlier = sorted((*linked, *added), key=lambda link: link.start)
-            before = [link for link in earlier if link.end <= start]
-            word = text[start:end]
-            inside = text[start : end + 1] in _WORDS or text[max(0, start - 1) : end] in _WORDS
-            pronoun = "" if inside else _PRONOUNS.get(word.lower(), "")
-            if pronoun:
-                compatible = [
-                    link for link in before if pronouns.get((link.kb, link.entity), pronoun) == pronoun
-                ]
-                antecedent = self._of_pronoun(pronoun, start, compatible, ends)
+            [link] = bearers.values()
+            is_first = link.text.startswith(f"{short} ")
+            if short.isupper():
+                spans = names.initials(short)
             else:
-                antecedent = _of_name(word, before)
-            if antecedent is not None and pronoun:
-                pronouns[antecedent.kb, antecedent.entity] = pronoun
-            if antecedent is not None:
-                added.append(
-                    msgspec.structs.replace(antecedent, start=start, end=end, text=word, candidates=[], id="")
+                spans = names.of_person(short, own[_bearer(link)], is_first=is_first)
+            added += [
+                msgspec.structs.replace(
+                    link, start=start, end=end, text=text[start:end], score=round(link.score * _RIGHT, 4),
+                    candidates=[], id="",
                 )
+                for start, end in spans
+                if covered.isdisjoint(range(start, end))
+            ]  # fmt: skip
         links = sorted((*document.links, *added), key=lambda link: link.start)
         return msgspec.structs.replace(document, links=links)
 
-    def _of_pronoun(self, pronoun: str, start: int, before: list[Link], ends: list[int]) -> Link | None:
-        here = bisect_right(ends, start)
-        near: dict[int, list[Link]] = {}  # by how many sentences ago
-        for link in before:
-            ago = here - bisect_right(ends, link.start)
-            if ago <= self._config.sentences and self._can_be(link, pronoun):
-                near.setdefault(ago, []).append(link)
-        return near[min(near)][0] if near else None
+    def _short_names(
+        self, text: str, longer: Sequence[Link]
+    ) -> dict[tuple[str, str], dict[str | None, Link]]:
+        """Return the entities that a short name may stand for in a KB, each with its likeliest link."""
+        found = defaultdict[tuple[str, str], dict[str | None, Link]](dict)
+        for link in sorted(longer, key=lambda link: link.score):
+            shorts = _initials(link, text)
+            if self._is_person(link) and (match := _FIRST_AND_LAST.fullmatch(link.text)):
+                shorts |= {name for name in match.groups() if not name.isupper() and name not in _TITLES}
+            for short in shorts:
+                found[short, link.kb][link.entity] = link
+        return found
 
-    def _can_be(self, link: Link, pronoun: str) -> bool:
-        kind = self._kind(link)
-        if pronoun == "it":
-            return kind == "it"
-        return kind in ("person", pronoun)
-
-    def _kind(self, link: Link) -> str:
-        """Return `he` or `she` for a person of known gender, `person` for another one, else `it`."""
-        assert link.entity is not None
-        key = link.kb, link.entity
-        kind = self._kinds.get(key)
-        if kind is None:
+    def _is_person(self, link: Link) -> bool:
+        is_person = self._persons.get(_bearer(link))
+        if is_person is None:
             kb = self._kbs.get(link.kb)
-            entity = None if kb is None else kb.get(link.entity)
+            entity = None if kb is None or link.entity is None else kb.get(link.entity)
             is_person = (
                 kb is not None
                 and entity is not None
                 and any(name.lower() in _PERSON for name in _kinds_of(kb, entity))
             )
-            gender = "" if entity is None else str(entity.attributes.get("gender", "")).lower()
-            kind = self._kinds.keep(key, (_GENDERS.get(gender) or "person") if is_person else "it")
-        return kind
+            self._persons.keep(_bearer(link), is_person)
+        return is_person
+
+
+def _bearer(link: Link) -> _Bearer:
+    return link.kb, link.entity
 
 
 def _kinds_of(kb: KnowledgeBase, entity: Entity) -> Iterator[str]:
-    """Yield what an entity is called a kind of: its types, what stands beside it, and what is above it."""
-    yield from entity.types
+    """Yield the names of the kinds of an entity: its own, of what stands beside it, and of what is above."""
+    yield from (entity.kind, *entity.types)
     for other in kb.neighbors(entity):
         yield from (other.label, other.key)
     above = [entity, *(kb.neighbors(entity, _INSTANCE) if _INSTANCE in kb.relations else ())]
@@ -159,12 +154,123 @@ def _kinds_of(kb: KnowledgeBase, entity: Entity) -> Iterator[str]:
         yield from (higher.key for higher in kb.walk(node, _KIND, max_depth=_DEPTH))
 
 
-def _of_name(word: str, before: list[Link]) -> Link | None:
-    """Return the last link of a longer name that *word*, which begins with a capital, is part of."""
-    if not word[:1].isupper() or len(word) < 2:
-        return None
-    for link in reversed(before):
-        parts = [link.text[start:end] for start, end in token_spans(link.text)]
-        if len(parts) > 1 and word in parts:
-            return link
-    return None
+def _words(text: str) -> list[str]:
+    return [text[start:end] for start, end in _FOLDING.spans(_FOLDING.comparable(text))]
+
+
+def _initials(link: Link, text: str) -> set[str]:
+    """Return the initials of a name, with and without those of its words in lower case."""
+    words = [word for word in _words(link.text) if word[0].isalpha()]
+    found = {
+        "".join(word[0] for word in words if word[0].isupper()),
+        "".join(word[0].upper() for word in words),
+    }
+    return {
+        initials
+        for initials in found
+        if len(initials) >= _LEAST
+        or (len(initials) > 1 and text.startswith(f" ({initials})", link.end))
+        or (len(initials) > 1 and text.endswith(f"{initials} (", 0, link.start))
+    }
+
+
+class _Word(NamedTuple):
+    """A word with a capital: its span, its text, and what it may be a form of, itself included."""
+
+    start: int
+    end: int
+    text: str
+    forms: Set[str]
+
+
+class _Names:
+    """The names in a text, linked or not: runs of words with capitals, with particles and hyphens within.
+
+    Args:
+        text: text.
+        languages: BCP 47 tags of the knowledge bases.
+    """
+
+    def __init__(self, text: str, languages: Set[str]) -> None:
+        self._text, self._languages = text, languages
+        self._having = defaultdict[str, list[list[_Word]]](list)  # names by the forms of their words
+        inflecting = [language for language in languages if language[:2] not in ("", "en")]
+        name, at, within = list[_Word](), 0, False
+        for start, end in _FOLDING.spans(_FOLDING.comparable(text)):
+            word = text[start:end]
+            within = within and _SPACE.fullmatch(text, at, start) is not None
+            if word[0].isupper():
+                if not within:
+                    self._add(name)
+                    name = []
+                bases = (base for language in inflecting for base in base_forms(word, language))
+                name.append(_Word(start, end, word, {word, *bases}))
+                within = True
+            else:
+                within = within and (word in _PARTICLES or (word in _WITHIN and at == start))
+            at = end
+        self._add(name)
+
+    def _add(self, name: list[_Word]) -> None:
+        for form in {form for word in name for form in word.forms}:
+            self._having[form].append(name)
+
+    def initials(self, short: str) -> list[_Span]:
+        """Return the spans of initials, but those among words in capitals."""
+        spans = (word[:2] for name in self._having[short] for word in name if word.text == short)
+        return [span for span in spans if not is_doubtful(self._text, *span, cased=True, language="en")]
+
+    def of_person(self, short: str, own: Set[str], *, is_first: bool) -> list[_Span]:
+        """Return the spans of a first or last name; none if somebody else in the text may have it too.
+
+        Args:
+            short: first or last name, with the particles before it.
+            own: words of all longer names of the person.
+            is_first: whether it is the first name.
+        """
+        particles, gap, last = short.rpartition(" ")
+        spans, relative, woman = list[_Span](), False, False
+        for words in self._having[last]:
+            place = next(place for place, word in enumerate(words) if last in word.forms)
+            name = words if words[place].text == last else words[: place + 1]  # *Merkels Rede*
+            titles = [*takewhile(_precedes_names, (word.text for word in name[:-1]))]
+            if any(own.isdisjoint(word.forms) for word in name[len(titles) :]):
+                return []
+            for_woman = not _WOMEN.isdisjoint(titles)
+            if len(titles) < len(name) - 1:
+                woman |= for_woman
+                continue
+            if is_first and not _TITLES.isdisjoint(titles):  # *Pope Francis*
+                return []
+            relative |= for_woman
+            start, end = name[-1][:2]
+            if self._text.endswith(particles + gap, 0, start):
+                start -= len(particles + gap)
+                if self._is_name(last, start, end, is_first=is_first):
+                    spans.append((start, end))
+        return [] if relative and not woman else spans
+
+    def _is_name(self, last: str, start: int, end: int, *, is_first: bool) -> bool:
+        """Say whether a span is a name by itself: no ordinary word, none with *the*, no part of one."""
+        text = self._text
+        before, behind = _BEFORE.search(text, max(0, start - _FAR), start), _BEHIND.match(text, end)
+        lead = before[0] if before else ""
+        word = lead.rstrip()
+        if text[end : end + 1] in _JOINTS or word in _NOT_BEFORE:
+            return False
+        if is_first and (
+            text.startswith(" of ", end) or word.lower() == "in"
+        ):  # *Lawrence of Arabia*, a place
+            return False
+        if (behind and behind[0][-1].isupper()) or (
+            "\n" in lead and word[0].isupper() and not word.isupper()
+        ):
+            return False
+        return not (
+            any(is_ordinary_word(last, language) for language in self._languages)
+            and is_doubtful(text, start, end, cased=True, language="en")
+        )
+
+
+def _precedes_names(word: str) -> bool:
+    return word in _TITLES or word in FUNCTION_WORDS

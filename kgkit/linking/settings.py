@@ -36,7 +36,8 @@ class LinkSettings:
             else `kb`.
         overlaps: of overlapping mentions, score the longest only (`longest`); or score all, and keep all
             links (`keep`), or the link with the highest score (`score`).
-        references: link pronouns and shortened names to what they refer to.
+        references: link first and last names of persons, and initials, to what a longer name in the text
+            means.
         corrections: file of corrections: links that are said to be right, and words that are no names; see
             `kgkit.linking.Corrections`.
         threshold: links below this score, in [0, 1], mean nothing in the KB: they are NIL. By default the

@@ -595,23 +595,25 @@ def test_links_to_several_knowledge_bases_say_which(home, tmp_path):
     from tests.small_kb import build
 
     build(
-        home, [Entity("rex", "Rex", types=("person",)), Alias("Rex", "rex"), Alias("dog", "rex")], name="pets"
+        home,
+        [
+            Entity("rex", "Rex", types=("person",)),
+            *(Alias(name, "rex") for name in ("Rex", "Rex Kowal", "dog")),
+        ],
+        name="pets",
     ).close()
     arguments = ("link", "--home", home, "--kb", "mini=prior", "--kb", "pets", "--model", "prior", "--jsonl")
     [document] = [json.loads(run(*arguments, given=b"The dog Rex. He barked.").out)]
     links = [(link["text"], link["kb"], link["entity"]) for link in document["links"]]
     assert links[:3] == [("dog", "mini", "dog.n.01"), ("dog", "pets", "rex"), ("Rex", "pets", "rex")]
     assert document["model"] == "mini=prior, pets=prior"
-    done = run(*arguments, "--references", given=b"The dog Rex. He barked.")
-    assert ("He", "pets", "rex") in [
+    text = b"The dog Rex Kowal sat. Kowal barked."
+    done = run(*arguments, "--references", given=text)
+    assert ("Kowal", "pets", "rex") in [
         (link["text"], link["kb"], link["entity"]) for link in json.loads(done.out)["links"]
     ]
-    [alone] = [
-        json.loads(
-            run("link", "--home", home, "--kb", "pets", "--references", "--jsonl", given=b"Rex. He.").out
-        )
-    ]
-    assert [link["text"] for link in alone["links"]] == ["Rex", "He"]
+    alone = json.loads(run("link", "--home", home, "--kb", "pets", "--references", "--jsonl", given=text).out)
+    assert [link["text"] for link in alone["links"]] == ["dog", "Rex Kowal", "Kowal"]
     page = run(*arguments[:-1], "--html", tmp_path / "a.html", given=b"The dog Rex.")
     assert page.code == 0 and "pets · score" in (tmp_path / "a.html").read_text()
 
