@@ -17,6 +17,7 @@ import re
 from bisect import bisect_right
 from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -52,6 +53,7 @@ _NOUNS_CAPITALISED: Final = frozenset(["de", "gsw", "lb", "nds"])
 """Languages that write all nouns with capitals."""
 
 _ARTICLES: Final = ("the ", "a ", "an ")
+_WORDS: Final = re.compile("^[^A-Z,\n]+(?=,)", re.MULTILINE)  # of a lexicon whose names have capitals
 
 # Characters of an address: letters of scripts with spaces; behind a slash those of others too.
 _W: Final = r"A-Za-z0-9_\u00c0-\u058f"
@@ -116,30 +118,26 @@ def function_words(language: str) -> frozenset[str]:
     return _OF_LANGUAGE.get(language.partition("-")[0].lower(), frozenset())
 
 
-def is_ordinary_word(word: str, language: str) -> bool:
-    """Say whether a word is one of the language, and no name or not only one: *cork*, *may*, *london* is not.
+def ordinary_words(language: str) -> frozenset[str]:
+    """Return the words of a language that are no names, or not only: *cork*, *may*, but not *london*.
+
+    They are in lower case, with their inflected forms, months and days.
 
     Args:
-        word: a word in any spelling, inflected or not.
         language: BCP 47 tag of the KB; "" is read as English, and of other languages no words are known.
     """
-    return language.partition("-")[0].lower() in ("", "en") and word.lower() in _english_words()
+    return _english_words() if language.partition("-")[0].lower() in ("", "en") else frozenset()
 
 
 @cache
 def _english_words() -> frozenset[str]:
-    """Return English words in lower case: function words, months, days, and the lexicon of lemminflect.
-
-    That is the SPECIALIST Lexicon of the NIH: nouns, verbs, adjectives and adverbs with their forms; names
-    have a capital.
-    """
+    """Return those of lemminflect (the SPECIALIST Lexicon of the NIH), function words, months and days."""
     package = find_spec("lemminflect")  # not imported, which would load spaCy where that is installed
     assert package is not None and package.origin is not None
     lexicon = Path(package.origin).parent / "resources" / "lemma_lu.csv.gz"
-    with gzip.open(lexicon, "rt", encoding="utf-8") as lines:
-        words = {line.partition(",")[0] for line in lines}
-    capitalised = {word.lower() for word in FUNCTION_WORDS | _ALWAYS_CAPITALISED}
-    return frozenset(word for word in words if word.islower()) | capitalised
+    words = _WORDS.findall(gzip.decompress(lexicon.read_bytes()).decode())
+    others = (word.lower() for word in FUNCTION_WORDS | _ALWAYS_CAPITALISED)
+    return frozenset(chain(words, others))
 
 
 def without_article(text: str, language: str) -> str:

@@ -33,6 +33,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, str]]] = {
     "kgkit models rm": ("kgkit models rm opinions", "models.md"),
     "kgkit kb list": ("kgkit kb list", "your-own-kb.md"),
     "kgkit kb info": ("kgkit kb info wordnet", "commands.md"),
+    "kgkit kb check": ("kgkit kb check names --texts letters", "your-own-kb.md"),
     "kgkit kb default": ("kgkit kb default wordnet", "commands.md"),
     "kgkit kb add": ("kgkit kb add wordnet words.jsonl", "your-own-kb.md"),
     "kgkit kb edit": ("kgkit kb edit wordnet corrections.jsonl", "editing.md"),

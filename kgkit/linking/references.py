@@ -19,7 +19,7 @@ import msgspec
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates.inflection import base_forms
-from kgkit.candidates.spelling import FUNCTION_WORDS, is_doubtful, is_ordinary_word
+from kgkit.candidates.spelling import FUNCTION_WORDS, is_doubtful, ordinary_words
 from kgkit.kb import KnowledgeBase
 from kgkit.text import BEFORE_NAMES, folding
 from kgkit.types import Entity, Link, LinkedDocument
@@ -267,7 +267,7 @@ class _Names:
         ):
             return False
         return not (
-            any(is_ordinary_word(last, language) for language in self._languages)
+            any(last.lower() in ordinary_words(language) for language in self._languages)
             and is_doubtful(text, start, end, cased=True, language="en")
         )
 

@@ -6,6 +6,7 @@ import typer
 
 from kgkit.commands.kb import (
     add,
+    check,
     default,
     diff,
     edit,
@@ -23,8 +24,9 @@ from kgkit.commands.kb.build import build_kb
 app = typer.Typer(no_args_is_help=True, help="Manage the knowledge bases on this machine.")
 
 _VERBS: Mapping[str, Callable[..., None]] = {
-    "list": list_kbs.list_kbs, "info": info.info, "add": add.add, "default": default.default,
-    "edit": edit.edit, "diff": diff.diff, "export": export.export, "import": import_kb.import_kb,
+    "list": list_kbs.list_kbs, "info": info.info, "check": check.check, "add": add.add,
+    "default": default.default, "edit": edit.edit, "diff": diff.diff, "export": export.export,
+    "import": import_kb.import_kb,
     "verify": verify.verify, "rm": rm.rm, "prune": prune.prune,
     "publish": publish.publish,
 }  # fmt: skip

@@ -28,6 +28,8 @@ LanguageOption = Annotated[
 ]
 
 _MAX_WORDS: Final = 3  # that a message names
+_MANY: Final = 20_000  # names; of more, those of a sample of the entities are looked at
+_SAMPLE: Final = 1_000
 
 
 def _column(name: str, text: str) -> Any:
@@ -211,12 +213,8 @@ def build_kb(
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
     messages.write_dropped(built.dropped, built.examples)
-    if language is None and (words := _function_words(built)):
-        messages.write(
-            f"names that are function words of English too: {', '.join(words[:_MAX_WORDS])}"
-            f"{', …' if len(words) > _MAX_WORDS else ''}; texts are linked wherever they have "
-            "them, unless the language is known: --language en"
-        )
+    if doubtful := _doubtful_names(built, language):
+        messages.write(doubtful)
     if additions and built.build != before:
         messages.write(
             f"warning: what `kgkit kb add` and `kgkit kb edit` did to {built.name}@{before} is not in this "
@@ -244,15 +242,32 @@ def preview_of(
     return [*reader.preview(Path(sources[0]))] if sources and reader.reads_columns else []
 
 
-def _function_words(built: "Built") -> list[str]:
-    """Return the function words of English that are names in a build and are linked as such."""
+def _doubtful_names(built: "Built", language: str | None) -> str:
+    """Return a sentence on the names that are easily linked wrongly; empty without any, and for a lexicon.
+
+    Args:
+        built: the build.
+        language: value of `--language`.
+    """
+    from kgkit.candidates.doubtful_names import doubtful_names, is_of_words
     from kgkit.candidates.spelling import FUNCTION_WORDS
+    from kgkit.commands.kb.check import described
     from kgkit.kb import open_kb
 
-    if built.manifest.language or built.manifest.generator != "alias":
-        return []
     with open_kb(f"{built.name}@{built.build}") as kb:
-        return [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
+        if kb.manifest.generator != "alias" or is_of_words(kb):
+            return ""
+        entities = _SAMPLE if built.manifest.aliases > _MANY else None
+        listed = described(doubtful_names(kb, entities=entities))
+        words = [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
+    if not listed:
+        return ""
+    among = "" if entities is None else f", among those of {entities:,} entities"
+    hint = ""
+    if words and language is None and not built.manifest.language:
+        shown = ", ".join(words[:_MAX_WORDS]) + (", …" if len(words) > _MAX_WORDS else "")
+        hint = f"; --language en leaves out function words ({shown})"
+    return f"names that are easily linked wrongly{among}: {listed}; see `kgkit kb check {built.name}`{hint}"
 
 
 def _additions(kb: "KBHome", build: str | None) -> list[str]:

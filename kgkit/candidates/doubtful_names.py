@@ -1,0 +1,136 @@
+"""Names of a knowledge base that are easily linked where they are no mentions, or to the wrong entity.
+
+    number    no letter: 25, 1996
+    short     one or two letters: Ed, IN
+    word      a word of the language too, as Nice and May, or one that texts mostly write in lower case
+    shared    of several entities, none of which is likelier than all others together
+
+A name is of the first sort that it fits. In a KB that writes most of its names in lower case, as a lexicon or
+a list of terms does, words are what is to be found: none of them is doubtful.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from kgkit.candidates.spelling import in_capitals_only, ordinary_words
+from kgkit.kb import KnowledgeBase
+from kgkit.store import codec
+from kgkit.store.layout import MAX_ROWS
+
+Sort = Literal["number", "short", "word", "shared"]
+
+_SHORT: Final = 2  # letters; of scripts without case one
+_EVEN: Final = 0.5  # prior of the likeliest entity of a shared name, at most
+_SAMPLE: Final = 256  # entities whose names tell how the KB writes names
+_LEAST: Final = 2  # occurrences that tell how texts write a name
+_MOSTLY: Final = 0.5  # of them, in lower case
+
+
+class DoubtfulName(NamedTuple):
+    """A name, and why it is doubtful.
+
+    Attributes:
+        name: the name as the KB writes it, in one of its spellings.
+        folded: its key in the KB.
+        sort: why it is doubtful.
+        ids: ids of the entities that it can mean, the likeliest first.
+    """
+
+    name: str
+    folded: str
+    sort: Sort
+    ids: list[int]
+
+    @property
+    def rank(self) -> tuple[int, bool, int, str]:
+        """The order of the names of a sort: those that do most harm first, as far as the KB tells.
+
+        Names of many entities, then those that the KB writes in lower case, then short ones.
+        """
+        return -len(self.ids), not self.name.islower(), len(self.name), self.name
+
+
+class NameInTexts(msgspec.Struct):
+    """A name in texts.
+
+    Attributes:
+        occurrences: number of times that it stands there, within longer names too.
+        lower: how many of them are in lower case.
+        linked: how many of them are links.
+        entity: key of the entity of the least certain link; empty where there is none.
+        score: score of that link.
+        example: text before the name, the name, and text after it, of that link or of the first occurrence.
+    """
+
+    occurrences: int = 0
+    lower: int = 0
+    linked: int = 0
+    entity: str = ""
+    score: float = 0.0
+    example: tuple[str, str, str] = ("", "", "")
+
+    @property
+    def is_mostly_lower(self) -> bool:
+        """Whether the texts write the name in lower case as often as not."""
+        return self.occurrences >= _LEAST and self.lower >= _MOSTLY * self.occurrences
+
+
+def doubtful_names(
+    kb: KnowledgeBase, texts: Mapping[str, NameInTexts] | None = None, *, entities: int | None = None
+) -> Iterator[DoubtfulName]:
+    """Yield the doubtful names of a KB, in the order of their keys.
+
+    Args:
+        kb: knowledge base.
+        texts: names in texts by their keys, for those that texts mostly write in lower case.
+        entities: number of entities, spread evenly, whose names are looked at; None: all names.
+    """
+    words, lower = frozenset[str](), set[str]()
+    if not is_of_words(kb):
+        words = ordinary_words(kb.manifest.language)
+        lower = {name for name, there in (texts or {}).items() if there.is_mostly_lower}
+    head, decode = codec.alias_head.unpack_from, codec.decode_alias
+    with kb.store.reading():
+        for key, row in kb.store.items("aliases") if entities is None else _some_aliases(kb, entities):
+            if key.startswith(codec.DIGEST):
+                continue
+            name = key.decode()
+            sort = _sort_by_letters(name) if len(name) <= _SHORT or name[0] < "a" else None
+            if sort is None:
+                if name in words or (name in lower and in_capitals_only(row)):
+                    sort = "word"
+                elif head(row)[0] & MAX_ROWS > 1 and decode(row).priors[0] <= _EVEN:
+                    sort = "shared"
+                elif name.startswith("the ") and name[4:] in words and in_capitals_only(row):
+                    sort = "word"
+                else:
+                    continue
+            spelled = next((each.surface for each in codec.spellings(row)), name)
+            yield DoubtfulName(spelled, name, sort, decode(row).ids.tolist())
+
+
+def _sort_by_letters(name: str) -> Sort | None:
+    if not any(map(str.isalpha, name)):
+        return "number"
+    return "short" if len(name) == 1 or (len(name) <= _SHORT and name != name.upper()) else None
+
+
+def _some_aliases(kb: KnowledgeBase, entities: int) -> Iterator[tuple[bytes, bytes]]:
+    keys = {key for number in _spread(kb, entities) for key in kb.store.alias_keys(number)}
+    for key in sorted(keys):
+        if (row := kb.store.row("aliases", key)) is not None:
+            yield key, row
+
+
+def _spread(kb: KnowledgeBase, entities: int) -> range:
+    """Return so many ids, or all if there are fewer."""
+    count = kb.store.id_count
+    return range(0, count, max(1, -(-count // entities)))
+
+
+def is_of_words(kb: KnowledgeBase) -> bool:
+    """Say whether a KB writes most of its names in lower case; those of some entities, spread evenly."""
+    rows = [row for key, row in _some_aliases(kb, _SAMPLE) if key.upper() != key]
+    return sum(not codec.has_spellings(row) for row in rows) > len(rows) / 2
