@@ -81,7 +81,8 @@ def test_the_commands_are_those_that_were_promised():
         "kgkit embed", "kgkit index", "kgkit nearest",
         "kgkit align", "kgkit project",
         "kgkit vectors list", "kgkit vectors rm",
-        "kgkit kb list", "kgkit kb info", "kgkit kb default", "kgkit kb add", "kgkit kb diff",
+        "kgkit kb list", "kgkit kb info", "kgkit kb check", "kgkit kb default", "kgkit kb add",
+        "kgkit kb diff",
         "kgkit kb export",
         "kgkit kb import", "kgkit kb verify", "kgkit kb rm", "kgkit kb prune", "kgkit kb publish",
     }  # fmt: skip

@@ -213,7 +213,7 @@ def build_kb(
     same = " (as it was: same content)" if built.build == before else ""
     messages.write(f"built {built.name} in {time.monotonic() - began:.1f} s{same}: {built.path}")
     messages.write_dropped(built.dropped, built.examples)
-    if doubtful := _doubtful_names(built, language):
+    if not messages.quiet and (doubtful := _doubtful_names(built, language)):
         messages.write(doubtful)
     if additions and built.build != before:
         messages.write(

@@ -78,10 +78,11 @@ def described(names: "Iterable[DoubtfulName]") -> str:
             worst[sort] = nsmallest(_EXAMPLES, [*worst[sort], name], key=attrgetter("rank"))
             bounds[sort] = worst[sort][-1].rank
     parts = []
-    for sort in (each for each in _ORDER if each in counts):
-        listed = ", ".join(plain(name.name) for name in worst[sort])
-        more = ", …" if counts[sort] > _EXAMPLES else ""
-        parts.append(f"{counted(counts[sort], _DESCRIBED[sort])} ({listed}{more})")
+    for each, noun in _DESCRIBED.items():
+        if each in counts:
+            listed = ", ".join(plain(name.name) for name in worst[each])
+            more = ", …" if counts[each] > _EXAMPLES else ""
+            parts.append(f"{counted(counts[each], noun)} ({listed}{more})")
     return ", ".join(parts)
 
 
