@@ -24,6 +24,7 @@ Sort = Literal["number", "short", "word", "shared"]
 _SHORT: Final = 2  # letters; of scripts without case one
 _EVEN: Final = 0.5  # prior of the likeliest entity of a shared name, at most
 _SAMPLE: Final = 256  # entities whose names tell how the KB writes names
+_DOZENS: Final = 24  # names of an entity
 _LEAST: Final = 2  # occurrences that tell how texts write a name
 _MOSTLY: Final = 0.5  # of them, in lower case
 
@@ -131,6 +132,11 @@ def _spread(kb: KnowledgeBase, entities: int) -> range:
 
 
 def is_of_words(kb: KnowledgeBase) -> bool:
-    """Say whether a KB writes most of its names in lower case; those of some entities, spread evenly."""
+    """Say whether a KB is one of words: most names of some of its entities, spread evenly, are in lower case.
+
+    So is a vocabulary, where an entity has words by the dozen.
+    """
+    if kb.manifest.aliases > _DOZENS * kb.manifest.entities:
+        return True
     rows = [row for key, row in _some_aliases(kb, _SAMPLE) if key.upper() != key]
     return sum(not codec.has_spellings(row) for row in rows) > len(rows) / 2

@@ -17,7 +17,13 @@ from kgkit.candidates import (
 )
 from kgkit.candidates.hyphens import closed_spelling, joining_hyphens, with_spaces
 from kgkit.candidates.long_texts import mention_windows
-from kgkit.candidates.spelling import FUNCTION_WORDS, begins_sentence, function_words, position_hides_case
+from kgkit.candidates.spelling import (
+    FUNCTION_WORDS,
+    begins_sentence,
+    function_words,
+    ordinary_words,
+    position_hides_case,
+)
 from kgkit.kb import KnowledgeBase
 from kgkit.linking import Linker
 from kgkit.store.layout import MAX_TOKENS
@@ -119,6 +125,13 @@ def test_without_a_known_language_spelling_decides_alone(tmp_path):
         assert found(AliasGenerator(kb), "He lives in IN. In May") == ["IN", "In", "May"]
     assert function_words("en-GB") == FUNCTION_WORDS
     assert function_words("") == function_words("zh") == frozenset()
+
+
+def test_the_words_of_english_are_no_names():
+    words = ordinary_words("en-GB")
+    assert {"cork", "nice", "oaks", "reading", "may", "monday", "the"} <= words
+    assert words.isdisjoint(["london", "clinton", "paris", "Nice", ""]) and ordinary_words("") == words
+    assert not ordinary_words("de")
 
 
 LABELS = ["Aspirin", "DNA", "X-ray", "COVID-19", "iPhone", "lichen", "the Shell", "Machine Learning", "Will"]

@@ -63,6 +63,13 @@ def test_in_a_list_of_terms_words_are_what_is_sought(tmp_path):
     assert found(tmp_path, "terms") == {"737": ("number", ["737"])}
 
 
+def test_in_a_vocabulary_words_are_what_is_sought(tmp_path):
+    names = [f"Stone {number}" for number in range(30)]
+    records = [{"key": "thing", "label": "Stone", "aliases": names}]
+    kgkit.build_kb("jsonl", records, name="kinds", home=tmp_path, language="en")
+    assert found(tmp_path, "kinds") == {}
+
+
 def test_one_letter_is_short_in_every_script_and_two_are_where_there_is_case(tmp_path):
     names = [{"key": name, "label": name} for name in ("沪", "北京", "ГД", "ЦСКА")]
     kgkit.build_kb("jsonl", names, name="names", home=tmp_path, language="zh")
