@@ -192,13 +192,17 @@ def _descriptions(kb: KnowledgeBase) -> str:
     return "".join(entity.description for entity in kb.store.entities(ids))
 
 
+def is_english(kb: KnowledgeBase) -> bool:
+    """Say whether *kb* is in English, or does not say in which language it is."""
+    return kb.manifest.language.lower().partition("-")[0] in ("", "en")
+
+
 def reads_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions that an English encoder reads, by a sample of its entities.
 
     A knowledge base in another language says so; of others, nine of ten letters are ASCII.
     """
-    language = kb.manifest.language.lower()
-    if language and language.split("-")[0] != "en":
+    if not is_english(kb):
         return False
     letters = [character for character in _descriptions(kb) if character.isalpha()]
     return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)

@@ -108,6 +108,10 @@ def _first_stage(folder: Path, manifest: LinkerManifest, kb: KnowledgeBase, open
             from kgkit.linking.head import HeadScorer
 
             return HeadScorer.open(folder, manifest, opening)
+        case "joint":
+            from kgkit.linking.joint.scorer import JointScorer
+
+            return JointScorer.open(folder, manifest, opening)
         case other:
             raise StaleModel(
                 f"the model {manifest.name} is of the type {other!r}, which this kgkit does not have: "

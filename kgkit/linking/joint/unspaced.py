@@ -1,0 +1,149 @@
+"""Mentions in scripts without spaces: words that a segmentation finds, and characters beside a name.
+
+A segmentation that knows no name of the KB says where words begin and end: 南京市长 江大桥 is not 南京市 长江大桥.
+Chinese is cut by jieba, where it is installed; its dictionary has frequencies and parts of speech.
+"""
+
+from functools import lru_cache
+from importlib.util import find_spec
+from math import log1p
+from typing import Final
+
+from kgkit.candidates.segment import jieba_segments
+
+FEATURES: Final = (
+    "unspaced", "segmented", "crosses word before", "crosses word behind", "whole word", "one character",
+    "word count", "person word", "place word", "organisation word", "name word", "noun", "verb", "adjective",
+    "adverb", "place before", "person before", "speech behind", "person behind", "place behind",
+    "body behind", "list before", "list behind", "opens", "quoted",
+)  # fmt: skip
+
+_NONE: Final = [0.0] * len(FEATURES)
+_PLACE_BEFORE: Final = frozenset("在去到从往于赴自离抵回")
+_PERSON_BEFORE: Final = frozenset("老小叫由跟给让请被对")
+_SPEECH: Final = (
+    "说",
+    "表示",
+    "认为",
+    "指出",
+    "写道",
+    "告诉",
+    "回答",
+    "先生",
+    "女士",
+    "教授",
+    "老师",
+    "的儿",
+    "的女",
+    "获",
+    "曾",
+    "生于",
+)
+_PERSON: Final = (
+    "先生",
+    "女士",
+    "小姐",
+    "教授",
+    "老师",
+    "同志",
+    "医生",
+    "主任",
+    "经理",
+    "市长",
+    "总理",
+    "主席",
+    "导演",
+    "师傅",
+)
+_PLACE: Final = frozenset("市省县区镇乡村路街桥站山河湖江港岛州郡府寺庙塔楼")
+_BODY: Final = (
+    "大学",
+    "学院",
+    "中学",
+    "小学",
+    "医院",
+    "公司",
+    "银行",
+    "集团",
+    "机场",
+    "大桥",
+    "大学",
+    "酒店",
+    "饭店",
+    "公园",
+    "广场",
+    "体育",
+    "队",
+    "厂",
+    "报",
+    "奖",
+    "节",
+    "杯",
+)
+_JOINING: Final = frozenset("、和与及跟，,/")
+_OPENING: Final = frozenset('。！？!?\n“"「《；;：:')
+_KINDS: Final = {"nr": 0, "ns": 1, "nt": 2, "nz": 3, "n": 4, "v": 5, "a": 6, "d": 7}
+
+
+def is_unspaced(text: str) -> bool:
+    """Say whether a span has a character of a script that sets no spaces."""
+    return any("\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" for character in text)
+
+
+def unspaced_features(text: str, start: int, end: int, bounds: frozenset[int] | None) -> list[float]:
+    """Return the features of a mention, in the order of `FEATURES`; zeros for one in a script with spaces.
+
+    Args:
+        text: text of the document.
+        start, end: span of the mention.
+        bounds: where words begin and end; None if that is not known.
+    """
+    surface = text[start:end]
+    if not is_unspaced(surface):
+        return _NONE
+    count, tag = _dictionary().get(surface, (0, ""))
+    kinds = [0.0] * 8
+    kind = _KINDS.get(tag[:2], _KINDS.get(tag[:1]))
+    if kind is not None:
+        kinds[kind] = 1.0
+    whole = (
+        bounds is not None and start in bounds and end in bounds and not any(start < b < end for b in bounds)
+    )
+    before, behind = text[start - 1 : start] if start else "\n", text[end : end + 2]
+    return [
+        1.0, float(bounds is not None), float(bounds is not None and start not in bounds),
+        float(bounds is not None and end not in bounds), float(whole), float(end - start == 1), log1p(count),
+        *kinds, float(before in _PLACE_BEFORE), float(before in _PERSON_BEFORE),
+        float(behind.startswith(_SPEECH)), float(behind.startswith(_PERSON)),
+        float(behind[:1] in _PLACE and behind != ""), float(behind.startswith(_BODY)),
+        float(before in _JOINING), float(behind[:1] in _JOINING and behind != ""), float(before in _OPENING),
+        float(before in "“「《\""),
+    ]  # fmt: skip
+
+
+@lru_cache(1)
+def _segments():  # type: ignore[no-untyped-def]
+    return jieba_segments([]) if find_spec("jieba") is not None else None
+
+
+def word_bounds(text: str) -> frozenset[int] | None:
+    """Return where words begin and end in a text of a script without spaces; None if nothing cuts it."""
+    segments = _segments()
+    if segments is None or not is_unspaced(text):
+        return None
+    return frozenset(bound for span in segments(text) for bound in span)
+
+
+@lru_cache(1)
+def _dictionary() -> dict[str, tuple[int, str]]:
+    """Return the count and the part of speech of each word that jieba knows."""
+    if find_spec("jieba") is None:
+        return {}
+    from jieba import get_module_res
+
+    words = {}
+    with get_module_res("dict.txt") as lines:
+        for line in lines:
+            word, count, tag = line.decode().split()
+            words[word] = (int(count), tag)
+    return words
