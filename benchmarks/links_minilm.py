@@ -13,8 +13,8 @@ GeoNames).
     {surface}  and each other surface of the KB                   no mention
 
 Nothing of AIDA, CoNLL-2003, LAMA or `own_kb` is read. The counts of words are those of WikiText-2's training
-text. `--folds` trains on all folders but every Nth, and prints the scores
-of those, calibration included. 40 CPU minutes, most of them builds and the encoder.
+text. `--folds` trains on all folders but every Nth, and prints the scores of those, calibration included.
+40 CPU minutes, most of them builds and the encoder.
 """
 
 import argparse
@@ -462,17 +462,20 @@ def write(
     save_networks(out, networks)
     rows = (f"{word}\t{counts.lower[word]}\t{counts.capitalised[word]}\n" for word in sorted(counts.lower))
     (out / WORDS_FILE).write_text("".join(rows), "utf-8")
-    files = [path for path in (out / NETWORKS_FILE, out / WORDS_FILE)]
+    files = [out / NETWORKS_FILE, out / WORDS_FILE]
     data = [*sorted(TEXTS.glob("*/kb.csv")), *sorted(TEXTS.glob("*/marked.txt"))]
     digest = hashlib.sha256("".join(map(file_sha256, data)).encode()).hexdigest()
     found = [example for of_set in sets.values() for example in of_set]
     manifest = {
-        "format": 2, "kind": "linker", "name": NAME, "type": "joint", "task": "", "encoder": ENCODER, "needs": {},
+        "format": 2, "kind": "linker", "name": NAME, "type": "joint", "task": "",
+        "encoder": ENCODER, "needs": {},
         "config": {
-            "members": MEMBERS, "hidden": HIDDEN, "width": WIDTH, "epochs": EPOCHS, "batch": BATCH, "lr": RATE,
-            "decay": DECAY, "dropout": [DROP_INPUT, DROP_HIDDEN, DROP_VECTOR],
+            "members": MEMBERS, "hidden": HIDDEN, "width": WIDTH, "epochs": EPOCHS, "batch": BATCH,
+            "lr": RATE, "decay": DECAY, "dropout": [DROP_INPUT, DROP_HIDDEN, DROP_VECTOR],
         },
-        "results": {"mentions": len(found), "links": sum(example.right >= 0 for example in found), "kbs": len(sets)},
+        "results": {
+            "mentions": len(found), "links": sum(example.right >= 0 for example in found), "kbs": len(sets),
+        },
         "data": {TEXTS.name: digest, "train.txt.xz": file_sha256(DATA / "wikitext2" / "train.txt.xz")},
         "command": "", "sizes": {path.name: path.stat().st_size for path in files},
         "sha256": {path.name: file_sha256(path) for path in files},

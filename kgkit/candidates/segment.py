@@ -206,22 +206,40 @@ def jieba_segments(surfaces: Iterable[str]) -> Segments:
     return _Jieba(tuple(surface for surface in surfaces if len(surface) > 1))
 
 
+def jieba_words() -> list[str]:
+    """Return the lines `WORD COUNT TAG` of jieba's own dictionary.
+
+    Raises:
+        MissingExtra: if jieba is not installed.
+    """
+    return _dictionary(_jieba_tokenizer()).decode().splitlines()
+
+
+def _jieba_tokenizer() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # escapes in its strings that Python no longer likes
+            from jieba import Tokenizer
+    except ImportError as error:
+        raise MissingExtra("jieba", "zh") from error
+    return Tokenizer()
+
+
+def _dictionary(tokenizer: Any) -> bytes:
+    # Not `tokenizer.initialize()`: that reads a file in the folder for temporary files that anyone may
+    # have put there, or writes one, and logs to stderr.
+    with tokenizer.get_dict_file() as file:
+        content: bytes = file.read()
+    return content
+
+
 class _Jieba:
     """A tokenizer of jieba's with words of its own."""
 
     def __init__(self, words: tuple[str, ...]) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # escapes in its strings that Python no longer likes
-                from jieba import Tokenizer
-        except ImportError as error:
-            raise MissingExtra("jieba", "zh") from error
         self._words = words
-        tokenizer = Tokenizer()
-        # Not `tokenizer.initialize()`: that reads a file in the folder for temporary files that anyone may
-        # have put there, or writes one, and logs to stderr.
-        with tokenizer.get_dict_file() as file:
-            counts, total = tokenizer.gen_pfdict(io.BytesIO(file.read().lower()))
+        tokenizer = _jieba_tokenizer()
+        counts, total = tokenizer.gen_pfdict(io.BytesIO(_dictionary(tokenizer).lower()))
         for word in map(_lower, words):
             for end in range(1, len(word)):
                 counts.setdefault(word[:end], 0)  # what a longer word begins with

@@ -1,4 +1,4 @@
-"""What the KB says of a candidate, beside the text that a mention stands in.
+"""Features of a candidate: the KB's texts, counts and facts beside the text of the mention.
 
     names         how the surface stands to the candidate's label and names
     words         words of its label, its qualifiers and its description that the text has elsewhere
@@ -19,7 +19,7 @@ import numpy as np
 from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint.text import Text
-from kgkit.linking.joint.types import kind_of
+from kgkit.linking.joint.types import kind_of, named_sort
 from kgkit.linking.joint.words import FUNCTION
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Matrix, Mention, Numbers
@@ -28,7 +28,8 @@ ABSOLUTE: Final = (
     "spelled", "is label", "is plain label", "is short label", "begins label", "ends label", "acronym",
     "other words", "all other words", "has other words", "description words", "has description",
     "qualifier next", "description next", "name next unknown", "fact next", "fact before",
-    "fact in sentence", "facts in document", "has facts", "longer name elsewhere", "other name elsewhere", "log prior", "is only", "capital label",
+    "fact in sentence", "facts in document", "has facts", "longer name elsewhere", "other name elsewhere",
+    "log prior", "is only", "capital label",
 )  # fmt: skip
 RELATIVE: Final = (
     "other words", "description words", "qualifier next", "description next", "fact next", "fact before",
@@ -36,19 +37,22 @@ RELATIVE: Final = (
 )  # fmt: skip
 OF_MENTION: Final = ("candidates", "has counts", "entities", "any fact next", "any fact in sentence")
 FEATURES: Final = (*ABSOLUTE, *(f"{name}, relative" for name in RELATIVE), *OF_MENTION)
+_RELATIVE: Final = [ABSOLUTE.index(name) for name in RELATIVE]
 
 _WORD: Final = re.compile(r"\w+")
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? ?(?:the )?$")
-_NAME_NEXT: Final = re.compile(r",? ?\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
+_ENDS: Final = re.compile(r"[.!?]\s|\n")
+_NAME_BEHIND: Final = re.compile(r",? ?\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
 _SHORT: Final = 3
 _BYTES: Final = 64_000_000
+_BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
 _MOST: Final = 8  # candidates of other mentions that are compared
 _FAR: Final = 30  # other mentions on each side that are compared
 
 
 class EntityWords(NamedTuple):
-    """What is remembered of an entity.
+    """Names, words and facts of an entity, as features compare them.
 
     Attributes:
         label, plain, short: label, folded; without brackets; and up to its first comma.
@@ -60,7 +64,7 @@ class EntityWords(NamedTuple):
         names: folded names by which other texts name it.
         neighbours: ids of entities that facts link it with.
         initials: first letters of the label's words.
-        kind: the KB's word for what it is.
+        sort: (T,) of `named_sort`: 1 for what the KB's word for its kind says that it is.
         capital: whether the label has a capital.
         description: whether there is one.
     """
@@ -76,7 +80,7 @@ class EntityWords(NamedTuple):
     names: tuple[str, ...]
     neighbours: frozenset[int]
     initials: str
-    kind: str
+    sort: Matrix
     capital: bool
     description: bool
 
@@ -92,25 +96,22 @@ class CandidateFeatures:
         self.kb = kb
         self._size = log1p(len(kb))
         self._entities = BoundedCache[int, EntityWords](_BYTES)
-        self._related = BoundedCache[tuple[int, int], bool](_BYTES)
 
     def __call__(self, text: Text, mentions: Sequence[Mention]) -> tuple[list[Matrix], Numbers]:
         """Return (C, F) for each mention, in the order of `FEATURES`, and pairs (N, 2) of related candidates.
 
         Candidates are numbered through all mentions.
         """
-        related, pairs = self._relations(text, mentions)
+        ids = [(mention.candidates or NO_CANDIDATES).ids.tolist() for mention in mentions]
+        folded = [fold(mention.text) for mention in mentions]
+        related, pairs = self._relations(text, mentions, ids, folded)
         names: dict[int, set[str]] = {}  # of entities: the surfaces that may mean them
-        for mention in mentions:
-            for number in (mention.candidates or NO_CANDIDATES).ids.tolist():
-                names.setdefault(number, set()).add(fold(mention.text))
-        words = [
-            set(map(str.lower, (w.text for w in text.words[slice(*text.range(m.start, m.end))])))
-            for m in mentions
-        ]
+        for numbers, surface in zip(ids, folded, strict=True):
+            for number in numbers:
+                names.setdefault(number, set()).add(surface)
         rows = [
-            self._rows(text, mention, own, near, names)
-            for mention, own, near in zip(mentions, words, related, strict=True)
+            self._rows(text, mention, surface, near, names)
+            for mention, surface, near in zip(mentions, folded, related, strict=True)
         ]
         return rows, pairs
 
@@ -124,42 +125,43 @@ class CandidateFeatures:
         return frozenset().union(*found) or frozenset([mention.text])
 
     def of(self, number: int) -> EntityWords:
-        """Return what is remembered of an entity."""
+        """Return the words of an entity, remembered: texts return to the same ones."""
         entity = self._entities.get(number)
         if entity is None:
             entity = self._entities.keep(number, self._read(number))
         return entity
 
     def _rows(
-        self, text: Text, mention: Mention, own: set[str], related: Matrix, names: dict[int, set[str]]
+        self, text: Text, mention: Mention, surface: str, related: Matrix, names: dict[int, set[str]]
     ) -> Matrix:
+        """Return (C, F) of a mention.
+
+        Args:
+            text: its text.
+            mention: mention with its candidates.
+            surface: its text, folded.
+            related: (C, 4) of `_relations`.
+            names: surfaces in the text that may mean an entity, by its id.
+        """
         candidates = mention.candidates or NO_CANDIDATES
-        surface = fold(mention.text)
-        following = (
-            _NAME_NEXT.match(text.text, mention.end)
-            if text.text[mention.end : mention.end + 1] in ", ("
-            else None
-        )
-        comma = text.text[mention.end : mention.end + 2] in (", ", " (")
-        name = following[1] if following and comma and (following[1][0].isupper() or text.uncased) else ""
+        if not len(candidates):
+            return np.empty((0, len(FEATURES)), np.float32)
+        own = {word.text.lower() for word in text.words[slice(*text.range(mention.start, mention.end))]}
+        name = _name_behind(text, mention.end)
         name_words = frozenset(_WORD.findall(name.lower())) - FUNCTION
         letters = "".join(filter(str.isalnum, surface))
         priors = candidates.priors
-
-        def elsewhere(number: int, surface: str) -> tuple[bool, bool]:
-            """Say whether an entity has a name elsewhere in the text that has this one in it, and any other."""
-            others = names[number] - {surface}
-            return any(f" {surface} " in f" {other} " for other in others), bool(others)
-
         counted = len(priors) > 1 and float(priors.max() - priors.min()) > 1e-4
-        absolute = np.zeros((len(candidates), len(ABSOLUTE)), np.float32)
-        for row, number in enumerate(candidates.ids.tolist()):
+        rows = []
+        for number, prior, near in zip(
+            candidates.ids.tolist(), priors.tolist(), related.tolist(), strict=True
+        ):
             entity = self.of(number)
             other = entity.words - own
-            found = sum(word in text.folded for word in other)
-            described = entity.described - own - other
-            said = sum(word in text.folded for word in described)
-            absolute[row] = (
+            found = len(other & text.folded)
+            said = len((entity.described & text.folded) - own - other)
+            elsewhere = names[number] - {surface}
+            rows.append((
                 mention.text in entity.spellings.get(surface, ()), surface == entity.label,
                 surface == entity.plain, surface == entity.short,
                 entity.short.startswith(surface) and surface != entity.short,
@@ -168,13 +170,13 @@ class CandidateFeatures:
                 bool(other) and found == len(other), bool(other), log1p(said), entity.description,
                 bool(name_words) and bool(name_words & entity.qualifiers),
                 bool(name_words) and name_words <= entity.described | entity.words and bool(name_words - own),
-                bool(name_words) and not name_words & (entity.described | entity.words), *related[row],
-                bool(entity.neighbours),
-                *elsewhere(number, surface), log(max(float(priors[row]), 1e-4)) if counted else 0.0,
-                len(candidates) == 1, entity.capital,
-            )  # fmt: skip
-        columns = [ABSOLUTE.index(name) for name in RELATIVE]
-        relative = absolute[:, columns] - absolute[:, columns].max(0)
+                bool(name_words) and not name_words & (entity.described | entity.words), *near,
+                bool(entity.neighbours), any(f" {surface} " in f" {each} " for each in elsewhere),
+                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, len(candidates) == 1,
+                entity.capital,
+            ))  # fmt: skip
+        absolute = np.array(rows, np.float32)
+        relative = absolute[:, _RELATIVE] - absolute[:, _RELATIVE].max(0)
         shared = (
             log(len(candidates)), counted, self._size, related[:, 0].max() > 0, related[:, 2].max() > 0,
         )  # fmt: skip
@@ -182,28 +184,30 @@ class CandidateFeatures:
             [absolute, relative, np.tile(np.array(shared, np.float32), (len(candidates), 1))], axis=1
         )
 
-    def _relations(self, text: Text, mentions: Sequence[Mention]) -> tuple[list[Matrix], Numbers]:
-        """Return (C, 4) for each mention: whether candidates have to do with those of others.
+    def _relations(
+        self, text: Text, mentions: Sequence[Mention], ids: list[list[int]], folded: list[str]
+    ) -> tuple[list[Matrix], Numbers]:
+        """Return (C, 4) for each mention: whether candidates have to do with those of others; and the pairs.
 
         With those of the next mention, if little is between them, of the one before, of one in the sentence;
         and log(1 + names of others in the document).
         """
-        result = [np.zeros((len(m.candidates or NO_CANDIDATES), 4), np.float32) for m in mentions]
-        ids = [(m.candidates or NO_CANDIDATES).ids.tolist() for m in mentions]
-        folded = [fold(m.text) for m in mentions]
-        links: dict[tuple[int, str], set[str]] = {}
+        result = [np.zeros((len(numbers), 4), np.float32) for numbers in ids]
+        names: dict[tuple[int, int], set[str]] = {}  # of a candidate, by mention and place: those of others
         begins = np.cumsum([0, *map(len, ids)]).tolist()
         pairs: list[tuple[int, int]] = []
-        for a in range(len(mentions)):
+        related = self._related(ids)
+        for a, numbers in enumerate(ids):
+            linked = [(i, related[first]) for i, first in enumerate(numbers) if first in related]
+            if not linked:
+                continue
             for b in range(a + 1, min(len(mentions), a + 1 + _FAR)):
                 if folded[a] == folded[b] or mentions[b].start < mentions[a].end:
                     continue
-                gap = text.text[mentions[a].end : mentions[b].start]
-                beside = len(gap) < 9 and bool(_NEXT.fullmatch(gap))
-                close = len(gap) < 150 and not re.search(r"[.!?]\s|\n", gap)
-                for i, first in enumerate(ids[a]):
+                beside, close = _nearness(text, mentions[a], mentions[b])
+                for i, others in linked:
                     for j, second in enumerate(ids[b][:_MOST] if i >= _MOST else ids[b]):
-                        if first == second or not self._are_related(first, second):
+                        if second not in others:
                             continue
                         pairs.append((begins[a] + i, begins[b] + j))
                         left, right = result[a][i], result[b][j]
@@ -211,24 +215,33 @@ class CandidateFeatures:
                         right[1] = max(right[1], beside)
                         if close:
                             left[2] = right[2] = 1
-                        links.setdefault((a, first), set()).add(folded[b])
-                        links.setdefault((b, second), set()).add(folded[a])
-        for (at, number), names in links.items():
-            result[at][ids[at].index(number), 3] = log1p(len(names))
+                        names.setdefault((a, i), set()).add(folded[b])
+                        names.setdefault((b, j), set()).add(folded[a])
+        for (at, place), others_names in names.items():
+            result[at][place, 3] = log1p(len(others_names))
         return result, np.array(pairs, np.int64).reshape(-1, 2)
 
-    def _are_related(self, first: int, second: int) -> bool:
-        pair = (first, second) if first < second else (second, first)
-        known = self._related.get(pair)
-        if known is None:
-            one, other = self.of(pair[0]), self.of(pair[1])
-            known = self._related.keep(
-                pair,
-                pair[1] in one.neighbours or pair[0] in other.neighbours
-                or any(name in one.text for name in other.names)
-                or any(name in other.text for name in one.names),
-            )  # fmt: skip
-        return known
+    def _related(self, ids: list[list[int]]) -> dict[int, set[int]]:
+        """Return the candidates of a document that each one of them has to do with, if there is any."""
+        numbers = dict.fromkeys(number for of_mention in ids for number in of_mention)
+        named: dict[str, list[tuple[str, int]]] = {}  # by the first word: names, and whose they are
+        for number in numbers:
+            for name in self.of(number).names:
+                named.setdefault(name.split(maxsplit=1)[0], []).append((name, number))
+        related: dict[int, set[int]] = {}
+        for number in numbers:
+            entity = self.of(number)
+            found = {
+                other
+                for word in set(entity.text.split())
+                for name, other in named.get(word, ())
+                if name in entity.text
+            }
+            found.update(numbers.keys() & entity.neighbours)
+            for other in found - {number}:
+                related.setdefault(number, set()).add(other)
+                related.setdefault(other, set()).add(number)
+        return related
 
     def _read(self, number: int) -> EntityWords:
         entity, store = self.kb[number], self.kb.store
@@ -256,10 +269,27 @@ class CandidateFeatures:
             f" {' '.join(_WORD.findall(fold(name)))} "
             for folded, spelled in spellings.items()
             for name in sorted(spelled)[:1]
-            if len(folded) > _SHORT and any(map(str.isupper, name))
+            if len(folded) > _SHORT and any(map(str.isupper, name)) and _WORD.search(fold(name))
         )
         return EntityWords(
-            fold(label), fold(bare), fold(short), {key: frozenset(value) for key, value in spellings.items()}, words,
-            frozenset(_WORD.findall(fold(rest))) - FUNCTION, described, text, names, neighbours,
-            "".join(word[0] for word in _WORD.findall(fold(bare))), kind_of(entity), label != label.lower(), bool(entity.description),
+            fold(label), fold(bare), fold(short), {key: frozenset(value) for key, value in spellings.items()},
+            words, frozenset(_WORD.findall(fold(rest))) - FUNCTION, described, text, names, neighbours,
+            "".join(word[0] for word in _WORD.findall(fold(bare))), named_sort(kind_of(entity)),
+            label != label.lower(), bool(entity.description),
         )  # fmt: skip
+
+
+def _nearness(text: Text, first: Mention, second: Mention) -> tuple[bool, bool]:
+    """Say whether a mention stands beside the one before it, and whether it is in one sentence with it."""
+    if second.start - first.end >= _NEAR:
+        return False, False
+    gap = text.text[first.end : second.start]
+    return len(gap) < _BESIDE and bool(_NEXT.fullmatch(gap)), not _ENDS.search(gap)
+
+
+def _name_behind(text: Text, end: int) -> str:
+    """Return the name behind a comma or a bracket that a mention ends before; it may be empty."""
+    if text.text[end : end + 2] not in (", ", " ("):
+        return ""
+    found = _NAME_BEHIND.match(text.text, end)
+    return found[1] if found and (found[1][0].isupper() or text.uncased) else ""

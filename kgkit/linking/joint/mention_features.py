@@ -1,4 +1,4 @@
-"""What the spelling of a mention and the words beside it tell: whether it is a name, and of one thing.
+"""Features of a mention by its spelling and the words beside it: whether it is a name, and of one thing.
 
 spelling      how the text writes the surface beside how the KB does, and beside how general English writes
               its words; numbers, single letters, months
@@ -7,6 +7,7 @@ neighbours    words before and behind it: titles, articles, numbers, other capit
 document      the word in lower case, or with a capital inside of a sentence, elsewhere in the text
 """
 
+from collections.abc import Container
 from math import log
 from typing import Final
 
@@ -30,8 +31,9 @@ FEATURES: Final = (
     "exact", "lower", "kb lower", "kb lower, capital inside", "kb upper", "upper", "other case", "number",
     "letters 1", "letters 2", "words", "several", "length", "digit", "opens", "headline", "title case",
     "uncased", "hidden", "german", "case", "case hidden", "case single", "case single hidden",
-    "common hidden", "frequency", "unknown word", "lower elsewhere", "capital elsewhere", "other bearer", "only hidden",
-    "month", "month beside number", "function word", "initial before", "title before", "first name before",
+    "common hidden", "frequency", "unknown word", "lower elsewhere", "capital elsewhere", "other bearer",
+    "only hidden", "month", "month beside number", "function word", "initial before", "title before",
+    "first name before",
     "capital before", "capital before opens", "name before opens", "word before opens",
     "capital before is mention", "capital behind", "common behind", "name behind",
     "capital behind is mention", "body behind", "hyphen behind", "hyphen before", "apostrophe behind",
@@ -48,7 +50,7 @@ def mention_features(
     end: int,
     spellings: frozenset[str],
     counts: WordCounts,
-    others: frozenset[int],
+    in_mentions: Container[int],
     bearers: frozenset[str],
     *,
     german: bool,
@@ -60,7 +62,7 @@ def mention_features(
         start, end: its span.
         spellings: the KB's spellings of its surface.
         counts: of words in general text.
-        others: words of the text, by index, that are in other mentions.
+        in_mentions: words of the text, by index, that are in mentions.
         bearers: words that stand behind a first name in the text, and not in a name of the KB.
         german: whether the language writes all nouns with capitals.
     """
@@ -115,21 +117,24 @@ def mention_features(
         not exact and not lower and not upper, not alphabetic, len(surface) == 1, len(surface) == 2,
         log(max(1, len(alphabetic))), not single, log(len(surface)), any(map(str.isdigit, surface)),
         opens, style == 2, style == 1, text.uncased, hidden, german,
-        case, case * hidden, case * single, case * single * hidden, hidden and case > 0, frequency, frequency == 0,
+        case, case * hidden, case * single, case * single * hidden, hidden and case > 0,
+        frequency, frequency == 0,
         lower_elsewhere, single and inside_count > 0, single and surface in bearers,
         hidden and inside_count <= 0,
         month, month and (number_after or number_before), word.lower() in FUNCTION,
-        initial, title, capital_before and not opens_before and case_before < -1, capital_before and not opens_before,
+        initial, title, capital_before and not opens_before and case_before < -1,
+        capital_before and not opens_before,
         capital_before and opens_before, capital_before and opens_before and case_before < -0.5,
-        capital_before and opens_before and case_before > 1, capital_before and first - 1 in others,
+        capital_before and opens_before and case_before > 1, capital_before and first - 1 in in_mentions,
         capital_after, capital_after and case_after > 0, capital_after and case_after < -1.5,
-        capital_after and behind in others, near_after and after_lower in BODIES and after.capital,
+        capital_after and behind in in_mentions, near_after and after_lower in BODIES and after.capital,
         hyphen_after, hyphen_before, gap_after == "" and after.text in "'’",
         start > 1 and text.text[start - 1] in "'’" and text.text[start - 2].isalpha(),
         text.text[end : end + 2] in ("'s", "’s"),
-        number_after, number_before, near_before and before_lower in PLACES, near_after and after_lower in SPEECH,
-        near_after and after_lower in AUXILIARIES, near_after and after_lower in PRONOUNS,
-        near_before and before_lower in ARTICLES and single, near_before and before_lower in DETERMINERS, of_title,
+        number_after, number_before, near_before and before_lower in PLACES,
+        near_after and after_lower in SPEECH, near_after and after_lower in AUXILIARIES,
+        near_after and after_lower in PRONOUNS, near_before and before_lower in ARTICLES and single,
+        near_before and before_lower in DETERMINERS, of_title,
         near_after and after.text.islower() and after_lower not in FUNCTION,
         near_after and after_lower in FUNCTION,
         near_before and before.text.islower() and before_lower not in FUNCTION,

@@ -2,8 +2,8 @@
 
     z(m)   = tanh(P v(m) + p)
     h(c)   = [x(c), z(m)]
-    s(c)   = mean over the members of  u·h + w·relu(A h + a) + k      x with mean 0 and deviation 1 in training
-    p(c|m) = exp(s(c)) / (1 + Σ exp(s))                               the 1 is that of NIL
+    s(c)   = mean over the members of  u·h + w·relu(A h + a) + k     x with mean 0 and deviation 1 in training
+    p(c|m) = exp(s(c)) / (1 + Σ exp(s))                              the 1 is that of NIL
 
 v(m) are vectors of the mention and of what stands beside it, as the encoder has them; a network that reads no
 encoder has none.

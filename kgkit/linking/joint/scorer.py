@@ -1,28 +1,32 @@
-"""The joint linker: whether a string is a name, of which entity, or of none of the KB, decided at once.
+"""The joint linker: whether a string is a name, of which entity, or of none of the KB, decided together.
 
     b(c)   = .8 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c)) + 4 cos(t(m), g(c))
              + 3 [a fact about c names what stands behind the mention]
     q(c)   = softmax over a mention's candidates of  b(c) + 2.5 log(1 + S(c))
-    S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with; two rounds
+    S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with; twice
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-p(c | surface) counts where the KB has counts; t(m) is the vector of the mention's sentence, t their mean, g(c)
-the vector of the entity's text. f are two networks: one reads what needs no encoder, and settles most strings;
-the other one the rest, with vectors v(m) of the mention and of the words beside it. A knowledge base in
-another language than English is linked by the first one alone: the encoder reads English.
+p(c | surface) counts where the KB has counts; t(m) is the vector of the mention's sentence, t their mean,
+g(c) the vector of the entity's text. f are two networks: the first one needs no encoder, and settles most
+strings; the second one the rest, with vectors v(m) of the mention and of the words beside it. A knowledge
+base in another language than English is linked by the first one alone: the encoder reads English.
+
+A document of thousands of mentions is read in parts, each with the text around it.
 
 M  mentions    R  candidates of all of them    D  width of the encoder
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.candidates.spelling import begins_sentence
 from kgkit.inputs.spans import SpanConfig
@@ -31,9 +35,9 @@ from kgkit.linking.joint import candidate_features, mention_features, unspaced
 from kgkit.linking.joint.candidate_features import CandidateFeatures
 from kgkit.linking.joint.network import Network, load_network
 from kgkit.linking.joint.text import Text
-from kgkit.linking.joint.types import SORTS, named_sorts
+from kgkit.linking.joint.types import SORTS
 from kgkit.linking.joint.words import FUNCTION, TITLES, WordCounts
-from kgkit.linking.scoring import Scorer, Scores
+from kgkit.linking.scoring import ScoreParts, Scorer, Scores
 from kgkit.models.kinds import LinkerManifest
 from kgkit.pauses import pause
 from kgkit.types import NO_CANDIDATES, Document, Matrix, Mention, Numbers
@@ -65,6 +69,9 @@ _BESIDE: Final = 2  # words
 _SENTENCE: Final = 300  # characters on each side
 _ENDS: Final = re.compile(r"[.!?]['\"”’)]*\s|\n")
 _LEAST: Final = 1e-6
+_MOST: Final = 2_000  # mentions that are read together
+_AROUND: Final = 2_000  # characters that are read before and behind the mentions of a part
+_NOT_BEARERS: Final = TITLES | FUNCTION
 _OF_PRIOR, _OF_LABEL, _OF_DESCRIPTION, _OF_FACT, _OF_QUALIFIER = map(
     candidate_features.ABSOLUTE.index,
     ("log prior", "is label", "has description", "fact next", "qualifier next"),
@@ -72,14 +79,16 @@ _OF_PRIOR, _OF_LABEL, _OF_DESCRIPTION, _OF_FACT, _OF_QUALIFIER = map(
 
 
 @dataclass
-class _State:
-    """What is known of a document.
+class State:
+    """Features of a document's mentions, but for those that the encoder adds.
 
     Attributes:
+        text: words of the document.
         mentions: mentions with their candidates.
         sizes: (M,) numbers of candidates.
         of_mentions: (M, F).
         of_candidates: (R, F).
+        sorts: (R, T) sorts of the candidates' kinds.
         names: (R,) number of the name whose candidate each is.
         pairs: (N, 2) candidates that have to do with each other.
     """
@@ -89,6 +98,7 @@ class _State:
     sizes: Numbers
     of_mentions: Matrix
     of_candidates: Matrix
+    sorts: Matrix
     names: Numbers
     pairs: Numbers
 
@@ -141,9 +151,8 @@ class JointScorer(Scorer):
         from kgkit.linking.auto import encoder_is_installed, is_english
 
         kb = opening.kb_for(manifest.name)
-        vectors: Any = None
-        reader: Any = None
-        if is_english(kb) and encoder_is_installed():
+        vectors, reader = None, None
+        if opening.vectors is not None or (is_english(kb) and encoder_is_installed()):
             from kgkit.embedding.partial import encoder_for
             from kgkit.inputs.spans import SpanReader
             from kgkit.linking.text_vectors import linker_vectors
@@ -157,14 +166,27 @@ class JointScorer(Scorer):
         )  # fmt: skip
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
-        states = [self.read(document) for document in documents]
-        pause()
-        scores = [self._first(state) for state in states]
-        if self.reader is not None:
-            self._settle(states, scores)
-        return [_shares(score, state.sizes) for score, state in zip(scores, states, strict=True)]
+        return [[part.score for part in parts] for parts in self.explain(documents)]
 
-    def read(self, document: Document) -> _State:
+    def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
+        """Return the scores with two parts: log q as the prior, and what a network adds as context."""
+        result: list[list[ScoreParts]] = [[] for _ in documents]
+        for group in _groups(documents):
+            states = []
+            for _, document in group:
+                pause()
+                states.append(self.read(document))
+            scored = [self._first(state) for state in states]
+            if self.reader is not None:
+                self._settle(states, scored)
+            for (number, _), state, (log_q, learnt) in zip(group, states, scored, strict=True):
+                shares = _shares(log_q + learnt, state.sizes)
+                cuts = np.cumsum(state.sizes)[:-1]
+                parts = zip(shares, np.split(log_q, cuts), np.split(learnt, cuts), strict=False)
+                result[number] += (ScoreParts(*each) for each in parts)
+        return result
+
+    def read(self, document: Document) -> State:
         """Return what the networks read of a document, but for what needs the encoder."""
         text, mentions = Text(document.text), document.mentions or []
         bounds = unspaced.word_bounds(document.text)
@@ -172,48 +194,42 @@ class JointScorer(Scorer):
         for number, mention in enumerate(mentions):
             for word in range(*text.range(mention.start, mention.end)):
                 owners[word].add(number)
-        of_mentions = []
         bearers = other_bearers(text, owners)
-        for number, mention in enumerate(mentions):
-            others = frozenset(word for word, numbers in owners.items() if numbers != {number})
-            of_mentions.append(
-                mention_features.mention_features(
-                    text, mention.start, mention.end, self.features.spellings(mention), self.counts, others,
-                    bearers,
-                    german=self._german,
-                )
-                + unspaced.unspaced_features(document.text, mention.start, mention.end, bounds)
-            )  # fmt: skip
+        of_mentions = [
+            mention_features.mention_features(
+                text, mention.start, mention.end, self.features.spellings(mention), self.counts,
+                owners.keys(), bearers, german=self._german,
+            )
+            + unspaced.unspaced_features(document.text, mention.start, mention.end, bounds)
+            for mention in mentions
+        ]  # fmt: skip
         of_candidates, pairs = self.features(text, mentions)
         sizes = np.array([len(rows) for rows in of_candidates], np.int64)
         folded = {name: number for number, name in enumerate(dict.fromkeys(map(_folded, mentions)))}
         names = np.repeat(np.array([folded[_folded(mention)] for mention in mentions], np.int64), sizes)
         width = len(mention_features.FEATURES) + len(unspaced.FEATURES)
-        return _State(
+        sorts = [
+            self.features.of(number).sort
+            for mention in mentions
+            for number in (mention.candidates or NO_CANDIDATES).ids.tolist()
+        ]
+        return State(
             text, mentions, sizes, np.array(of_mentions, np.float32).reshape(-1, width),
             np.concatenate([np.empty((0, len(candidate_features.FEATURES)), np.float32), *of_candidates]),
-            names, pairs,
+            np.array(sorts, np.float32).reshape(-1, len(SORTS)), names, pairs,
         )  # fmt: skip
 
-    def first_features(self, state: _State, cosines: Scores | None = None) -> tuple[Matrix, Scores]:
+    def first_features(self, state: State, cosines: Scores | None = None) -> tuple[Matrix, Scores]:
         """Return (R, F) in the order of `FEATURES`, and log q (R,).
 
         Args:
             state: document.
             cosines: (R,) weighted, of the entities' texts with the document's; None if they are not read.
         """
-        log_q, support = ranked(state, cosines)
-        best = np.repeat(_most(log_q, state.sizes), state.sizes)
-        kinds = self._kinds(state.ids)
-        shown = np.zeros(len(log_q), np.float32) if cosines is None else cosines
-        columns = np.stack([log_q, log_q - best, support, shown], axis=1)
-        of_mentions = np.repeat(state.of_mentions, state.sizes, axis=0)
-        return np.concatenate([of_mentions, state.of_candidates, named_sorts(kinds), columns], axis=1).astype(
-            np.float32
-        ), log_q
+        return _features(state, slice(None), cosines)
 
-    def second_features(self, state: _State, chosen: Numbers, read: Matrix) -> tuple[Matrix, Matrix, Scores]:
-        """Return (r, F) in the order of `FEATURES`, vectors (m, V) of `READ`, and log q (r,), of some mentions.
+    def second_features(self, state: State, chosen: Numbers, read: Matrix) -> tuple[Matrix, Matrix, Scores]:
+        """Return (r, F) of `FEATURES`, vectors (m, V) of `READ`, and log q (r,), of some mentions.
 
         Args:
             state: document.
@@ -229,15 +245,11 @@ class JointScorer(Scorer):
         near = np.einsum("rd,rd->r", texts, np.repeat(sentences, sizes, axis=0))
         fit = TEXT * (texts @ unit(sentences.mean(0)[None])[0]) + SENTENCE * near
         cosines[rows] = _filled(fit, described, sizes)
-        features, log_q = self.first_features(state, cosines)
+        features, log_q = _features(state, rows, cosines)
         vectors = np.stack([read[:, 0, 0], read[:, 0, 1], read[:, 1, 0], read[:, 2, 0]], axis=1)
-        return (
-            features[rows],
-            vectors.reshape(len(vectors), -1) * np.float32(np.sqrt(texts.shape[1])),
-            log_q[rows],
-        )
+        return features, vectors.reshape(len(vectors), -1) * np.float32(np.sqrt(texts.shape[1])), log_q
 
-    def read_vectors(self, states: Sequence[_State], chosen: Sequence[Numbers]) -> list[Matrix]:
+    def read_vectors(self, states: Sequence[State], chosen: Sequence[Numbers]) -> list[Matrix]:
         """Return (m, 4, 2, D) for each document, vectors of length 1 of `parts_of_mention` in two layers.
 
         Args:
@@ -261,42 +273,87 @@ class JointScorer(Scorer):
             unit(vectors.reshape(-1, width)).reshape(-1, 4, 2, width) for _, vectors in self.reader(documents)
         ]
 
-    def _first(self, state: _State) -> Scores:
-        """Return s (R,) of the network that reads no encoder."""
+    def _first(self, state: State) -> tuple[Scores, Scores]:
+        """Return log q and f, (R,) each, of the network that reads no encoder."""
         features, log_q = self.first_features(state)
-        scores: Scores = log_q + self.first(
-            features, np.empty((len(state.sizes), 0), np.float32), state.sizes
-        )
-        return scores
+        return log_q, self.first(features, np.empty((len(state.sizes), 0), np.float32), state.sizes)
 
-    def _settle(self, states: Sequence[_State], scores: list[Scores]) -> None:
+    def _settle(self, states: Sequence[State], scored: Sequence[tuple[Scores, Scores]]) -> None:
         """Score again the mentions that the first network has not settled."""
-        found = []
-        for state, score in zip(states, scores, strict=True):
-            best = np.array([_largest(share) for share in _shares(score, state.sizes)])
-            found.append(np.flatnonzero((best > 1 - _SETTLED) & (best < _SETTLED)))
-        at = [number for number, chosen in enumerate(found) if len(chosen)]
-        if not at:
+        unsettled = []
+        for number, (state, (log_q, learnt)) in enumerate(zip(states, scored, strict=True)):
+            best = np.array([float(share.max(initial=0.0)) for share in _shares(log_q + learnt, state.sizes)])
+            chosen = np.flatnonzero((best > 1 - _SETTLED) & (best < _SETTLED))
+            if len(chosen):
+                unsettled.append((number, chosen))
+        if not unsettled:
             return
         assert self.vectors is not None
+        pause()
         self.vectors.prepare(
-            np.concatenate(
-                [states[number].ids[_rows_of(states[number].sizes, found[number])] for number in at]
-            )
+            np.concatenate([states[at].ids[_rows_of(states[at].sizes, chosen)] for at, chosen in unsettled])
         )
-        read = self.read_vectors([states[number] for number in at], [found[number] for number in at])
-        for number, vectors_read in zip(at, read, strict=True):
-            state, chosen = states[number], found[number]
-            features, vectors, log_q = self.second_features(state, chosen, vectors_read)
-            scores[number][_rows_of(state.sizes, chosen)] = log_q + self.second(
-                features, vectors, state.sizes[chosen]
-            )
-
-    def _kinds(self, ids: Numbers) -> list[str]:
-        return [self.features.of(number).kind for number in ids.tolist()]
+        read = self.read_vectors([states[at] for at, _ in unsettled], [chosen for _, chosen in unsettled])
+        for (at, chosen), read_vectors in zip(unsettled, read, strict=True):
+            sizes = states[at].sizes
+            features, vectors, log_q = self.second_features(states[at], chosen, read_vectors)
+            rows = _rows_of(sizes, chosen)
+            scored[at][0][rows] = log_q
+            scored[at][1][rows] = self.second(features, vectors, sizes[chosen])
 
 
-def ranked(state: _State, cosines: Scores | None) -> tuple[Scores, Scores]:
+def _groups(documents: Sequence[Document]) -> Iterator[list[tuple[int, Document]]]:
+    """Yield documents, or parts of long ones, with their numbers: some thousand mentions together."""
+    group: list[tuple[int, Document]] = []
+    mentions = 0
+    for number, document in enumerate(documents):
+        for part in _parts(document):
+            size = len(part.mentions or ())
+            if group and mentions + size > _MOST:
+                yield group
+                group, mentions = [], 0
+            group.append((number, part))
+            mentions += size
+    yield group
+
+
+def _parts(document: Document) -> Iterator[Document]:
+    """Yield a document, or in order its parts, each with some of the mentions and the text around them."""
+    mentions = document.mentions or []
+    if len(mentions) <= _MOST:
+        yield document
+        return
+    for first in range(0, len(mentions), _MOST):
+        part = mentions[first : first + _MOST]
+        begin = max(0, min(mention.start for mention in part) - _AROUND)
+        end = max(mention.end for mention in part) + _AROUND
+        yield Document(
+            document.id, document.text[begin:end],
+            mentions=[
+                msgspec.structs.replace(mention, start=mention.start - begin, end=mention.end - begin)
+                for mention in part
+            ],
+        )  # fmt: skip
+
+
+def _features(state: State, rows: slice | Numbers, cosines: Scores | None) -> tuple[Matrix, Scores]:
+    """Return (r, F) in the order of `FEATURES`, and log q (r,), of some candidates.
+
+    Args:
+        state: document.
+        rows: the candidates.
+        cosines: (R,) weighted, of the entities' texts with the document's; None if they are not read.
+    """
+    log_q, support = ranked(state, cosines)
+    best = np.repeat(_most(log_q, state.sizes), state.sizes)
+    shown = np.zeros(len(log_q), np.float32) if cosines is None else cosines
+    columns = np.stack([log_q, log_q - best, support, shown], axis=1)[rows]
+    of_mentions = state.of_mentions[np.repeat(np.arange(len(state.sizes)), state.sizes)[rows]]
+    features = np.concatenate([of_mentions, state.of_candidates[rows], state.sorts[rows], columns], axis=1)
+    return features.astype(np.float32, copy=False), log_q[rows]
+
+
+def ranked(state: State, cosines: Scores | None) -> tuple[Scores, Scores]:
     """Return log q and log(1 + S), (R,) each."""
     features = state.of_candidates
     base = PRIOR * features[:, _OF_PRIOR] + LABEL * features[:, _OF_LABEL]
@@ -339,14 +396,14 @@ def other_bearers(text: Text, owners: Mapping[int, set[int]]) -> frozenset[str]:
         word, before = text.words[index], text.words[index - 1]
         if not (word.capital and before.capital) or text.gap(index - 1) != " " or text.style(word.start):
             continue
-        if before.text.lower() in TITLES | FUNCTION or owners.get(index, set()) & owners.get(index - 1, set()):
+        if before.text.lower() in _NOT_BEARERS or owners.get(index, set()) & owners.get(index - 1, set()):
             continue
         if not begins_sentence(text.text, before.start):
             found.add(word.text)
     return frozenset(found)
 
 
-def _support(state: _State, shares: Scores) -> Scores:
+def _support(state: State, shares: Scores) -> Scores:
     """Return S, (R,)."""
     best: dict[tuple[int, int], float] = {}
     names, weight = state.names.tolist(), shares.tolist()
@@ -379,7 +436,7 @@ def _most(values: Scores, sizes: Numbers) -> Scores:
     return result
 
 
-def _filled(cosines: Scores, described: "np.ndarray[Any, Any]", sizes: Numbers) -> Scores:
+def _filled(cosines: Scores, described: NDArray[np.bool_], sizes: Numbers) -> Scores:
     """Return cosines (R,), of what has no description the mean of the mention's others."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     count = np.bincount(owner, described, len(sizes))
@@ -397,10 +454,6 @@ def _shares(scores: Scores, sizes: Numbers) -> list[Scores]:
         weights = np.exp(part - most)
         result.append((weights / (weights.sum() + np.exp(-most))).astype(np.float32))
     return result
-
-
-def _largest(shares: Scores) -> float:
-    return float(shares.max(initial=0.0))
 
 
 def _rows_of(sizes: Numbers, chosen: Numbers) -> Numbers:

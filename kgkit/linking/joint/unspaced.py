@@ -1,15 +1,17 @@
 """Mentions in scripts without spaces: words that a segmentation finds, and characters beside a name.
 
-A segmentation that knows no name of the KB says where words begin and end: 南京市长 江大桥 is not 南京市 长江大桥.
+A segmentation that knows no name of the KB says where words begin and end: 南京市长 江大桥 is not
+南京市 长江大桥.
 Chinese is cut by jieba, where it is installed; its dictionary has frequencies and parts of speech.
 """
 
+from bisect import bisect_left
 from functools import lru_cache
-from importlib.util import find_spec
 from math import log1p
 from typing import Final
 
-from kgkit.candidates.segment import jieba_segments
+from kgkit.candidates.segment import Segments, jieba_segments, jieba_words
+from kgkit.errors import MissingExtra
 
 FEATURES: Final = (
     "unspaced", "segmented", "crosses word before", "crosses word behind", "whole word", "one character",
@@ -21,64 +23,11 @@ FEATURES: Final = (
 _NONE: Final = [0.0] * len(FEATURES)
 _PLACE_BEFORE: Final = frozenset("在去到从往于赴自离抵回")
 _PERSON_BEFORE: Final = frozenset("老小叫由跟给让请被对")
-_SPEECH: Final = (
-    "说",
-    "表示",
-    "认为",
-    "指出",
-    "写道",
-    "告诉",
-    "回答",
-    "先生",
-    "女士",
-    "教授",
-    "老师",
-    "的儿",
-    "的女",
-    "获",
-    "曾",
-    "生于",
-)
-_PERSON: Final = (
-    "先生",
-    "女士",
-    "小姐",
-    "教授",
-    "老师",
-    "同志",
-    "医生",
-    "主任",
-    "经理",
-    "市长",
-    "总理",
-    "主席",
-    "导演",
-    "师傅",
-)
+_SPEECH: Final = tuple("说 表示 认为 指出 写道 告诉 回答 先生 女士 教授 老师 的儿 的女 获 曾 生于".split())
+_PERSON: Final = tuple("先生 女士 小姐 教授 老师 同志 医生 主任 经理 市长 总理 主席 导演 师傅".split())
 _PLACE: Final = frozenset("市省县区镇乡村路街桥站山河湖江港岛州郡府寺庙塔楼")
-_BODY: Final = (
-    "大学",
-    "学院",
-    "中学",
-    "小学",
-    "医院",
-    "公司",
-    "银行",
-    "集团",
-    "机场",
-    "大桥",
-    "大学",
-    "酒店",
-    "饭店",
-    "公园",
-    "广场",
-    "体育",
-    "队",
-    "厂",
-    "报",
-    "奖",
-    "节",
-    "杯",
+_BODY: Final = tuple(
+    "大学 学院 中学 小学 医院 公司 银行 集团 机场 大桥 酒店 饭店 公园 广场 体育 队 厂 报 奖 节 杯".split()
 )
 _JOINING: Final = frozenset("、和与及跟，,/")
 _OPENING: Final = frozenset('。！？!?\n“"「《；;：:')
@@ -101,13 +50,16 @@ def unspaced_features(text: str, start: int, end: int, bounds: frozenset[int] | 
     surface = text[start:end]
     if not is_unspaced(surface):
         return _NONE
-    count, tag = _dictionary().get(surface, (0, ""))
+    count, tag = _word(surface)
     kinds = [0.0] * 8
     kind = _KINDS.get(tag[:2], _KINDS.get(tag[:1]))
     if kind is not None:
         kinds[kind] = 1.0
     whole = (
-        bounds is not None and start in bounds and end in bounds and not any(start < b < end for b in bounds)
+        bounds is not None
+        and start in bounds
+        and end in bounds
+        and not any(inside in bounds for inside in range(start + 1, end))
     )
     before, behind = text[start - 1 : start] if start else "\n", text[end : end + 2]
     return [
@@ -115,35 +67,44 @@ def unspaced_features(text: str, start: int, end: int, bounds: frozenset[int] | 
         float(bounds is not None and end not in bounds), float(whole), float(end - start == 1), log1p(count),
         *kinds, float(before in _PLACE_BEFORE), float(before in _PERSON_BEFORE),
         float(behind.startswith(_SPEECH)), float(behind.startswith(_PERSON)),
-        float(behind[:1] in _PLACE and behind != ""), float(behind.startswith(_BODY)),
-        float(before in _JOINING), float(behind[:1] in _JOINING and behind != ""), float(before in _OPENING),
+        float(behind[:1] in _PLACE), float(behind.startswith(_BODY)),
+        float(before in _JOINING), float(behind[:1] in _JOINING), float(before in _OPENING),
         float(before in "“「《\""),
     ]  # fmt: skip
 
 
-@lru_cache(1)
-def _segments():  # type: ignore[no-untyped-def]
-    return jieba_segments([]) if find_spec("jieba") is not None else None
-
-
 def word_bounds(text: str) -> frozenset[int] | None:
     """Return where words begin and end in a text of a script without spaces; None if nothing cuts it."""
-    segments = _segments()
-    if segments is None or not is_unspaced(text):
+    if not is_unspaced(text) or (segments := _segments()) is None:
         return None
     return frozenset(bound for span in segments(text) for bound in span)
 
 
 @lru_cache(1)
-def _dictionary() -> dict[str, tuple[int, str]]:
-    """Return the count and the part of speech of each word that jieba knows."""
-    if find_spec("jieba") is None:
-        return {}
-    from jieba import get_module_res
+def _segments() -> Segments | None:
+    """Return what cuts texts, without words of a KB; None if jieba is not installed."""
+    try:
+        return jieba_segments([])
+    except MissingExtra:
+        return None
 
-    words = {}
-    with get_module_res("dict.txt") as lines:
-        for line in lines:
-            word, count, tag = line.decode().split()
-            words[word] = (int(count), tag)
-    return words
+
+@lru_cache(4_096)
+def _word(surface: str) -> tuple[int, str]:
+    """Return the count and the part of speech that jieba has of a word; 0 and nothing if it has none."""
+    words = _words()
+    key = f"{surface} "
+    at = bisect_left(words, key)
+    if at == len(words) or not words[at].startswith(key):
+        return 0, ""
+    _, count, tag = words[at].split()
+    return int(count), tag
+
+
+@lru_cache(1)
+def _words() -> list[str]:
+    """Return the lines of jieba's dictionary in order; none if it is not installed."""
+    try:
+        return sorted(jieba_words())
+    except MissingExtra:
+        return []

@@ -1,4 +1,4 @@
-"""Classes of words that stand beside names, and how general English writes a word.
+"""Classes of words that stand beside names, and counts of words in general English.
 
 The lists are of English and German, with the commonest of French, Spanish, Italian and Dutch; what a text in
 another language has beside its names is in none of them.
@@ -8,7 +8,6 @@ from math import log, log1p
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kgkit.errors import DamagedModel
 from kgkit.models.manifest import damaged
 
 FILE: Final = "words.tsv"
@@ -72,7 +71,7 @@ BODIES: Final = _words(
 
 
 class WordCounts(NamedTuple):
-    """How often words stand in general text, inside of sentences.
+    """Counts of words in general text, inside of sentences.
 
     Attributes:
         lower: counts of words that were written in lower case.
@@ -106,9 +105,3 @@ class WordCounts(NamedTuple):
         except (OSError, ValueError) as error:
             raise damaged(folder, f"{FILE}: {error}") from error
         return cls(lower, capitalised)
-
-
-__all__ = [
-    "ARTICLES", "AUXILIARIES", "BODIES", "DETERMINERS", "DamagedModel", "FUNCTION", "MONTHS", "PLACES",
-    "PRONOUNS", "SPEECH", "TITLES", "WordCounts",
-]  # fmt: skip
