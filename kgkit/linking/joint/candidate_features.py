@@ -21,6 +21,7 @@ from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint.text import Text
 from kgkit.linking.joint.types import kind_of, named_sort
 from kgkit.linking.joint.words import FUNCTION
+from kgkit.linking.scoring import Scores
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Matrix, Mention, Numbers
 
@@ -192,9 +193,9 @@ class CandidateFeatures:
         With those of the next mention, if little is between them, of the one before, of one in the sentence;
         and log(1 + names of others in the document).
         """
-        result = [np.zeros((len(numbers), 4), np.float32) for numbers in ids]
-        names: dict[tuple[int, int], set[str]] = {}  # of a candidate, by mention and place: those of others
-        begins = np.cumsum([0, *map(len, ids)]).tolist()
+        sizes = np.array([len(numbers) for numbers in ids], np.int64)
+        begins = (np.cumsum(sizes) - sizes).tolist()
+        result = np.zeros((int(sizes.sum()), 4), np.float32)
         pairs: list[tuple[int, int]] = []
         related = self._related(ids)
         for a, numbers in enumerate(ids):
@@ -204,22 +205,23 @@ class CandidateFeatures:
             for b in range(a + 1, min(len(mentions), a + 1 + _FAR)):
                 if folded[a] == folded[b] or mentions[b].start < mentions[a].end:
                     continue
+                found = [
+                    (begins[a] + i, begins[b] + j)
+                    for i, others in linked
+                    for j, second in enumerate(ids[b][:_MOST] if i >= _MOST else ids[b])
+                    if second in others
+                ]
+                if not found:
+                    continue
+                pairs += found
                 beside, close = _nearness(text, mentions[a], mentions[b])
-                for i, others in linked:
-                    for j, second in enumerate(ids[b][:_MOST] if i >= _MOST else ids[b]):
-                        if second not in others:
-                            continue
-                        pairs.append((begins[a] + i, begins[b] + j))
-                        left, right = result[a][i], result[b][j]
-                        left[0] = max(left[0], beside)
-                        right[1] = max(right[1], beside)
-                        if close:
-                            left[2] = right[2] = 1
-                        names.setdefault((a, i), set()).add(folded[b])
-                        names.setdefault((b, j), set()).add(folded[a])
-        for (at, place), others_names in names.items():
-            result[at][place, 3] = log1p(len(others_names))
-        return result, np.array(pairs, np.int64).reshape(-1, 2)
+                for one, other in found if close else ():
+                    result[one, 2] = result[other, 2] = 1
+                    if beside:
+                        result[one, 0] = result[other, 1] = 1
+        table = np.array(pairs, np.int64).reshape(-1, 2)
+        result[:, 3] = _names_of_others(table, folded, sizes)
+        return [result[begin : begin + len(own)] for begin, own in zip(begins, ids, strict=True)], table
 
     def _related(self, ids: list[list[int]]) -> dict[int, set[int]]:
         """Return the candidates of a document that each one of them has to do with, if there is any."""
@@ -277,6 +279,14 @@ class CandidateFeatures:
             "".join(word[0] for word in _WORD.findall(fold(bare))), named_sort(kind_of(entity)),
             label != label.lower(), bool(entity.description),
         )  # fmt: skip
+
+
+def _names_of_others(pairs: Numbers, folded: list[str], sizes: Numbers) -> Scores:
+    """Return log(1 + n) for each candidate (R,): n other names of which one candidate is related to it."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(folded))}
+    name_of = np.repeat(np.array([numbers[name] for name in folded], np.int64), sizes)
+    keys = np.unique(pairs * len(numbers) + name_of[pairs[:, ::-1]])
+    return np.log1p(np.bincount(keys // max(1, len(numbers)), minlength=len(name_of))).astype(np.float32)
 
 
 def _nearness(text: Text, first: Mention, second: Mention) -> tuple[bool, bool]:

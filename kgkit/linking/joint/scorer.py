@@ -17,10 +17,12 @@ A document of thousands of mentions is read in parts, each with the text around 
 M  mentions    R  candidates of all of them    D  width of the encoder
 """
 
+import logging
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from kgkit.inputs.spans import SpanReader
     from kgkit.models.opening import Opening
     from kgkit.vectors import Vectors
+
+log = logging.getLogger(__name__)
 
 PRIOR, LABEL, TEXT, SENTENCE, BEHIND, SUPPORT = 0.8, 1.5, 10.0, 4.0, 3.0, 2.5
 """Weights of q, chosen on documents of news that no network has learnt from."""
@@ -108,6 +112,19 @@ class State:
         found = [(mention.candidates or NO_CANDIDATES).ids for mention in self.mentions]
         return np.concatenate([NO_CANDIDATES.ids, *found])
 
+    @cached_property
+    def supporters(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Candidates that others have to do with, one row (K,) for each name of these.
+
+        With them the others (2 N,), name by name, and where (K,) those of a name begin.
+        """
+        rows, by = self.pairs.ravel(), self.pairs[:, ::-1].ravel()
+        keys = rows * (len(self.names) + 1) + self.names[by]
+        _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+        order = np.argsort(first[group], kind="stable")
+        begins = np.flatnonzero(np.diff(first[group][order], prepend=-1))
+        return rows[order][begins], by[order], begins
+
 
 class JointScorer(Scorer):
     """Scores candidates by a joint linker.
@@ -148,11 +165,15 @@ class JointScorer(Scorer):
             DamagedModel: if a file cannot be read.
             The rest as `kgkit.linking.text_vectors.linker_vectors` does.
         """
-        from kgkit.linking.auto import encoder_is_installed, is_english
+        from kgkit.linking.auto import INSTALL, encoder_is_installed, is_english
 
         kb = opening.kb_for(manifest.name)
         vectors, reader = None, None
-        if opening.vectors is not None or (is_english(kb) and encoder_is_installed()):
+        if opening.vectors is None and is_english(kb) and not encoder_is_installed():
+            log.warning(
+                "%s reads no sentences, since the encoder is not installed: `%s`", manifest.name, INSTALL
+            )
+        elif opening.vectors is not None or is_english(kb):
             from kgkit.embedding.partial import encoder_for
             from kgkit.inputs.spans import SpanReader
             from kgkit.linking.text_vectors import linker_vectors
@@ -405,15 +426,10 @@ def other_bearers(text: Text, owners: Mapping[int, set[int]]) -> frozenset[str]:
 
 def _support(state: State, shares: Scores) -> Scores:
     """Return S, (R,)."""
-    best: dict[tuple[int, int], float] = {}
-    names, weight = state.names.tolist(), shares.tolist()
-    for one, other in state.pairs.tolist():
-        for row, by in ((one, other), (other, one)):
-            key = (row, names[by])
-            best[key] = max(best.get(key, 0.0), weight[by])
     support = np.zeros(len(shares), np.float32)
-    for (row, _), share in best.items():
-        support[row] += share
+    rows, by, begins = state.supporters
+    if len(rows):
+        np.add.at(support, rows, np.maximum.reduceat(shares[by], begins))
     return support
 
 

@@ -102,6 +102,8 @@ class WordCounts(NamedTuple):
                 for line in lines:
                     word, low, high = line.split("\t")
                     lower[word], capitalised[word] = int(low), int(high)
+                    if min(lower[word], capitalised[word]) < 0:
+                        raise ValueError(f"{line!r} has a count below 0")
         except (OSError, ValueError) as error:
             raise damaged(folder, f"{FILE}: {error}") from error
         return cls(lower, capitalised)
