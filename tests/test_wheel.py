@@ -39,6 +39,7 @@ def test_a_wheel_has_models_migrations_builders_and_types(tmp_path):
     versions = [file.name for file in (ROOT / "alembic" / "versions").glob("*.py")]
     assert {f"kgkit/catalog/migrations/versions/{name}" for name in versions} <= names
     assert "kgkit/models/shipped/wsd-minilm/head/model.safetensors" in names
+    assert {f"kgkit/models/shipped/links-minilm/{name}" for name in ("networks.npz", "words.tsv")} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "docs/")) for name in names)
 
 

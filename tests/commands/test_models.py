@@ -55,7 +55,7 @@ def test_models_are_listed_with_what_each_needs_and_whether_it_is_there(home):
     with build(home, RECORDS, name="words") as kb:
         publish(home, kbert(kbs={"words": kb.build}, vectors=("words/text",), linker="light"))
     rows = listed(home)
-    assert set(rows) == {"facts", "names", "names-minilm", "wsd-minilm"}
+    assert set(rows) == {"facts", "links-minilm", "names", "names-minilm", "wsd-minilm"}
     assert rows["names"]["roles"] == ["tagger"] and rows["names"]["needs"] == []
     needs = {need["name"]: need["available"] for need in rows["facts"]["needs"]}
     assert needs == {f"words@{kb.build}": True, "words/text": False, "light": False}
@@ -92,13 +92,14 @@ def test_info_says_all_that_the_manifest_does(home):
     files = sum(path.stat().st_size for path in (home / "models/facts/current/").iterdir())
     assert (as_json["size"], as_json["bytes"]) == (16, files)
     done = run("models", "info", "nmaes", "--home", home)
-    names = "prior, gloss, facts, names, names-minilm, wsd-minilm"
+    names = "prior, gloss, facts, links-minilm, names, names-minilm, wsd-minilm"
     assert done.code == 3 and f"no model named 'nmaes'; there are: {names}" in done.err
 
 
 def test_verify_finds_files_that_are_gone_shorter_or_other(home):
     done = run("models", "verify", "--home", home)
     assert done.code == 0 and done.out.splitlines() == [
+        "links-minilm: sound",
         "names: sound",
         "names-minilm: sound",
         "wsd-minilm: sound",
@@ -117,7 +118,7 @@ def test_verify_finds_files_that_are_gone_shorter_or_other(home):
     sound = {
         row["name"]: row["sound"] for row in json.loads(run("models", "verify", "--json", "--home", home).out)
     }
-    assert sound == {"names": False, "names-minilm": True, "wsd-minilm": True}
+    assert sound == {"links-minilm": True, "names": False, "names-minilm": True, "wsd-minilm": True}
     (folder / MANIFEST).write_text("{}")
     assert "cannot be read" in run("models", "verify", "names", "--home", home).out
     assert run("models", "verify", "nope", "--home", home).code == 3

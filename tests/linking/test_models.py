@@ -69,7 +69,7 @@ def test_names_that_are_not_there_are_told_with_those_of_the_kind_that_was_asked
     tagger(tmp_path, "names")
     with pytest.raises(
         UnknownName,
-        match=r"no model named 'nope'; there are: prior, gloss, tuned, wsd-minilm$",
+        match=r"no model named 'nope'; there are: prior, gloss, links-minilm, tuned, wsd-minilm$",
     ):
         find_model_folder("nope", Home(tmp_path), "linker")
     with pytest.raises(UnknownName, match=r"no tagger named 'nope'; there are: names, names-minilm$"):
@@ -89,9 +89,9 @@ def test_a_model_is_opened_on_a_knowledge_base_that_is_open(kb):
         open_model("tuned", "linker", home=home, kb="words")
 
 
-@pytest.mark.parametrize("name", ["prior", "wsd-minilm", "names-minilm"])
+@pytest.mark.parametrize("name", ["prior", "links-minilm", "wsd-minilm", "names-minilm"])
 def test_no_model_is_trained_under_the_name_of_one_that_all_have(tmp_path, name):
-    shipped = "prior, gloss, names-minilm, wsd-minilm"
+    shipped = "prior, gloss, links-minilm, names-minilm, wsd-minilm"
     with pytest.raises(UsageError, match=f"'{name}' cannot name a model: .* {shipped}, which"):
         model_folder(Home(tmp_path), name)
 

@@ -233,7 +233,7 @@ def test_roles_that_a_kind_cannot_say_are_damage_and_others_are_listed(
     write_model(tmp_path / "models" / "mine", answer="yes")
     with pytest.raises(DamagedModel, match=message):
         kgkit.open_model("mine", home=tmp_path)
-    assert names_with("linker", Home(tmp_path)) == ["wsd-minilm"]
+    assert names_with("linker", Home(tmp_path)) == ["links-minilm", "wsd-minilm"]
 
 
 def test_a_manifest_that_is_none_is_damage(monkeypatch, tmp_path):

@@ -105,10 +105,10 @@ def test_while_a_model_is_written_the_older_one_is_there_and_no_other_is_listed(
     assert read_model(home.path) == 2
     with stage_model(home.models / "first") as (staged, _):
         write_model(staged, 2)
-        assert model_names(home) == ["m", "names-minilm", "wsd-minilm"]
+        assert model_names(home) == ["links-minilm", "m", "names-minilm", "wsd-minilm"]
         with pytest.raises(UnknownName, match="no model named 'first'"):
             find_model_folder("first", home)
-    assert model_names(home) == ["first", "m", "names-minilm", "wsd-minilm"]
+    assert model_names(home) == ["first", "links-minilm", "m", "names-minilm", "wsd-minilm"]
 
 
 def test_an_error_while_a_model_is_written_leaves_what_was_there(home):
