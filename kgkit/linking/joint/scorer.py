@@ -7,10 +7,11 @@
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-p(c | surface) counts where the KB has counts; t(m) is the vector of the mention's sentence, t their mean,
-g(c) the vector of the entity's text. f are two networks: the first one needs no encoder, and settles most
-strings; the second one the rest, with vectors v(m) of the mention and of the words beside it. A knowledge
-base in another language than English is linked by the first one alone: the encoder reads English.
+p(c | surface) counts where the KB has counts, else the shares of populations, where it has those; t(m) is
+the vector of the mention's sentence, t their mean, g(c) the vector of the entity's text. f are two
+networks: the first one needs no encoder, and settles most strings; the second one the rest, with vectors
+v(m) of the mention and of the words beside it. A knowledge base in another language than English is
+linked by the first one alone: the encoder reads English.
 
 A document of thousands of mentions is read in parts, each with the text around it.
 
@@ -76,9 +77,9 @@ _LEAST: Final = 1e-6
 _MOST: Final = 2_000  # mentions that are read together
 _AROUND: Final = 2_000  # characters that are read before and behind the mentions of a part
 _NOT_BEARERS: Final = TITLES | FUNCTION
-_OF_PRIOR, _OF_LABEL, _OF_DESCRIPTION, _OF_FACT, _OF_QUALIFIER = map(
+_OF_PRIOR, _OF_POPULATION, _OF_LABEL, _OF_DESCRIPTION, _OF_FACT, _OF_QUALIFIER = map(
     candidate_features.ABSOLUTE.index,
-    ("log prior", "is label", "has description", "fact next", "qualifier next"),
+    ("log prior", "log population", "is label", "has description", "fact next", "qualifier next"),
 )
 
 
@@ -377,7 +378,8 @@ def _features(state: State, rows: slice | Numbers, cosines: Scores | None) -> tu
 def ranked(state: State, cosines: Scores | None) -> tuple[Scores, Scores]:
     """Return log q and log(1 + S), (R,) each."""
     features = state.of_candidates
-    base = PRIOR * features[:, _OF_PRIOR] + LABEL * features[:, _OF_LABEL]
+    prior = np.where(features[:, _OF_PRIOR] < 0, features[:, _OF_PRIOR], features[:, _OF_POPULATION])
+    base = PRIOR * prior + LABEL * features[:, _OF_LABEL]
     base += BEHIND * (features[:, _OF_FACT] + features[:, _OF_QUALIFIER])
     if cosines is not None:
         base = base + cosines
