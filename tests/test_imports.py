@@ -127,7 +127,7 @@ print(len(kgkit.models(home=home)))
 """
     done = run_python("import sys; home = sys.argv[1]" + code, tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == "2\n"  # those that come with kgkit
+    assert done.stdout == "3\n"  # those that come with kgkit
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
