@@ -1,0 +1,114 @@
+"""Features of the joint linker: what is found by an index is what is found pair by pair."""
+
+import numpy as np
+import pytest
+
+import kgkit
+from kgkit.linking import auto
+from kgkit.linking.joint.candidate_features import CandidateFeatures
+from kgkit.linking.joint.scorer import _support, other_bearers
+from kgkit.linking.joint.text import Text
+from kgkit.linking.joint.types import SORTS, named_sort
+from kgkit.linking.joint.unspaced import FEATURES, unspaced_features, word_bounds
+
+TEXT = (
+    "She was born in Milford, Ohio, and went to Paris, Texas. Paris is far from Milford and from Maine. "
+    "In Italy she saw Florence, and Texas again.\n\nNobody in Milford knew Paris."
+)
+
+
+@pytest.fixture
+def linker(names_home, monkeypatch):
+    monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
+    with kgkit.Linker.open("places", home=names_home, model="links-minilm") as linker:
+        yield linker
+
+
+def test_related_candidates_are_those_that_name_each_other_or_have_a_fact(linker):
+    features = CandidateFeatures(linker.kb)
+    [(document, _, _)] = linker._mentions([TEXT])
+    owners = [
+        (number, entity)
+        for number, mention in enumerate(document.mentions)
+        for entity in mention.candidates.ids.tolist()
+    ]
+
+    def related(one, other):
+        a, b = features.of(one), features.of(other)
+        return (
+            other in a.neighbours
+            or one in b.neighbours
+            or any(name in a.text for name in b.names)
+            or any(name in b.text for name in a.names)
+        )
+
+    texts = [mention.text.lower() for mention in document.mentions]
+    expected = {
+        (row, column)
+        for row, (first, one) in enumerate(owners)
+        for column, (second, other) in enumerate(owners)
+        if first < second and texts[first] != texts[second] and one != other and related(one, other)
+    }
+    _, pairs = features(Text(document.text), document.mentions)
+    assert {tuple(pair) for pair in pairs.tolist()} == expected and len(expected) > 20
+
+
+def test_support_is_the_largest_share_of_each_other_name(linker):
+    [(document, _, _)] = linker._mentions([TEXT])
+    state = linker.scorer.read(document)
+    shares = np.random.default_rng(1).random(len(state.names)).astype(np.float32)
+    expected = np.zeros(len(shares), np.float32)
+    for row in range(len(shares)):
+        best = {}
+        for pair in state.pairs.tolist():
+            if row in pair:
+                other = pair[0] + pair[1] - row
+                best[state.names[other]] = max(best.get(state.names[other], 0), shares[other])
+        expected[row] = sum(best.values())
+    np.testing.assert_allclose(_support(state, shares), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "...", "\u0301", "大众", "Ⓐ Ⓑ"])
+def test_texts_without_mentions_are_read(linker, text):
+    [linked] = linker([text])
+    assert linked.links == []
+
+
+def test_a_surname_behind_a_first_name_is_borne_by_another():
+    text = Text("Yesterday Carla Milford sang. Then Milford, who was born in Ohio, left.")
+    assert other_bearers(text, {}) == {"Milford"}
+    assert other_bearers(text, {1: {0}, 2: {0}}) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("kind", "sort"),
+    [
+        ("City", "place"),
+        ("people", "person"),
+        ("Bands", "organisation"),
+        ("地点", "place"),
+        ("", None),
+        ("x", None),
+    ],
+)
+def test_the_word_for_a_kind_tells_the_sort(kind, sort):
+    assert [name for name, is_one in zip(SORTS, named_sort(kind), strict=True) if is_one] == [sort] * bool(
+        sort
+    )
+
+
+def test_a_name_across_words_crosses_their_bounds():
+    text, bounds = "南京市长江大桥", frozenset([0, 3, 7])
+    values = dict(zip(FEATURES, unspaced_features(text, 4, 7, bounds), strict=True))
+    assert values["crosses word before"] and not values["crosses word behind"] and not values["whole word"]
+    whole = dict(zip(FEATURES, unspaced_features(text, 3, 7, bounds), strict=True))
+    assert whole["whole word"] and not whole["crosses word before"]
+    assert not any(unspaced_features("Milford", 0, 7, None))
+
+
+def test_words_of_chinese_are_cut_without_names_of_a_knowledge_base():
+    pytest.importorskip("jieba")
+    assert word_bounds("Milford") is None
+    assert {0, 3, 7} <= word_bounds("南京市长江大桥")
+    values = dict(zip(FEATURES, unspaced_features("我去北京", 2, 4, word_bounds("我去北京")), strict=True))
+    assert values["place word"] and values["word count"] > 3
