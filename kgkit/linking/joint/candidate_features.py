@@ -2,7 +2,7 @@
 
     names         how the surface stands to the candidate's label and names
     words         words of its label, its qualifiers and its description that the text has elsewhere
-    prior         p(entity | surface) beside that of the others, where there are counts
+    prior         p(entity | surface) beside that of the others, where there are counts; the population
     neighbours    facts: to what the mention next to it can mean, to that of a sentence, to others
 
 A candidate has to do with another one if a fact says so, or if the description or the qualifiers of one name
@@ -41,14 +41,14 @@ FEATURES: Final = (*ABSOLUTE, *(f"{name}, relative" for name in RELATIVE), *OF_M
 _RELATIVE: Final = [ABSOLUTE.index(name) for name in RELATIVE]
 
 _WORD: Final = re.compile(r"\w+")
+_POPULATION: Final = frozenset(
+    "population inhabitants einwohner bevölkerung población popolazione 人口".split()
+)
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? ?(?:the )?$")
 _ENDS: Final = re.compile(r"[.!?]\s|\n")
 _NAME_BEHIND: Final = re.compile(r",? ?\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
 _SHORT: Final = 3
-_POPULATION: Final = frozenset(
-    ["population", "inhabitants", "einwohner", "bevölkerung", "población", "popolazione", "人口"]
-)
 _BYTES: Final = 64_000_000
 _BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
 _MOST: Final = 8  # candidates of other mentions that are compared
@@ -158,13 +158,13 @@ class CandidateFeatures:
         letters = "".join(filter(str.isalnum, surface))
         priors = candidates.priors
         counted = len(priors) > 1 and float(priors.max() - priors.min()) > 1e-4
-        known = np.array([self.of(number).population for number in candidates.ids.tolist()], np.float32)
+        entities = [self.of(number) for number in candidates.ids.tolist()]
+        known = np.array([entity.population for entity in entities], np.float32)
         people = np.log((known + 1) / (known.sum() + len(known))) if known.any() else np.zeros_like(known)
         rows = []
-        for number, prior, near, living in zip(
-            candidates.ids.tolist(), priors.tolist(), related.tolist(), people.tolist(), strict=True
+        for number, entity, prior, near, living in zip(
+            candidates.ids.tolist(), entities, priors.tolist(), related.tolist(), people.tolist(), strict=True
         ):
-            entity = self.of(number)
             other = entity.words - own
             found = len(other & text.folded)
             said = len((entity.described & text.folded) - own - other)
@@ -180,8 +180,8 @@ class CandidateFeatures:
                 bool(name_words) and name_words <= entity.described | entity.words and bool(name_words - own),
                 bool(name_words) and not name_words & (entity.described | entity.words), *near,
                 bool(entity.neighbours), any(f" {surface} " in f" {each} " for each in elsewhere),
-                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, living,
-                len(candidates) == 1, entity.capital,
+                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, living, len(candidates) == 1,
+                entity.capital,
             ))  # fmt: skip
         absolute = np.array(rows, np.float32)
         relative = absolute[:, _RELATIVE] - absolute[:, _RELATIVE].max(0)
@@ -304,19 +304,19 @@ def _nearness(text: Text, first: Mention, second: Mention) -> tuple[bool, bool]:
     return len(gap) < _BESIDE and bool(_NEXT.fullmatch(gap)), not _ENDS.search(gap)
 
 
-def _name_behind(text: Text, end: int) -> str:
-    """Return the name behind a comma or a bracket that a mention ends before; it may be empty."""
-    if text.text[end : end + 2] not in (", ", " ("):
-        return ""
-    found = _NAME_BEHIND.match(text.text, end)
-    return found[1] if found and (found[1][0].isupper() or text.uncased) else ""
-
-
 def _population(entity: Entity) -> float:
-    """Return the largest number that an attribute says to be a population; 0 if there is none."""
+    """Return the largest number that an attribute says to be a population."""
     found = [
         float(value)
         for name, value in entity.attributes.items()
         if name.lower() in _POPULATION and isinstance(value, int | float) and 0 < value < 1e11
     ]
     return max(found, default=0.0)
+
+
+def _name_behind(text: Text, end: int) -> str:
+    """Return the name behind a comma or a bracket that a mention ends before; it may be empty."""
+    if text.text[end : end + 2] not in (", ", " ("):
+        return ""
+    found = _NAME_BEHIND.match(text.text, end)
+    return found[1] if found and (found[1][0].isupper() or text.uncased) else ""

@@ -7,11 +7,11 @@
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-p(c | surface) counts where the KB has counts, else the shares of populations, where it has those; t(m) is
-the vector of the mention's sentence, t their mean, g(c) the vector of the entity's text. f are two
-networks: the first one needs no encoder, and settles most strings; the second one the rest, with vectors
-v(m) of the mention and of the words beside it. A knowledge base in another language than English is
-linked by the first one alone: the encoder reads English.
+p(c | surface) counts where the KB has counts, else the share of the population, where it has that; t(m) is
+the vector of the mention's sentence, t their mean, g(c) the vector of the entity's text. f are two networks:
+the first one needs no encoder, and settles most strings; the second one the rest, with vectors v(m) of the
+mention and of the words beside it. A knowledge base in another language than English is linked by the first
+one alone: the encoder reads English.
 
 A document of thousands of mentions is read in parts, each with the text around it.
 
