@@ -42,6 +42,9 @@ _ADJECTIVES: Final = (
 )  # fmt: skip
 """Words that end a name whose noun comes first: *attorneys general*, *passers-by*."""
 AFTER_PLURALS: Final = frozenset(["-", *_PREPOSITIONS, *_ADJECTIVES])
+_CONTINUATIONS: Final = frozenset(
+    f"{joint}{word}" for joint in ("", "- ") for word in (*_PREPOSITIONS, *_ADJECTIVES)
+)
 _NOUN_FIRST: Final = re.compile(
     rf"[^\W\d_]+(?=[\s-](?:(?:{'|'.join(_PREPOSITIONS)})[\s-]|(?i:{'|'.join(_ADJECTIVES)})$))"
 )
@@ -109,7 +112,7 @@ def _rules(language: str) -> tuple[bool, frozenset[str], dict[str, list[tuple[st
     rules: dict[str, list[tuple[str, str]]] = {}
     for ending in dict(endings):
         last = ending[-2:]
-        rules[last] = [rule for rule in endings if rule[0].endswith(last) or last.endswith(rule[0])]
+        rules[last] = [rule for rule in endings if rule[0][-2:] == last or last.endswith(rule[0])]
     last_letters = {*rules, *(form[-2:] for form in _IRREGULAR if primary == "en")}
     return primary == "en", frozenset({*last_letters, *map(str.upper, last_letters)}), rules
 
@@ -143,7 +146,7 @@ def as_plural(starts: dict[str, int] | None) -> dict[str, int]:
     Args:
         starts: continuations of the token that is not inflected, as `StoreReader.starts` has them.
     """
-    if starts is None or AFTER_PLURALS.isdisjoint(starts):
+    if starts is None or _CONTINUATIONS.isdisjoint(starts):
         return {}
     return {
         key: lengths

@@ -50,8 +50,9 @@ from kgkit.candidates.input_mentions import check_mentions
 from kgkit.candidates.memory import Budget, Cut, Cutter, Memory, Omissions
 from kgkit.candidates.spelling import (
     in_capitals_only,
-    is_doubtful,
+    is_as_word,
     may_be_initials,
+    may_be_word,
     outside_addresses,
     position_hides_case,
     without_article,
@@ -318,9 +319,9 @@ class Generator(CompoundReader):
                 continue
             mention = mentions[index]
             if pair is UNSEEN:
-                pair = self._with_lower(mention)
+                pair = self._with_lower(mention, memory.cased)
                 known.remember(mention.text, pair)
-            if pair is not None and is_doubtful(
+            if pair is not None and is_as_word(
                 text, mention.start, mention.end, cased=memory.cased, language=language
             ):
                 if pair[0] is not mention.candidates:  # others where the position hides the case
@@ -330,16 +331,22 @@ class Generator(CompoundReader):
                 result[index] = structs.replace(mention, candidates=pair[1])
         return result
 
-    def _with_lower(self, mention: Mention) -> tuple[Candidates, Candidates] | None:
+    def _with_lower(self, mention: Mention, cased: bool) -> tuple[Candidates, Candidates] | None:
         """Return a mention's candidates, and those where it may be an ordinary word; None if it never may."""
-        candidates, row = mention.candidates, self.kb.store.alias_row(self._fold(mention.text))
-        if row is None and (found := base_row(self.kb, mention.text)):
-            row = found[1]
-        if candidates is None or candidates.link_probability < 1 or row is None:
+        spelled, candidates = mention.text, mention.candidates
+        if cased and spelled.islower() and spelled.isalpha() and not self.config.all_surfaces:
+            return None  # it is a mention because the KB writes it so
+        if candidates is None or candidates.link_probability < 1:
             return None
+        if not may_be_word(spelled, self.kb.manifest.language):
+            return None
+        row = self.kb.store.alias_row(self._fold(spelled))
+        if row is None and (found := base_row(self.kb, spelled)):
+            row = found[1]
         try:
-            counted = codec.is_counted(row, self.kb.manifest.smoothing)
-            return None if counted or not in_capitals_only(row) else _lower_priors(mention)
+            if row is None or codec.is_counted(row, self.kb.manifest.smoothing) or not in_capitals_only(row):
+                return None
+            return _lower_priors(mention)
         except DAMAGE as error:
             raise self.kb.store.damage(error) from error
 
@@ -476,9 +483,11 @@ def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[st
         row = kb.store.alias_row(kb.store.folding.fold(name), initials=initials)
         if row is None:
             continue
-        with kb.store.reading():
+        try:
             if not _is_verb(kb, row) and takes_ending(row, name, spelled, language, cased=cased):
                 return name, row
+        except DAMAGE as error:
+            raise kb.store.damage(error) from error
     return None
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _MAX_CHUNK = 32
 _MB: Final = 1_000_000
+_FEW: Final = 8  # words that are sought in a text sooner than its tokens among them
 # Bytes, as measured with tracemalloc: of a row of a dictionary with its key, and what is kept there.
 _OF_CHUNK: Final = 170
 _OF_PIECE: Final = 60
@@ -248,7 +249,12 @@ class Omissions:
             begin: code point; what is before that does not count.
             mentions: mentions of the text, by start.
         """
-        if self._paused or not self._expected or self._expected.keys().isdisjoint(pieces[1::2]):
+        expected = self._expected
+        if self._paused or not expected:
+            return
+        if len(expected) <= _FEW and not any(map(text.__contains__, expected)):
+            return
+        if expected.keys().isdisjoint(pieces[1::2]):
             return
         starts = [mention.start for mention in mentions]
         ends = [*accumulate((mention.end for mention in mentions), max)]

@@ -93,9 +93,9 @@ _ADDRESS: Final = re.compile(
     )""",
     re.VERBOSE,
 )
-_JOINTS: Final = {sign: re.compile(rf"{re.escape(sign)}[^\W_]") for sign in "@/\\"} | {
-    ".": re.compile(r"\.[^\W\d_]")
-}
+_JOINTS: Final = (
+    *((sign, re.compile(rf"{re.escape(sign)}[^\W_]")) for sign in "@/\\"), (".", re.compile(r"\.[^\W\d_]"))
+)  # fmt: skip
 """The signs of an address before a letter, or a digit: what has none of them is no address."""
 _FOLDER: Final = 100  # characters
 _BEHIND_ADDRESSES: Final = ".,;:!?'\")]}"
@@ -248,11 +248,21 @@ def is_doubtful(text: str, start: int, end: int, *, cased: bool, language: str) 
         cased: flag for a text in which spelling tells something.
         language: BCP 47 tag of the KB; "" is read as English.
     """
-    spelled, primary = text[start:end], language.partition("-")[0].lower() or "en"
-    if _has_several_words(spelled, function_words(primary)):
+    return may_be_word(text[start:end], language) and is_as_word(
+        text, start, end, cased=cased, language=language
+    )
+
+
+def may_be_word(spelled: str, language: str) -> bool:
+    """Say whether a span is a single word without digits, of a script with capitals: see `is_doubtful`."""
+    if _has_several_words(spelled, function_words(language or "en")):
         return False
-    if any(sign.isalnum() and sign.lower() == sign.upper() for sign in spelled):
-        return False  # with a digit, or a letter of a script without case
+    return not any(sign.isalnum() and sign.lower() == sign.upper() for sign in spelled)
+
+
+def is_as_word(text: str, start: int, end: int, *, cased: bool, language: str) -> bool:
+    """Say whether a single word stands as an ordinary word does: see `is_doubtful`."""
+    spelled, primary = text[start:end], language.partition("-")[0].lower() or "en"
     if not cased or spelled.islower() or primary in _NOUNS_CAPITALISED:
         return True
     if primary == "en" and spelled in _ALWAYS_CAPITALISED:
@@ -342,9 +352,10 @@ def outside_addresses(text: str, mentions: "list[Mention]") -> "list[Mention]":
 
 def _addresses(text: str) -> list[tuple[int, int]]:
     """Return the spans of the addresses in a text; what has no sign of one is not looked at further."""
-    signs = [
-        match.start() for sign, joint in _JOINTS.items() if sign in text for match in joint.finditer(text)
-    ]
+    signs: list[int] = []
+    for sign, joint in _JOINTS:
+        if sign in text and joint.search(text):  # which most texts have none of
+            signs += [match.start() for match in joint.finditer(text)]
     if not signs:
         return []
     spans: list[tuple[int, int]] = []
