@@ -23,7 +23,7 @@ from kgkit.candidates.entries import (
     longest,
 )
 from kgkit.candidates.hyphens import joining_hyphens
-from kgkit.candidates.inflection import AFTER_PLURALS, as_plural, base_forms
+from kgkit.candidates.inflection import AFTER_PLURALS, as_plural, base_forms, base_names
 from kgkit.candidates.matching import Generator, base_row, surface_candidates
 from kgkit.candidates.memory import Cut
 from kgkit.candidates.spelling import (
@@ -118,9 +118,15 @@ class AliasGenerator(Generator):
         """Return the entry of a token with its forms, and matchers where the KB has tries."""
         store, surfaces = self.kb.store, self._surfaces
         folded = self._fold(token)
-        forms = self._forms(token, folded)
-        texts = tuple([form.text for form in forms])
-        starts = self._starts(texts)
+        bases = base_forms(token, self._language)
+        forms = self._forms(folded, bases)
+        texts: tuple[str, ...] = (forms[0].text,)
+        starts = store.starts(texts[0])
+        if bases:
+            texts = tuple([form.text for form in forms])
+            for more in map(as_plural, map(store.starts, texts[1:])):
+                if more:
+                    starts = more if starts is None else join_starts(starts, more)
         if not token.isascii():
             accentless = accentless_writings(texts[0])
             for more in filter(None, map(store.starts, accentless)):
@@ -129,7 +135,8 @@ class AliasGenerator(Generator):
         spaced, tight = (None, None) if surfaces is None else surfaces.matchers(texts[0])
         row = self._row_of(token, folded, cased)
         if row is None:
-            return self._inflected_entry(token, cased, Entry(None, starts, texts, forms, spaced, tight))
+            entry = Entry(None, starts, texts, forms, spaced, tight)
+            return self._inflected_entry(token, bases, cased, entry) if bases else entry
         if is_function_word(token, folded, self._words, cased):
             named = cased and is_function_word_as_name(token, row)
             candidates = self._row_candidates(row, token, cased) if named else None
@@ -145,19 +152,11 @@ class AliasGenerator(Generator):
                 return Entry(candidates, starts, texts, forms, spaced, tight, True, hidden)
         return Entry(candidates, starts, texts, forms, spaced, tight)
 
-    def _starts(self, texts: tuple[str, ...]) -> dict[str, int] | None:
-        """Return the continuations of a token, and those as a plural."""
-        starts = self.kb.store.starts(texts[0])
-        for text in texts[1:]:
-            if more := as_plural(self.kb.store.starts(text)):
-                starts = more if starts is None else join_starts(starts, more)
-        return starts
-
-    def _inflected_entry(self, token: str, cased: bool, entry: Entry) -> Entry:
+    def _inflected_entry(self, token: str, bases: list[str], cased: bool, entry: Entry) -> Entry:
         """Return the entry of a token that is no surface: *entry*, with what it means as a form of one."""
-        if len(entry.forms) == 1 or is_function_word(token, entry.texts[0], self._words, cased):
+        if is_function_word(token, entry.texts[0], self._words, cased) or bases[0].isdecimal():
             return entry
-        found = base_row(self.kb, token, cased=cased)
+        found = base_row(self.kb, token, bases, cased=cased)
         if found is None:
             return entry
         name, row = found
@@ -171,19 +170,20 @@ class AliasGenerator(Generator):
 
     def forms(self, token: str) -> tuple[SurfaceForm, ...]:
         """Return the token, folded, and what it may be a plural or genitive of."""
-        return self._forms(token, self._fold(token))
+        return self._forms(self._fold(token), base_forms(token, self._language))
 
-    def _forms(self, token: str, folded: str) -> tuple[SurfaceForm, ...]:
-        folding = self.kb.store.folding
-        form, bases = SurfaceForm(folding.part(folded), ANY), base_forms(token, self.kb.manifest.language)
-        return (form, *[SurfaceForm(folding.fold_part(base), ANY) for base in bases]) if bases else (form,)
+    def _forms(self, folded: str, bases: list[str]) -> tuple[SurfaceForm, ...]:
+        form = SurfaceForm(self.kb.store.folding.part(folded) if "." in folded else folded, ANY)
+        return (form, *[SurfaceForm(self._fold(base), ANY) for base in bases]) if bases else (form,)
 
     def look_up(self, variants: list[SurfaceForm], spelled: str, *, cased: bool) -> Candidates | None:
         """Return the candidates of a span as *spelled*, or of what it is a form of; None if no surface is."""
         initials = self.config.all_surfaces or may_be_initials(spelled, cased=cased)
         row = self.kb.store.alias_row(self._fold(spelled), initials=initials)
-        if row is None and len(variants) != 1 and (found := base_row(self.kb, spelled, cased=cased)):
-            spelled, row = found
+        if row is None and len(variants) != 1:
+            names = base_names(spelled, self._language)
+            if (found := base_row(self.kb, spelled, names, cased=cased)) is not None:
+                spelled, row = found
         return None if row is None else self._row_candidates(row, spelled, cased)
 
     def _row_candidates(self, row: bytes, spelled: str, cased: bool) -> Candidates | None:

@@ -165,8 +165,7 @@ def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: b
         language: BCP 47 tag of the KB.
         cased: flag for a text in which spelling tells something.
     """
-    spellings = codec.spellings(row)
-    if not spellings or _primary(language) != "en":
+    if not codec.has_spellings(row) or _primary(language) != "en":
         return True
     *before, word = _words(name)
     last = _words(spelled)[-1].lower()
@@ -176,7 +175,7 @@ def takes_ending(row: bytes, name: str, spelled: str, language: str, *, cased: b
         return True
     exact = name if cased and not spelled.isupper() else ""
     priors, share = codec.decode_alias(row).priors.tolist(), 0.0
-    for spelling in spellings:
+    for spelling in codec.spellings(row):
         last = _words(spelling.surface)[-1]
         if last[0] == last[0].lower() or (spelling.surface == exact and last[1:] != last[1:].lower()):
             rows = zip(spelling.rows, spelling.shares, strict=True)

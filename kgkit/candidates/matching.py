@@ -85,7 +85,7 @@ class Generator(CompoundReader):
 
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
-        self._fold = kb.store.folding.fold
+        self._fold, self._language = kb.store.folding.fold, kb.manifest.language
         self._hyphens = HYPHENS if kb.store.folding.version == 1 else DASHES
         self._stops = BoundedCache[str, bool](_STOPS_BYTES)  # whether the KB writes a name with a full stop
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
@@ -312,7 +312,7 @@ class Generator(CompoundReader):
         """
         if not self.config.all_surfaces:
             mentions = outside_addresses(text, mentions)
-        known, language, result = memory.doubtful_spans, self.kb.manifest.language, mentions
+        known, language, result = memory.doubtful_spans, self._language, mentions
         pairs = [known.get(mention.text, UNSEEN) for mention in mentions]
         for index, pair in enumerate(pairs):
             if pair is None:  # as most are
@@ -338,10 +338,10 @@ class Generator(CompoundReader):
             return None  # it is a mention because the KB writes it so
         if candidates is None or candidates.link_probability < 1:
             return None
-        if not may_be_word(spelled, self.kb.manifest.language):
+        if not may_be_word(spelled, self._language):
             return None
         row = self.kb.store.alias_row(self._fold(spelled))
-        if row is None and (found := base_row(self.kb, spelled)):
+        if row is None and (found := base_row(self.kb, spelled, base_names(spelled, self._language))):
             row = found[1]
         try:
             if row is None or codec.is_counted(row, self.kb.manifest.smoothing) or not in_capitals_only(row):
@@ -352,10 +352,11 @@ class Generator(CompoundReader):
 
     def _row_of(self, token: str, folded: str, cased: bool) -> bytes | None:
         """Return the row of `aliases` for a token; a word in lower case is no other writing of a name."""
-        if cased and token.isascii() and token.islower() and token.isalpha() and not self.config.all_surfaces:
-            return self.kb.store.exact_alias_row(folded)
-        initials = self.config.all_surfaces or may_be_initials(token, cased=cased)
-        return self.kb.store.alias_row(folded, initials=initials)
+        row, every = self.kb.store.exact_alias_row(folded), self.config.all_surfaces
+        if row is None and (every or not (cased and token.islower() and token.isalpha() and token.isascii())):
+            initials = every or may_be_initials(token, cased=cased)
+            return self.kb.store.other_alias_row(folded, initials=initials)
+        return row
 
     def variants(self, text: str) -> list[SurfaceForm]:
         """Return the folded surfaces that *text* as a whole may stand for."""
@@ -459,26 +460,31 @@ def surface_candidates(kb: KnowledgeBase, mention: Mention, *, prefer_case: bool
 
     Of one that is none the candidates of one of its `other_spellings`, or of what it is a form of.
     """
-    bare = without_article(mention.text, kb.manifest.language)
-    names = (found[0] for text in (mention.text, bare) if text and (found := base_row(kb, text)))
+    language = kb.manifest.language
+    texts = filter(None, (mention.text, without_article(mention.text, language)))
+    found = filter(None, (base_row(kb, text, base_names(text, language)) for text in texts))
+    names = (name for name, _ in found)
     candidates = NO_CANDIDATES
-    for text in chain((mention.text,), other_spellings(mention.text, kb.manifest.language), names):
+    for text in chain((mention.text,), other_spellings(mention.text, language), names):
         candidates = kb.candidates(text, pos=mention.pos or None, prefer_case=prefer_case)
         if len(candidates):
             break
     return candidates
 
 
-def base_row(kb: KnowledgeBase, spelled: str, *, cased: bool = True) -> tuple[str, bytes] | None:
+def base_row(
+    kb: KnowledgeBase, spelled: str, names: Iterable[str], *, cased: bool = True
+) -> tuple[str, bytes] | None:
     """Return the name that a span is a plural or genitive of, and its row of `aliases`; None if it is none.
 
     Args:
         kb: knowledge base that has the names.
         spelled: text of the span.
+        names: the `base_names` of it.
         cased: flag for a spelling that tells something.
     """
     language = kb.manifest.language
-    for name in base_names(spelled, language):
+    for name in names:
         initials = may_be_initials(name, cased=cased)
         row = kb.store.alias_row(kb.store.folding.fold(name), initials=initials)
         if row is None:

@@ -230,15 +230,20 @@ class StoreReader:
             folded: folded surface.
             initials: flag for initials that are also written so, without their full stops: *E.D.* as *ed*.
         """
+        row = self.exact_alias_row(folded)
+        return self.other_alias_row(folded, initials=initials) if row is None else row
+
+    def other_alias_row(self, folded: str, *, initials: bool = True) -> bytes | None:
+        """Return the row of the aliases that are also written as a folded surface that is none: see above."""
+        if not self._has_other_writings:
+            return None
         try:
-            row = self._row_of(folded, self._aliases)
-            if row is None and self._has_other_writings and (keys := self._other_keys(folded)):
-                get, table = self._local.get, self._aliases
-                if not initials and "." not in folded:
-                    keys = [key for key in keys if b"." not in key[:-1]]
-                items = [(key, row) for key in keys if (row := get(key, None, table)) is not None]
-                return codec.join_rows(items) if items else None
-            return row
+            keys = self._other_keys(folded)
+            if not initials and "." not in folded:
+                keys = [key for key in keys if b"." not in key[:-1]]
+            get, table = self._local.get, self._aliases
+            items = [(key, row) for key in keys if (row := get(key, None, table)) is not None]
+            return codec.join_rows(items) if items else None
         except DAMAGE as error:
             raise self.damage(error) from error
 
