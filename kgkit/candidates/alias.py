@@ -249,30 +249,23 @@ class AliasGenerator(Generator):
         """
         pieces, offsets, entries = cut.pieces, cut.offsets, cut.entries
         add, size, covered, first, last = mentions.append, len(entries), 0, 2 * index, 2 * stop
+        bounds = iter(offsets[first:last])
         for after, entry, start, end, word in zip(
-            count(index + 1),
-            entries[index:stop],
-            offsets[first:last:2],
-            offsets[first + 1 : last : 2],
-            pieces[first + 1 : last : 2],
-            strict=False,
+            count(index + 1), entries[index:stop], bounds, bounds, pieces[first + 1 : last : 2], strict=False
         ):
             if start < covered:
                 continue
             starts = entry.starts
-            if (
-                starts is not None
-                and after < size
-                and (
-                    (texts := entries[after].texts)[0] in starts
-                    or (len(texts) > 1 and not starts.keys().isdisjoint(texts))
-                )
-            ):
-                longer: list[Mention] = []
-                self._add_by_starts(cut, after - 1, longer)
-                if longer:
-                    add(longer[-1])
-                    covered = longer[-1].end
+            if starts is not None and after < size:
+                for text in entries[after].texts:
+                    if text in starts:
+                        longer: list[Mention] = []
+                        self._add_by_starts(cut, after - 1, longer)
+                        if longer:
+                            add(longer[-1])
+                            covered = longer[-1].end
+                        break
+                if start < covered:
                     continue
             candidates = entry.candidates
             if candidates is not None:

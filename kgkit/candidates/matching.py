@@ -17,7 +17,8 @@ import sys
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, chain, count, islice, product
+from itertools import accumulate, chain, compress, count, islice, product, repeat
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -68,6 +69,7 @@ _STOPS_BYTES: Final = 1_000_000
 _CAPITALISED: Final = re.compile("[A-Z][a-z]")
 _SHOUTED: Final = 5  # letters of a word in capitals; an abbreviation has fewer
 _IN_ABBREVIATION: Final = re.compile(r"\.\s?[^\W\d_]$")  # Ph.D
+_TEXT_OF: Final = attrgetter("text")
 _TWO: Final = 1 << 2  # the bit of surfaces of two tokens
 _DOUBTFUL: Final = 0.5
 """Probability that a word is a name where nobody counted it and its spelling tells nothing."""
@@ -158,8 +160,9 @@ class Generator(CompoundReader):
         mentions: list[Mention] = []
         add, pieces, offsets = mentions.append, cut.pieces, cut.offsets
         starts = None  # of the token before
+        bounds = iter(offsets)
         for index, entry, start, end, word in zip(
-            count(), cut.entries, offsets[::2], offsets[1::2], pieces[1::2], strict=False
+            count(), cut.entries, bounds, bounds, pieces[1::2], strict=False
         ):
             if starts is not None:
                 for form in entry.texts:
@@ -234,19 +237,22 @@ class Generator(CompoundReader):
 
     def _add_by_starts(self, cut: Cut, index: int, mentions: list[Mention]) -> None:
         """Add the mentions of two tokens and more that begin at *index*, where two begin a surface."""
-        text, pieces, offsets, entries = cut.text, cut.pieces, cut.offsets, cut.entries
-        starts, seconds, lengths = entries[index].starts, entries[index + 1].texts, 0
+        entries = cut.entries
+        starts, lengths = entries[index].starts, 0
         assert starts is not None
-        for second in seconds:
-            lengths |= starts.get(second, 0)
-        if lengths > _TWO and index + 2 < len(entries):
-            lengths &= _TWO
-            for second in seconds:
+        for second in entries[index + 1].texts:
+            bits = starts.get(second, 0)
+            lengths |= bits & _TWO
+            if bits > _TWO and index + 2 < len(entries):
                 for third in entries[index + 2].texts:
                     lengths |= starts.get(f"{second} {third}", 0)
+        if not lengths:
+            return
+        text, pieces, offsets = cut.text, cut.pieces, cut.offsets
         start, size = offsets[2 * index], 1
         while lengths >> size > 1 and index + size < len(entries):
-            if pieces[2 * (index + size)].count("\n") > 1:
+            gap = pieces[2 * (index + size)]
+            if gap != " " and gap.count("\n") > 1:
                 return  # another paragraph
             size += 1
             if not lengths >> size & 1:
@@ -313,11 +319,9 @@ class Generator(CompoundReader):
         if not self.config.all_surfaces:
             mentions = outside_addresses(text, mentions)
         known, language, result = memory.doubtful_spans, self._language, mentions
-        pairs = [known.get(mention.text, UNSEEN) for mention in mentions]
-        for index, pair in enumerate(pairs):
-            if pair is None:  # as most are
-                continue
-            mention = mentions[index]
+        pairs = [*map(known.get, map(_TEXT_OF, mentions), repeat(UNSEEN))]
+        for index in compress(range(len(pairs)), pairs):  # most are None
+            mention, pair = mentions[index], pairs[index]
             if pair is UNSEEN:
                 pair = self._with_lower(mention, memory.cased)
                 known.remember(mention.text, pair)

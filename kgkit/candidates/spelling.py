@@ -113,9 +113,14 @@ _VOWELS: Final = frozenset("AEIOUY")
 _LONGEST_ABBREVIATION: Final = max(map(len, BEFORE_NAMES))
 
 
+@cache
+def _primary(language: str) -> str:
+    return language.partition("-")[0].lower()
+
+
 def function_words(language: str) -> frozenset[str]:
     """Return the function words of a language, a BCP 47 tag; none if they are not known here."""
-    return _OF_LANGUAGE.get(language.partition("-")[0].lower(), frozenset())
+    return _OF_LANGUAGE.get(_primary(language), frozenset())
 
 
 def ordinary_words(language: str) -> frozenset[str]:
@@ -126,7 +131,7 @@ def ordinary_words(language: str) -> frozenset[str]:
     Args:
         language: BCP 47 tag of the KB; "" is read as English, and of other languages no words are known.
     """
-    return _english_words() if language.partition("-")[0].lower() in ("", "en") else frozenset()
+    return _english_words() if _primary(language) in ("", "en") else frozenset()
 
 
 @cache
@@ -149,7 +154,7 @@ def without_article(text: str, language: str) -> str:
             is cut.
     """
     folded = " ".join(text.split())
-    if language.partition("-")[0].lower() not in ("", "en") or not folded.lower().startswith(_ARTICLES):
+    if _primary(language) not in ("", "en") or not folded.lower().startswith(_ARTICLES):
         return ""
     return folded.partition(" ")[2]
 
@@ -262,7 +267,7 @@ def may_be_word(spelled: str, language: str) -> bool:
 
 def is_as_word(text: str, start: int, end: int, *, cased: bool, language: str) -> bool:
     """Say whether a single word stands as an ordinary word does: see `is_doubtful`."""
-    spelled, primary = text[start:end], language.partition("-")[0].lower() or "en"
+    spelled, primary = text[start:end], _primary(language) or "en"
     if not cased or spelled.islower() or primary in _NOUNS_CAPITALISED:
         return True
     if primary == "en" and spelled in _ALWAYS_CAPITALISED:
@@ -301,6 +306,8 @@ def begins_sentence(text: str, start: int) -> bool:
     After a full stop one does, unless the stop is that of an initial or of an abbreviation that stands before
     names (*Mr.*). A quotation after a comma or colon is a sentence.
     """
+    if start > 1 and text[start - 1] == " " and text[start - 2].isalnum():
+        return False  # as most words
     quoted, least = False, max(0, start - _FAR)
     while start > least:
         before = text[start - 1]
