@@ -344,7 +344,7 @@ class _Folding2(Folding):
         return folded.replace(".", "") if "." in folded and folded[0] != "." else folded
 
     def joint(self, gap: str) -> str:
-        return " " if gap and gap.strip(_DROPPED) else ""
+        return " " if gap == " " or (gap and gap.strip(_DROPPED)) else ""
 
     def lowered(self, text: str) -> str | None:
         if not text.isascii() or self._turkic or ("." in text and _INITIALS.search(text)):
@@ -352,6 +352,8 @@ class _Folding2(Folding):
         return text.lower()
 
     def split(self, text: str) -> list[str]:
+        if text.isascii():
+            return _compile(_ASCII_2, "({})").split(text)
         comparable = self.comparable(text)
         pieces = _compile(_pattern_2(comparable), "({})").split(comparable)
         if comparable is text:

@@ -87,7 +87,7 @@ class LemmaGenerator(Generator):
     def entry(self, token: str, cased: bool = True) -> Entry:
         """Return the entry of a token with all its lemmas: its candidates are those of the forms together."""
         folded = self._fold(token)
-        part = self.kb.store.folding.part(folded)
+        part = self.kb.store.folding.part(folded) if "." in folded else folded
         rows = {part: self._row_of(token, folded, cased)}
         forms: tuple[SurfaceForm, ...] = (SurfaceForm(part, ANY),)
         if folded.isalpha():
@@ -164,9 +164,11 @@ class LemmaGenerator(Generator):
             return 1.0
         rows = [row for form in variants if (row := self.kb.store.alias_row(form.text)) is not None]
         smoothing = self.kb.manifest.smoothing
-        with self.kb.store.reading():
+        try:
             counted = any(codec.is_counted(row, smoothing) for row in rows)
             named = any(map(in_capitals_only, rows))
+        except DAMAGE as error:
+            raise self.kb.store.damage(error) from error
         if self._skip.issuperset(words):
             return _JOINING if counted and self.kb.store.alias_row(self._fold(spelled)) is not None else 0.0
         if counted or spelled[1:] != spelled[1:].lower():
