@@ -8,7 +8,7 @@ HOME holds WordNet and the teacher, a linker of `kgkit train linker` over a larg
 the gold of SemCor and of WordNet's usage examples but those of WiC, and the teacher's probabilities of what
 the mentions of plain text mean: their cross entropy (Hinton et al. 2015). Its features are those of a prior
 alone, so that it serves any knowledge base: of labelled data the prior is counted without the document, of
-the text it is the knowledge base's.
+the text it is the knowledge base's. `benchmarks.parts_of_speech` makes its parts of speech.
 """
 
 import argparse

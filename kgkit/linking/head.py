@@ -32,6 +32,7 @@ from kgkit.inputs.linking import LinkerSentence, linker_inputs, sentences_of
 from kgkit.inputs.spans import hidden_of
 from kgkit.linking.gloss import TEMPERATURE
 from kgkit.linking.neighbour_texts import own_width
+from kgkit.linking.parts_of_speech import PartsOfSpeech
 from kgkit.linking.prior_features import (
     FEATURES,
     OF_PRIORS,
@@ -47,7 +48,7 @@ from kgkit.models.kinds import LinkerManifest
 from kgkit.models.manifest import checking_settings, damaged
 from kgkit.pauses import pause
 from kgkit.sorted_ids import match_sorted
-from kgkit.types import NO_CANDIDATES, Document, Matrix
+from kgkit.types import NO_CANDIDATES, Candidates, Document, Matrix
 from kgkit.vectors.scan import unit
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class HeadScorer(Scorer):
         scale: (2, F) float32, mean and deviation of the features in training.
         text_weight: u, how much the cosine of a mention, as the first layer has it, with an entity's text
             counts; for a head without means.
+        parts_of_speech: the part of speech that a mention has in its context, where none is given.
         temperature, name: as `RidgeScorer` takes them.
     """
 
@@ -93,11 +95,12 @@ class HeadScorer(Scorer):
         scale: Matrix,
         *,
         text_weight: float = 0.0,
+        parts_of_speech: PartsOfSpeech | None = None,
         temperature: float = 1.0,
         name: str = KIND,
     ) -> None:
         self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
-        self.scale, self.text_weight = scale, text_weight
+        self.scale, self.text_weight, self.parts_of_speech = scale, text_weight, parts_of_speech
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature: float = temperature
         self.name = name
@@ -143,7 +146,9 @@ class HeadScorer(Scorer):
             )
         return cls(
             reader, texts, arrays, head, scale,
-            text_weight=text_weight, temperature=manifest.temperature, name=manifest.name,
+            text_weight=text_weight,
+            parts_of_speech=PartsOfSpeech.load(folder, reader.width, opening.kb_for(manifest.name)),
+            temperature=manifest.temperature, name=manifest.name,
         )  # fmt: skip
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
@@ -151,14 +156,24 @@ class HeadScorer(Scorer):
         prepare_candidates(self.vectors, documents)
         source = iter(self.reader(documents))
         while chunk := list(islice(source, self.batch_size)):
-            for (document, _), scores in zip(chunk, self._document_scores(chunk), strict=True):
+            for (document, vectors), scores in zip(chunk, self._document_scores(chunk), strict=True):
+                mentions = document.mentions or []
                 results.append(
                     [
                         probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
-                        for mention, score in zip(document.mentions or (), scores, strict=True)
+                        for mention, score in zip(mentions, scores, strict=True)
                     ]
                 )
+                if self.parts_of_speech is not None:
+                    hidden = hidden_of(vectors, len(self.reader.config.layers))
+                    results[-1] = self.parts_of_speech(mentions, hidden, results[-1])
         return results
+
+    def null(self, candidates: Candidates, scores: Scores) -> float:
+        """Return what the generator and the part of speech leave to NULL."""
+        if self.parts_of_speech is None:
+            return super().null(candidates, scores)
+        return candidates.link_probability - float(scores.sum())
 
     def scores(self, document: Document, vectors: Matrix) -> list[Scores]:
         """Return ψ and what stands beside it, (C,), of the candidates of each mention.

@@ -29,7 +29,7 @@ from kgkit.linking.coherence import GraphCoherence
 from kgkit.linking.corrections import Corrections
 from kgkit.linking.models import find_scorer
 from kgkit.linking.references import References
-from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores
+from kgkit.linking.scoring import PriorScorer, ScoreParts, Scorer, Scores, generated_null
 from kgkit.linking.settings import ALL_MENTIONS, MENTIONS_OF_KB, LinkArguments, LinkSettings
 from kgkit.models.manifest import broken_weights
 from kgkit.pauses import pause
@@ -262,10 +262,9 @@ class Linker:
 
     def _nulls(self, mentions: list[Mention], scores: list[Scores]) -> list[bool]:
         """Say of each mention whether nothing is likelier than its best candidate."""
-        if self.scorer.scores_null:
-            return [len(score) > 0 and float(score.max()) < 1 - float(score.sum()) for score in scores]
         return [
-            len(score) > 0 and float(score.max()) < _generated_null(mention.candidates or NO_CANDIDATES)
+            len(score) > 0
+            and float(score.max()) < self.scorer.null(mention.candidates or NO_CANDIDATES, score)
             for mention, score in zip(mentions, scores, strict=True)
         ]
 
@@ -328,7 +327,7 @@ class Linker:
         score = 0.0 if best is None else _round(scored[best])
         if isnan(score):
             raise broken_weights(self.model, "gives candidates no probabilities")
-        nil = best is None or null or score < self.threshold or score < _generated_null(candidates)
+        nil = best is None or null or score < self.threshold or score < generated_null(candidates)
         if nil and not settings.nil:
             return None
         shown = []
@@ -419,15 +418,6 @@ def best_links(links: Sequence[Link]) -> list[Link]:
 def _rank(link: Link) -> tuple[bool, float, int, int]:
     """Return the key by which links are sorted, the best first."""
     return link.nil, 0.0 if link.nil else -link.score, link.start - link.end, link.start
-
-
-def _generated_null(candidates: Candidates) -> float:
-    """Return the part of NULL's prior that is no matter of link probability.
-
-    In an encyclopedia a name is a link once a page, so it is a mention in more places than it is linked in:
-    that it mostly is no link does not make it NIL.
-    """
-    return candidates.null - (1 - candidates.link_probability)
 
 
 def _documents(kb: KnowledgeBase, documents: Iterable[Document | str]) -> Iterator[Document]:

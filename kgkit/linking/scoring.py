@@ -83,6 +83,10 @@ class Scorer(Protocol):
         """
         ...
 
+    def null(self, candidates: Candidates, scores: Scores) -> float:
+        """Return the probability that a mention means nothing, where its candidates have *scores* (C,)."""
+        return 1 - float(scores.sum()) if self.scores_null else generated_null(candidates)
+
     def explain(self, documents: Sequence[Document]) -> list[list[ScoreParts]]:
         """Return the same scores with their parts; unless a model has better ones, all is context."""
         return [
@@ -106,6 +110,15 @@ class PriorScorer(Scorer):
         return [
             [ScoreParts(score, prior=logarithms(score)) for score in scores] for scores in self(documents)
         ]
+
+
+def generated_null(candidates: Candidates) -> float:
+    """Return the part of NULL's prior that is no matter of link probability.
+
+    In an encyclopedia a name is a link once a page, so it is a mention in more places than it is linked in:
+    that it mostly is no link does not make it NIL.
+    """
+    return candidates.null - (1 - candidates.link_probability)
 
 
 def logarithms(weights: Scores) -> Scores:

@@ -15,6 +15,7 @@ from tests.tiny_encoder import MINILM
 NAME = "wsd-minilm"
 WEIGHTS = "329b3677a9d259a4e6e5fc1581bb1a1b4f671a68c79e575996ebcc8fef4c27c0"
 SCALE = "4828c52d30917e1a00445ca4ff6d7b40f5163e6e0dc1bb2e1e6718be4365fe71"
+PARTS_OF_SPEECH = "e2bbcb7af2b79772599fb06e641fc86cdf472afa9456ba4e4da0ea8a7a7ddd77"
 CONFIG = "4c17f3512650a6b6bbeb9ccdfc8c48c38056e48131fa035ff77c76106ecf9427"
 
 
@@ -34,6 +35,7 @@ def test_it_is_the_model_that_was_measured():
     assert digests == manifest.sha256
     assert digests["head/model.safetensors"] == WEIGHTS
     assert digests["scale.npy"] == SCALE
+    assert digests["parts_of_speech.npy"] == PARTS_OF_SPEECH
     assert digests["head/config.json"] == CONFIG
     assert manifest.temperature == 1.1006941712522085
     assert manifest.reader == {"layers": [-1, -2, -3, -5], "size": 126, "context": 24, "scope": "document"}
