@@ -1,17 +1,17 @@
 """The joint linker: whether a string is a name, of which entity, or of none of the KB, decided together.
 
-    b(c)   = .8 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c)) + 4 cos(t(m), g(c))
+    b(c)   = 1.5 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c)) + 4 cos(t(m), g(c))
              + 3 [a fact about c names what stands behind the mention]
     q(c)   = softmax over a mention's candidates of  b(c) + 2.5 log(1 + S(c))
     S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with; twice
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-p(c | surface) counts where the KB has counts, else the share of the population, where it has that; t(m) is
-the vector of the mention's sentence, t their mean, g(c) the vector of the entity's text. f are two networks:
-the first one needs no encoder, and settles most strings; the second one the rest, with vectors v(m) of the
-mention and of the words beside it. A knowledge base in another language than English is linked by the first
-one alone: the encoder reads English.
+p(c | surface) counts where the KB has counts; else .8 log of the share of the population does, where it
+has that. t(m) is the vector of the mention's sentence, t their mean, g(c) the vector of the entity's
+text. f are two networks: the first one needs no encoder, and settles most strings; the second one the
+rest, with vectors v(m) of the mention and of the words beside it. A knowledge base in another language
+than English is linked by the first one alone: the encoder reads English.
 
 A document of thousands of mentions is read in parts, each with the text around it.
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PRIOR, LABEL, TEXT, SENTENCE, BEHIND, SUPPORT = 0.8, 1.5, 10.0, 4.0, 3.0, 2.5
+PRIOR, POPULATION, LABEL, TEXT, SENTENCE, BEHIND, SUPPORT = 1.5, 0.8, 1.5, 10.0, 4.0, 3.0, 2.5
 """Weights of q, chosen on documents of news that no network has learnt from."""
 RANKED: Final = ("log q", "log q, relative", "support", "cosines")
 FEATURES: Final = (
@@ -378,8 +378,8 @@ def _features(state: State, rows: slice | Numbers, cosines: Scores | None) -> tu
 def ranked(state: State, cosines: Scores | None) -> tuple[Scores, Scores]:
     """Return log q and log(1 + S), (R,) each."""
     features = state.of_candidates
-    prior = np.where(features[:, _OF_PRIOR] < 0, features[:, _OF_PRIOR], features[:, _OF_POPULATION])
-    base = PRIOR * prior + LABEL * features[:, _OF_LABEL]
+    prior, population = PRIOR * features[:, _OF_PRIOR], POPULATION * features[:, _OF_POPULATION]
+    base = np.where(prior < 0, prior, population) + LABEL * features[:, _OF_LABEL]
     base += BEHIND * (features[:, _OF_FACT] + features[:, _OF_QUALIFIER])
     if cosines is not None:
         base = base + cosines
