@@ -1,7 +1,7 @@
 """The joint linker: whether a string is a name, of which entity, or of none of the KB, decided together.
 
-    b(c)   = 1.5 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c)) + 4 cos(t(m), g(c))
-             + 3 [a fact about c names what stands behind the mention]
+    b(c)   = 1.5 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c))
+             + 4 cos(t(m), g(c)) + 3 [a fact about c names what stands behind the mention]
     q(c)   = softmax over a mention's candidates of  b(c) + 2.5 log(1 + S(c))
     S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with; twice
     s(c)   = log q(c) + f(x(c), v(m))
