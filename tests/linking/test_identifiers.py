@@ -24,7 +24,7 @@ def towns(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def linked(towns):
-    return kgkit.link("the port of Avon", towns, mentions="all")
+    return kgkit.link("the port of Avon", towns, model="prior", mentions="all")
 
 
 def test_a_link_carries_identifiers_and_an_address(linked):
