@@ -112,7 +112,7 @@ _DIRECTIONS: Final = {
 _SIGNS_OF: Final = {"+": "plus", "#": "sharp", "*": "star"}
 """Words for the signs behind a word, as in `C++`, `F#` and `A*`."""
 _BEHIND_LETTERS: Final = frozenset(("flat", "sharp", "star"))
-"""What tells names apart behind a single letter."""
+"""Signs that tell names apart behind a single letter."""
 _LONGEST_KEY: Final = 3  # letters of a key of music: *fis*, *sol*
 _COMPASS: Final = frozenset(("n", "s", "e", "w", "nw", "ne", "sw", "se"))
 _ONES: Final = (

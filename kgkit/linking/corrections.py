@@ -360,7 +360,7 @@ class _Spans:
 
 
 def _without_overlaps(rules: Mapping[Span, _Rule], links: Iterable[Span]) -> dict[Span, _Rule]:
-    """Return what is corrected, the longest where two overlap, and nothing within a longer link."""
+    """Return the corrections that hold: the longest where two overlap, none within a longer link."""
     others = _Spans(span for span in links if span not in rules)
     kept = {span: rule for span, rule in rules.items() if rule.meaning is None}
     taken = set[int]()

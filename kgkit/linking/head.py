@@ -170,7 +170,7 @@ class HeadScorer(Scorer):
         return results
 
     def null(self, candidates: Candidates, scores: Scores) -> float:
-        """Return what the generator and the part of speech leave to NULL."""
+        """Return the probability that the generator and the part of speech leave to NULL."""
         if self.parts_of_speech is None:
             return super().null(candidates, scores)
         return candidates.link_probability - float(scores.sum())

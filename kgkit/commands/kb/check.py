@@ -129,7 +129,7 @@ def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
 
 
 def _harm(name: "DoubtfulName", found: "Mapping[str, NameInTexts] | None") -> tuple[int, int]:
-    """Return what puts the names first that are linked most often in texts, then those that stand there."""
+    """Return the sort key: names linked most often in texts come first, then those that stand there."""
     if found is None:
         return 0, 0
     return -found[name.folded].linked, -found[name.folded].occurrences

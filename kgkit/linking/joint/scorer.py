@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PRIOR, POPULATION, LABEL, TEXT, SENTENCE, BEHIND, SUPPORT = 1.5, 0.8, 1.5, 10.0, 4.0, 3.0, 2.5
-"""Weights of q, chosen on documents of news that no network has learnt from."""
+"""Weights of q, chosen on development sets, part of AIDA's testa among them; none was learnt from."""
 RANKED: Final = ("log q", "log q, relative", "support", "cosines")
 FEATURES: Final = (
     *mention_features.FEATURES,
@@ -209,7 +209,7 @@ class JointScorer(Scorer):
         return result
 
     def read(self, document: Document) -> State:
-        """Return what the networks read of a document, but for what needs the encoder."""
+        """Return the features of a document, but for those that need the encoder."""
         text, mentions = Text(document.text), document.mentions or []
         bounds = unspaced.word_bounds(document.text)
         owners: dict[int, set[int]] = defaultdict(set)  # of words: mentions

@@ -82,7 +82,7 @@ def word_bounds(text: str) -> frozenset[int] | None:
 
 @lru_cache(1)
 def _segments() -> Segments | None:
-    """Return what cuts texts, without words of a KB; None if jieba is not installed."""
+    """Return the function that cuts texts, without words of a KB; None if jieba is not installed."""
     try:
         return jieba_segments([])
     except MissingExtra:
