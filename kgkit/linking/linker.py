@@ -269,13 +269,10 @@ class Linker:
         ]
 
     def _agreed(self, mentions: list[Mention], scores: list[Scores]) -> list[Scores]:
-        """Return the scores after the second stage, less what NULL keeps."""
+        """Return the scores after the second stage; those of a mention keep their sum, and NULL the rest."""
         assert self.coherence is not None
         agreed = self.coherence(mentions, scores)
-        return [
-            score * np.float32(1 - (mention.candidates or NO_CANDIDATES).null)
-            for mention, score in zip(mentions, agreed, strict=True)
-        ]
+        return [share * score.sum() for share, score in zip(agreed, scores, strict=True)]
 
     def _mentions(self, documents: Iterable[Document | str]) -> Iterator[tuple[Document, bool, bool]]:
         """Yield documents with the mentions that are to be linked, by start.

@@ -122,3 +122,17 @@ def test_a_given_part_of_speech_goes_before_what_the_model_reads(kb):
     given = Document("0", "Price was high.", mentions=[Mention(0, 5, "Price", lemma="price", pos="v")])
     [link] = kgkit.link([given], kb, model="wsd-minilm", device="cpu")[0].links
     assert link.entity == "price.v"
+
+
+def test_coherence_leaves_its_probability_to_what_is_none_of_these(kb):
+    pytest.importorskip("torch")
+    if find_in_package(MINILM) is None:
+        pytest.skip(f"{MINILM} is not installed")
+    text = "Price and light went up after the war, and after lunch."
+    plain, graph = (
+        kgkit.link(text, kb, model="wsd-minilm", device="cpu", nil=True, top_k=9, coherence=coherence).links
+        for coherence in (None, "graph")
+    )
+    sums = [[sum(each.score for each in link.candidates) for link in links] for links in (plain, graph)]
+    assert sums[1] == pytest.approx(sums[0], abs=1e-5)
+    assert min(sums[1]) < 0.9

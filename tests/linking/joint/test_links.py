@@ -184,3 +184,16 @@ def test_a_scorer_can_be_pickled(names_home, without_encoder):
         [scores] = linker.scorer(documents)
         [copied] = pickle.loads(pickle.dumps(linker.scorer))(documents)
     assert [each.tolist() for each in scores] == [each.tolist() for each in copied]
+
+
+def test_coherence_leaves_null_its_probability(names_home, without_encoder):
+    text = "We mark it in May. On Monday Hope Ferrars met Mark and Hope at the quay in Reading."
+    sums = []
+    for coherence in (None, "graph"):
+        with kgkit.Linker.open(
+            "people", home=names_home, model=NAME, coherence=coherence, nil=True, top_k=99
+        ) as linker:
+            [found] = linker([text])
+        sums.append([sum(each.score for each in link.candidates) for link in found.links])
+    assert sums[1] == pytest.approx(sums[0], abs=1e-5)
+    assert min(sums[1]) < 0.5
