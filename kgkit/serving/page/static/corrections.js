@@ -158,7 +158,7 @@ function choose(words, { entity = null, label = "", candidates = [], back = null
     options.replaceChildren(...fresh.map(each => option(each.key, each.label, each.meaning)), none);
   }
 
-  let asked = 0;
+  let asked = 0, waiting;
   async function find() {
     const number = ++asked;
     const query = search.value.trim();
@@ -169,7 +169,10 @@ function choose(words, { entity = null, label = "", candidates = [], back = null
     const found = await answer.json();
     offer(found.map(each => ({ key: each.entity, label: each.label, meaning: each.description })));
   }
-  search.addEventListener("input", () => setTimeout(find, 150));
+  search.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(find, 150);
+  });
 
   const title = element("h2", { id: "chooser-title" }, element("bdi", {}, text));
   if (entity) title.append(element("small", {}, ` → ${label || entity}`));
