@@ -20,8 +20,9 @@ from kgkit.kb import KnowledgeBase
 from kgkit.kb.facts import Facts
 from kgkit.kb.search import SearchResult, search_result
 from kgkit.linking.corrections import Correction, Corrections
-from kgkit.linking.linker import Linker
+from kgkit.linking.linker import Linker, refer_back
 from kgkit.linking.multi_kb import MultiKBLinker
+from kgkit.linking.references import References
 from kgkit.linking.settings import LinkArguments, LinkSettings
 from kgkit.models.listing import ModelSummary, models
 from kgkit.reconciling.reconciler import NameMatch, ReconcileConfig, unknown_kind
@@ -151,15 +152,21 @@ class Service:
         """
         self.check_documents(documents)
         check_limit("corrections", len(with_corrections), self.limits.mentions)
+        short_names = settings.pop("references", False)  # they follow the corrections
         linkers = self._linkers(kb, settings)
-        if not with_corrections:
-            return await self.queue.link(linkers, documents) if documents else []
         nil = settings.get("nil", False)
-        correct = await self.call_weighed(
-            LONG, lambda: [Corrections(linker.kb, with_corrections, nil=nil) for linker in linkers]
+        corrections = (
+            await self.call_weighed(
+                LONG, lambda: [Corrections(linker.kb, with_corrections, nil=nil) for linker in linkers]
+            )
+            if with_corrections
+            else []
         )
         linked = await self.queue.link(linkers, documents) if documents else []
-        return await self.call_weighed(LONG, _corrected, linked, correct)
+        if not (with_corrections or short_names):
+            return linked
+        references = References([linker.kb for linker in linkers]) if short_names else None
+        return await self.call_weighed(LONG, _corrected, linked, corrections, references)
 
     def check_documents(self, documents: Sequence[Document]) -> None:
         """Refuse documents that are more or longer than the limits allow, and mentions that are no spans.
@@ -400,10 +407,14 @@ class Service:
         return number
 
 
-def _corrected(linked: Sequence[LinkedDocument], corrections: Sequence[Corrections]) -> list[LinkedDocument]:
-    """Return documents with the links that each of *corrections* gives."""
+def _corrected(
+    linked: Sequence[LinkedDocument], corrections: Sequence[Corrections], references: References | None
+) -> list[LinkedDocument]:
+    """Return documents with the links that each of *corrections* gives, then those of short names."""
     for each in corrections:
         linked = [each(document) for document in linked]
+    if references is not None:
+        linked = [refer_back(document, references, corrections) for document in linked]
     return list(linked)
 
 

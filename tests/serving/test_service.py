@@ -6,14 +6,20 @@ import time
 
 import pytest
 
+from kgkit.building import Alias, Entity
 from kgkit.errors import UnknownEntity, UnknownName
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
+from kgkit.linking import Correction, Corrections, Linker
+from kgkit.linking.multi_kb import MultiKBLinker
 from kgkit.serving import kb_schema
 from kgkit.serving.problems import Busy, Problem
 from kgkit.serving.service import Service, check_limit, facts_of
 from kgkit.serving.settings import Limits, ServiceSettings
 from kgkit.types import Document
+from tests.small_kb import build
+
+PEOPLE = {"mary": "Mary Ferrars", "ada": "Ada Vale"}
 
 
 @pytest.fixture
@@ -47,6 +53,21 @@ def test_a_service_is_started_once_it_is_open(served_home):
 
 
 # -- links --------------------------------------------------------------------
+
+
+def test_short_names_follow_the_corrections(tmp_path):
+    mary, ada = (Entity(key, name, types=("person",)) for key, name in PEOPLE.items())
+    build(tmp_path, [mary, ada, *(Alias(name, key) for key, name in PEOPLE.items())], name="people").close()
+    service = Service(ServiceSettings(kbs={"people": ("prior",)}), Home(tmp_path))
+    service.start()
+    text = "Mary Ferrars met Ada Vale. Ferrars smiled, and Vale left."
+    rows = [Correction(text="Mary Ferrars", entity="ada"), Correction(text="Ada Vale", entity=None)]
+    for corrections in ([], rows):
+        [linked] = link(service, text, kb="people", references=True, with_corrections=corrections)
+        linker = Linker(service.kb("people"), corrections=Corrections(service.kb("people"), corrections))
+        [expected] = MultiKBLinker([linker], references=True)([text])
+        assert linked.links == expected.links and len(linked.links) == (2 if corrections else 4)
+    service.close()
 
 
 def test_texts_that_wait_together_get_the_links_that_they_get_alone(served_home):
