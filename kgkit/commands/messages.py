@@ -89,13 +89,15 @@ class Messages:
     def _warnings(self) -> Iterator[None]:
         import logging  # here: two milliseconds
 
-        write = self.write
+        write, written = self.write, set[str]()
 
         class Handler(logging.Handler):
-            """Handler that writes the warnings of libraries as messages."""
+            """Handler that writes the warnings of libraries as messages, each once."""
 
             def emit(self, record: logging.LogRecord) -> None:
-                write(f"warning: {record.getMessage()}")
+                if (text := record.getMessage()) not in written:
+                    written.add(text)
+                    write(f"warning: {text}")
 
         handler = Handler(logging.WARNING)
         logging.getLogger().addHandler(handler)

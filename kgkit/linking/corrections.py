@@ -22,6 +22,7 @@ equals. If they agree by less than half and the words have moved, the place is g
 import logging
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -31,6 +32,7 @@ import msgspec
 
 from kgkit.errors import SourceError, UsageError
 from kgkit.files import JSON_LINES, checked_file, lines, opened, plain_name
+from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.kb.search import SEARCH_HINT, key_hint
 from kgkit.tables import table_rows
@@ -46,7 +48,7 @@ _AGREEING: Final = 0.5  # of the context of a place, at least; other places of a
 _AGREEING_ANYWHERE: Final = 0.75  # where the document is not known
 _NO_ROWS: Final = (".json", ".xlsx", ".xls", ".ods", ".parquet")
 _NEAREST: Final = 4  # characters beside a place
-_SHOWN: Final = 5  # values that an error names
+_MAX_DIGITS: Final = 18  # of a start
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +117,7 @@ class Corrections:
         path: file that the corrections are of.
 
     Attributes:
-        unseen: names of documents that corrections are about, and that have not come.
+        missing_documents: names of documents that corrections are about, and that have not come.
 
     Raises:
         UsageError: if *kb* does not have an entity, a correction has no text or a start without a document,
@@ -144,10 +146,12 @@ class Corrections:
             if path is None:
                 raise UsageError(f"correction {number}: {problem}")
             raise SourceError(problem, path=path, line=number)
-        self._places: dict[str, list[_Rule]] = {}  # by document
+        self._places: dict[str, dict[str, list[_Rule]]] = {}  # by document and words
         self._words: dict[str, dict[str, list[_Rule]]] = {}  # by document and first token
         self._logged = set[tuple[str, str]]()
-        self.unseen = {row.document for row in rows.values() if row.document and row.kb in ("", kb.name)}
+        self.missing_documents = {
+            row.document for row in rows.values() if row.document and row.kb in ("", kb.name)
+        }
         for number, row in rows.items():
             if row.kb not in ("", kb.name):
                 continue
@@ -156,7 +160,7 @@ class Corrections:
             name = f"correction {number}" if path is None else f"{path.name}:{number}"
             rule = _Rule(row, self._meaning(row.entity), pattern, name)
             if row.is_place:
-                self._places.setdefault(row.document, []).append(rule)
+                self._places.setdefault(row.document, {}).setdefault(" ".join(words), []).append(rule)
             else:
                 start, end = next(self._tokens(words[0]), (0, None))
                 first = words[0][start:end]
@@ -169,8 +173,13 @@ class Corrections:
         Raises:
             NotThere: if there is no such file.
             SourceError: if it is no file of corrections, or has one that `Corrections` refuses; says where.
+
+        A file without corrections, and rows of a knowledge base that there is not, are logged.
         """
-        return cls(kb, dict(_read(path)), nil=nil, path=path)
+        rows = dict(_read(path))
+        corrections = cls(kb, rows, nil=nil, path=path)
+        _warn_of_idle_rows(kb, rows, path)
+        return corrections
 
     def __call__(self, document: LinkedDocument) -> LinkedDocument:
         """Return the document with corrected links, in order of their start.
@@ -213,15 +222,18 @@ class Corrections:
 
     def _rules(self, name: str, text: str, links: Iterable[Span]) -> dict[Span, _Rule]:
         names = [*_names(name)]
-        self.unseen.difference_update(names)
+        self.missing_documents.difference_update(names)
         rules = dict[Span, _Rule]()
         lost: list[_Rule] = []
-        for place in (rule for key in (*names, "") for rule in self._places.get(key, ())):
-            places = [*_found_places(place, text)]
-            for span in places:
-                rules.setdefault(span, place)
-            if not places and place.correction.document:
-                lost.append(place)
+        for name_of_rules in (*names, ""):
+            for words, group in self._places.get(name_of_rules, {}).items():
+                found = [*_occurrences(words, group[0].pattern, text)]
+                for rule in group:
+                    places = _chosen_places(rule.correction, found, text) if found else []
+                    for span in places:
+                        rules.setdefault(span, rule)
+                    if not places and name_of_rules:
+                        lost.append(rule)
         self._find_words(names, text, rules, lost)
         if lost := [rule for rule in lost if (name, rule.name) not in self._logged]:
             self._logged.update((name, rule.name) for rule in lost)
@@ -236,7 +248,8 @@ class Corrections:
         self, names: Sequence[str], text: str, rules: dict[Span, _Rule], lost: list[_Rule]
     ) -> None:
         """Add what is corrected wherever it is written so; of a document, what is nowhere is lost."""
-        by_first = [words for name in (*names, "") if (words := self._words.get(name))]
+        of_document = [words for name in names if (words := self._words.get(name))]
+        by_first = [*of_document, *([everywhere] if (everywhere := self._words.get("")) else [])]
         if not by_first:
             return
         tokens = [*self._tokens(text)]
@@ -248,8 +261,8 @@ class Corrections:
                 if match is not None and not _cuts(tokens, ends, match.end()):
                     rules.setdefault(match.span(), rule)
                     found.add(id(rule))
-        every = (rule for words in by_first for group in words.values() for rule in group)
-        lost.extend(rule for rule in every if rule.correction.document and id(rule) not in found)
+        every = (rule for words in of_document for group in words.values() for rule in group)
+        lost.extend(rule for rule in every if id(rule) not in found)
 
     def _tokens(self, text: str) -> Iterator[Span]:
         folding = self.kb.store.folding
@@ -290,26 +303,33 @@ def _names(document: str) -> Iterator[str]:
             yield document[match.end() :]
 
 
-def _found_places(rule: _Rule, text: str) -> Iterator[Span]:
-    """Yield where a place is now: one of a known document, else all that have the context."""
-    row = rule.correction
-    if row.text.split(None, 1)[0] not in text:
+def _occurrences(words: str, pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+    """Yield where words stand in a text, overlapping ones too; the pattern is theirs."""
+    if words.partition(" ")[0] not in text:
         return
-    found = [match.span(1) for match in re.finditer(f"(?=({rule.pattern.pattern}))", text)]
+    match = pattern.search(text)
+    while match is not None:
+        yield match.span()
+        match = pattern.search(text, match.start() + 1)
+
+
+def _chosen_places(row: Correction, found: Sequence[Span], text: str) -> list[Span]:
+    """Return where a place is now: one of a known document, else all that have the context.
+
+    Args:
+        row: correction of a place.
+        found: where its words stand, at least once.
+        text: text of the document.
+    """
+    start = row.start
+    here = [span for span in found if span[0] == start]
     if not (row.before or row.after):
-        here = [span for span in found if span[0] == row.start]
-        yield from here or (found if len(found) == 1 else ())
-        return
+        return here or ([*found] if len(found) == 1 else [])
     agreeing = {span: _agreement(text, span, row.before, row.after) for span in found}
     if not row.document:
-        yield from (span for span, share in agreeing.items() if share >= _AGREEING_ANYWHERE)
-        return
-    start = row.start
-    best = max(found, key=lambda span: (agreeing[span], -abs(span[0] - (start or 0))), default=None)
-    if best is not None and agreeing[best] >= _AGREEING:
-        yield best
-    else:
-        yield from (span for span in found if span[0] == start)
+        return [span for span, share in agreeing.items() if share >= _AGREEING_ANYWHERE]
+    best = max(found, key=lambda span: (agreeing[span], -abs(span[0] - (start or 0))))
+    return [best] if agreeing[best] >= _AGREEING else here
 
 
 def _agreement(text: str, span: Span, before: str, after: str) -> float:
@@ -422,6 +442,9 @@ def _table_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 if missing:
                     problem = f"the table has no column {missing[0]!r}; its columns are: {', '.join(header)}"
                     raise SourceError(problem, path=path, line=row.begin)
+                if repeated := [name for name, count in Counter(header).items() if name and count > 1]:
+                    problem = f"the table has the column {repeated[0]!r} twice: delete one of them"
+                    raise SourceError(problem, path=path, line=row.begin)
             elif any(cells):
                 fields: dict[str, Any] = dict(zip(header, cells, strict=True))
                 fields["start"] = _number(fields.get("start", ""), path, row.begin)
@@ -429,8 +452,9 @@ def _table_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _number(cell: str, path: Path, line: int) -> int | None:
-    if cell and not (cell.isascii() and cell.isdigit()):
-        raise SourceError(f"start is {cell!r}; it is a whole number, or empty", path=path, line=line)
+    if cell and not (cell.isascii() and cell.isdigit() and len(cell) <= _MAX_DIGITS):
+        shown = cell if len(cell) <= _MAX_DIGITS else f"{cell[:_MAX_DIGITS]}…"
+        raise SourceError(f"start is {shown!r}; it is a whole number, or empty", path=path, line=line)
     return int(cell) if cell else None
 
 
@@ -454,7 +478,6 @@ def correction_of(fields: Mapping[str, Any]) -> Correction:
 def _problem(kb: KnowledgeBase, rows: Mapping[int, Correction]) -> tuple[int, str] | None:
     """Return the number of the first correction that cannot be applied, and what is wrong with it."""
     first: dict[tuple[object, ...], int] = {}
-    unknown: dict[str, int] = {}
     for number, row in rows.items():
         if not row.text.strip():
             return number, "text is empty: which words are corrected?"
@@ -463,20 +486,35 @@ def _problem(kb: KnowledgeBase, rows: Mapping[int, Correction]) -> tuple[int, st
         if row.kb not in ("", kb.name):
             continue
         if row.entity and row.entity not in kb:
-            unknown.setdefault(row.entity, number)
+            return number, _unknown_key(kb, row.entity, row.text)
         place = (" ".join(each.split()) for each in (row.text, row.before, row.after))
         earlier = first.setdefault((row.document, row.start, *place), number)
         if (rows[earlier].entity or None) != (row.entity or None):
             one, other = (each.entity or "no name" for each in (row, rows[earlier]))
             return number, f"{row.text!r} is {one!r}, and {other!r} in row {earlier}: delete one of the two"
-    if not unknown:
-        return None
-    (key, number), *others = unknown.items()
-    more = ", ".join(f"{name!r} (row {at})" for name, at in others[:_SHOWN])
-    more = f", nor {more}{', …' if others[_SHOWN:] else ''}" if more else ""
+    return None
+
+
+def _unknown_key(kb: KnowledgeBase, key: str, text: str) -> str:
     hint = key_hint(kb, key)
     meant = "." if hint == SEARCH_HINT else f"; {hint}"
-    return number, (
-        f"no entity {key!r} in knowledge base {kb.name!r}{more}{meant} `kgkit candidates "
-        f"{rows[number].text!r} --kb {kb.name}` lists keys; a column kb says which knowledge base is meant"
+    return (
+        f"no entity {key!r} in knowledge base {kb.name!r}{meant} `kgkit candidates {text!r} --kb {kb.name}` "
+        "lists keys; a column kb says which knowledge base is meant"
     )
+
+
+def _warn_of_idle_rows(kb: KnowledgeBase, rows: Mapping[int, Correction], path: Path) -> None:
+    """Log that a file has no corrections, or that some name a knowledge base that there is not."""
+    if not rows:
+        log.warning("%s has no corrections", path.name)
+        return
+    there = {kb.name, *(each.name for each in Home(kb.home.path.parents[1]).kbs())}
+    idle = {number: row.kb for number, row in rows.items() if row.kb and row.kb not in there}
+    if idle:
+        number, name = next(iter(idle.items()))
+        log.warning(
+            "%s:%d: no knowledge base %r; there are: %s; %s left out",
+            path.name, number, name, ", ".join(sorted(there)),
+            "this correction is" if len(idle) == 1 else f"{len(idle):,} corrections are",
+        )  # fmt: skip

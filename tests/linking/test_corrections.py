@@ -172,6 +172,17 @@ def test_a_context_without_a_document_is_found_in_any(linker):
     assert "nice" not in [key for _, _, key in corrected(linker, other, row)]
 
 
+def test_of_places_of_the_same_words_each_has_its_own_context(linker):
+    text = "ha haha, May came. May went. Haha, and May\ncame back."
+    rows = [
+        place(text, "May", key, number, document="") for number, key in enumerate(["nice", "cape", "gates"])
+    ]
+    rows += [place(text, "haha", "theresa", document=""), place(text, "ha", "volk", 1, document="")]
+    found = [key for _, words, key in corrected(linker, text, *rows, name="whatever") if words == "May"]
+    assert found == ["nice", "cape", "gates"]
+    assert (3, "haha", "theresa") in corrected(linker, text, *rows, name="whatever")
+
+
 def test_words_that_are_repeated_are_told_apart_by_where_they_stand(linker):
     text = "ha " * 200
     start = 300
@@ -211,8 +222,20 @@ def test_tables_and_json_lines_are_read_a_row_of_the_output_among_them(kb, linke
     assert {span: row.entity or None for span, row in found.items()} == {(4, 8): None, (17, 20): "theresa"}
 
 
-def test_a_table_without_rows_corrects_nothing(kb, tmp_path):
+def test_a_table_without_rows_corrects_nothing_which_is_logged(kb, tmp_path, caplog):
     assert opened(kb, tmp_path, "a.csv", "text,entity\n").spans("x", LETTER) == {}
+    [record] = caplog.records
+    assert "a.csv" in record.getMessage()
+
+
+def test_rows_of_a_knowledge_base_that_there_is_not_are_logged_once(tmp_path, caplog):
+    with build(tmp_path, RECORDS, name="letters") as kb, build(tmp_path, RECORDS, name="others"):
+        opened(kb, tmp_path, "a.csv", "text,entity,kb\nbill,,others\nMay,gates,letters\n")
+        assert not caplog.records
+        rows = "text,entity,kb\nMay,gates,others\nbill,,leters\nMay,Q1,leters\n"
+        assert opened(kb, tmp_path, "a.csv", rows).spans("x", LETTER) == {}
+    [record] = caplog.records
+    assert all(value in record.getMessage() for value in ("a.csv:3", "'leters'", "letters, others", "2"))
 
 
 @pytest.mark.parametrize(("name", "content", "line", "value"), [
@@ -222,6 +245,9 @@ def test_a_table_without_rows_corrects_nothing(kb, tmp_path):
     ("a.csv", "text,entity,document,start\nMay,theresa,17.txt,1 7\n", 2, "1 7"),
     ("a.csv", "text,entity,start\nMay,theresa,17\n", 2, "17"),
     ("a.csv", "text,entity\n,theresa\n", 2, "text"),
+    ("a.csv", f"text,entity,document,start\nMay,theresa,17.txt,{'7' * 5000}\n", 2, "777…"),
+    ("a.csv", "text,entity,document,entity\nMay,theresa,17.txt,cape\n", 1, "'entity'"),
+    ("a.jsonl", '{"text": "May", "entity": "cape", "start": %s}\n' % ("7" * 5000), 1, "start"),
     ("a.csv", "text,entity,docment\nMay,theresa,17.txt\n", 2, "docment"),
     ("a.csv", "text,key\nMay,theresa\n", 1, "entity"),
     ("a.csv", "text,entity\nMay\n", 2, "2"),

@@ -95,7 +95,7 @@ class Answerer(ABC):
         """Return surfaces that were left out by their spelling since the last call."""
         return []
 
-    def unseen(self) -> frozenset[str]:
+    def missing_documents(self) -> frozenset[str]:
         """Return names of documents that corrections are about, and that have not come so far."""
         return frozenset()
 
@@ -127,7 +127,7 @@ class ChunkResult(NamedTuple):
         skipped: records that could not be read.
         model: name of the model that answered.
         omissions: surfaces that were left out, and no earlier result of the process named.
-        unseen: names of documents that corrections are about, and that the process has not seen.
+        missing_documents: names of documents that corrections are about, and that the process has not seen.
     """
 
     content: bytes
@@ -135,7 +135,7 @@ class ChunkResult(NamedTuple):
     skipped: Sequence[SkippedRecord]
     model: str
     omissions: Sequence[str]
-    unseen: frozenset[str]
+    missing_documents: frozenset[str]
 
 
 def answer_chunk(
@@ -175,7 +175,9 @@ def answer_chunk(
         documents, items = documents + 1, items + answer.items
         take(answer)
     counts = RunCounts(documents, items, len(skipped))
-    return ChunkResult(b"", counts, skipped, answerer.model, answerer.omissions(), answerer.unseen())
+    return ChunkResult(
+        b"", counts, skipped, answerer.model, answerer.omissions(), answerer.missing_documents()
+    )
 
 
 def parse_entries(

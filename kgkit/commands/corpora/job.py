@@ -32,7 +32,7 @@ from kgkit.files import COMPRESSIONS, JSON_LINES, check_output_path, plain_name,
 from kgkit.signals import terminations
 
 _MAX_TYPES: Final = 5  # that a message names
-_MAX_UNSEEN: Final = 5  # documents that a message names
+_MAX_MISSING: Final = 5  # documents that a message names
 _SUFFIX: Final = re.compile(r"\.(?!\d+$)\w{1,8}")  # not a date or a version, nor what `mktemp` appends
 
 Take = Callable[[DocumentAnswer], None]
@@ -208,19 +208,19 @@ def run_job(
             if job.workers > 1
             else _results(factory, chunks, answers.write, start, tell, count, skip_bad=skip_bad)
         )
-        unseen: frozenset[str] | None = None
+        missing: frozenset[str] | None = None
         for result in results:
-            unseen = result.unseen if unseen is None else unseen & result.unseen
+            missing = result.missing_documents if missing is None else missing & result.missing_documents
             answers.write(result.content)
             answers.commit(result.counts, result.skipped)
             show(answers.counts)
             for surface in result.omissions:
                 omissions.add(surface)
     messages.write_omissions([omissions])
-    if unseen and not before:
-        listed = ", ".join([*sorted(unseen)[:_MAX_UNSEEN], *["…"][: len(unseen) > _MAX_UNSEEN]])
+    if missing and not before:
+        listed = ", ".join([*sorted(missing)[:_MAX_MISSING], *["…"][: len(missing) > _MAX_MISSING]])
         messages.write(
-            f"corrections are about {counted(len(unseen), 'document')} that did not come: {listed}"
+            f"corrections are about {counted(len(missing), 'document')} that did not come: {listed}"
         )
     if names := ", ".join(str(path) for path in (job.output, job.html) if path is not None):
         items = counted(answers.counts.items, noun)

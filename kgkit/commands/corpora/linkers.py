@@ -63,10 +63,10 @@ class LinkAnswerer(Answerer):
         begin, self._told = self._told, len(every)
         return every[begin:]
 
-    def unseen(self) -> frozenset[str]:
+    def missing_documents(self) -> frozenset[str]:
         """Return names of documents that corrections are about, and that have not come so far."""
         every = (linker.corrections for linker in self._linker.linkers)
-        return frozenset(name for each in every if each is not None for name in each.unseen)
+        return frozenset(name for each in every if each is not None for name in each.missing_documents)
 
     def report_encoding(self, report: ProgressCallback) -> None:
         """Set what is called while texts of entities are encoded for vectors that fill as they are used."""
