@@ -189,6 +189,22 @@ _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_ONES: Final = ("", *"i ii iii iv v vi vii viii ix".split())
 _NO_ROMAN: Final = frozenset("l c li liv ci cc cv cl".split())  # letters, names and abbreviations
 _NAMES: Final = frozenset(("vi", "xi"))  # at the beginning
+_LETTER_NUMERALS: Final = frozenset("ivx")
+_SERIES: Final = frozenset(
+    "act acte acto akt appendix article artikel band book buch libro livre chapter chapitre capitulo kapitel "
+    "class classe clase klasse factor grade grado guerra guerre krieg weltkrieg war level mk part parte "
+    "partie teil phase fase section season staffel stage stufe title tome tomo type typ tipo vol "
+    "volume".split()
+)
+"""Words that a number stands behind, whatever follows."""
+_RULERS: Final = frozenset(
+    "czar emperor kaiser king konig queen konigin pope papa papst pape prince rey roi saint st sultan "
+    "tsar".split()
+)
+_NUMBERED_BOOKS: Final = frozenset(
+    "chronicles corinthians esdras john kings maccabees peter samuel thessalonians timothy".split()
+)
+"""Books of the Bible that a number stands before."""
 _MINUS: Final = re.compile(r"(?<!\d )(?<![^\s(\[])[-\u2212](?=\d)|(?<=\b[^\W\d_])[-\u2212](?=\s|$)")
 _HYPHEN: Final = r"[^\W_][-\u2010\u2011\u2013]"
 _LIFE_DATES: Final = re.compile(
@@ -340,7 +356,11 @@ class Name:
                 for part in parts:
                     self._add(part, zone, is_part=True)
         known = _numbers(language)
-        self.numbers = [_number(word, position, known) for position, word in enumerate(self.words)]
+        self.numbers = [
+            "" if word in _LETTER_NUMERALS and not self._is_numeral(position) else number
+            for position, word in enumerate(self.words)
+            for number in (_number(word, position, known),)
+        ]
         self._join_tens()
         count = len(self.words)
         self.directions = [_DIRECTIONS.get(word, "") for word in self.words]
@@ -388,11 +408,28 @@ class Name:
                 self.is_mark[position] = True
         if count > 1 and self.words[-1] == "minus" and len(self.words[-2]) == 1:  # group A-
             self.is_mark[-1] = True
-        if count > 1 and self.words[-1] == "minus" and len(self.words[-2]) == 1:  # group A-
-            self.is_mark[-1] = True
         self._find_titles()
         self._find_legal_form()
         self._find_generation()
+
+    def _is_numeral(self, position: int) -> bool:
+        """Say whether a single letter is a number, by the words beside it: *Henry V*, *World War I*.
+
+        It is one behind the word of a series; *i* and *v* also where they end a name or stand before its
+        preposition, *x* only behind the name of a king, a pope or a saint: *Malcolm X*, *Generation X*.
+        """
+        word, before = self.words[position], self.words[position - 1] if position else ""
+        behind = self.words[position + 1] if position + 1 < len(self.words) else ""
+        if not position:
+            return behind in _NUMBERED_BOOKS
+        if self.zones[position - 1] != self.zones[position]:
+            return False  # Holmes, V
+        if before in _SERIES:
+            return True
+        is_last = not behind or self.zones[position + 1] != self.zones[position] or behind in _SMALL_WORDS
+        if not is_last or len(before) == 1 or before in _SMALL_WORDS or before in _TITLES | _RULERS:
+            return False
+        return word != "x" or not _RULERS.isdisjoint(self.words[: position - 1])
 
     def is_regnal(self, position: int) -> bool:
         """Say whether a word is a number that is not in digits, as those of kings and popes."""

@@ -96,6 +96,17 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("Second World War", "2nd World War", "numerals"),
         ("Studio Fifty-Four", "Studio 54", ""),
         ("Henry the Eighth", "Henry VIII", "numerals"),
+        *(
+            (name, surface, "numerals")
+            for name, surface in [
+                ("Henry 5", "Henry V"), ("Rocky 5", "Rocky V"),
+                ("Charles 5 of Spain", "Charles V of Spain"),
+                ("World War 1", "World War I"), ("World War One Memorial", "World War I Memorial"),
+                ("Type 1 diabetes", "Type I diabetes"), ("Factor 10", "Factor X"),
+                ("Pope Leo 10", "Pope Leo X"),
+                ("1 Kings", "I Kings"), ("Act 5 Scene 1", "Act V Scene I"), ("Saturn 5", "Saturn V"),
+            ]
+        ),
         ("Zweiter Weltkrieg", "2. Weltkrieg", "numerals"),
         ("J. S. Bach", "Johann Sebastian Bach", "initials"),
         ("JS Bach", "Johann Sebastian Bach", "initials"),
@@ -203,6 +214,17 @@ def test_the_number_of_another_language_is_a_word(name, surface):
     "name, surface",
     [
         ("World War I", "World War II"),
+        ("Malcolm 10", "Malcolm X"),
+        ("Malcolm Ten", "Malcolm X"),
+        ("1 Robot", "I Robot"),
+        ("5 for Vendetta", "V for Vendetta"),
+        ("10 Men", "X-Men"),
+        ("Generation 10", "Generation X"),
+        ("Eugene 5 Debs", "Eugene V. Debs"),
+        ("Holmes, 5", "Holmes, V"),
+        ("Brand 10", "Brand X"),
+        ("The 10 Factor", "The X Factor"),
+        ("Axis 10", "Axis X"),
         ("Apollo 12", "Apollo 11"),
         ("Annual report 2018", "Annual report 2019"),
         ("LC-40LE830U", "LC-60LE830U"),
