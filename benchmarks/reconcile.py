@@ -275,7 +275,7 @@ def fit(tables: Sequence[NameTable], count: int) -> None:
             answers[row, column] = sample.key in entities
     weights = np.array(WEIGHTS)
     bounds: list[tuple[float | None, float | None]] = [(None, -0.05)] * len(FEATURES)
-    for name in ("constant", "surfaces", "same", "told", "letters"):
+    for name in ("constant", "surfaces", "same", "information", "letters"):
         bounds[FEATURES.index(name)] = (None, None)
     marks = [FEATURES.index(name) for name in SET]
     for place in marks:

@@ -21,7 +21,7 @@ from kgkit.store.trigrams import BRACKETS, plain_form
 
 __all__ = [
     "FEATURES", "FEW_SURFACES", "WEIGHTS", "Comparison", "Name", "Rarity", "and_words", "compare",
-    "is_short_for", "log_odds", "number_words", "of_marks", "parse_name",
+    "is_short_for", "log_odds", "number_words", "odds_of_marks", "parse_name",
 ]  # fmt: skip
 
 FEATURES: Final = (
@@ -45,12 +45,12 @@ FEATURES: Final = (
     "qualifier clash",  # other qualifiers
     "middle letters",  # of a name that has another one on both sides
     "middle names",
-    "dropped",  # words that only the surface has, as a share of what its words tell
-    "added",  # words that only the name has, as a share of what its words tell
+    "dropped",  # words that only the surface has, as a share of the information of its words
+    "added",  # words that only the name has, as a share of the information of its words
     "replaced",  # the geometric mean of the two
     "same",  # whether all words are the same, in this order
     "order",  # whether the words are in another order
-    "told",  # the sum of the rarities of the words that are the same, at most 3; 1 if others are left
+    "information",  # the sum of the rarities of the words that are the same, at most 3; 1 if others are left
     "letters",  # logarithm of the number of letters that are the same
 )
 """The kinds of difference, and of agreement, in the order of `WEIGHTS`."""
@@ -71,16 +71,24 @@ Rarity = Callable[[str], float]
 (
     _CONSTANT, _SURFACES, _EDITS, _SHARE, _KNOWN, _NUMERALS, _INITIALS, _ABBREVIATIONS, _ACRONYM, _SPACES,
     _CLASH, _MARK, _SMALL, _TITLE, _FORM, _QUALIFIER, _ADDED_QUALIFIER, _OTHER_QUALIFIER, _MIDDLE_LETTERS,
-    _MIDDLE, _DROPPED, _ADDED, _REPLACED, _SAME, _ORDER, _TOLD, _LETTERS,
+    _MIDDLE, _DROPPED, _ADDED, _REPLACED, _SAME, _ORDER, _INFORMATION, _LETTERS,
 ) = range(len(FEATURES))  # fmt: skip
 
 _HEAD, _TAIL, _BRACKET, _DATES = range(4)
-_LEAST_SHARE: Final = 0.3  # of what a name tells, that a similar name has too
+# These are set by hand on the pairs of `benchmarks.reconcile`, and `WEIGHTS` are fitted with them: whoever
+# changes one fits again.
+_MOST_ADDED: Final = 0.7  # share of the information of a name that a similar surface may lack
+_MOST_DROPPED: Final = 0.9  # share of that of a surface that the name may lack: people cut names short
+_OF_INITIAL: Final = 0.3  # share of the information of a word that its first letter has
+_OF_ABBREVIATION: Final = 0.7  # share of the information of a word that its abbreviation has
+_OF_ACRONYM: Final = (-0.8, 0.45)  # information of an acronym, and for each letter: 0.55 of three, 1 of four
+_LEAST_OF_ACRONYM: Final = 0.1  # information, of two letters
 _MOST_WITH_OTHERS: Final = -0.4  # log odds, where one of two names has a word more: of such, 2 of 5 are one
+_TIE_BREAK: Final = 0.02  # of the log odds of these, which orders them without making one a match
 _MAX_WORDS: Final = 40  # of a name that are compared
 _MOST_EDITS: Final = (0, 0, 0, 1, 1, 1, 2, 2, 2, 2)  # typing errors in a word, by its letters; of more, 3
 _SIGNS: Final = "\u2e80"  # from here on letters are syllables or words, and
-_SIGN: Final = 3  # times as much is told by one
+_SIGN: Final = 3  # letters that one counts for
 _RARE: Final = 0.92  # of a word that one surface has, at most
 _LEAST_JOINED: Final = 8  # letters of words that are taken as one in spite of typing errors
 
@@ -643,11 +651,11 @@ def log_odds(features: Sequence[float]) -> float:
     """
     odds = float(sum(map(operator.mul, features, WEIGHTS)))
     if features[_ADDED] or features[_DROPPED]:
-        odds = min(odds, _MOST_WITH_OTHERS + odds / 50)  # in their order
+        odds = min(odds, _MOST_WITH_OTHERS + _TIE_BREAK * odds)
     return odds
 
 
-def of_marks(features: Sequence[float]) -> float:
+def odds_of_marks(features: Sequence[float]) -> float:
     """Return the part of these log odds that numbers, single letters and directions have."""
     return features[_CLASH] * WEIGHTS[_CLASH] + features[_MARK] * WEIGHTS[_MARK]
 
@@ -683,8 +691,8 @@ class _Alignment:
         self.features = [0.0] * len(FEATURES)
         self.features[_CONSTANT] = 1.0
         self.partner: dict[int, int] = {}  # of words of the name
-        self.told = self.letters = 0.0
-        self.is_told = False  # whether an ordinary word is the same
+        self.information = self.letters = 0.0
+        self.has_shared_word = False  # whether an ordinary word is the same
         places: dict[str, list[int]] = {}
         for place in range(len(surface.words) - 1, -1, -1):
             places.setdefault(surface.words[place], []).append(place)
@@ -703,9 +711,9 @@ class _Alignment:
         self.partner[position] = place
         word = self.surface.words[place]
         if not self.surface.is_small[place]:
-            self.told += share * self.rarity(word)
+            self.information += share * self.rarity(word)
             self.letters += share * len(word)
-            self.is_told = self.is_told or not self.surface.is_mark[place]
+            self.has_shared_word = self.has_shared_word or not self.surface.is_mark[place]
         else:
             self.letters += 0.1 * len(word)
 
@@ -725,12 +733,12 @@ class _Alignment:
                 self._match_initials()
                 self._match_abbreviations()
                 self._match_edited()
-            if not self.is_told:
+            if not self.has_shared_word:
                 self._match_acronym()
-            if not self.told or (self.features[_NUMERALS] and not self.is_told):
+            if not self.information or (self.features[_NUMERALS] and not self.has_shared_word):
                 return None
         features, name, surface = self.features, self.name, self.surface
-        if not (_is_head_told(name, self.partner) and _is_head_told(surface, self.partner.values())):
+        if not (_has_shared_head(name, self.partner) and _has_shared_head(surface, self.partner.values())):
             return None
         unexplained = [
             name.words[at]
@@ -739,9 +747,9 @@ class _Alignment:
         ]
         self._count_rest()
         features[_CLASH] += self._marks_are_reordered()
-        if features[_ADDED] > 1 - _LEAST_SHARE or features[_DROPPED] > 1 - _LEAST_SHARE / 3:
+        if features[_ADDED] > _MOST_ADDED or features[_DROPPED] > _MOST_DROPPED:
             return None
-        features[_TOLD] = min(self.told, 1.0 if features[_ADDED] or features[_DROPPED] else 3.0)
+        features[_INFORMATION] = min(self.information, 1.0 if features[_ADDED] or features[_DROPPED] else 3.0)
         features[_LETTERS] = math.log(1 + self.letters)
         features[_ORDER] = float(self._is_reordered())
         features[_SAME] = float(not any(features[_EDITS:_SAME]) and not features[_ORDER])
@@ -808,7 +816,7 @@ class _Alignment:
 
     def _match_initials(self) -> None:
         """Match single letters, and two or three of them in a row, with words that begin so."""
-        if not self.is_told:
+        if not self.has_shared_word:
             return
         for mine, theirs, flipped in ((self.name, self.surface, False), (self.surface, self.name, True)):
             left, rest = (self.rest, self.left) if flipped else (self.left, self.rest)
@@ -822,7 +830,7 @@ class _Alignment:
                     for at in [at for at in rest if theirs.zones[at] != _HEAD and at != places[0]]:
                         rest.remove(at)
                     self.features[_ABBREVIATIONS] += 1
-                    self._take(*((places[0], position) if flipped else (position, places[0])), 0.3)
+                    self._take(*((places[0], position) if flipped else (position, places[0])), _OF_INITIAL)
                     continue
                 if len(letters) > 1 and is_other:
                     continue
@@ -845,11 +853,11 @@ class _Alignment:
                     ):
                         self.features[_INITIALS] = 1
                         if flipped:
-                            self._take(chosen[0], position, 0.3)
+                            self._take(chosen[0], position, _OF_INITIAL)
                             for at in chosen[1:]:
                                 self.left.remove(at)
                         else:
-                            self._take(position, chosen[0], 0.3)
+                            self._take(position, chosen[0], _OF_INITIAL)
                             for at in chosen[1:]:
                                 self.rest.remove(at)
                         break
@@ -860,7 +868,7 @@ class _Alignment:
         return all(self.partner.get(b if flipped else a) == (a if flipped else b) for a, b in pairs)
 
     def _match_abbreviations(self) -> None:
-        if not self.told:
+        if not self.information:
             return
         name, surface = self.name, self.surface
         for position in [*self.left]:
@@ -873,7 +881,7 @@ class _Alignment:
                     break
                 if self._is_short(word, name, other) or self._is_short(other, surface, word):
                     self.features[_ABBREVIATIONS] += 1
-                    self._take(position, place, 0.7)
+                    self._take(position, place, _OF_ABBREVIATION)
                     break
 
     def _is_short(self, short: str, name: Name, word: str) -> bool:
@@ -883,7 +891,7 @@ class _Alignment:
         if short in _SPECIAL_SHORT or f"{short}." in name.folded:
             return True
         return (
-            self.is_told
+            self.has_shared_word
             and self.rarity(short) == 1
             and (len(word) > len(short) + 2 or not word.startswith(short))
         )
@@ -951,11 +959,12 @@ class _Alignment:
                 self.features[_ACRONYM] = 1
                 has_and = mine.has_ampersand and (theirs.has_ampersand or not _ANDS.isdisjoint(theirs.words))
                 self.letters = len(letters) + 2 * (bool(number) + has_and)
-                self.told = max(0.45 * self.letters - 0.8, 0.1)  # of three letters there are many
+                of_all, of_letter = _OF_ACRONYM
+                self.information = max(of_all + of_letter * self.letters, _LEAST_OF_ACRONYM)
                 first = next((at for at, small in enumerate(self.surface.is_small) if not small), 0)
                 self.partner = dict.fromkeys(range(len(self.name.words)), first)
                 self.left, self.rest = [], []
-                self.is_told = True
+                self.has_shared_word = True
                 return
 
     # -- words that are left --
@@ -989,21 +998,21 @@ class _Alignment:
     def _of_side(
         self, name: Name, left: list[int], matched: set[int], is_other_left: bool
     ) -> tuple[float, int, bool]:
-        """Return the share that the ordinary words left tell; marks; whether it is qualified."""
+        """Return the share of the ordinary words left in the information; marks; whether it is qualified."""
         if not left:
             return 0.0, 0, False
         tail_is_matched = any(name.zones[at] == _TAIL and not name.is_small[at] for at in matched)
         # not before a numeral alone: John II, John Paul II
         words = [at for at in matched if not name.numbers[at] and not name.is_small[at]]
         first, last = min(words, default=0), max(words, default=0)
-        told, marks, qualified = 0.0, 0, False
+        information, marks, qualified = 0.0, 0, False
         for at in left:
             zone = name.zones[at]
             if zone == _BRACKET or (zone == _TAIL and not tail_is_matched and not name.is_small[at]):
                 qualified = True
                 marks += name is self.name and name.is_mark[at]
             elif name.is_title[at] and not self._is_person(name, at):
-                told += self.rarity(name.words[at])
+                information += self.rarity(name.words[at])
             elif name.is_legal[at] or (name.is_title[at] and name.words[at] in _ADDRESSES):
                 self.features[_FORM] = 1
             elif name.is_title[at]:
@@ -1017,9 +1026,10 @@ class _Alignment:
             elif name.is_mark[at]:
                 marks += 1
             else:
-                told += self.rarity(name.words[at])
+                information += self.rarity(name.words[at])
                 marks += at + 1 in matched and name.is_regnal(at + 1)
-        return told / (told + self.told) if told else 0.0, marks, qualified
+        share = information / (information + self.information) if information else 0.0
+        return share, marks, qualified
 
     def _is_person(self, name: Name, title: int) -> bool:
         """Say whether a title may stand before the name of a person: two words, or one behind an address."""
@@ -1063,7 +1073,7 @@ class _Alignment:
         return True
 
 
-def _is_head_told(name: Name, matched: Iterable[int]) -> bool:
+def _has_shared_head(name: Name, matched: Iterable[int]) -> bool:
     """Say whether a word before comma and brackets is the same, if there are any."""
     heads = [at for at, zone in enumerate(name.zones) if zone == _HEAD and not name.is_small[at]]
     return not heads or not {*heads}.isdisjoint(matched)

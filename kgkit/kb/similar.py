@@ -20,7 +20,7 @@ from kgkit.kb.names import (
     compare,
     log_odds,
     number_words,
-    of_marks,
+    odds_of_marks,
     parse_name,
 )
 from kgkit.store.trigrams import (
@@ -142,7 +142,9 @@ class SimilarNames:
                 ranked.append(RankedSurface(surface, math.inf, None))
             elif (comparison := self.compare(folded, surface)) is not None:
                 odds = log_odds(comparison.features)
-                marks = of_marks(comparison.features)  # what differs in these alone is shown, though no match
+                marks = odds_of_marks(
+                    comparison.features
+                )  # what differs in these alone is shown, though no match
                 if odds - marks > (_LEAST_BUT_MARKS if marks else _LEAST_LOG_ODDS):
                     ranked.append(RankedSurface(surface, odds, comparison))
         return sorted(ranked, key=lambda each: (-each.log_odds, each.surface))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kgkit.kb.names import FEATURES, compare, log_odds, parse_name
 from kgkit.text import fold
 
-AGREEMENT = {"constant", "surfaces", "same", "told", "letters"}
+AGREEMENT = {"constant", "surfaces", "same", "information", "letters"}
 
 
 def differences(name: str, surface: str, language: str = "en", known: str = "") -> dict[str, float] | None:
