@@ -6,6 +6,7 @@ import pytest
 
 import kgkit
 from kgkit.candidates.doubtful_names import doubtful_names
+from kgkit.linking import auto
 from tests.cli_helpers import run
 
 PEOPLE = [
@@ -112,6 +113,28 @@ def test_texts_show_which_names_are_words_where_no_lexicon_does(tmp_path):
     [record] = map(json.loads, check(tmp_path, "towns", "--texts", text, "--jsonl").out.splitlines())
     assert (record["name"], record["why"], record["lower"]) == ("Essen", "word", 2)
     assert found(tmp_path, "towns") == {}
+
+
+def test_a_plural_is_an_occurrence_of_its_name(tmp_path):
+    senses = [{"key": key, "label": name} for key, name in {"s": "seal", "t": "seal", "o": "oak"}.items()]
+    kgkit.build_kb("jsonl", senses, name="senses", home=tmp_path, language="en")
+    text = tmp_path / "text.txt"
+    text.write_text("Two seals and a seal; Seals bark. An oak.")
+    [record] = map(json.loads, check(tmp_path, "senses", "--texts", text, "--jsonl").out.splitlines())
+    assert (record["name"], record["occurrences"], record["lower"], record["linked"]) == ("seal", 3, 2, 3)
+
+
+def test_texts_are_linked_by_the_model_that_links_by_default(home, monkeypatch):
+    text = home / "text.txt"
+    text.write_text("We hope that it will be nice in May. Then Peter May went to Nice.")
+    monkeypatch.setattr(auto, "encoder_is_installed", lambda: False)
+    linked = {}
+    for model in ("prior", "auto"):
+        monkeypatch.setenv("KGKIT_MODEL", model)
+        done = check(home, "people", "--texts", text, "--jsonl")
+        assert ("links-minilm" in done.err) == (model == "auto")
+        linked[model] = {each["name"]: each["linked"] for each in map(json.loads, done.out.splitlines())}
+    assert linked == {"prior": {"May": 1, "Nice": 1}, "auto": {"May": 0, "Nice": 1}}
 
 
 def test_a_folder_without_texts_and_a_knowledge_base_that_is_not_there_are_errors(home):

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from heapq import nsmallest
 from itertools import groupby, tee
 from operator import attrgetter
@@ -36,7 +37,7 @@ def check(
 ) -> None:
     """List names that are easily linked wrongly: numbers, short names, words, names of several entities.
 
-    With --texts, how often they stand there and in lower case, and what the model prior links them to.
+    With --texts, how often they stand there and in lower case, and what they are linked to, as by kgkit link.
     """
     import msgspec
 
@@ -47,7 +48,8 @@ def check(
         found: dict[str, NameInTexts] | None = None
         if texts:
             with messages.progress("linking") as tell:
-                found = _names_in_texts(kb, _documents(texts, tell))
+                found, model = _names_in_texts(kb, _documents(texts, tell))
+            messages.write(f"linked by the model {model}")
         every = [*doubtful_names(kb, found)]
         names = every if found is None else [each for each in every if each.folded in found]
         names.sort(key=lambda each: (_ORDER.index(each.sort), *_harm(each, found), each.rank))
@@ -96,32 +98,50 @@ def _documents(texts: Sequence[Path], tell: ProgressCallback) -> "Iterator[Docum
         yield parsed.document
 
 
-def _names_in_texts(kb: "KnowledgeBase", documents: "Iterable[Document]") -> "dict[str, NameInTexts]":
-    """Return the names of a KB that stand in texts, by their keys, with what the model `prior` links."""
+def _names_in_texts(
+    kb: "KnowledgeBase", documents: "Iterable[Document]"
+) -> "tuple[dict[str, NameInTexts], str]":
+    """Return the names of a KB that stand in texts, by their keys, with their links; and the model's name."""
     from kgkit.candidates import generator_for
     from kgkit.candidates.doubtful_names import NameInTexts
+    from kgkit.encoder.import_stubs import only_encodes
     from kgkit.linking import Linker
     from kgkit.types import Document
 
+    only_encodes()
     found = defaultdict[str, NameInTexts](NameInTexts)
-    fold = kb.store.folding.fold
+    key_of = cache(partial(_key, kb))
     every = generator_for(kb, max_candidates=1, overlaps=True, all_surfaces=True)
+    linker = Linker.open(kb)
     texts, again = tee(Document(document.id, document.text) for document in documents)
-    for document, linked in zip(every(texts), Linker.open(kb, model="prior")(again), strict=True):
+    for document, linked in zip(every(texts), linker(again), strict=True):
         text = document.text
         for mention in document.mentions or []:
-            there = found[fold(mention.text)]
+            there = found[key_of(mention.text)]
             there.occurrences += 1
             there.lower += mention.text.islower()
             if there.occurrences == 1:
                 there.example = _around(text, mention.start, mention.end)
         for link in linked.links:
-            there = found[fold(link.text)]
+            there = found[key_of(link.text)]
             there.linked += 1
             if link.entity is not None and (not there.entity or link.score < there.score):
                 there.entity, there.score = link.entity, link.score
                 there.example = _around(text, link.start, link.end)
-    return found
+    return found, linker.model
+
+
+def _key(kb: "KnowledgeBase", text: str) -> str:
+    """Return the key of the name that a text is, in another spelling perhaps, or as a plural or genitive."""
+    from kgkit.candidates.inflection import base_names
+    from kgkit.candidates.matching import base_row, other_spellings
+
+    language, fold = kb.manifest.language, kb.store.folding.fold
+    for spelled in (text, *other_spellings(text, language)):
+        if kb.store.alias_row(fold(spelled)) is not None:
+            return fold(spelled)
+    base = base_row(kb, text, base_names(text, language))
+    return fold(text if base is None else base[0])
 
 
 def _around(text: str, start: int, end: int) -> tuple[str, str, str]:
