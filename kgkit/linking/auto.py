@@ -21,6 +21,7 @@ taken only where it is named: nothing says which one suits it.
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -55,6 +56,19 @@ _DICTIONARIES: Final = (_WORDNET, "spo", "openhownet", "type_vocabulary")  # bui
 _SAMPLE: Final = 256  # entities that tell of all
 _CONTROLS: Final = ("control", "zero_vectors", "random_vectors")  # settings of trainings without knowledge
 _LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
+_KANA: Final = 0.05  # share of the characters of Japanese, at least; Chinese names have single ones
+_ENGLISH: Final = frozenset(
+    "a an and are at by for from her his is its of on that the their to was which who with".split()
+)
+_NO_ENGLISH: Final = frozenset(
+    "als auf aus av bei che con dans das dei del dem den der die dos du een ein eine einer eines el est ett "
+    "für gli het il im ist lo mit nach nicht och op os par para por pour que sich som sur te till um uma una "
+    "une und voor vom wurde zum zur".split()
+)
+"""Function words of German, French, Spanish, Italian, Portuguese, Dutch and Swedish that English has not."""
+_UMLAUTS: Final = re.compile("[äöüß]")
+_LEAST_UMLAUTS: Final = 0.04  # share of the labels of German; of towns of all the world 0.02 have some
+_FEW: Final = 3  # words of names in other languages
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +93,7 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
     if vectors is None:
         yield from trained_linkers(kb)
         if is_of_names(kb):
-            if find_spec("jieba") or not _is_unspaced(kb):
+            if find_spec("jieba") or not _is_chinese(kb):
                 yield NAMES_MODEL
             else:
                 log.warning(
@@ -220,15 +234,17 @@ def _descriptions(kb: KnowledgeBase) -> str:
     return "".join(entity.description for entity in _sample(kb))
 
 
-def _labels(kb: KnowledgeBase) -> str:
-    """Return the labels of a sample of entities, joined."""
-    return "".join(entity.label for entity in _sample(kb))
+def _is_chinese(kb: KnowledgeBase) -> bool:
+    """Say whether most letters of a sample of labels are Chinese, and no text is Japanese: that has kana."""
+    entities = _sample(kb)
+    letters = [character for entity in entities for character in entity.label if character.isalpha()]
+    texts = [*letters, *(character for entity in entities for character in entity.description)]
+    has_kana = sum(map(_is_kana, texts)) > _KANA * len(texts)
+    return not has_kana and sum(map(is_unspaced, letters)) > len(letters) / 2
 
 
-def _is_unspaced(kb: KnowledgeBase) -> bool:
-    """Say whether most letters of a sample of labels are of a script that sets no spaces between words."""
-    letters = [character for character in _labels(kb) if character.isalpha()]
-    return sum(map(is_unspaced, letters)) > len(letters) / 2
+def _is_kana(character: str) -> bool:
+    return "\u3041" <= character <= "\u30ff" and character.isalpha()
 
 
 def _sample(kb: KnowledgeBase) -> list[Entity]:
@@ -239,9 +255,20 @@ def _sample(kb: KnowledgeBase) -> list[Entity]:
 
 
 def is_english(kb: KnowledgeBase) -> bool:
-    """Say whether *kb* is in English: it says so; or names no language, and its letters are ASCII."""
-    language = kb.manifest.language.lower().partition("-")[0]
-    return language == "en" or (not language and is_latin(_labels(kb) + _descriptions(kb)))
+    """Say whether *kb* is in English: it says so; or names no language, and a sample of its texts looks so.
+
+    That is where nine of ten letters are ASCII, and function words of other languages are no more than a few
+    more than those of English; where these are none, and labels have umlauts, it is German.
+    """
+    if language := kb.manifest.language:
+        return language.lower().partition("-")[0] == "en"
+    entities = _sample(kb)
+    text = " ".join([*(entity.label for entity in entities), *(entity.description for entity in entities)])
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    english, others = sum(word in _ENGLISH for word in words), sum(word in _NO_ENGLISH for word in words)
+    umlauts = sum(_UMLAUTS.search(entity.label.lower()) is not None for entity in entities)
+    is_german = others >= english and umlauts >= _LEAST_UMLAUTS * len(entities)
+    return is_latin(text) and not is_german and others <= english + _FEW
 
 
 def is_latin(text: str) -> bool:

@@ -250,3 +250,52 @@ def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
             home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", config={"head": {"control": False}}
         )
         assert [*auto_models(kb)] == ["mine", "links-minilm", "prior"]
+
+
+LANGUAGES = {
+    "English": ([("Mark Twain", "author of the novels"), ("Zürich", "a city in Switzerland")], True),
+    "English, with foreign names": (
+        [("Ursula von der Leyen", "head of the Commission"), ("Rio del Mar", "a beach in California")],
+        True,
+    ),
+    "English names": ([("Ada Vale", ""), ("Hope Ferrars", ""), ("Tarnbeck", "")], True),
+    "German": ([("Regen", "Stadt im Bayerischen Wald"), ("Koch", "Tischler in der Stadt"),
+                ("Essen", "eine Stadt bei Bochum")], False),
+    "German names": ([("Wilhelm Koch", ""), ("Anna Müller", ""), ("Essen", "")], False),
+    "French": ([("Beaune", "une ville dans la Bourgogne"), ("Dijon", "ville du canal, et du vin")], False),
+    "Spanish": ([("Santos", "club por el puerto"), ("El Prado", "museo del arte, una casa con jardines")],
+                False),
+    "Italian": ([("Como", "una città che sta sul lago"), ("Lecco", "il paese dei santi, una torre")], False),
+    "Dutch": ([("Delft", "een stad voor het water"), ("De Kade", "het huis op een kade")], False),
+    "Swedish": ([("Lund", "ett universitet som ligger vid ett hav"), ("Kiruna", "gruva och stad")], False),
+    "Chinese": ([("南京市", "江苏的城市")], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("pages", "english"), LANGUAGES.values(), ids=LANGUAGES)
+def test_a_knowledge_base_without_a_language_is_read_as_english_where_it_looks_so(tmp_path, pages, english):
+    records = [Entity(str(number), *page) for number, page in enumerate(pages)]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.is_english(kb) is english
+
+
+def test_a_language_that_is_named_goes_before_what_texts_look_like(tmp_path):
+    for language, english in (("en-GB", True), ("de", False)):
+        records = [{"key": "dog", "label": "der Hund und die Katze auf dem Dach, ein Bild"}]
+        kgkit.build_kb("jsonl", records, name=language, home=tmp_path, language=language)
+        with kgkit.open_kb(language, home=tmp_path) as kb:
+            assert auto.is_english(kb) is english
+
+
+JAPANESE = (
+    Entity("tower", "東京タワー", "東京にある塔"), Entity("dog", "犬", "人に飼われる動物"),
+    Alias("東京タワー", "tower"), Alias("犬", "dog"),
+)  # fmt: skip
+
+
+def test_names_in_japanese_are_not_cut_by_what_cuts_chinese(tmp_path, monkeypatch, caplog):
+    found = auto.find_spec
+    monkeypatch.setattr(auto, "find_spec", lambda name: None if name == "jieba" else found(name))
+    with build(tmp_path, JAPANESE, name="pets") as kb:
+        assert [*auto_models(kb)] == ["links-minilm", "prior"]
+    assert "jieba" not in caplog.text
