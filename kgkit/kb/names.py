@@ -423,11 +423,13 @@ class Name:
     def _is_numeral(self, position: int) -> bool:
         """Say whether a single letter is a number, by the words beside it: *Henry V*, *World War I*.
 
-        It is one behind the word of a series; *i* and *v* also where they end a name or stand before its
-        preposition, *x* only behind the name of a king, a pope or a saint: *Malcolm X*, *Generation X*.
+        It is one behind the word of a series; *i* and *v* also before it, and where they end a name or stand
+        before its preposition, *x* only behind the name of a king, a pope or a saint, unlike *Malcolm X*.
         """
         word, before = self.words[position], self.words[position - 1] if position else ""
         behind = self.words[position + 1] if position + 1 < len(self.words) else ""
+        if word != "x" and behind in _SERIES:
+            return True  # I. Weltkrieg
         if not position:
             return behind in _NUMBERED_BOOKS
         if self.zones[position - 1] != self.zones[position]:
