@@ -185,7 +185,7 @@ def test_a_value_that_is_not_of_its_type_is_one_error_or_left_out(heading, tmp_p
     folder.mkdir()
     for value in NO_VALUES[heading]:
         (folder / "nodes.csv").write_text(f':ID,{heading},name\n1,,Ann\n2,"{value}",Bob\n3,,Cem\n')
-        with pytest.raises(SourceError, match="--bad skip") as caught:
+        with pytest.raises(SourceError) as caught:
             build_kb("neo4j", folder, name="typed", home=tmp_path)
         assert caught.value.line == 3 and repr(heading) in str(caught.value)
         built = build_kb("neo4j", folder, name="typed", home=tmp_path, bad="skip")
