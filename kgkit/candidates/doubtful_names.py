@@ -119,14 +119,14 @@ def _sort_by_letters(name: str) -> Sort | None:
 
 
 def _some_aliases(kb: KnowledgeBase, entities: int) -> Iterator[tuple[bytes, bytes]]:
-    keys = {key for number in _spread(kb, entities) for key in kb.store.alias_keys(number)}
+    keys = {key for number in spread_ids(kb, entities) for key in kb.store.alias_keys(number)}
     for key in sorted(keys):
         if (row := kb.store.row("aliases", key)) is not None:
             yield key, row
 
 
-def _spread(kb: KnowledgeBase, entities: int) -> range:
-    """Return so many ids, or all if there are fewer."""
+def spread_ids(kb: KnowledgeBase, entities: int) -> range:
+    """Return so many ids at most, spread evenly over a KB; all if there are fewer."""
     count = kb.store.id_count
     return range(0, count, max(1, -(-count // entities)))
 

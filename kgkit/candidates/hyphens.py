@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from kgkit.text import DASHES as FOLDED
+from kgkit.text import DASHES
 
 HYPHENS: Final = ("-", "\u2010", "\u2011")
 """The hyphen of keyboards, Unicode's own, and the one where no line breaks."""
-DASHES: Final = ("-", *(dash for dash in FOLDED if not "\ufe00" < dash < "\uff00"))
+JOINING_DASHES: Final = ("-", *(dash for dash in DASHES if not "\ufe00" < dash < "\uff00"))
 """Hyphens, and the dashes that folding of version 2 takes for one, but no vertical and small forms."""
 
 _LEAST: Final = 5  # letters of two parts that may be one word: tv is not T-V
-_JOINING: Final = re.compile(rf"(?<=[^\W_])[{''.join(DASHES)}](?=[^\W_])")
+_JOINING: Final = re.compile(rf"(?<=[^\W_])[{''.join(JOINING_DASHES)}](?=[^\W_])")
 
 
 def joining_hyphens(text: str, hyphens: Sequence[str] = HYPHENS) -> list[int]:

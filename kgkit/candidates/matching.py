@@ -39,8 +39,8 @@ from kgkit.candidates.entries import (
     have_equal_rows,
 )
 from kgkit.candidates.hyphens import (
-    DASHES,
     HYPHENS,
+    JOINING_DASHES,
     closed_spelling,
     joining_hyphens,
     with_plain_hyphens,
@@ -88,7 +88,7 @@ class Generator(CompoundReader):
     def __init__(self, kb: KnowledgeBase, config: GeneratorConfig) -> None:
         self.kb, self.config = kb, config
         self._fold, self._language = kb.store.folding.fold, kb.manifest.language
-        self._hyphens = HYPHENS if kb.store.folding.version == 1 else DASHES
+        self._hyphens = HYPHENS if kb.store.folding.version == 1 else JOINING_DASHES
         self._stops = BoundedCache[str, bool](_STOPS_BYTES)  # whether the KB writes a name with a full stop
         # Whether all candidates of a surface stay as they are, but for those beyond the most.
         self._as_stored = not (config.min_prior or config.null or kb.store.has_occurrences)
@@ -436,7 +436,7 @@ def respellings(text: str) -> list[str]:
 
     With the hyphens of keyboards, with spaces, as one word.
     """
-    if not joining_hyphens(text, DASHES):
+    if not joining_hyphens(text, JOINING_DASHES):
         return []
     plain, joined = with_plain_hyphens(text), closed_spelling(text)
     texts = [with_spaces(text)] if plain == text else [plain, with_spaces(text)]

@@ -30,8 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
+from kgkit.candidates.doubtful_names import spread_ids
 from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
@@ -249,9 +248,7 @@ def _is_kana(character: str) -> bool:
 
 def _sample(kb: KnowledgeBase) -> list[Entity]:
     """Return some entities, spread evenly."""
-    if not len(kb):
-        return []
-    return kb.store.entities(np.unique(np.linspace(0, kb.id_count - 1, _SAMPLE).astype(np.int64)).tolist())
+    return kb.store.entities([*spread_ids(kb, _SAMPLE)])
 
 
 def is_english(kb: KnowledgeBase) -> bool:
