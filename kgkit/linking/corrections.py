@@ -95,12 +95,17 @@ class _Meaning(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A correction that is ready to be applied; `meaning` is None for what is no name."""
+    """A correction that is ready to be applied; `meaning` is None for what is no name.
+
+    White space of `before` and `after` is single.
+    """
 
     correction: Correction
     meaning: _Meaning | None
     pattern: re.Pattern[str]
     name: str
+    before: str
+    after: str
 
 
 class Corrections:
@@ -158,7 +163,8 @@ class Corrections:
             words = row.text.split()
             pattern = re.compile(r"\s+".join(map(re.escape, words)))
             name = f"correction {number}" if path is None else f"{path.name}:{number}"
-            rule = _Rule(row, self._meaning(row.entity), pattern, name)
+            before, after = (" ".join(each.split()) for each in (row.before, row.after))
+            rule = _Rule(row, self._meaning(row.entity), pattern, name, before, after)
             if row.is_place:
                 self._places.setdefault(row.document, {}).setdefault(" ".join(words), []).append(rule)
             else:
@@ -229,7 +235,7 @@ class Corrections:
             for words, group in self._places.get(name_of_rules, {}).items():
                 found = [*_occurrences(words, group[0].pattern, text)]
                 for rule in group:
-                    places = _chosen_places(rule.correction, found, text) if found else []
+                    places = _chosen_places(rule, found, text) if found else []
                     for span in places:
                         rules.setdefault(span, rule)
                     if not places and name_of_rules:
@@ -303,55 +309,58 @@ def _names(document: str) -> Iterator[str]:
             yield document[match.end() :]
 
 
-def _occurrences(words: str, pattern: re.Pattern[str], text: str) -> Iterator[Span]:
+class _Occurrence(NamedTuple):
+    """A place where words stand, with the nearest characters on both sides; white space is single."""
+
+    span: Span
+    before: str
+    after: str
+
+
+def _occurrences(words: str, pattern: re.Pattern[str], text: str) -> Iterator[_Occurrence]:
     """Yield where words stand in a text, overlapping ones too; the pattern is theirs."""
     if words.partition(" ")[0] not in text:
         return
     match = pattern.search(text)
     while match is not None:
-        yield match.span()
+        before, after = context_of(text, *match.span())
+        yield _Occurrence(match.span(), before[-_NEAREST:], after[:_NEAREST])
         match = pattern.search(text, match.start() + 1)
 
 
-def _chosen_places(row: Correction, found: Sequence[Span], text: str) -> list[Span]:
+def _chosen_places(rule: _Rule, found: Sequence[_Occurrence], text: str) -> list[Span]:
     """Return where a place is now: one of a known document, else all that have the context.
 
     Args:
-        row: correction of a place.
+        rule: correction of a place.
         found: where its words stand, at least once.
         text: text of the document.
     """
-    start = row.start
-    here = [span for span in found if span[0] == start]
-    if not (row.before or row.after):
-        return here or ([*found] if len(found) == 1 else [])
-    agreeing = {span: _agreement(text, span, row.before, row.after) for span in found}
-    if not row.document:
+    start = rule.correction.start
+    here = [each.span for each in found if each.span[0] == start]
+    if not (rule.before or rule.after):
+        return here or ([found[0].span] if len(found) == 1 else [])
+    agreeing = {each.span: _agreement(text, each, rule.before, rule.after) for each in found}
+    if not rule.correction.document:
         return [span for span, share in agreeing.items() if share >= _AGREEING_ANYWHERE]
-    best = max(found, key=lambda span: (agreeing[span], -abs(span[0] - (start or 0))))
+    best = max(agreeing, key=lambda span: (agreeing[span], -abs(span[0] - (start or 0))))
     return [best] if agreeing[best] >= _AGREEING else here
 
 
-def _agreement(text: str, span: Span, before: str, after: str) -> float:
-    """Return how like the context of a place what stands around a span is, in [0, 1].
+def _agreement(text: str, place: _Occurrence, before: str, after: str) -> float:
+    """Return how like the context of a place what stands around an occurrence is, in [0, 1].
 
     It is 0 unless the nearest characters are the same on one side: an occurrence a few words further has most
     of the context too.
     """
-    before, after = " ".join(before.split()), " ".join(after.split())
-    there = " ".join(text[max(0, span[0] - 2 * len(before) - CONTEXT) : span[0]].split())[
-        -len(before) or None :
-    ]
-    behind = " ".join(text[span[1] : span[1] + 2 * len(after) + CONTEXT].split())[: len(after) or None]
-    if not (_near(before[::-1], there[::-1]) or _near(after, behind)):
+    is_near = place.before.endswith(before[-_NEAREST:]) if before else not place.before
+    if not (is_near or (place.after.startswith(after[:_NEAREST]) if after else not place.after)):
         return 0.0
+    start, end = place.span
+    there = " ".join(text[max(0, start - 2 * len(before) - CONTEXT) : start].split())[-len(before) or None :]
+    behind = " ".join(text[end : end + 2 * len(after) + CONTEXT].split())[: len(after) or None]
     alike = len(before) * _likeness(before, there) + len(after) * _likeness(after, behind)
     return alike / (len(before) + len(after))
-
-
-def _near(text: str, other: str) -> bool:
-    """Return whether two texts begin with the same characters."""
-    return text[:_NEAREST] == other[:_NEAREST]
 
 
 def _likeness(text: str, other: str) -> float:
