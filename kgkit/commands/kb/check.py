@@ -42,6 +42,7 @@ def check(
     import msgspec
 
     from kgkit.candidates.doubtful_names import doubtful_names
+    from kgkit.linking.auto import describe_choice, named_model
 
     messages = Messages()
     with open_chosen_kb(name) as kb:
@@ -49,7 +50,8 @@ def check(
         if texts:
             with messages.progress("linking") as tell:
                 found, model = _names_in_texts(kb, _documents(texts, tell))
-            messages.write(f"linked by the model {model}")
+            if named_model() is None:
+                messages.write(f"model: {model}, {describe_choice(kb, model)}; $KGKIT_MODEL takes another")
         every = [*doubtful_names(kb, found)]
         names = every if found is None else [each for each in every if each.folded in found]
         names.sort(key=lambda each: (_ORDER.index(each.sort), *_harm(each, found), each.rank))
