@@ -144,6 +144,19 @@ def test_a_folder_without_texts_and_a_knowledge_base_that_is_not_there_are_error
         assert done.code == 3 and str(args[-1]) in done.err and not done.out
 
 
+def test_a_text_that_is_not_utf8_stops_unless_it_is_to_be_skipped(home):
+    folder = home / "letters"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes("A café in Nice".encode("latin-1"))
+    (folder / "b.txt").write_text("We met in Nice.")
+    command = ("kb", "check", "--home", home, "people", "--texts", folder, "--jsonl")
+    stopped, done = run(*command), run(*command, "--bad", "skip")
+    assert stopped.code == 1 and str(folder / "a.txt") in stopped.err and not stopped.out
+    assert done.code == 0 and str(folder / "a.txt") in done.err
+    [record] = map(json.loads, done.out.splitlines())
+    assert (record["name"], record["occurrences"]) == ("Nice", 1)
+
+
 def test_a_build_names_the_worst_of_each_sort_unless_it_is_a_lexicon(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text("id,name\n1,May\n2,Ed\n3,London\n4,London\n")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from kgkit.commands.messages import Messages, ProgressCallback
 from kgkit.commands.options import RecentKBArgument, flag, limit_option, open_chosen_kb, repeated
 from kgkit.commands.output import Column, counted, number, plain, write_bytes, write_table
+from kgkit.commands.text_streams import BadOption
 
 if TYPE_CHECKING:
     from kgkit.candidates.doubtful_names import DoubtfulName, NameInTexts
@@ -33,6 +34,7 @@ def check(
         repeated("--texts", "FOLDER", "Texts, or a folder of them: only names that stand there, and how"),
     ] = None,
     limit: Annotated[int, limit_option("Names of each sort; 0 for all.")] = 20,
+    bad: BadOption = "stop",
     as_jsonl: Annotated[bool, flag("--jsonl", help="Write a JSON object for each name.")] = False,
 ) -> None:
     """List names that are easily linked wrongly: numbers, short names, words, names of several entities.
@@ -49,7 +51,7 @@ def check(
         found: dict[str, NameInTexts] | None = None
         if texts:
             with messages.progress("linking") as tell:
-                found, model = _names_in_texts(kb, _documents(texts, tell))
+                found, model = _names_in_texts(kb, _documents(texts, messages, tell, skip_bad=bad == "skip"))
             if named_model() is None:
                 messages.write(f"model: {model}, {describe_choice(kb, model)}; $KGKIT_MODEL takes another")
         every = [*doubtful_names(kb, found)]
@@ -90,14 +92,19 @@ def described(names: "Iterable[DoubtfulName]") -> str:
     return ", ".join(parts)
 
 
-def _documents(texts: Sequence[Path], tell: ProgressCallback) -> "Iterator[Document]":
-    from kgkit.commands.corpora.chunks import parse_entries
+def _documents(
+    texts: Sequence[Path], messages: Messages, tell: ProgressCallback, *, skip_bad: bool
+) -> "Iterator[Document]":
+    from kgkit.commands.corpora.chunks import SkippedRecord, parse_entries
     from kgkit.commands.corpora.documents import find_files, read_entries
 
     entries = read_entries(find_files(texts), "auto")
-    for count, parsed in enumerate(parse_entries(entries, (), [], skip_bad=False)):
+    skipped: list[SkippedRecord] = []
+    for count, parsed in enumerate(parse_entries(entries, (), skipped, skip_bad=skip_bad)):
         tell(counted(count, "document"), count)
         yield parsed.document
+    for record in skipped:
+        messages.write(f"skipped: {record}")
 
 
 def _names_in_texts(
