@@ -64,13 +64,12 @@ def every_span(kb: KnowledgeBase, text: str) -> list[Mention]:
 
 
 def meant(kb: KnowledgeBase, text: str, start: int, end: int) -> Candidates:
-    """Look up one span; a word in lower case that the KB has counted with capitals only means nothing."""
+    """Look up one span; a word in lower case that the KB has with capitals only means nothing."""
     spelled, row = text[start:end], kb.store.alias_row(fold(text[start:end]))
     if not is_case_informative(text) or row is None:
         return kb.candidates(spelled, prefer_case=False)
     capitals = [one.surface != one.surface.lower() for one in codec.spellings(row)]
-    is_counted = codec.is_counted(row, kb.manifest.smoothing)
-    if capitals and all(capitals) and is_counted and spelled.islower() and len(spelled.split()) < 2:
+    if capitals and all(capitals) and spelled.islower() and len(spelled.split()) < 2:
         return NO_CANDIDATES
     return kb.candidates(spelled, prefer_case=spelled.islower() or not position_hides_case(text, start, end))
 
