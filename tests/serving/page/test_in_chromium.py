@@ -227,7 +227,7 @@ def test_a_column_is_reconciled_by_keyboard(site, chromium, scripts):
 def test_candidates_of_a_name_have_a_line_each_on_a_narrow_page(site, chromium, width, display):
     """Slow: a browser draws the page."""
     chromium.resize(width)
-    chromium.open(site + "/column?kb=facts&names=dog%0Amosue%0Acar")
+    chromium.open(site + "/column?kb=facts&names=dog%0Amosue%0Acat%20dog")
     others = "[...document.querySelectorAll('.other')]"
     assert set(chromium.evaluate(f"{others}.map(other => getComputedStyle(other).display)")) == {display}
 
