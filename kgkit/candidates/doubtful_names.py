@@ -1,12 +1,14 @@
 """Names of a knowledge base that are easily linked where they are no mentions, or to the wrong entity.
 
     number    no letter: 25, 1996
+    sign      neither a letter nor a digit: $, -
     short     one or two letters: Ed, IN
     word      a word of the language too, as Nice and May, or one that texts mostly write in lower case
     shared    of several entities, none of which is likelier than all others together
 
-A name is of the first sort that it fits. In a KB that writes most of its names in lower case, as a lexicon or
-a list of terms does, words are what is to be found: none of them is doubtful.
+A name is of the first sort that it fits. In a list of terms, which writes most of its names in lower case,
+words are what is to be found; of those in the language's lexicon the ones of several parts of speech (box,
+rush, size) are doubtful. In a lexicon no word is.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,12 +16,12 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from kgkit.candidates.spelling import in_capitals_only, ordinary_words
+from kgkit.candidates.spelling import ambiguous_words, in_capitals_only, ordinary_words
 from kgkit.kb import KnowledgeBase
 from kgkit.store import codec
 from kgkit.store.layout import MAX_ROWS
 
-Sort = Literal["number", "short", "word", "shared"]
+Sort = Literal["number", "sign", "short", "word", "shared"]
 
 _SHORT: Final = 2  # letters; of scripts without case one
 _EVEN: Final = 0.5  # prior of the likeliest entity of a shared name, at most
@@ -89,8 +91,8 @@ def doubtful_names(
         entities: number of entities, spread evenly, whose names are looked at; None: all names.
     """
     words, lower = frozenset[str](), set[str]()
-    if not is_of_words(kb):
-        words = ordinary_words(kb.manifest.language)
+    if not is_lexicon(kb):
+        words = (ambiguous_words if _is_in_lower_case(kb) else ordinary_words)(kb.manifest.language)
         lower = {name for name, there in (texts or {}).items() if there.is_mostly_lower}
     head, decode = codec.alias_head.unpack_from, codec.decode_alias
     with kb.store.reading():
@@ -98,7 +100,7 @@ def doubtful_names(
             if key.startswith(codec.DIGEST):
                 continue
             name = key.decode()
-            sort = _sort_by_letters(name) if len(name) <= _SHORT or name[0] < "a" else None
+            sort = _sort_by_letters(name) if len(name) <= _SHORT or not name[0].isalpha() else None
             if sort is None:
                 if name in words or (name in lower and in_capitals_only(row)):
                     sort = "word"
@@ -114,7 +116,7 @@ def doubtful_names(
 
 def _sort_by_letters(name: str) -> Sort | None:
     if not any(map(str.isalpha, name)):
-        return "number"
+        return "number" if any(map(str.isnumeric, name)) else "sign"
     return "short" if len(name) == 1 or (len(name) <= _SHORT and name != name.upper()) else None
 
 
@@ -131,12 +133,12 @@ def spread_ids(kb: KnowledgeBase, entities: int) -> range:
     return range(0, count, max(1, -(-count // entities)))
 
 
-def is_of_words(kb: KnowledgeBase) -> bool:
-    """Say whether a KB is one of words: most names of some of its entities, spread evenly, are in lower case.
+def is_lexicon(kb: KnowledgeBase) -> bool:
+    """Say whether a KB is a lexical database, or a vocabulary, where an entity has words by the dozen."""
+    return kb.manifest.generator == "lemma" or kb.manifest.aliases > _DOZENS * kb.manifest.entities
 
-    So is a vocabulary, where an entity has words by the dozen.
-    """
-    if kb.manifest.aliases > _DOZENS * kb.manifest.entities:
-        return True
+
+def _is_in_lower_case(kb: KnowledgeBase) -> bool:
+    """Say whether most names of some entities, spread evenly, are in lower case, of those with a letter."""
     rows = [row for key, row in _some_aliases(kb, _SAMPLE) if key.upper() != key]
     return sum(not codec.has_spellings(row) for row in rows) > len(rows) / 2

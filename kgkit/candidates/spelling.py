@@ -15,6 +15,7 @@ capitals throughout, nor in one that has none. A single word there may be a name
 import gzip
 import re
 from bisect import bisect_right
+from collections import Counter
 from functools import cache
 from importlib.util import find_spec
 from itertools import chain
@@ -134,15 +135,26 @@ def ordinary_words(language: str) -> frozenset[str]:
     return _english_words() if _primary(language) in ("", "en") else frozenset()
 
 
+def ambiguous_words(language: str) -> frozenset[str]:
+    """Return those of the `ordinary_words` of a language that have several parts of speech: *box*, *rush*."""
+    words = ordinary_words(language)
+    return frozenset(word for word, parts in _english_parts().items() if parts > 1) if words else words
+
+
 @cache
 def _english_words() -> frozenset[str]:
-    """Return those of lemminflect (the SPECIALIST Lexicon of the NIH), function words, months and days."""
+    """Return the words of English, function words, months and days."""
+    others = (word.lower() for word in FUNCTION_WORDS | _ALWAYS_CAPITALISED)
+    return frozenset(chain(_english_parts(), others))
+
+
+@cache
+def _english_parts() -> Counter[str]:
+    """Return how many parts of speech each word of lemminflect has (the SPECIALIST Lexicon of the NIH)."""
     package = find_spec("lemminflect")  # not imported, which would load spaCy where that is installed
     assert package is not None and package.origin is not None
     lexicon = Path(package.origin).parent / "resources" / "lemma_lu.csv.gz"
-    words = _WORDS.findall(gzip.decompress(lexicon.read_bytes()).decode())
-    others = (word.lower() for word in FUNCTION_WORDS | _ALWAYS_CAPITALISED)
-    return frozenset(chain(words, others))
+    return Counter(_WORDS.findall(gzip.decompress(lexicon.read_bytes()).decode()))
 
 
 def without_article(text: str, language: str) -> str:

@@ -58,10 +58,29 @@ def test_of_many_names_those_of_some_entities_are_looked_at(home):
         assert {each.name for each in doubtful_names(kb, entities=1_000)} == every
 
 
-def test_in_a_list_of_terms_words_are_what_is_sought(tmp_path):
-    terms = [{"key": word, "label": word} for word in ("oak", "poppy", "737")]
+def test_in_a_list_of_terms_words_of_several_parts_of_speech_are_doubtful(tmp_path):
+    names = ("oak", "poppy", "weft", "heddle", "warp", "Size", "pile", "pile cloth", "may", "737")
+    terms = [{"key": word, "label": word} for word in names]
     kgkit.build_kb("jsonl", terms, name="terms", home=tmp_path, language="en")
-    assert found(tmp_path, "terms") == {"737": ("number", ["737"])}
+    assert {name: sort for name, (sort, _) in found(tmp_path, "terms").items()} == {
+        "737": "number", "warp": "word", "Size": "word", "pile": "word", "may": "word",
+    }  # fmt: skip
+
+
+def test_signs_are_no_numbers(tmp_path):
+    names = ("$", "-", "…", "———", "→", "25", "½", "1,000", "٣", "ﬁlzer")
+    kgkit.build_kb("jsonl", [{"key": name, "label": name} for name in names], name="signs", home=tmp_path)
+    assert {name: sort for name, (sort, _) in found(tmp_path, "signs").items()} == (
+        dict.fromkeys(names[:5], "sign") | dict.fromkeys(names[5:9], "number")
+    )
+
+
+@pytest.mark.parametrize(("language", "told"), [("en", False), ("en-GB", False), ("de", True), (None, True)])
+def test_the_languages_whose_words_are_not_known_are_named(tmp_path, language, told):
+    towns = [{"key": "t1", "label": "Essen"}, {"key": "t2", "label": "Bonn"}]
+    kgkit.build_kb("jsonl", towns, name="towns", home=tmp_path, language=language)
+    err = check(tmp_path, "towns").err
+    assert ("--texts" in err) == told and ((language or "English") in err) == told
 
 
 def test_in_a_vocabulary_words_are_what_is_sought(tmp_path):
@@ -165,4 +184,8 @@ def test_a_build_names_the_worst_of_each_sort_unless_it_is_a_lexicon(tmp_path):
     assert all(name in line for name in ("(May)", "(Ed)", "(London)", "(may)"))
     assert "(may)" not in run(*command, "--language", "en").err
     table.write_text("id,name\n1,oak\n2,ivy\n3,rose\n4,rose\n")
+    assert "(rose)" in run(*command).err
+    names = ["may", *(f"Stone {number}" for number in range(30))]
+    (tmp_path / "words.jsonl").write_text(json.dumps({"key": "thing", "label": "Stone", "aliases": names}))
+    command = ["build-kb", "jsonl", tmp_path / "words.jsonl", "--name", "words", "--home", tmp_path]
     assert "kb check" not in run(*command).err

@@ -249,17 +249,18 @@ def _doubtful_names(built: "Built", language: str | None) -> str:
         built: the build.
         language: value of `--language`.
     """
-    from kgkit.candidates.doubtful_names import doubtful_names, is_of_words
+    from kgkit.candidates.doubtful_names import doubtful_names, is_lexicon
     from kgkit.candidates.spelling import FUNCTION_WORDS
-    from kgkit.commands.kb.check import described
+    from kgkit.commands.kb.check import described, unknown_words
     from kgkit.kb import open_kb
 
     with open_kb(f"{built.name}@{built.build}") as kb:
-        if kb.manifest.generator != "alias" or is_of_words(kb):
+        if is_lexicon(kb):
             return ""
         entities = _SAMPLE if built.manifest.aliases > _MANY else None
         listed = described(doubtful_names(kb, entities=entities))
         words = [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
+        unknown = unknown_words(kb) if kb.manifest.language else ""
     if not listed:
         return ""
     among = "" if entities is None else f", among those of {entities:,} entities"
@@ -267,6 +268,8 @@ def _doubtful_names(built: "Built", language: str | None) -> str:
     if words and language is None and not built.manifest.language:
         shown = ", ".join(words[:_MAX_WORDS]) + (", …" if len(words) > _MAX_WORDS else "")
         hint = f"; --language en leaves out function words ({shown})"
+    elif unknown:
+        hint = f"; {unknown}"
     return f"names that are easily linked wrongly{among}: {listed}; see `kgkit kb check {built.name}`{hint}"
 
 

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
     from kgkit.types import Document
 
-_DESCRIBED: Final = {"number": "number", "short": "short name", "word": "word", "shared": "shared name"}
+_DESCRIBED: Final = {
+    "number": "number", "sign": "sign", "short": "short name", "word": "word",
+    "shared": "shared name",
+}  # fmt: skip
 _ORDER: Final = tuple(_DESCRIBED)
 
+_TEXTS: Final = "--texts FOLDER lists those that texts mostly write in lower case"
+_LOWER: Final = "only those are listed that the texts mostly write in lower case"
 _MEANINGS: Final = 3  # entities that a table names
 _AROUND: Final = 30  # characters on each side of an example
 _EXAMPLES: Final = 3  # names that a sentence names
@@ -65,16 +70,24 @@ def check(
         shown = [each for group in of_sort for each in group[: limit or None]]
         if shown:
             write_table(*(_table(kb, shown) if found is None else _table_of_texts(shown, found)))
-        if more := described(each for group in of_sort for each in group[limit or len(group) :]):
+        rest = (each for group in of_sort for each in group[limit or len(group) :])
+        if more := described(rest, word="word"):
             messages.write(f"and {more}; --limit 0 lists all")
         if len(every) > len(names):
             messages.write(f"{len(every) - len(names):,} more doubtful names do not stand in the texts")
         if not names:
             messages.write(f"no doubtful names in {kb.name}")
+        if unknown := unknown_words(kb):
+            messages.write(f"{unknown}; {_LOWER if texts else _TEXTS}")
 
 
-def described(names: "Iterable[DoubtfulName]") -> str:
-    """Return in words how many doubtful names there are of each sort, with some of them; empty if none."""
+def described(names: "Iterable[DoubtfulName]", *, word: str = "English word") -> str:
+    """Return in words how many doubtful names there are of each sort, with some of them; empty if none.
+
+    Args:
+        names: the names.
+        word: noun for those of the sort `word`.
+    """
     counts, worst = Counter[str](), defaultdict[str, "list[DoubtfulName]"](list)
     bounds: dict[str, tuple[int, bool, int, str]] = {}
     for name in names:
@@ -84,12 +97,23 @@ def described(names: "Iterable[DoubtfulName]") -> str:
             worst[sort] = nsmallest(_EXAMPLES, [*worst[sort], name], key=attrgetter("rank"))
             bounds[sort] = worst[sort][-1].rank
     parts = []
-    for each, noun in _DESCRIBED.items():
+    for each, noun in (_DESCRIBED | {"word": word}).items():
         if each in counts:
             listed = ", ".join(plain(name.name) for name in worst[each])
             more = ", …" if counts[each] > _EXAMPLES else ""
             parts.append(f"{counted(counts[each], noun)} ({listed}{more})")
     return ", ".join(parts)
+
+
+def unknown_words(kb: "KnowledgeBase") -> str:
+    """Return in words of which languages no words are known; empty if the KB is English, or a lexicon."""
+    from kgkit.candidates.doubtful_names import is_lexicon
+    from kgkit.candidates.spelling import ordinary_words
+
+    language = kb.manifest.language
+    if is_lexicon(kb) or (language and ordinary_words(language)):
+        return ""
+    return f"words of {language or 'other languages than English'} are not recognised"
 
 
 def _documents(
