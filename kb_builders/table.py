@@ -18,6 +18,7 @@ An empty name is no column: `--kind ""`.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -39,35 +40,62 @@ from kgkit.building import (
 from kgkit.errors import SourceError, UsageError, abbreviate
 
 HEADINGS: Final[Mapping[str, Sequence[str]]] = {
-    "key": ("key", "id", "qid", "identifier", "uri", "iri", "code"),
+    "key": (
+        "key", "id", "qid", "identifier", "uri", "iri", "code",
+        "schlüssel", "kennung",
+        "identifiant", "clé", "identificador", "clave", "código", "identificativo", "chiave", "codice",
+        "sleutel", "chave",
+        "编号", "標識", "标识", "标识符", "代码", "编码", "編號", "代碼", "識別子", "コード",
+    ),
     "label": (
-        "label",
-        "name",
-        "full name",
-        "title",
-        "preflabel",
-        "preferred label",
-        "preferred name",
-        "term",
+        "label", "name", "nom", "nombre", "nome", "naam", "名称", "名稱", "名字", "姓名", "名前", "氏名",
+        "full name", "vollständiger name", "nom complet", "nombre completo", "nome completo",
+        "volledige naam",
+        "title", "titel", "titre", "título", "titolo", "标题", "標題", "題名", "タイトル",
+        "preflabel", "preferred label", "preferred name", "term",
+        "bezeichnung", "benennung", "begriff",
+        "libellé", "intitulé", "désignation", "dénomination", "terme",
+        "denominación", "término", "denominazione", "termine", "benaming",
+        "designação", "denominação", "termo",
     ),
     "aliases": (
-        "aliases",
-        "alias",
-        "synonyms",
-        "synonym",
-        "altlabel",
-        "also known as",
-        "other name",
-        "other names",
-        "alternative name",
-        "alternative names",
-        "names",
+        "aliases", "alias", "synonyms", "synonym", "altlabel", "also known as", "other name", "other names",
+        "alternative name", "alternative names", "names",
+        "synonyme", "aliase", "andere namen", "weitere namen", "alternative namen", "auch bekannt als",
+        "synonymes", "autres noms", "autre nom", "aussi connu sous le nom de",
+        "sinónimos", "sinónimo", "otros nombres", "otro nombre", "también conocido como",
+        "sinonimi", "altri nomi", "altro nome",
+        "synoniemen", "synoniem", "andere naam", "ook bekend als",
+        "outros nomes", "outro nome", "também conhecido como",
+        "别名", "别称", "又名", "同义词", "其他名称", "別名", "別稱", "同義詞", "其他名稱", "別称", "同義語",
     ),
-    "description": ("description", "definition", "gloss", "summary", "abstract", "comment", "notes"),
-    "kind": ("kind", "type", "category", "class"),
-    "count": ("count", "counts", "frequency"),
-}
-"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`."""
+    "description": (
+        "description", "definition", "gloss", "summary", "abstract", "comment", "notes",
+        "beschreibung", "erläuterung", "zusammenfassung", "kommentar", "anmerkung", "bemerkung",
+        "résumé", "commentaire", "remarque", "remarques",
+        "descripción", "definición", "resumen", "comentario", "notas",
+        "descrizione", "definizione", "riassunto", "commento",
+        "beschrijving", "omschrijving", "definitie", "samenvatting", "opmerking", "opmerkingen",
+        "descrição", "definição", "resumo",
+        "描述", "说明", "简介", "定义", "摘要", "备注",
+        "說明", "簡介", "定義", "備註", "説明", "概要", "備考",
+    ),
+    "kind": (
+        "kind", "type", "category", "class",
+        "art", "typ", "kategorie", "klasse", "catégorie", "classe", "tipo", "categoría", "clase", "soort",
+        "类型", "类别", "种类", "分类",
+        "類型", "類別", "種類", "分類", "種別", "タイプ", "カテゴリ", "カテゴリー",
+    ),
+    "count": (
+        "count", "counts", "frequency",
+        "häufigkeit", "fréquence", "frecuencia", "frequenza", "frequentie", "frequência", "频率", "頻度",
+    ),
+}  # fmt: skip
+"""Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`.
+
+In English, then in German, French, Spanish, Italian, Dutch, Portuguese, Chinese and Japanese; accents and
+capitals do not count.
+"""
 
 LAST_WORDS: Final[Mapping[str, str]] = {"key": "id", "label": "name"}
 """Last word by which a column is guessed where no heading is one of these: `Employee ID`, if it is the first
@@ -177,7 +205,8 @@ class TableBuilder(Builder):
         """Yield what each column is, then the first entities."""
         with open_table(source) as table:
             layout = self._layout(table, source)
-            yield f"{source}: {_described(table.header, layout)}"
+            hint = "" if "label" in self.columns else _no_label(table.header, layout)
+            yield f"{source}: {_described(table.header, layout)}{hint}"
         with open_table(source) as table:
             for row in islice(self._good_rows(table, layout, source), _ROWS_OF_PREVIEW):
                 entity = row.entity
@@ -428,18 +457,24 @@ def _listed(header: Sequence[str]) -> str:
 
 def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
     """Return the index of the column whose heading says that it is *role*, of those that are free."""
-    plain = [" ".join(name.lower().replace("_", " ").replace("-", " ").split()) for name in header]
-    for heading in HEADINGS[role]:
+    plain = [*map(_plain, header)]
+    for heading in map(_plain, HEADINGS[role]):
         if heading in plain and (index := plain.index(heading)) not in used:
             return index
     word = LAST_WORDS.get(role)
-    other_roles = {heading for headings in HEADINGS.values() for heading in headings}
+    other_roles = {_plain(heading) for headings in HEADINGS.values() for heading in headings}
     indices = [
         index
         for index, name in enumerate(plain)
         if name.split()[-1:] == [word] and name not in other_roles and (role != "key" or index == 0)
     ]
     return indices[0] if len(indices) == 1 and indices[0] not in used else None
+
+
+def _plain(heading: str) -> str:
+    """Return a heading in lower case, without accents, with a space between words."""
+    letters = unicodedata.normalize("NFKD", heading.casefold().replace("_", " ").replace("-", " "))
+    return " ".join("".join(letter for letter in letters if not unicodedata.combining(letter)).split())
 
 
 def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -461,6 +496,15 @@ def _counts(header: Sequence[str], used: set[int], attributes: Sequence[int]) ->
 
 def _only(indices: Mapping[str, Sequence[tuple[int, str]]], role: str) -> int | None:
     return indices[role][0][0] if indices.get(role) else None
+
+
+def _no_label(header: Sequence[str], layout: TableLayout) -> str:
+    """Return what to say where no heading is that of labels; empty where one is."""
+    others = {index for index in layout.columns if index != layout.label}
+    if _guess(header, "label", others) == layout.label:
+        return ""
+    name = header[layout.label]
+    return f"; no heading is known as that of the names: --label COLUMN names another than {name!r}"
 
 
 def _described(header: Sequence[str], layout: TableLayout) -> str:

@@ -121,6 +121,41 @@ def test_ids_of_other_rows_and_names_of_another_role_are_no_keys_and_labels(tmp_
     assert guess in run("build-kb", "table", path, "--limit", 0).out
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "id,Bezeichnung,Synonyme,Beschreibung,Art", "Schlüssel,TITEL,Andere Namen,Erläuterung,Kategorie",
+        "id,nom,alias,description,type", "Clé,Libellé,Synonymes,DÉFINITION,Catégorie",
+        "identificador,Nombre,Sinónimos,descripcion,Tipo", "codice,nome,altri_nomi,descrizione,categoria",
+        "ID,naam,synoniemen,omschrijving,soort", "código,título,sinônimos,Descrição,Tipo",
+        "编号,名称,别名,描述,类型", "ID,名稱,別名,說明,類別", "コード,名前,別名,説明,カテゴリー",
+        "ＩＤ,Vollsta\u0308ndiger Name,aliase,Beschreibung,Typ",
+    ],
+)  # fmt: skip
+def test_headings_are_known_in_the_languages_of_users(tmp_path, header):
+    path = write(tmp_path / "names.csv", f"{header}\nf1,Lyon,Lugdunum,on the Rhône,town\n")
+    with built(path, tmp_path) as kb:
+        lyon = kb["f1"]
+        assert (lyon.label, lyon.description, lyon.kind) == ("Lyon", "on the Rhône", "town")
+        assert keys_of(kb, "Lugdunum") == ["f1"] and not keys_of(kb, "f1") and not lyon.attributes
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "told"),
+    [
+        ("id,wat,size", (), True), ("id,wat,size", ("--label", "wat"), False), ("wat,name,size", (), False),
+        ("id,wat,size", ("--label", "id"), False), ("id,name,size", ("--aliases", "name"), True),
+        ("nombre,wat,size", (), False),
+    ],
+)  # fmt: skip
+def test_a_build_tells_how_to_name_the_column_of_names_where_no_heading_is_known(
+    tmp_path, header, options, told
+):
+    path = write(tmp_path / "names.csv", f"{header}\n1,Lyon,2\n")
+    told_first = run("build-kb", "table", path, "--limit", 0, *options).out.splitlines()[0]
+    assert ("--label" in told_first) == told
+
+
 def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
     table = 'Employee ID,Full Name,Also known as,Notes\nE1,Ana Ruiz,"Ana, Anita",pays\n'
     path = write(tmp_path / "names.csv", table)
