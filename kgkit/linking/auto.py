@@ -3,9 +3,11 @@
 In this order, and the first that can be opened is taken:
 
     $KGKIT_MODEL    a model that the variable names; there is no other choice then
-    trained         the linker that was put into this home last, of those for this build or one that it
-                    extends. Controls are left out, and linkers that were worse than no training on held-out
-                    data or had no held-out data. Models of older versions were not compared, and count
+    trained         of the linkers for this build, or one that it extends, the one with the best score on
+                    what was held out: F1 of links, else accuracy on given mentions; of equals the one that
+                    was put into this home last. Controls are left out, and linkers that were worse than no
+                    training or had nothing held out; for names those, too, that were not compared with
+                    links-minilm. For dictionaries models of older versions, not compared, come last
     links-minilm    where it is a knowledge base of names; of one in Chinese, where jieba is installed
     wsd-minilm      where it is WordNet and the encoder is installed
     gloss           where it is another dictionary, and has vectors of texts; or descriptions in English, and
@@ -28,7 +30,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kgkit.candidates.doubtful_names import spread_ids
 from kgkit.errors import KgkitError
@@ -92,7 +94,7 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
     if vectors is None:
         yield from trained_linkers(kb)
         if is_of_names(kb):
-            if find_spec("jieba") or not _is_chinese(kb):
+            if is_segmented(kb):
                 yield NAMES_MODEL
             else:
                 log.warning(
@@ -117,12 +119,12 @@ def auto_models(kb: KnowledgeBase, *, vectors: str | None = None) -> Iterator[st
 
 
 def trained_linkers(kb: KnowledgeBase) -> list[str]:
-    """Return the names of the linkers that were trained for the build of *kb*, the latest first.
+    """Return the names of the linkers that were trained for the build of *kb*, the best first.
 
     Only models that are mainly linkers count, of whatever kind, that were trained for this build or for one
     that it extends, that are no controls, and are no worse than no training.
     """
-    return [*_arrivals(kb)]
+    return [*_trained(kb)]
 
 
 def describe_choice(kb: KnowledgeBase, model: str) -> str:
@@ -132,11 +134,11 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
         kb: knowledge base that is linked to.
         model: one of `auto_models`.
     """
-    arrivals = _arrivals(kb)
-    if model in arrivals:
-        # A later one that cannot be opened has given way.
-        rule = "trained last" if model == next(iter(arrivals)) else "trained"
-        return f"{rule} for {kb.name} ({datetime.fromtimestamp(arrivals[model], UTC):%Y-%m-%d})"
+    trained = _trained(kb)
+    if model in trained:
+        score, arrival = trained[model]
+        measured = "" if score is None else f", {score.measure} {score.value:.3f} on what was held out"
+        return f"trained for {kb.name} ({datetime.fromtimestamp(arrival, UTC):%Y-%m-%d}{measured})"
     match model:
         case "prior":
             return "which needs no training"
@@ -148,24 +150,39 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
             return f"which comes with kgkit for {_WORDNET}"
 
 
-def _arrivals(kb: KnowledgeBase) -> dict[str, float]:
-    """Return when the linkers of `trained_linkers` came into the home, in seconds; the latest first."""
+class _Score(NamedTuple):
+    """The score of a linker on what was held out; F1 goes before accuracy, which says nothing of mentions."""
+
+    is_f1: bool
+    value: float
+
+    @property
+    def measure(self) -> str:
+        """What it measures."""
+        return "F1" if self.is_f1 else "accuracy"
+
+
+def _trained(kb: KnowledgeBase) -> dict[str, tuple[_Score | None, float]]:
+    """Return scores of the linkers of `trained_linkers`, and when they came into the home, in seconds."""
     from kgkit.kb.lineage import ancestry
 
     home = Home(kb.home.path.parents[1])
     builds, linkers = ancestry(kb), []
+    rival = NAMES_MODEL if is_of_names(kb) else ""
     for name in model_names(home):
         with suppress(KgkitError, OSError):  # one that cannot be read is no choice
             folder = read_current(partial(find_trained, home, name), lambda folder: folder)
             header = read_header(folder)
             if header.needs.kbs.get(kb.name) not in builds:
                 continue
-            if _is_control(header.config) or not _is_worth(header.results):
+            is_worth, score = _compared(header.results, rival)
+            if _is_control(header.config) or not is_worth:
                 continue
             kind = find_kind(header, folder)
             if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
-                linkers.append((_arrival(folder), name))
-    return {name: when for when, name in sorted(linkers, reverse=True)}
+                linkers.append((score, _arrival(folder), name))
+    linkers.sort(key=lambda linker: (linker[0] or _Score(False, -1.0), *linker[1:]), reverse=True)
+    return {name: (score, arrival) for score, arrival, name in linkers}
 
 
 def _arrival(folder: Path) -> float:
@@ -178,19 +195,33 @@ def _arrival(folder: Path) -> float:
     return min(about.st_mtime, about.st_ctime)
 
 
-def _is_worth(results: Mapping[str, Any]) -> bool:
-    """Say whether a linker was compared with linking without training, and found no worse.
+def _compared(results: Mapping[str, Any], rival: str) -> tuple[bool, _Score | None]:
+    """Say whether a linker was compared with linking without training, and found no worse; return its score.
 
-    Models of versions that did not compare say nothing, nor do other kinds: they are worth it.
+    Models of versions that did not compare say nothing, nor do other kinds: they are worth it, where there is
+    no rival.
+
+    Args:
+        results: what was measured.
+        rival: model that needs no training, and that it must have been compared with; "": any.
     """
     rows = results.get("compared")
     if rows is None:
-        return True
+        return not rival, None
     try:
-        trained, others = ([row["score"] for row in rows if row["trained"] is own] for own in (True, False))
-        return bool(max(trained) >= max(others))
+        trained, others = (
+            [
+                (_Score(row["measure"] == "F1", float(row["score"])), row["model"])
+                for row in rows
+                if row["trained"] is own
+            ]
+            for own in (True, False)
+        )
+        best, best_other = (max(score.value for score, _ in group) for group in (trained, others))
+        is_rival = not rival or any(model == rival for _, model in others)
+        return bool(is_rival and results.get("helps", best >= best_other)), max(trained)[0]
     except (KeyError, TypeError, ValueError):  # no rows, or none of a comparison
-        return False
+        return False, None
 
 
 def _is_control(config: Mapping[str, Any]) -> bool:
@@ -244,6 +275,11 @@ def _is_chinese(kb: KnowledgeBase) -> bool:
 
 def _is_kana(character: str) -> bool:
     return "\u3041" <= character <= "\u30ff" and character.isalpha()
+
+
+def is_segmented(kb: KnowledgeBase) -> bool:
+    """Say whether texts in the language of *kb* are cut into words: by their spaces, or by jieba."""
+    return bool(find_spec("jieba")) or not _is_chinese(kb)
 
 
 def _sample(kb: KnowledgeBase) -> list[Entity]:

@@ -24,8 +24,8 @@ class LinkSettings:
     is Python's alone.
 
     Attributes:
-        model: what scores the candidates: `auto` ($KGKIT_MODEL, else what was trained last for the KB, else
-            what needs no training), `prior`, `gloss`, or the name or folder of a trained linker;
+        model: what scores the candidates: `auto` ($KGKIT_MODEL, else the best that was trained for the KB,
+            else what needs no training), `prior`, `gloss`, or the name or folder of a trained linker;
             `kgkit models list` names them.
         vectors: vectors of the entities, for a model that reads some; by default its own, else `text`.
         device: device that the model computes on: `auto`, `cpu`, `cuda`, `cuda:1`, ….

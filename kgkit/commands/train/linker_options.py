@@ -29,7 +29,7 @@ LinkerEncoderOption = Annotated[
     typer.Option(
         "--encoder",
         metavar="ENCODER",
-        help="Encoder of texts and mentions: folder, package or hub id.",
+        help="Encoder of texts and mentions, to train over it from nothing: folder, package or hub id.",
         show_default=False,
     ),
 ]
@@ -53,4 +53,11 @@ LinkerCorrectionsOption = Annotated[
 LinkerEpochsOption = Annotated[
     int | None,
     typer.Option("--epochs", metavar="N", help="Number of times that the network reads all data."),
+]
+LinkerKeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep",
+        help="Publish it even if it does not help on what was held out, for texts that are unlike these.",
+    ),
 ]

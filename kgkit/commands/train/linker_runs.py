@@ -1,7 +1,7 @@
 """Trainings of linkers as runs of the catalog, and what is written of them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def record_linker(
     from kgkit.home import Home
     from kgkit.models.kinds import LINKER
     from kgkit.models.needs import needed_builds
-    from kgkit.training.linkers.comparison import COMPARED
+    from kgkit.training.linkers.comparison import COMPARED, HELPS
     from kgkit.training.linkers.train import train_linker
 
     def note_scores(record: "RunRecord", manifest: "ModelManifest") -> None:
@@ -64,7 +64,7 @@ def record_linker(
     write_figures(
         (what.replace("_", " "), f"{value:.3f}" if what in _SHARES else f"{value:,.0f}")
         for what, value in manifest.results.items()
-        if what != COMPARED
+        if what not in (COMPARED, HELPS)
     )
     if rows := manifest.results[COMPARED]:
         _write_comparison(name, rows, manifest.mentions)
@@ -98,6 +98,7 @@ def train_news(
     *,
     mentions: str,
     seed: int,
+    keep: bool,
 ) -> None:
     """Train the tagger of the preset `news`, unless it is there already, and the linker that links its names.
 
@@ -108,6 +109,7 @@ def train_news(
         options: options of the command.
         mentions: tagger that is there; "": one is trained.
         seed: seed of both.
+        keep: whether the linker is published though it does not help.
     """
     from kgkit.home import Home
     from kgkit.kb import open_kb
@@ -121,7 +123,7 @@ def train_news(
     check_files(data)
     with open_kb(chosen_kb(kb)) as opened:
         tagger, training = mentions or f"{name}-mentions", news_tagger(data, seed=seed)
-        linker = news_linker(data, tagger, seed=seed)
+        linker = replace(news_linker(data, tagger, seed=seed), keep=keep)
         # Before the tagger is trained, which takes minutes.
         model_folder(Home.find(), name)
         check_not_replaced(Home.find(), name, [mentions])

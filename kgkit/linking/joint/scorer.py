@@ -21,7 +21,7 @@ M  mentions    R  candidates of all of them    D  width of the encoder
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,13 +35,16 @@ from kgkit.candidates.spelling import begins_sentence
 from kgkit.inputs.spans import SpanConfig
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint import candidate_features, mention_features, unspaced
+from kgkit.linking.joint.adaptation import ADAPTED, Adaptation
 from kgkit.linking.joint.candidate_features import CandidateFeatures
 from kgkit.linking.joint.network import Network, load_network
 from kgkit.linking.joint.text import Text
 from kgkit.linking.joint.types import SORTS
 from kgkit.linking.joint.words import FUNCTION, TITLES, WordCounts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores
+from kgkit.models.folder import check_build
 from kgkit.models.kinds import LinkerManifest
+from kgkit.models.manifest import Needs
 from kgkit.pauses import pause
 from kgkit.types import NO_CANDIDATES, Document, Matrix, Mention, Numbers
 from kgkit.vectors.scan import unit
@@ -138,6 +141,10 @@ class JointScorer(Scorer):
         vectors: of the entities' texts; None: the first network does all.
         reader: of mentions, with the encoder of *vectors*.
         name: that links carry.
+
+    Attributes:
+        adaptation: function that gives what was learnt from a user's documents, (R,), of a state, the two
+            parts of its scores and their probabilities; None: nothing was.
     """
 
     batch_size, scores_null = 32, True
@@ -156,6 +163,7 @@ class JointScorer(Scorer):
         self.kb, self.counts, self.first, self.second = kb, counts, first, second
         self.vectors, self.reader, self.name = vectors, reader, name
         self.features = CandidateFeatures(kb)
+        self.adaptation: Callable[[State, Scores, Scores, Sequence[Scores]], Scores] | None = None
         self._german = kb.manifest.language.lower().startswith("de")
 
     @classmethod
@@ -164,11 +172,14 @@ class JointScorer(Scorer):
 
         Raises:
             DamagedModel: if a file cannot be read.
+            UsageError, StaleModel: if it was trained for another knowledge base, or another build.
             The rest as `kgkit.linking.text_vectors.linker_vectors` does.
         """
         from kgkit.linking.auto import INSTALL, encoder_is_installed, is_english
 
         kb = opening.kb_for(manifest.name)
+        check_build(manifest, kb)
+        manifest = msgspec.structs.replace(manifest, needs=Needs())  # any vectors of its encoder will do
         vectors, reader = None, None
         if opening.vectors is None and is_english(kb) and not encoder_is_installed():
             log.warning(
@@ -181,11 +192,14 @@ class JointScorer(Scorer):
 
             vectors = linker_vectors(manifest, opening)
             reader = SpanReader(encoder_for(vectors, device=opening.device), SpanConfig(layers=LAYERS))
-        return cls(
+        scorer = cls(
             kb, WordCounts.load(folder), load_network(folder, "first", (len(FEATURES), 0)),
             load_network(folder, "second", (len(FEATURES), len(READ) * WIDTH)),
             vectors=vectors, reader=reader, name=manifest.name,
         )  # fmt: skip
+        if ADAPTED in manifest.config:
+            scorer.adaptation = Adaptation.load(folder, kb).gain
+        return scorer
 
     def __call__(self, documents: Sequence[Document]) -> list[list[Scores]]:
         return [[part.score for part in parts] for parts in self.explain(documents)]
@@ -203,6 +217,9 @@ class JointScorer(Scorer):
                 self._settle(states, scored)
             for (number, _), state, (log_q, learnt) in zip(group, states, scored, strict=True):
                 shares = _shares(log_q + learnt, state.sizes)
+                if self.adaptation is not None:
+                    learnt = learnt + self.adaptation(state, log_q, learnt, shares)
+                    shares = _shares(log_q + learnt, state.sizes)
                 cuts = np.cumsum(state.sizes)[:-1]
                 parts = zip(shares, np.split(log_q, cuts), np.split(learnt, cuts), strict=False)
                 result[number] += (ScoreParts(*each) for each in parts)

@@ -16,6 +16,9 @@ wrong, δ may fall below 0 while it is learnt; it counts as 0 then.
 
 A mention may count more than another: for a rare meaning, say.
 
+Corrections of scores that are there already are learnt in the same way, without a bound:
+score(e) = offset(e) + x(e) · w.
+
 M  mentions    C  candidates of one    R  candidates of all together    F  terms
 """
 
@@ -63,8 +66,9 @@ def fit_weights(
         mention_counts = np.array([count for _, _, count in choices], np.float64)  # (M,)
         while True:
             estimates = _Likelihood(
-                terms[:, free], correct, begins, mention_counts, start[free], precisions[free]
-            ).maximum()
+                terms[:, free], correct, begins, mention_counts, start[free], precisions[free],
+                np.zeros(len(correct)),
+            ).maximum()  # fmt: skip
             constrained_estimates = np.where(free == _DELTA, 0, estimates)
             if constrained_estimates.min(initial=0) >= 0:
                 break
@@ -72,6 +76,30 @@ def fit_weights(
         weights[:] = 0
         weights[free] = np.maximum(estimates, 0)
     return weights.astype(np.float32)
+
+
+def fit_corrections(
+    terms: Matrix,
+    offsets: Matrix,
+    correct: NDArray[np.bool_],
+    sizes: NDArray[np.int64],
+    precisions: Sequence[float],
+) -> Matrix:
+    """Return w of scores offset + x · w, (F,) float32, drawn to 0.
+
+    Args:
+        terms: (R, F), x of each candidate.
+        offsets: (R,).
+        correct: (R,) which of them are right: one or more of each mention.
+        sizes: (M,) candidates of each mention, 1 or more.
+        precisions: (F,) κ of each weight.
+    """
+    width = terms.shape[1]
+    likelihood = _Likelihood(
+        terms.astype(np.float64), correct, np.cumsum(sizes) - sizes, np.ones(len(sizes)), np.zeros(width),
+        np.array(precisions, np.float64), offsets.astype(np.float64),
+    )  # fmt: skip
+    return likelihood.maximum().astype(np.float32)
 
 
 class _Likelihood(NamedTuple):
@@ -83,6 +111,7 @@ class _Likelihood(NamedTuple):
         begins: (M,) where the candidates of each mention begin.
         counts: (M,) how much each mention counts.
         start, precisions: (F,).
+        offsets: (R,) what is added to each score.
     """
 
     terms: Values
@@ -91,10 +120,11 @@ class _Likelihood(NamedTuple):
     counts: Values
     start: Values
     precisions: Values
+    offsets: Values
 
     def loss(self, weights: Values) -> tuple[float, Values, Values]:
         """Return the loss, p of each candidate, (R,), and p of each correct one among these."""
-        scores = self.terms @ weights
+        scores = self.terms @ weights + self.offsets
         sizes = np.diff([*self.begins, len(scores)])
         scores = scores - np.repeat(np.maximum.reduceat(scores, self.begins), sizes)
         values = np.exp(np.maximum(scores, -500))

@@ -103,13 +103,13 @@ class MissingGold:
             )
         return UsageError(message)
 
-    def warn(self) -> None:
-        """Log how many gold entities are missing, if any are."""
+    def warn(self, consequence: str = "are not trained on") -> None:
+        """Log how many gold entities are missing, if any are, and what their mentions do then."""
         if self.missing:
             log.warning(
-                "%s gold entities, of %s of %s mentions, are not in the knowledge base: these mentions are "
-                "not trained on",
+                "%s gold entities, of %s of %s mentions, are not in the knowledge base: these mentions %s",
                 *(f"{count:,}" for count in (len(self.missing), self.mentions, self.labelled)),
+                consequence,
             )
 
 
@@ -189,7 +189,7 @@ def check_gold(kb: "KnowledgeBase", files: Iterable[Path]) -> None:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does, for what is read until one is found.
         UsageError: if no link is to an entity of *kb*.
     """
-    entity = _Entities(kb, None)
+    entity = Entities(kb, None)
     if not any(entity(label) for path in files for each in read_gold_data(path) for label in each.gold):
         named = ", ".join(map(str, files))
         raise UsageError(f"no training examples: no link of {named} is to an entity of {kb.name}")
@@ -204,25 +204,43 @@ def labelled_entities(
 ) -> Iterator[LabelledDocument]:
     """Yield the documents of a data set of entities; a NIL mention has no right candidate.
 
-    Entities that *kb* does not have are counted by *missing*. With *corrections*, documents have corrected
-    mentions, and those in which none is about a place or this document are left out: nobody has read them.
+    Entities that *kb* does not have are counted by *missing*; corrections are those of `read_corrected`.
 
     Raises:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
-    entities = _Entities(kb, missing)
-    for labelled in read_gold_data(data):
-        if corrections is not None:
-            corrected = _corrected(labelled, corrections)
-            if corrected is None:
-                continue
-            labelled = corrected
+    entities = Entities(kb, missing)
+    for labelled in read_corrected(data, corrections):
         [read] = generator([with_candidates(kb, labelled.document, labelled.candidates)])
         right = [
             np.isin((mention.candidates or NO_CANDIDATES).ids, entities(label))
             for mention, label in zip(read.mentions or (), labelled.gold, strict=True)
         ]
         yield LabelledDocument(read, right)
+
+
+def read_corrected(data: Path, corrections: Corrections | None) -> Iterator[GoldDocument]:
+    """Yield the documents of a data set of entities.
+
+    With *corrections*, documents have corrected mentions, and those in which none is about a place or this
+    document are left out: nobody has read them.
+
+    Raises:
+        NotThere, MissingExtra, SourceError: as `read_gold_data` does.
+    """
+    for labelled in read_gold_data(data):
+        read = labelled if corrections is None else _corrected(labelled, corrections)
+        if read is not None:
+            yield read
+
+
+def none_corrected(data: Sequence[Path], corrections: Path) -> UsageError:
+    """Return the error for corrections that are about none of the documents."""
+    named = ", ".join(map(str, data))
+    return UsageError(
+        f"no correction of {corrections} is about one of the texts of {named}: --data are the documents as "
+        "`kgkit link` wrote them, and corrections of every text do not say which was read"
+    )
 
 
 def _corrected(labelled: GoldDocument, corrections: Corrections) -> GoldDocument | None:
@@ -264,7 +282,7 @@ def labelled_spans(
     Raises:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
-    entities = _Entities(kb, missing)
+    entities = Entities(kb, missing)
     for labelled in read_gold_data(data):
         document = structs.replace(
             labelled.document,
@@ -336,7 +354,7 @@ def letters(text: str) -> str:
     return _LETTERS.sub("", text.lower())
 
 
-class _Entities:
+class Entities:
     """The ids of gold entities, remembered; those that there are none of are counted."""
 
     def __init__(self, kb: "KnowledgeBase", missing: MissingGold | None) -> None:

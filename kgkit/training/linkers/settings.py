@@ -32,6 +32,8 @@ class LinkerTraining:
         corrections: file of corrections of the links in the data; only documents with one of their own are
             learnt from. None: all mentions of the data are right.
         encoder: encoder of the texts and of the mentions, whose vectors are taken; None: that of the vectors.
+            With it, or with *vectors* or *texts*, a linker of names begins from nothing, else as
+            `links-minilm`.
         vectors: name of the vectors of the entities' texts, which must have been made; None: the published
             ones, else texts of candidates are encoded as they are needed.
         texts: whether texts of entities are read; None: if *kb* has descriptions, an encoder or vectors are
@@ -41,6 +43,7 @@ class LinkerTraining:
         reader: settings of the reader of mentions; None: the usual ones for the encoder.
         epochs: number of times that the network reads all data.
         seed: seed of weights, order and dropout.
+        keep: whether a linker is published that is worse on what was held out than linking without training.
     """
 
     data: tuple[Path, ...]
@@ -53,6 +56,7 @@ class LinkerTraining:
     reader: SpanConfig | None = None
     epochs: int = EPOCHS
     seed: int = 0
+    keep: bool = False
 
     def __post_init__(self) -> None:
         convert_settings(self)
@@ -93,6 +97,7 @@ def command_of(kb: str, name: str, training: LinkerTraining) -> str:
     for option, usual in usual_values.items():
         value = getattr(training, option)
         words += [] if value == usual else [f"--{option}", str(value)]
+    words += ["--keep"] * training.keep
     return f"kgkit train linker {shlex.join(words)}"
 
 

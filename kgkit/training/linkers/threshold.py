@@ -3,7 +3,7 @@
 A score is the tagger's times the linker's, so a threshold decides both: whether a span is a name, and
 whether it means an entity. It has the highest micro F1, by strong matching, on one document in ten of the
 data, which neither the linker nor a tagger that was trained on the same files has learnt from. The names of
-the knowledge base are tried there in the place of the tagger's, and `prior` beside the linker.
+the knowledge base are tried there in the place of the tagger's, and linkers without training beside it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +19,9 @@ from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled
 from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
+from kgkit.linking.auto import NAMES_MODEL, is_of_names
 from kgkit.linking.linker import Linker
-from kgkit.linking.models import open_linker
+from kgkit.linking.models import find_scorer, open_linker
 from kgkit.linking.page_titles import PageTitles
 from kgkit.linking.scoring import PriorScorer, Scorer
 from kgkit.linking.settings import KB_MENTIONS
@@ -31,7 +32,7 @@ from kgkit.models.publishing import make_manifest
 from kgkit.tagging.mention_tagger import MentionTagger
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan
-from kgkit.training.linkers.comparison import COMPARED, ComparisonRow, check_not_worse
+from kgkit.training.linkers.comparison import COMPARED, HELPS, ComparisonRow, check_not_worse, f1_row
 from kgkit.training.linkers.settings import LinkerTraining
 from kgkit.types import Progress
 
@@ -102,11 +103,13 @@ def compare_finders(
     tagger_name: str,
     documents: Sequence[GoldDocument],
     progress: Progress | None = None,
+    *,
+    device: str = "auto",
 ) -> list[ComparisonRow]:
-    """Return the F1 of a linker and of `prior`, with the names of a tagger and with all that *kb* has.
+    """Return the F1 of a linker and of those without training, with the names of a tagger and of *kb*.
 
     The threshold of the linker is the best on the same documents, and its F1 is of thresholds that are the
-    best on the others (with few documents, the best one fits them alone); `prior` has no threshold.
+    best on the others (with few documents, the best one fits them alone); the others have no threshold.
 
     Args:
         kb: knowledge base that is linked to.
@@ -116,22 +119,21 @@ def compare_finders(
         tagger_name: its name.
         documents: documents with gold.
         progress: callback with the documents linked.
+        device: torch device of the linker that comes with kgkit for names.
     """
-    rows = []
+    rows, scorers = [], {"prior": PriorScorer(), name: scorer}
+    if is_of_names(kb):
+        scorers = {NAMES_MODEL: find_scorer(NAMES_MODEL, kb, device=device), **scorers}
     for mentions, finder in ((tagger_name, tagger), (KB_MENTIONS, None)):
-        for model, trained, own in (("prior", False, PriorScorer()), (name, True, scorer)):
-            linker = Linker(kb, scorer=own, tagger=finder)
+        for model, own in scorers.items():
+            linker, trained = Linker(kb, scorer=own, tagger=finder), model == name
             chosen = choose_threshold(linker, documents, progress, _STEPS if trained else 1)
             rows.append(
-                ComparisonRow(
-                    model=model,
-                    trained=trained,
-                    mentions=mentions,
-                    threshold=chosen.value,
-                    measure="F1",
-                    score=chosen.held_out_f1,
+                f1_row(
+                    model, chosen.score, trained=trained, mentions=mentions, threshold=chosen.value,
+                    f1=chosen.held_out_f1,
                 )
-            )
+            )  # fmt: skip
     return rows
 
 
@@ -179,9 +181,11 @@ def plan_threshold(
             documents = chain.from_iterable(map(read_gold_data, training.data))
             held_out = hold_out_each_tenth([*documents]).held_out
             rows = (
-                compare_finders(kb, name, scorer, tagger, tagger_name, held_out, progress) if held_out else []
+                compare_finders(kb, name, scorer, tagger, tagger_name, held_out, progress, device=device)
+                if held_out
+                else []
             )
-            check_not_worse(name, rows)
+            helps = check_not_worse(name, rows, keep=training.keep)
             # Of equal ones the tagger, which was asked for.
             best = max((row for row in rows if row.trained), key=lambda row: row.score, default=None)
             mentions = tagger_name if best is None else best.mentions
@@ -192,6 +196,7 @@ def plan_threshold(
                 "linked_f1": best.score if best else 0.0,
                 "threshold": best.threshold if best else 0.0,
                 COMPARED: to_builtins(rows),
+                HELPS: helps,
             }
             return {
                 **fields, "mentions": mentions, "threshold": scores["threshold"],

@@ -1,5 +1,9 @@
 """Training a linker: from data to a model's folder.
 
+    names of entities   what `links-minilm` scores, adapted to the data: `joint`
+
+Of dictionaries, and where an encoder or vectors are named:
+
     texts of entities   means of contexts and a map to them, in seconds: `ridge`
     many mentions       a network beside these: `head`
     names of entities   coherence above either, or above the prior where no texts are read: `prior`
@@ -19,7 +23,6 @@ from msgspec import to_builtins
 
 from kgkit.candidates import Generator, generator_for
 from kgkit.embedding.partial import PartialTextVectors, encoder_for
-from kgkit.errors import UsageError
 from kgkit.evaluation.examples import HELD_OUT
 from kgkit.home import Home
 from kgkit.inputs import SpanReader
@@ -34,12 +37,13 @@ from kgkit.models.manifest import Needs
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan, check_not_replaced, run_job
 from kgkit.training.linkers.coherence import CoherenceConfig, TrainedSecondStage, train_coherence
-from kgkit.training.linkers.comparison import COMPARED, accuracy_rows, check_not_worse
+from kgkit.training.linkers.comparison import COMPARED, HELPS, accuracy_rows, check_not_worse
 from kgkit.training.linkers.cross_fitting import (
     DocumentScores,
     cross_fit_head,
     cross_fit_ridge,
 )
+from kgkit.training.linkers.joint import is_adapted, plan_adaptation
 from kgkit.training.linkers.labelled import (
     LabelledDocument,
     MissingGold,
@@ -47,6 +51,7 @@ from kgkit.training.linkers.labelled import (
     labelled_examples,
     labelled_senses,
     letters,
+    none_corrected,
 )
 from kgkit.training.linkers.means import LinkerData, TrainingSet, candidate_ids
 from kgkit.training.linkers.ridge import TrainedRidge, held_out_metrics, prior_accuracy, train_ridge
@@ -97,18 +102,22 @@ def train_linker(
         NotThere: if the vectors, the encoder or a file do not exist.
         SourceError: if a file is not of its format.
         KBBusy: if another process trains the same.
-        BuildFailed: if the linker is worse on what was held out than linking without training; an older model
-            of that name is unchanged.
+        BuildFailed: if the linker is worse on what was held out than linking without training, and not kept
+            all the same; an older model of that name is unchanged.
         WriteFailed: if the disk is full or fails; an older model of that name is unchanged.
     """
     home = Home(kb.home.path.parents[1])
     check_not_replaced(home, name, [training.mentions])
-    texts = _reads_texts(kb, training)
+    adapted = is_adapted(kb, training)
+    texts = not adapted and _reads_texts(kb, training)
 
     def prepare(_: ExitStack) -> Plan:
-        begin = partial(_with_texts if texts else _without_texts, kb, training, device, progress)
+        if adapted:
+            begin = partial(plan_adaptation, kb, name, training, device, progress)
+        else:
+            begin = partial(_with_texts if texts else _without_texts, kb, training, device, progress)
         if not training.mentions:
-            return _compared(begin(), name)
+            return begin() if adapted else _compared(begin(), name, training)
         return plan_threshold(begin, kb, name, training, device=device, progress=progress)
 
     return run_job(
@@ -118,14 +127,14 @@ def train_linker(
     )  # fmt: skip
 
 
-def _compared(plan: Plan, name: str) -> Plan:
+def _compared(plan: Plan, name: str, training: LinkerTraining) -> Plan:
     """Return a plan that fails where the linker is worse than no training, and keeps the comparison."""
 
     def train(work: Path) -> Outcome:
         outcome = plan.train(work)
         rows = accuracy_rows(name, outcome.results)
-        check_not_worse(name, rows)
-        return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows)})
+        helps = check_not_worse(name, rows, keep=training.keep)
+        return outcome._replace(results={**outcome.results, COMPARED: to_builtins(rows), HELPS: helps})
 
     return plan._replace(train=train)
 
@@ -160,11 +169,7 @@ def sources_of(
         parts = [labelled_entities(kb, generator, data, missing, corrections) for data in training.data]
     listed = list(count_items(chain.from_iterable(parts), "looking up documents", progress))
     if training.corrections is not None and not listed:
-        named = ", ".join(map(str, training.data))
-        raise UsageError(
-            f"no correction of {training.corrections} is about one of the texts of {named}: --data are the "
-            "documents as `kgkit link` wrote them, and corrections of every text do not say which was read"
-        )
+        raise none_corrected(training.data, training.corrections)
     yield missing.check(hold_out_each_tenth(listed).learn if training.mentions else listed)
     if training.gold:
         documents = [labelled.document for labelled in listed]
