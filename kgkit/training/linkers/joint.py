@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kgkit.errors import MissingExtra, UsageError
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled
+from kgkit.evaluation.el_formats import read_gold_data
 from kgkit.home import Home
 from kgkit.linking.auto import (
     NAMES_MODEL,
@@ -145,9 +146,18 @@ class Trained(NamedTuple):
 
 
 def is_adapted(kb: "KnowledgeBase", training: LinkerTraining) -> bool:
-    """Say whether training adapts the joint linker: to a knowledge base of names, unless texts are named."""
+    """Say whether training adapts the joint linker: to a knowledge base of names, unless texts are named.
+
+    Data whose mentions have candidates are for a linker that chooses among these.
+
+    Raises:
+        NotThere, MissingExtra, SourceError: as `read_gold_data` does, of the first document.
+    """
     named = (training.encoder, training.vectors, training.texts, training.reader)
-    return training.task == "el" and named == (None,) * len(named) and is_of_names(kb)
+    if training.task != "el" or any(each is not None for each in named) or not is_of_names(kb):
+        return False
+    first = next(read_gold_data(training.data[0]), None)
+    return first is None or all(candidates is None for candidates in first.candidates)
 
 
 def plan_adaptation(

@@ -2,7 +2,7 @@
 
     names of entities   what `links-minilm` scores, adapted to the data: `joint`
 
-Of dictionaries, and where an encoder or vectors are named:
+Of dictionaries, and where an encoder or vectors are named, or mentions have candidates:
 
     texts of entities   means of contexts and a map to them, in seconds: `ridge`
     many mentions       a network beside these: `head`

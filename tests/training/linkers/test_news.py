@@ -265,6 +265,17 @@ def test_linkers_that_read_texts_take_a_tagger_too(
                 train_linker(kb, "two", replace(training, mentions=other, data=(home.path,)), device="cpu")
 
 
+def test_a_linker_that_begins_as_the_one_for_names_takes_a_tagger_too(home, data, tmp_path):
+    shutil.copytree(home.path, tmp_path / "home", symlinks=True)
+    with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
+        training = LinkerTraining(data=(data,), mentions="names")
+        manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
+        assert (manifest.type, manifest.results["linked_documents"]) == ("joint", 2)
+        assert len(manifest.results["compared"]) == 6 and "own" in trained_linkers(kb)
+        linker = Linker.open(kb, model="own", device="cpu")
+        assert [link.text for link in next(linker([" ".join(TOKENS)])).links] == ["Dog", "Big City"]
+
+
 def test_a_linker_links_the_names_of_its_tagger_by_default(home, kb):
     text = " ".join(TOKENS)
     with Linker.open(kb, model="news") as linker:
