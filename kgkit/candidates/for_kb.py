@@ -15,6 +15,7 @@ def generator_for(
     max_candidates: int | None = 30,
     overlaps: bool = False,
     all_surfaces: bool = False,
+    nouns: bool = False,
 ) -> Generator:
     """Return the generator that suits *kb*, as its builder said.
 
@@ -25,6 +26,8 @@ def generator_for(
             the leftmost-longest only; a lemma generator always does.
         all_surfaces: flag for mentions that are function words, surfaces that are hardly
             ever links, or words in lower case that the KB writes with capitals only.
+        nouns: flag for a lemma generator to find function words as nouns (*the can*), for a scorer that
+            reads parts of speech.
 
     Raises:
         UnknownName: if this kgkit has no generator of that name.
@@ -36,6 +39,8 @@ def generator_for(
                 kb, AliasConfig(max_candidates=max_candidates, matches=matches, all_surfaces=all_surfaces)
             )
         case "lemma":
-            return LemmaGenerator(kb, LemmaConfig(max_candidates=max_candidates, all_surfaces=all_surfaces))
+            return LemmaGenerator(
+                kb, LemmaConfig(max_candidates=max_candidates, all_surfaces=all_surfaces, nouns=nouns)
+            )
         case name:
             raise UnknownName("candidate generator", name, ["alias", "lemma"])

@@ -48,6 +48,7 @@ class LemmaConfig(GeneratorConfig):
     """Settings of `LemmaGenerator`."""
 
     skip: frozenset[str] = FUNCTION_WORDS  # written so, alone, they are no mention; see `all_surfaces`
+    nouns: bool = False  # of these, mentions as nouns (the can), for a scorer that reads parts of speech
 
 
 class LemmaGenerator(Generator):
@@ -94,8 +95,10 @@ class LemmaGenerator(Generator):
             forms += tuple(self._lemmas(token, folded, rows))
         candidates = hidden = None
         varies = False
-        if not is_function_word(token, folded, self._skip, cased):
-            form_rows = [(row, form.pos) for form in forms if (row := rows[form.text]) is not None]
+        skipped = is_function_word(token, folded, self._skip, cased)
+        if not skipped or self._is_noun(rows[part]):
+            bits = self._bits["n"] if skipped else ANY
+            form_rows = [(row, form.pos & bits) for form in forms if (row := rows[form.text]) is not None]
             meanings = self._meanings(form_rows, token if cased else None)
             candidates = None if meanings is None else self._shorten(meanings, token)
             if candidates is not None and cased and not token.islower():
@@ -109,6 +112,13 @@ class LemmaGenerator(Generator):
         if varies:
             return Entry(candidates, starts, texts, forms, None, None, True, hidden)
         return Entry(candidates, starts, texts, forms)
+
+    def _is_noun(self, row: bytes | None) -> bool:
+        """Say whether a function word is a mention as a noun, which an abbreviation is not (*IN*)."""
+        if not self.config.nouns or row is None or codec.has_spellings(row):
+            return False
+        classes = map(self.kb.class_bits().__getitem__, codec.decode_alias(row).ids)
+        return self._bits["n"] < ANY and all(classes)  # of one without a part of speech no scorer reads it
 
     def _hidden_candidates(
         self, token: str, folded: str, candidates: Candidates, form_rows: list[tuple[bytes, int]]

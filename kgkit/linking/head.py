@@ -19,12 +19,13 @@ The head has fitted the texts that it learnt from; the cosine has fitted none.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.errors import StaleModel
 from kgkit.inputs import SpanConfig, SpanReader
@@ -101,6 +102,7 @@ class HeadScorer(Scorer):
     ) -> None:
         self.reader, self.vectors, self.arrays, self.head = reader, vectors, arrays, head
         self.scale, self.text_weight, self.parts_of_speech = scale, text_weight, parts_of_speech
+        self.reads_parts_of_speech = parts_of_speech is not None
         self.means = None if arrays is None else RidgeScorer(reader, vectors, arrays)
         self.temperature: float = temperature
         self.name = name
@@ -156,18 +158,36 @@ class HeadScorer(Scorer):
         prepare_candidates(self.vectors, documents)
         source = iter(self.reader(documents))
         while chunk := list(islice(source, self.batch_size)):
-            for (document, vectors), scores in zip(chunk, self._document_scores(chunk), strict=True):
-                mentions = document.mentions or []
-                results.append(
-                    [
-                        probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
-                        for mention, score in zip(mentions, scores, strict=True)
-                    ]
-                )
+            masks = [self._read_as_candidates(document, vectors) for document, vectors in chunk]
+            kept = [
+                (_with_some(document, mask), vectors[mask])
+                for (document, vectors), mask in zip(chunk, masks, strict=True)
+            ]
+            for (document, _), mask, (shorter, vectors), scores in zip(
+                chunk, masks, kept, self._document_scores(kept), strict=True
+            ):
+                scored = [
+                    probabilities(score, mention.candidates or NO_CANDIDATES, self.temperature)
+                    for mention, score in zip(shorter.mentions or (), scores, strict=True)
+                ]
                 if self.parts_of_speech is not None:
                     hidden = hidden_of(vectors, len(self.reader.config.layers))
-                    results[-1] = self.parts_of_speech(mentions, hidden, results[-1])
+                    scored = self.parts_of_speech(shorter.mentions or [], hidden, scored)
+                rest = iter(scored)
+                results.append(
+                    [
+                        next(rest) if keep else np.zeros(len(mention.candidates or NO_CANDIDATES), np.float32)
+                        for mention, keep in zip(document.mentions or (), mask, strict=True)
+                    ]
+                )
         return results
+
+    def _read_as_candidates(self, document: Document, vectors: Matrix) -> NDArray[np.bool_]:
+        """Say of each mention whether the head reads it: no function word of another part of speech, (M,)."""
+        mentions = document.mentions or []
+        if self.parts_of_speech is None:
+            return np.ones(len(mentions), np.bool_)
+        return self.parts_of_speech.agree(mentions, hidden_of(vectors, len(self.reader.config.layers)))
 
     def null(self, candidates: Candidates, scores: Scores) -> float:
         """Return the probability that the generator and the part of speech leave to NULL."""
@@ -302,3 +322,9 @@ def _read_scale(folder: Path, *, portable: bool) -> Matrix:
 def texts_of(vectors: "VectorRows", ids: "Ids") -> Matrix:
     """Return vectors of entities (R, D) as the head takes them: with a mean square of 1."""
     return unit(vectors.gather(ids)) * np.float32(np.sqrt(vectors.width))
+
+
+def _with_some(document: Document, mask: NDArray[np.bool_]) -> Document:
+    if mask.all():
+        return document
+    return msgspec.structs.replace(document, mentions=[*compress(document.mentions or (), mask)])

@@ -122,6 +122,7 @@ class Linker:
             max_candidates=self.settings.max_candidates,
             overlaps=self.settings.overlaps != "longest",
             all_surfaces=self.settings.mentions == ALL_MENTIONS,
+            nouns=self.scorer.reads_parts_of_speech,
         )
         self.coherence = None if self.settings.coherence is None else GraphCoherence(kb, self.generator)
         self.corrections = corrections

@@ -4,7 +4,9 @@
     p(e | m)  = p(t(e) | m) · p(e | m) / Σ p(e' | m)     over the candidates e' of the part of speech of e
 
 Of the t those take part that a candidate has, and none: what a word means where it is none, as *after* before
-a noun, is no entity. A mention whose lemma or part of speech is given keeps its scores.
+a noun, is no entity. A function word is none where all five together make it another part of speech than its
+candidates have: *can* is no noun where it is a verb. A mention whose lemma or part of speech is given keeps
+its scores.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kgkit.candidates.spelling import FUNCTION_WORDS
 from kgkit.linking.scoring import Scores, shares
 from kgkit.models.arrays import check_numbers, read_array
 from kgkit.models.manifest import damaged
@@ -69,6 +72,22 @@ class PartsOfSpeech:
             score if mention.lemma or mention.pos else self._weighed(mention, logit, score)
             for mention, logit, score in zip(mentions, logits, scores, strict=True)
         ]
+
+    def agree(self, mentions: Sequence[Mention], hidden: Matrix) -> NDArray[np.bool_]:
+        """Say of each mention whether it is no function word of a part of speech that no candidate has, (M,).
+
+        Args:
+            mentions: M mentions.
+            hidden: (M, W) vectors of the mentions.
+        """
+        result = np.ones(len(mentions), np.bool_)
+        for row, mention in enumerate(mentions):
+            if mention.text.lower() in FUNCTION_WORDS and not (mention.lemma or mention.pos):
+                classes = self.classes(mention.candidates)
+                best = (hidden[row] @ self.weights[:-1] + self.weights[-1]).argmax()
+                if (classes.sum(axis=1) == 1).all():
+                    result[row] = np.append(classes.any(axis=0), False)[best]
+        return result
 
     def classes(self, candidates: Candidates | None) -> NDArray[np.bool_]:
         """Return whether each candidate has each of the parts of speech, (C, 4)."""

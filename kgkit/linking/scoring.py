@@ -63,6 +63,7 @@ class Scorer(Protocol):
         batch_size: number of documents that are best scored together.
         by_mention: whether the scores of a mention are those of its candidates alone, whatever is around it,
             so that a long document may come some mentions at a time.
+        reads_parts_of_speech: whether a mention has the part of speech that its context says.
         scores_null: whether all that is missing to 1 is the probability of NULL.
         temperature: number that the logarithms of the scores were divided by; None if there is none.
         defaults: settings of linking that the model was trained with.
@@ -71,6 +72,7 @@ class Scorer(Protocol):
     name: str
     batch_size: int = 1
     by_mention: bool = False
+    reads_parts_of_speech: bool = False
     scores_null: bool = False
     temperature: float | None = None
     defaults: LinkDefaults = LinkDefaults()

@@ -256,6 +256,20 @@ def test_function_words_are_a_setting(kb):
     }
 
 
+def test_function_words_are_mentions_as_nouns_for_a_scorer_that_reads_parts_of_speech(kb):
+    nouns = LemmaGenerator(kb, LemmaConfig(skip=frozenset({"dog", "have"}), nouns=True))
+    assert meanings(nouns, "have dog") == {"dog": {"dog.n"}}
+
+
+def test_function_words_are_no_mentions_as_abbreviations_nor_without_a_part_of_speech(tmp_path):
+    records = [
+        Entity("can.n", "can", pos="n"), Alias("can", "can.n", 1), Entity("in.n", "IN", pos="n"),
+        Alias("IN", "in.n", 1), Entity("will", "will"), Alias("will", "will", 1),
+    ]  # fmt: skip
+    with build(tmp_path, records, name="words", smoothing=1.0, generator="lemma") as kb:
+        assert set(meanings(LemmaGenerator(kb, LemmaConfig(nouns=True)), "can in will")) == {"can"}
+
+
 def test_a_mention_has_at_most_thirty_candidates(generator):
     (mention,) = generator.mentions("things")
     assert len(mention.candidates) == 30

@@ -19,6 +19,8 @@ WORDS = {
         "v": ("make lighter or brighter", 12),
         "a": ("of comparatively little physical weight", 20),
     },
+    "can": {"n": ("a metal container", 2), "v": ("preserve in a can", 1)},
+    "might": {"n": ("physical strength", 3)},
     "war": {"n": ("the waging of armed conflict against an enemy", 60)},
 }
 
@@ -57,6 +59,24 @@ def test_a_part_of_speech_has_its_probability_whatever_its_senses_share(kb):
 def test_parts_of_speech_that_no_candidate_has_take_no_part(kb):
     logits = np.log([0.1, 0.7, 1e-9, 0.1, 0.1])
     assert weighed(kb, "after", logits, [1.0]) == pytest.approx({"r": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("text", "probabilities", "given", "agrees"),
+    [
+        ("might", [0.9, 0.05, 0.0, 0.0, 0.05], {}, True), ("might", [0.2, 0.7, 0.0, 0.0, 0.1], {}, False),
+        ("might", [0.2, 0.1, 0.0, 0.0, 0.7], {}, False), ("can", [0.2, 0.7, 0.0, 0.0, 0.1], {}, True),
+        ("might", [0.2, 0.7, 0.0, 0.0, 0.1], {"pos": "n"}, True),
+        ("war", [0.2, 0.7, 0.0, 0.0, 0.1], {}, True),  # no function word
+    ],
+)  # fmt: skip
+def test_a_function_word_agrees_where_a_candidate_has_the_part_of_speech_that_is_read(
+    kb, text, probabilities, given, agrees
+):
+    weights = np.zeros((2, 5), np.float32)
+    weights[0] = probabilities
+    mention = Mention(0, len(text), text, kb.candidates(text), **given)
+    assert PartsOfSpeech(weights, kb).agree([mention], np.ones((1, 1), np.float32)).tolist() == [agrees]
 
 
 def test_what_is_left_to_null_before_stays_so(kb):
@@ -103,6 +123,9 @@ TEXTS = [
     ("She wore a light coat.", "light", "a"),
     ("Nothing was the same after the war.", "after", None),
     ("After lunch they went home.", "after", None),
+    ("He opened the can with a knife.", "can", "n"),
+    ("She can swim.", "can", None),
+    ("They might come to the war.", "might", None),
 ]
 
 
