@@ -135,7 +135,10 @@ def spread_ids(kb: KnowledgeBase, entities: int) -> range:
 
 def is_lexicon(kb: KnowledgeBase) -> bool:
     """Say whether a KB is a lexical database, or a vocabulary, where an entity has words by the dozen."""
-    return kb.manifest.generator == "lemma" or kb.manifest.aliases > _DOZENS * kb.manifest.entities
+    manifest = kb.manifest
+    if manifest.generator == "lemma" or manifest.builder == "type_vocabulary":
+        return True
+    return manifest.aliases > _DOZENS * manifest.entities
 
 
 def _is_in_lower_case(kb: KnowledgeBase) -> bool:
