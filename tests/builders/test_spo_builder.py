@@ -1,6 +1,7 @@
 """Triples from `.spo` files: what they become, what is linked by them, and the two real ones."""
 
 import bz2
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -100,15 +101,26 @@ def test_a_file_becomes_a_kb_that_links_a_sentence_from_the_command_line(fruit, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "triples", "subjects", "objects"),
-    [("hownet/HowNet.spo", 52_576, 45_124, 1_457), ("medical/Medical.spo", 13_864, 13_553, 5)],
-)
+    ("file", "triples", "subjects", "objects", "twice"),
+    [
+        (
+            "hownet/HowNet.spo", 52_576, 45_124, 1_457,
+            {"ｃｐｕ", "ｆａｘ", "ｗｔｏ", "ｘ光线照相", *(f"维生素{letter}" for letter in "ａｂｃｄｅｋ")},
+        ),
+        ("medical/Medical.spo", 13_864, 13_553, 5, set()),
+    ],
+)  # fmt: skip
 def test_the_real_files_have_what_they_are_known_to_have(
-    shared_data, tmp_path, file, triples, subjects, objects
+    shared_data, tmp_path, file, triples, subjects, objects, twice
 ):
+    """Subjects that are written in letters of two widths, *twice*, share a surface."""
     built = kgkit.build_kb(SpoBuilder(), shared_data / file, home=tmp_path)
     manifest = built.manifest
-    assert (manifest.triples, manifest.aliases) == (triples, subjects)
+    assert (manifest.triples, manifest.aliases) == (triples, subjects - len(twice))
+    with kgkit.open_kb(built.name, home=tmp_path) as kb:
+        for wide in twice:
+            narrow = unicodedata.normalize("NFKC", wide)
+            assert {kb.key(number) for number in kb.candidates(wide).ids.tolist()} == {wide, narrow}
     assert manifest.counts.entities == {"subject": subjects, "object": objects}
     assert manifest.counts.dropped == {}
 
