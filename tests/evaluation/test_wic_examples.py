@@ -38,7 +38,8 @@ def test_no_usage_example_that_occurs_in_wic_is_learnt(wordnet, sentences):
     examples = [text for entity in wordnet for text in entity.attributes.get("examples", ())]
     known = frozenset(map(letters, examples))
     assert len(sentences) == 10_856
-    assert sum(letters(sentence) in known for sentence in sentences) == 7_643
+    # 17 of them have the author of the quotation, as the example has; of two glosses a mark is missing.
+    assert sum(letters(sentence) in known for sentence in sentences) == 7_665
     generator = generator_for(wordnet, max_candidates=None, overlaps=True)
     learnt = [one.document.text for one in labelled_examples(wordnet, generator, without=without)]
     assert len(learnt) > 30_000
