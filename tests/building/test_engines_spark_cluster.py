@@ -17,7 +17,7 @@ import kgkit
 from kgkit.building.build import build_kb
 from kgkit.building.options import BuildOptions
 from kgkit.errors import SourceError, UsageError
-from tests.cluster_toys import CHAIN, PARTS, ClusterBuilder, observed
+from tests.cluster_toys import CHAIN, ClusterBuilder, observed
 from tests.toys import ToyBuilder, child_env, source_file
 
 MASTER = "local-cluster[2,1,1024]"
@@ -114,14 +114,14 @@ def test_an_error_of_the_source_is_told_as_it_is_and_what_was_read_is_not_read_a
         build(tmp_path, ClusterBuilder(), source, "spark")
     assert str(spark.value) == str(local.value) == f"{source / 'bad'}:3: this is bad\n    'bad'"
     assert not (tmp_path / "home spark" / "kbs" / "kb" / "current").exists()
-    read = {*observed(source)} - {"2"}
-    assert {f"part-0000{part}.parquet" for part in read} <= {*unfinished(tmp_path)}
+    done = {name[9] for name in unfinished(tmp_path) if name.endswith(".json")}
+    # A worker has one core: `2` was begun when a part was done. Those that were being read may be given up.
+    assert done and done <= {*observed(source)} - {"2"}
     assert "spark" not in unfinished(tmp_path)
 
     (source / "bad").unlink()
-    done = {name[9] for name in unfinished(tmp_path) if name.endswith(".json")}
     again = build(tmp_path, ClusterBuilder(), source, "spark")
-    assert {*observed(source)} == {*map(str, range(PARTS))} - done
+    assert done.isdisjoint(observed(source))
     assert again.build == build(tmp_path, ClusterBuilder(), source, "local").build
 
 

@@ -6,9 +6,11 @@ the local engine writes them; what Spark makes of them lies beside them in `spar
     part-00000.parquet …   see `parts`
     spark.log              what Spark says
     spark/NAME-N/          a table, or the rows of a query while they are read
+    spark/reports-…/       errors of parts
     spark/local/           what does not fit into memory, where Spark runs on this machine alone
 """
 
+import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -169,7 +171,12 @@ def spark_tables(
                         folder, parts, types, tell, workers=1, steps=steps, limit=options.limit
                     )
                 folder.create()
-                return _observe_on_workers(session, folder, work, parts, types=types, steps=steps, tell=tell)
+                # A worker of an earlier build that was given up may still fail, and is not to fail this one.
+                reports = work / f"reports-{secrets.token_hex(4)}"
+                reports.mkdir()
+                return _observe_on_workers(
+                    session, folder, reports, parts, types=types, steps=steps, tell=tell
+                )
 
             yield SparkTables(session, work, observe(folder, parts, options.types, tell)), observe
     finally:
@@ -314,7 +321,7 @@ def _observe(session: SparkSession, work: _Work, report: Callable[[], None]) -> 
             context.cancelJobGroup(group)
             raise
     look()
-    with explain_spark_errors(work.reports):
+    with explain_spark_errors(work.folder.path):
         running.result()
 
 
