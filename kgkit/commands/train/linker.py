@@ -36,9 +36,11 @@ def linker(
 ) -> None:
     """Train a linker for a knowledge base, for kgkit link and kgkit evaluate to use by its name.
 
-    For a knowledge base of names it begins as links-minilm; with --encoder or --vectors, or for a dictionary,
-    from nothing. Documents have all of their links: what else equals a name teaches that it is none.
-    A linker that does not link documents held out better than linking without training is not published.
+    For a knowledge base of names it begins as links-minilm, unless --encoder or --vectors are named.
+
+    Documents have all of their links: what else equals a name teaches that it is none.
+
+    A linker that links what was held out no better than linking without training is not published.
     """
     from kgkit.kb import open_kb
     from kgkit.training.linkers.settings import EPOCHS, LinkerTraining

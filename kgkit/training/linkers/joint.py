@@ -185,9 +185,11 @@ def plan_adaptation(
         raise none_corrected(training.data, path)
     if training.mentions:
         documents = hold_out_each_tenth(documents).learn
+    # A text that comes twice would be learnt from and held out.
+    documents = [*{gold.document.text: gold for gold in documents}.values()]
     if len(documents) < 2:
         raise UsageError(
-            f"{len(documents)} documents have links, and training needs two or more: each is linked by what "
+            f"found {len(documents)} different texts, and training needs two or more: each is linked by what "
             "was learnt from others, to see whether it helps"
         )
     scorer = find_scorer(NAMES_MODEL, kb, device=device)

@@ -63,7 +63,7 @@ def build_people(home, name="people", table=TABLE):
 
 def document(number, text, nothing=(), key=None):
     """Return a document as `kgkit link` writes it: links of names but *nothing*, perhaps all to *key*."""
-    mentions, taken = [], set()
+    mentions, taken, text = [], set(), f"{text} ({number})"
     for entity, name in PEOPLE.items():
         for surface in (name, name.split()[-1]):
             start = text.find(surface)
@@ -139,7 +139,7 @@ def test_wrong_labels_are_refused(kb, tmp_path):
 @pytest.mark.parametrize(
     ("documents", "problem"),
     [
-        ([document(1, SENTENCES[0])], "1 document"),
+        ([document(1, SENTENCES[0])], "found 1 "),
         ([document(1, "Es regnet."), document(2, "Es schneit.")], "no training examples"),
         ([document(number, SENTENCES[0], key="Q5") for number in range(3)], "not in the knowledge base"),
     ],
@@ -158,6 +158,12 @@ def test_corrected_links_are_learnt_from(kb, tmp_path):
     manifest = LINKER.read(train_linker(kb, "mine", LinkerTraining(data=(data,), corrections=table)))
     assert manifest.results["linked_documents"] == 20 and manifest.results["helps"] is True
     assert "Essen" not in linked(kb, "mine", BULLETIN.format("Bauer kommt."))
+
+
+def test_a_text_that_comes_twice_is_one(kb, tmp_path):
+    data = [write(tmp_path / f"{name}.jsonl", [document(1, SENTENCES[0])]) for name in "ab"]
+    with pytest.raises(UsageError, match="found 1 "):
+        train_linker(kb, "mine", LinkerTraining(data=tuple(data)))
 
 
 def test_epochs_are_for_networks(kb, helpful):

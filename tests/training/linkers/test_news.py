@@ -265,8 +265,15 @@ def test_linkers_that_read_texts_take_a_tagger_too(
                 train_linker(kb, "two", replace(training, mentions=other, data=(home.path,)), device="cpu")
 
 
-def test_a_linker_that_begins_as_the_one_for_names_takes_a_tagger_too(home, data, tmp_path):
+def test_a_linker_that_begins_as_the_one_for_names_takes_a_tagger_too(home, tmp_path):
     shutil.copytree(home.path, tmp_path / "home", symlinks=True)
+    data = tmp_path / "x.jsonl"
+    data.write_text(
+        "".join(
+            json.dumps({"doc_id": number, "tokens": [*TOKENS, str(number)], "mentions": MENTIONS}) + "\n"
+            for number in range(20)
+        )
+    )
     with kgkit.open_kb("animals", home=tmp_path / "home") as kb:
         training = LinkerTraining(data=(data,), mentions="names")
         manifest = LINKER.read(train_linker(kb, "own", training, device="cpu"))
