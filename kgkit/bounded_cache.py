@@ -14,6 +14,8 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 _OF_ROW: Final = 100  # bytes of a row of a dictionary, as it grows
+_PLAIN: Final = (str, bytes, int, float, type(None))  # tuples: a union is made anew each time it is asked
+_HOLDING: Final = (tuple, list, set, frozenset)
 
 
 class BoundedCache(dict[Key, Value], Generic[Key, Value]):
@@ -59,9 +61,9 @@ class BoundedCache(dict[Key, Value], Generic[Key, Value]):
 def weight_of(value: object) -> int:
     """Return the bytes that a value takes, with what it holds; what several values share counts for each."""
     size = sys.getsizeof(value)
-    if isinstance(value, str | bytes | int | float | None):
+    if isinstance(value, _PLAIN):
         return size
-    if isinstance(value, tuple | list | set | frozenset):
+    if isinstance(value, _HOLDING):
         return size + sum(map(weight_of, value))
     if isinstance(value, Mapping):
         return size + sum(weight_of(key) + weight_of(each) for key, each in value.items())
