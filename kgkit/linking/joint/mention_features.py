@@ -20,28 +20,13 @@ from kgkit.linking.joint.words import (
     DETERMINERS,
     FUNCTION,
     MONTHS,
+    NUMBERING,
     PLACES,
     PRONOUNS,
     SPEECH,
     TITLES,
     WordCounts,
 )
-
-FEATURES: Final = (
-    "exact", "lower", "kb lower", "kb lower, capital inside", "kb upper", "upper", "other case", "number",
-    "letters 1", "letters 2", "words", "several", "length", "digit", "opens", "headline", "title case",
-    "uncased", "hidden", "german", "case", "case hidden", "case single", "case single hidden",
-    "common hidden", "frequency", "unknown word", "lower elsewhere", "capital elsewhere", "other bearer",
-    "only hidden", "month", "month beside number", "function word", "initial before", "title before",
-    "first name before",
-    "capital before", "capital before opens", "name before opens", "word before opens",
-    "capital before is mention", "capital behind", "common behind", "name behind",
-    "capital behind is mention", "body behind", "hyphen behind", "hyphen before", "apostrophe behind",
-    "apostrophe before", "possessive", "number behind", "number before", "place before", "speech behind",
-    "auxiliary behind", "pronoun behind", "article before", "determiner before", "article of title",
-    "lower behind", "function behind", "lower before", "comma behind", "comma before", "quoted", "bracketed",
-    "alone", "in list", "ends",
-)  # fmt: skip
 
 
 def mention_features(
@@ -54,8 +39,8 @@ def mention_features(
     bearers: frozenset[str],
     *,
     german: bool,
-) -> list[float]:
-    """Return the features of a mention, in the order of `FEATURES`.
+) -> dict[str, float]:
+    """Return the features of a mention by their names, the same ones in the same order for each.
 
     Args:
         text: its text.
@@ -72,10 +57,11 @@ def mention_features(
     alphabetic = [word.text for word in inside if word.text[0].isalpha()]
     content = [word for word in alphabetic if word.lower() not in FUNCTION] or alphabetic
     single = len(alphabetic) <= 1
-    kb_lower = any(spelling.islower() for spelling in spellings)
-    kb_capital = any(spelling != spelling.lower() for spelling in spellings)
-    exact = surface in spellings
-    lower = kb_capital and not kb_lower and surface == surface.lower()
+    exact, bare = surface in spellings, _without_article(surface)
+    names = {_without_article(spelling) for spelling in spellings}
+    kb_lower = any(map(str.islower, names))
+    kb_capital = any(name != name.lower() for name in names)
+    lower = kb_capital and not kb_lower and bare == bare.lower()
     upper = surface.isupper() and not exact and len(surface) > 1
     opens, style = begins_sentence(text.text, start), text.style(start)
     hidden = bool(opens or style or text.uncased or (upper and len(surface) > 4))
@@ -110,37 +96,96 @@ def mention_features(
     hyphen_before = start > 1 and text.text[start - 1] in "-–" and text.text[start - 2].isalnum()
     number_after = near_after and after.text[0].isdigit()
     number_before = near_before and before.text[0].isdigit()
+    numbering = (near_before and before_lower in NUMBERING) or abbreviation.text.lower() in NUMBERING
+    body_before = before_lower == "of" and text.word(first - 2).capital
     of_title = single is False and before_lower in ARTICLES and gap_before == " "
-    values = (
-        exact, lower, kb_lower, kb_lower and surface[:1].isupper() and not opens,
-        any(spelling.isupper() and len(spelling) > 1 for spelling in spellings), upper,
-        not exact and not lower and not upper, not alphabetic, len(surface) == 1, len(surface) == 2,
-        log(max(1, len(alphabetic))), not single, log(len(surface)), any(map(str.isdigit, surface)),
-        opens, style == 2, style == 1, text.uncased, hidden, german,
-        case, case * hidden, case * single, case * single * hidden, hidden and case > 0,
-        frequency, frequency == 0,
-        lower_elsewhere, single and inside_count > 0, single and surface in bearers,
-        hidden and inside_count <= 0,
-        month, month and (number_after or number_before), word.lower() in FUNCTION,
-        initial, title, capital_before and not opens_before and case_before < -1,
-        capital_before and not opens_before,
-        capital_before and opens_before, capital_before and opens_before and case_before < -0.5,
-        capital_before and opens_before and case_before > 1, capital_before and first - 1 in in_mentions,
-        capital_after, capital_after and case_after > 0, capital_after and case_after < -1.5,
-        capital_after and behind in in_mentions, near_after and after_lower in BODIES and after.capital,
-        hyphen_after, hyphen_before, gap_after == "" and after.text in "'’",
-        start > 1 and text.text[start - 1] in "'’" and text.text[start - 2].isalpha(),
-        text.text[end : end + 2] in ("'s", "’s"),
-        number_after, number_before, near_before and before_lower in PLACES,
-        near_after and after_lower in SPEECH, near_after and after_lower in AUXILIARIES,
-        near_after and after_lower in PRONOUNS, near_before and before_lower in ARTICLES and single,
-        near_before and before_lower in DETERMINERS, of_title,
-        near_after and after.text.islower() and after_lower not in FUNCTION,
-        near_after and after_lower in FUNCTION,
-        near_before and before.text.islower() and before_lower not in FUNCTION,
-        after.text == "," and gap_after == "", before.text == ",",
-        gap_before == "" and before.text in "\"“„'‘«", gap_before == "" and before.text == "(",
-        "\n" in gap_before and "\n" in gap_after, before.text in ",;" and after.text in ",;.",
-        after.text in ".!?;:" and gap_after == "",
-    )  # fmt: skip
-    return [float(value) for value in values]
+    return {
+        "exact": exact,
+        "lower": lower,
+        "kb lower": kb_lower,
+        "kb lower, capital inside": kb_lower and surface[:1].isupper() and not opens,
+        "kb upper": any(spelling.isupper() and len(spelling) > 1 for spelling in spellings),
+        "upper": upper,
+        "other case": not exact and not lower and not upper,
+        "number": not alphabetic,
+        "letters 1": len(surface) == 1,
+        "letters 2": len(surface) == 2,
+        "words": log(max(1, len(alphabetic))),
+        "several": not single,
+        "length": log(len(surface)),
+        "digit": any(map(str.isdigit, surface)),
+        "opens": opens,
+        "headline": style == 2,
+        "title case": style == 1,
+        "uncased": text.uncased,
+        "hidden": hidden,
+        "german": german,
+        "case": case,
+        "case hidden": case * hidden,
+        "case single": case * single,
+        "case single hidden": case * single * hidden,
+        "common hidden": hidden and case > 0,
+        "frequency": frequency,
+        "unknown word": frequency == 0,
+        "lower elsewhere": lower_elsewhere,
+        "capital elsewhere": single and inside_count > 0,
+        "other bearer": single and surface in bearers,
+        "only hidden": hidden and inside_count <= 0,
+        "month": month,
+        "month beside number": month and (number_after or number_before),
+        "function word": word.lower() in FUNCTION,
+        "initial before": initial,
+        "title before": title,
+        "first name before": capital_before and not opens_before and case_before < -1,
+        "capital before": capital_before and not opens_before,
+        "capital before opens": capital_before and opens_before,
+        "name before opens": capital_before and opens_before and case_before < -0.5,
+        "word before opens": capital_before and opens_before and case_before > 1,
+        "capital before is mention": capital_before and first - 1 in in_mentions,
+        "capital behind": capital_after,
+        "common behind": capital_after and case_after > 0,
+        "name behind": capital_after and case_after < -1.5,
+        "capital behind is mention": capital_after and behind in in_mentions,
+        "body behind": near_after and after_lower in BODIES and after.capital,
+        "hyphen behind": hyphen_after,
+        "hyphen before": hyphen_before,
+        "apostrophe behind": gap_after == "" and after.text in "'’",
+        "apostrophe before": start > 1 and text.text[start - 1] in "'’" and text.text[start - 2].isalpha(),
+        "possessive": text.text[end : end + 2] in ("'s", "’s"),
+        "number behind": number_after,
+        "number before": number_before,
+        "numbering before": numbering,
+        "sign before": gap_before == "" and before.text in NUMBERING,
+        "sign behind": gap_after == "" and after.text in "%°$€£",
+        "body of before": body_before and text.word(first - 2).text.lower() in BODIES,
+        "capital of before": body_before,
+        "of behind": near_after and after_lower == "of" and text.word(behind + 1).capital,
+        "place before": near_before and before_lower in PLACES,
+        "speech behind": near_after and after_lower in SPEECH,
+        "auxiliary behind": near_after and after_lower in AUXILIARIES,
+        "pronoun behind": near_after and after_lower in PRONOUNS,
+        "article before": near_before and before_lower in ARTICLES and single,
+        "determiner before": near_before and before_lower in DETERMINERS,
+        "article of title": of_title,
+        "lower behind": near_after and after.text.islower() and after_lower not in FUNCTION,
+        "function behind": near_after and after_lower in FUNCTION,
+        "lower before": near_before and before.text.islower() and before_lower not in FUNCTION,
+        "comma behind": after.text == "," and gap_after == "",
+        "comma before": before.text == ",",
+        "quoted": gap_before == "" and before.text in "\"“„'‘«",
+        "bracketed": gap_before == "" and before.text == "(",
+        "alone": "\n" in gap_before and "\n" in gap_after,
+        "in list": before.text in ",;" and after.text in ",;.",
+        "ends": after.text in ".!?;:" and gap_after == "",
+    }
+
+
+def _without_article(name: str) -> str:
+    first, _, rest = name.partition(" ")
+    return rest if rest and first.lower() in ARTICLES else name
+
+
+_NOTHING: Final = mention_features(
+    Text("A"), 0, 1, frozenset("A"), WordCounts({}, {}), frozenset(), frozenset(), german=False
+)
+FEATURES: Final = tuple(_NOTHING)

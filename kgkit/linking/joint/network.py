@@ -19,11 +19,13 @@ import numpy as np
 
 from kgkit.linking.scoring import Scores
 from kgkit.models.arrays import read_archive
-from kgkit.models.manifest import checking_settings, damaged
+from kgkit.models.manifest import damaged
 from kgkit.types import Matrix, Numbers
 
 FILE: Final = "networks.npz"
 
+_PRECISE: Final = ("ranking", "mean", "deviation")
+_LARGEST, _SMALLEST = 1e7, 1e-6  # of what a file may have, and of its deviations
 _WIDEST: Final = 6.0  # deviations: what lies further out is cut off
 
 
@@ -31,6 +33,7 @@ class Network(NamedTuple):
     """The members of one network.
 
     Attributes:
+        ranking: (W,), w of log q.
         mean, deviation: (F,) of the features.
         project: (G, V, P).
         shift: (G, P), p.
@@ -41,6 +44,7 @@ class Network(NamedTuple):
         constant: (G,), k.
     """
 
+    ranking: Matrix
     mean: Matrix
     deviation: Matrix
     project: Matrix
@@ -81,43 +85,52 @@ class Network(NamedTuple):
 
 
 def save_networks(folder: Path, networks: dict[str, Network]) -> None:
-    """Write networks into a model's folder, in half precision but for means and deviations."""
+    """Write networks into a model's folder, in half precision but for what is of features and ranking."""
     arrays = {
-        f"{name} {field}": array.astype(np.float32 if field in ("mean", "deviation") else np.float16)
+        f"{name} {field}": array.astype(np.float32 if field in _PRECISE else np.float16)
         for name, network in networks.items()
         for field, array in network._asdict().items()
     }
     np.savez(folder / FILE, **arrays)
 
 
-def load_network(folder: Path, name: str, shape: tuple[int, int]) -> Network:
+def load_network(folder: Path, name: str, shape: tuple[int, int], ranking: int) -> Network:
     """Read a network.
 
     Args:
         folder: folder of the model.
         name: name of the network.
         shape: features and numbers of vectors that there are.
+        ranking: weights of log q.
 
     Raises:
         DamagedModel: if it cannot be read, or reads other numbers.
     """
     arrays = read_archive(folder / FILE)
-    with checking_settings(folder):
-        network = Network(*(arrays[f"{name} {field}"].astype(np.float32) for field in Network._fields))
-        features, vectors = shape
-        group, _, projected = network.project.shape
-        hidden = network.out.shape[1]
-        expected = {
-            "mean": (features,), "deviation": (features,), "project": (group, vectors, projected),
-            "shift": (group, projected), "weight": (group, features + projected, hidden),
-            "bias": (group, hidden), "out": (group, hidden), "direct": (group, features + projected),
-            "constant": (group,),
-        }  # fmt: skip
-        for field, array in network._asdict().items():
-            if array.shape != expected[field]:
-                raise damaged(
-                    folder, f"{name} {field} in {FILE} is {array.shape}, expected is {expected[field]}"
-                )
-        if not (network.deviation > 0).all() or not group:
-            raise damaged(folder, f"{FILE} has no networks, or deviations that are not above 0")
+    features, vectors = shape
+    names = {field: f"{name} {field}" for field in Network._fields}
+    if missing := [full for full in names.values() if full not in arrays]:
+        raise damaged(folder, f"{FILE} has no {missing[0]}")
+    network = Network(*(arrays[full].astype(np.float32) for full in names.values()))
+    if network.project.ndim != 3 or network.out.ndim != 2 or not len(network.project):
+        raise damaged(
+            folder,
+            f"{name} project and out in {FILE} have {network.project.ndim} and "
+            f"{network.out.ndim} dimensions, expected are 3 and 2, of one member or more",
+        )
+    group, _, projected = network.project.shape
+    hidden = network.out.shape[1]
+    expected = {
+        "ranking": (ranking,), "mean": (features,), "deviation": (features,),
+        "project": (group, vectors, projected), "shift": (group, projected),
+        "weight": (group, features + projected, hidden), "bias": (group, hidden), "out": (group, hidden),
+        "direct": (group, features + projected), "constant": (group,),
+    }  # fmt: skip
+    for field, array in network._asdict().items():
+        if array.shape != expected[field]:
+            raise damaged(folder, f"{names[field]} in {FILE} is {array.shape}, expected is {expected[field]}")
+        if not (np.abs(array) <= _LARGEST).all():
+            raise damaged(folder, f"{names[field]} in {FILE} has numbers beyond {_LARGEST:g}")
+    if not (network.deviation >= _SMALLEST).all():
+        raise damaged(folder, f"{names['deviation']} in {FILE} has numbers below {_SMALLEST:g}")
     return network

@@ -1,17 +1,19 @@
 """The joint linker: whether a string is a name, of which entity, or of none of the KB, decided together.
 
-    b(c)   = 1.5 log p(c | surface) + 1.5 [the surface is the label of c] + 10 cos(t, g(c))
-             + 4 cos(t(m), g(c)) + 3 [a fact about c names what stands behind the mention]
-    q(c)   = softmax over a mention's candidates of  b(c) + 2.5 log(1 + S(c))
-    S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with; twice
+    q(c)   = softmax over a mention's candidates of  w · r(c)
+    r(c)   = log p(c | surface), the log of c's share of the population, [the surface is the label of c],
+             [a fact about c names what stands behind the mention], cos(t, g(c)), cos(t(m), g(c)),
+             log(1 + S(c)), cos(a(m), g(c))
+    S(c)   = Σ over the other names of the text: the largest q of a candidate that c has to do with
+    a(m)   = mean over the other names of the text: Σ q(c) g(c) of their candidates
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-p(c | surface) counts where the KB has counts; else .8 log of the share of the population does, where it
-has that. t(m) is the vector of the mention's sentence, t their mean, g(c) the vector of the entity's
-text. f are two networks: the first one needs no encoder, and settles most strings; the second one the
-rest, with vectors v(m) of the mention and of the words beside it. A knowledge base in another language
-than English is linked by the first one alone: the encoder reads English.
+The population counts where the KB has no counts. t(m) is the vector of the mention's sentence, t their
+mean, g(c) the vector of the entity's text; S and a are computed twice, first with the q that knows neither.
+f are two networks, each with its own w: the first one needs no encoder, and settles most strings; the second
+one the rest, with vectors v(m) of the mention and of the words beside it. A knowledge base in another
+language than English is linked by the first one alone: the encoder reads English.
 
 A document of thousands of mentions is read in parts, each with the text around it.
 
@@ -20,10 +22,12 @@ M  mentions    R  candidates of all of them    D  width of the encoder
 
 import logging
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +40,7 @@ from kgkit.inputs.spans import SpanConfig
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint import candidate_features, mention_features, unspaced
 from kgkit.linking.joint.adaptation import ADAPTED, Adaptation
-from kgkit.linking.joint.candidate_features import CandidateFeatures
+from kgkit.linking.joint.candidate_features import CandidateFeatures, Pairs
 from kgkit.linking.joint.network import Network, load_network
 from kgkit.linking.joint.text import Text
 from kgkit.linking.joint.types import SORTS
@@ -57,9 +61,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PRIOR, POPULATION, LABEL, TEXT, SENTENCE, BEHIND, SUPPORT = 1.5, 0.8, 1.5, 10.0, 4.0, 3.0, 2.5
-"""Weights of q, chosen on development sets, part of AIDA's testa among them; none was learnt from."""
-RANKED: Final = ("log q", "log q, relative", "support", "cosines")
+RANKING: Final = ("prior", "population", "label", "behind", "text", "sentence", "support", "agreement")
+"""r, in the order of its weights."""
+RANKED: Final = ("log q", "log q, relative", *RANKING[4:])
 FEATURES: Final = (
     *mention_features.FEATURES,
     *unspaced.FEATURES,
@@ -67,12 +71,18 @@ FEATURES: Final = (
     *SORTS,
     *RANKED,
 )
-LAYERS: Final = (4, -1)
+READING: Final = SpanConfig(layers=(4, -1), scope="sentence")
+"""The layers of the encoder that are read. What a sentence says hangs on no other, nor on which are read."""
 WIDTH: Final = 384
 """Of the encoder that the networks have learnt from."""
 READ: Final = ("mention, layer 4", "mention", "words before, layer 4", "words behind, layer 4")
+"""Vectors that the second network reads; behind them the sentence's, for `ranking`."""
 
-_SETTLED: Final = 0.98
+_PARTS_READ: Final = [0, 1, 2, 4, 7]  # of the four `parts_of_mention` in the two layers
+_UNSETTLED: Final = (0.05, 0.95)
+"""Probabilities of the best candidate between which a mention is read: beyond, the second network hardly ever
+decides otherwise."""
+_LIKELY: Final = 0.02  # probability of candidates whose texts are read
 _BESIDE: Final = 2  # words
 _SENTENCE: Final = 300  # characters on each side
 _ENDS: Final = re.compile(r"[.!?]['\"”’)]*\s|\n")
@@ -108,7 +118,7 @@ class State:
     of_candidates: Matrix
     sorts: Matrix
     names: Numbers
-    pairs: Numbers
+    pairs: Pairs
 
     @property
     def ids(self) -> Numbers:
@@ -122,7 +132,7 @@ class State:
 
         With them the others (2 N,), name by name, and where (K,) those of a name begin.
         """
-        rows, by = self.pairs.ravel(), self.pairs[:, ::-1].ravel()
+        rows, by = self.pairs.astype(np.int64).ravel(), self.pairs[:, ::-1].astype(np.int64).ravel()
         keys = rows * (len(self.names) + 1) + self.names[by]
         _, first, group = np.unique(keys, return_index=True, return_inverse=True)
         order = np.argsort(first[group], kind="stable")
@@ -191,10 +201,10 @@ class JointScorer(Scorer):
             from kgkit.linking.text_vectors import linker_vectors
 
             vectors = linker_vectors(manifest, opening)
-            reader = SpanReader(encoder_for(vectors, device=opening.device), SpanConfig(layers=LAYERS))
+            reader = SpanReader(encoder_for(vectors, device=opening.device), READING)
         scorer = cls(
-            kb, WordCounts.load(folder), load_network(folder, "first", (len(FEATURES), 0)),
-            load_network(folder, "second", (len(FEATURES), len(READ) * WIDTH)),
+            kb, WordCounts.load(folder), load_network(folder, "first", (len(FEATURES), 0), len(RANKING)),
+            load_network(folder, "second", (len(FEATURES), len(READ) * WIDTH), len(RANKING)),
             vectors=vectors, reader=reader, name=manifest.name,
         )  # fmt: skip
         if ADAPTED in manifest.config:
@@ -216,10 +226,10 @@ class JointScorer(Scorer):
             if self.reader is not None:
                 self._settle(states, scored)
             for (number, _), state, (log_q, learnt) in zip(group, states, scored, strict=True):
-                shares = _shares(log_q + learnt, state.sizes)
+                shares = shares_of(log_q + learnt, state.sizes)
                 if self.adaptation is not None:
                     learnt = learnt + self.adaptation(state, log_q, learnt, shares)
-                    shares = _shares(log_q + learnt, state.sizes)
+                    shares = shares_of(log_q + learnt, state.sizes)
                 cuts = np.cumsum(state.sizes)[:-1]
                 parts = zip(shares, np.split(log_q, cuts), np.split(learnt, cuts), strict=False)
                 result[number] += (ScoreParts(*each) for each in parts)
@@ -235,17 +245,20 @@ class JointScorer(Scorer):
                 owners[word].add(number)
         bearers = other_bearers(text, owners)
         of_mentions = [
-            mention_features.mention_features(
-                text, mention.start, mention.end, self.features.spellings(mention), self.counts,
-                owners.keys(), bearers, german=self._german,
-            )
-            + unspaced.unspaced_features(document.text, mention.start, mention.end, bounds)
+            [
+                *mention_features.mention_features(
+                    text, mention.start, mention.end, self.features.spellings(mention), self.counts,
+                    owners.keys(), bearers, german=self._german,
+                ).values(),
+                *unspaced.unspaced_features(document.text, mention.start, mention.end, bounds),
+            ]
             for mention in mentions
         ]  # fmt: skip
         of_candidates, pairs = self.features(text, mentions)
         sizes = np.array([len(rows) for rows in of_candidates], np.int64)
-        folded = {name: number for number, name in enumerate(dict.fromkeys(map(_folded, mentions)))}
-        names = np.repeat(np.array([folded[_folded(mention)] for mention in mentions], np.int64), sizes)
+        folded = [self.features.fold(mention.text) for mention in mentions]
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(folded))}
+        names = np.repeat(np.array([numbers[name] for name in folded], np.int64), sizes)
         width = len(mention_features.FEATURES) + len(unspaced.FEATURES)
         sorts = [
             self.features.of(number).sort
@@ -258,38 +271,8 @@ class JointScorer(Scorer):
             np.array(sorts, np.float32).reshape(-1, len(SORTS)), names, pairs,
         )  # fmt: skip
 
-    def first_features(self, state: State, cosines: Scores | None = None) -> tuple[Matrix, Scores]:
-        """Return (R, F) in the order of `FEATURES`, and log q (R,).
-
-        Args:
-            state: document.
-            cosines: (R,) weighted, of the entities' texts with the document's; None if they are not read.
-        """
-        return _features(state, slice(None), cosines)
-
-    def second_features(self, state: State, chosen: Numbers, read: Matrix) -> tuple[Matrix, Matrix, Scores]:
-        """Return (r, F) of `FEATURES`, vectors (m, V) of `READ`, and log q (r,), of some mentions.
-
-        Args:
-            state: document.
-            chosen: (m,) the mentions.
-            read: (m, 4, 2, D), vectors of length 1 of `parts_of_mention`, in both layers.
-        """
-        assert self.vectors is not None
-        rows, sizes = _rows_of(state.sizes, chosen), state.sizes[chosen]
-        texts = unit(self.vectors.gather(state.ids[rows]))  # (r, D)
-        described = state.of_candidates[rows, _OF_DESCRIPTION] > 0
-        sentences = read[:, 3, 1]  # (m, D)
-        cosines = np.zeros(len(state.names), np.float32)  # of the other mentions the text tells nothing
-        near = np.einsum("rd,rd->r", texts, np.repeat(sentences, sizes, axis=0))
-        fit = TEXT * (texts @ unit(sentences.mean(0)[None])[0]) + SENTENCE * near
-        cosines[rows] = _filled(fit, described, sizes)
-        features, log_q = _features(state, rows, cosines)
-        vectors = np.stack([read[:, 0, 0], read[:, 0, 1], read[:, 1, 0], read[:, 2, 0]], axis=1)
-        return features, vectors.reshape(len(vectors), -1) * np.float32(np.sqrt(texts.shape[1])), log_q
-
     def read_vectors(self, states: Sequence[State], chosen: Sequence[Numbers]) -> list[Matrix]:
-        """Return (m, 4, 2, D) for each document, vectors of length 1 of `parts_of_mention` in two layers.
+        """Return (m, 5, D) for each document, vectors of length 1 of `READ` and of the sentence.
 
         Args:
             states: documents.
@@ -298,47 +281,55 @@ class JointScorer(Scorer):
         assert self.reader is not None
         documents = [
             Document(
-                str(number), state.text.text,
+                str(number), state.text.text, list(pairwise([*begins, len(state.text.text)])),
                 mentions=[
                     Mention(start, end, state.text.text[start:end])
                     for index in numbers.tolist()
-                    for start, end in parts_of_mention(state.text, state.mentions[index])
+                    for start, end in parts_of_mention(state.text, state.mentions[index], begins)
                 ],
             )
             for number, (state, numbers) in enumerate(zip(states, chosen, strict=True))
+            for begins in [sentence_begins(state.text.text, state.mentions)]
         ]  # fmt: skip
         width = self.reader.encoder.width
         return [
-            unit(vectors.reshape(-1, width)).reshape(-1, 4, 2, width) for _, vectors in self.reader(documents)
+            unit(vectors.reshape(-1, width)).reshape(-1, 8, width)[:, _PARTS_READ]
+            for _, vectors in self.reader(documents)
         ]
 
     def _first(self, state: State) -> tuple[Scores, Scores]:
         """Return log q and f, (R,) each, of the network that reads no encoder."""
-        features, log_q = self.first_features(state)
+        features, log_q = first_features(state, self.first.ranking)
         return log_q, self.first(features, np.empty((len(state.sizes), 0), np.float32), state.sizes)
 
     def _settle(self, states: Sequence[State], scored: Sequence[tuple[Scores, Scores]]) -> None:
         """Score again the mentions that the first network has not settled."""
         unsettled = []
         for number, (state, (log_q, learnt)) in enumerate(zip(states, scored, strict=True)):
-            best = np.array([float(share.max(initial=0.0)) for share in _shares(log_q + learnt, state.sizes)])
-            chosen = np.flatnonzero((best > 1 - _SETTLED) & (best < _SETTLED))
+            shares = np.concatenate([np.zeros(0, np.float32), *shares_of(log_q + learnt, state.sizes)])
+            best = _most(shares, state.sizes)
+            chosen = np.flatnonzero((best > _UNSETTLED[0]) & (best < _UNSETTLED[1]))
             if len(chosen):
-                unsettled.append((number, chosen))
+                likely = np.flatnonzero(shares >= _LIKELY)
+                linked = np.flatnonzero(shares >= _UNSETTLED[1])
+                rows = np.union1d(np.intersect1d(_rows_of(state.sizes, chosen), likely), linked)
+                unsettled.append((number, chosen, rows))
         if not unsettled:
             return
         assert self.vectors is not None
         pause()
-        self.vectors.prepare(
-            np.concatenate([states[at].ids[_rows_of(states[at].sizes, chosen)] for at, chosen in unsettled])
+        self.vectors.prepare(np.concatenate([states[at].ids[rows] for at, _, rows in unsettled]))
+        read = self.read_vectors(
+            [states[at] for at, _, _ in unsettled], [chosen for _, chosen, _ in unsettled]
         )
-        read = self.read_vectors([states[at] for at, _ in unsettled], [chosen for _, chosen in unsettled])
-        for (at, chosen), read_vectors in zip(unsettled, read, strict=True):
-            sizes = states[at].sizes
-            features, vectors, log_q = self.second_features(states[at], chosen, read_vectors)
-            rows = _rows_of(sizes, chosen)
-            scored[at][0][rows] = log_q
-            scored[at][1][rows] = self.second(features, vectors, sizes[chosen])
+        for (at, chosen, rows), vectors in zip(unsettled, read, strict=True):
+            state = states[at]
+            features, of_mentions, log_q = second_features(
+                state, self.second.ranking, chosen, vectors, rows, unit(self.vectors.gather(state.ids[rows]))
+            )
+            own = _rows_of(state.sizes, chosen)
+            scored[at][0][own] = log_q
+            scored[at][1][own] = self.second(features, of_mentions, state.sizes[chosen])
 
 
 def _groups(documents: Sequence[Document]) -> Iterator[list[tuple[int, Document]]]:
@@ -375,53 +366,135 @@ def _parts(document: Document) -> Iterator[Document]:
         )  # fmt: skip
 
 
-def _features(state: State, rows: slice | Numbers, cosines: Scores | None) -> tuple[Matrix, Scores]:
+def first_features(state: State, weights: Matrix) -> tuple[Matrix, Scores]:
+    """Return (R, F) in the order of `FEATURES`, and log q (R,), as without an encoder.
+
+    Args:
+        state: document.
+        weights: (8,) of `RANKING`.
+    """
+    return _features(state, slice(None), ranking(state, weights), weights)
+
+
+def second_features(
+    state: State, weights: Matrix, chosen: Numbers, read: Matrix, rows: Numbers, texts: Matrix
+) -> tuple[Matrix, Matrix, Scores]:
+    """Return (r, F) of `FEATURES`, vectors (m, V) of `READ`, and log q (r,), of some mentions.
+
+    Args:
+        state: document.
+        weights: (8,) of `RANKING`.
+        chosen: (m,) the mentions.
+        read: (m, 5, D) of `JointScorer.read_vectors`.
+        rows: (t,) candidates whose texts were read: those of the mentions, and others.
+        texts: (t, D), vectors of length 1 of their texts.
+    """
+    width = texts.shape[1]
+    every = np.zeros((len(state.names), width), np.float32)
+    every[rows] = texts
+    sentences = np.zeros((len(state.sizes), width), np.float32)
+    sentences[chosen] = read[:, -1]
+    features, log_q = _features(
+        state, _rows_of(state.sizes, chosen), ranking(state, weights, every, sentences), weights
+    )
+    vectors = read[:, : len(READ)].reshape(len(read), -1) * np.float32(np.sqrt(width))
+    return features, vectors, log_q
+
+
+def _features(state: State, rows: slice | Numbers, parts: Matrix, weights: Matrix) -> tuple[Matrix, Scores]:
     """Return (r, F) in the order of `FEATURES`, and log q (r,), of some candidates.
 
     Args:
         state: document.
         rows: the candidates.
-        cosines: (R,) weighted, of the entities' texts with the document's; None if they are not read.
+        parts: (R, 8) of `ranking`.
+        weights: (8,) of `RANKING`.
     """
-    log_q, support = ranked(state, cosines)
+    log_q = np.log(_softmax_each(parts @ weights, state.sizes) + _LEAST)
     best = np.repeat(_most(log_q, state.sizes), state.sizes)
-    shown = np.zeros(len(log_q), np.float32) if cosines is None else cosines
-    columns = np.stack([log_q, log_q - best, support, shown], axis=1)[rows]
+    columns = np.concatenate([np.stack([log_q, log_q - best], axis=1), parts[:, 4:]], axis=1)[rows]
     of_mentions = state.of_mentions[np.repeat(np.arange(len(state.sizes)), state.sizes)[rows]]
     features = np.concatenate([of_mentions, state.of_candidates[rows], state.sorts[rows], columns], axis=1)
-    return features.astype(np.float32, copy=False), log_q[rows]
+    return features.astype(np.float32, copy=False), log_q[rows].astype(np.float32)
 
 
-def ranked(state: State, cosines: Scores | None) -> tuple[Scores, Scores]:
-    """Return log q and log(1 + S), (R,) each."""
-    features = state.of_candidates
-    prior, population = PRIOR * features[:, _OF_PRIOR], POPULATION * features[:, _OF_POPULATION]
-    base = np.where(prior < 0, prior, population) + LABEL * features[:, _OF_LABEL]
-    base += BEHIND * (features[:, _OF_FACT] + features[:, _OF_QUALIFIER])
-    if cosines is not None:
-        base = base + cosines
-    scores, support = base, np.zeros(len(base), np.float32)
+def ranking(
+    state: State, weights: Matrix, texts: Matrix | None = None, sentences: Matrix | None = None
+) -> Matrix:
+    """Return r, (R, 8) in the order of `RANKING`.
+
+    Args:
+        state: document.
+        weights: (8,) of these; support and agreement depend on them.
+        texts: (R, D) vectors of length 1 of the candidates' texts, 0 for those that are not read, which are
+            taken to fit as badly as the worst of their mention's others; None if no encoder reads.
+        sentences: (M, D) vectors of length 1 of the mentions' sentences; 0 for those that are not read.
+    """
+    features, owner = state.of_candidates, np.repeat(np.arange(len(state.sizes)), state.sizes)
+    prior = features[:, _OF_PRIOR]
+    parts = np.zeros((len(features), len(RANKING)), np.float32)
+    parts[:, 0], parts[:, 1] = prior, np.where(prior < 0, 0, features[:, _OF_POPULATION])
+    parts[:, 2], parts[:, 3] = features[:, _OF_LABEL], features[:, _OF_FACT] + features[:, _OF_QUALIFIER]
+    read = (np.zeros(0) if texts is None else np.abs(texts).max(axis=1, initial=0)) > 0
+    if texts is not None and sentences is not None and len(read):
+        described = features[:, _OF_DESCRIPTION] > 0
+        for column, cosines in (
+            (4, texts @ unit(sentences.sum(0)[None])[0]),
+            (5, np.einsum("rd,rd->r", texts, sentences[owner])),
+        ):
+            parts[:, column] = _filled(_worst(cosines, read, state.sizes), described, state.sizes)
     for _ in range(2):
-        support = np.log1p(_support(state, _softmax_each(scores, state.sizes)))
-        scores = base + SUPPORT * support
-    return np.log(_softmax_each(scores, state.sizes) + _LEAST).astype(np.float32), support
+        shares = _softmax_each(parts @ weights, state.sizes)
+        parts[:, 6] = np.log1p(_support(state, shares))
+        if texts is not None and len(read):
+            agreement = np.einsum("rd,rd->r", texts, _of_others(state, shares, texts)[owner])
+            parts[:, 7] = _worst(agreement, read, state.sizes)
+    return parts
 
 
-def parts_of_mention(text: Text, mention: Mention) -> list[tuple[int, int]]:
-    """Return the spans of a mention, of the words before and behind it, and of its sentence."""
+def _of_others(state: State, shares: Scores, texts: Matrix) -> Matrix:
+    """Return a, (M, D), of length 1, or 0 where there is no other name."""
+    own = state.sizes > 0
+    begins = (np.cumsum(state.sizes) - state.sizes)[own]
+    of_mentions = np.add.reduceat(shares[:, None] * texts, begins, axis=0)
+    names = state.names[begins]
+    count = np.bincount(names)
+    of_names = np.zeros((len(count), texts.shape[1]), np.float32)
+    np.add.at(of_names, names, of_mentions / count[names][:, None])
+    result = np.zeros((len(state.sizes), texts.shape[1]), np.float32)
+    result[own] = unit(of_names.sum(0) - of_names[names])
+    return result
+
+
+def parts_of_mention(text: Text, mention: Mention, begins: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the spans of a mention, of the words before and behind it in its sentence, and of the sentence.
+
+    Args:
+        text: text of the document.
+        mention: mention.
+        begins: where the sentences of the text begin.
+    """
     start, end = mention.start, mention.end
+    at = bisect_right(begins, start)
+    left = max(begins[at - 1], start - _SENTENCE)
+    right = min(begins[at] if at < len(begins) else len(text.text), end + _SENTENCE)
     first, behind = text.range(start, end)
-    before = text.word(max(0, first - _BESIDE)).start if first > 0 else start
+    before = max(left, text.word(max(0, first - _BESIDE)).start) if first > 0 else start
     last = text.word(min(len(text.words) - 1, behind + _BESIDE - 1)).end if behind < len(text.words) else end
-    left, right = max(0, start - _SENTENCE), min(len(text.text), end + _SENTENCE)
-    for match in _ENDS.finditer(text.text, left, start):
-        left = match.end()
-    if (match_ := _ENDS.search(text.text, end, right)) is not None:
-        right = match_.start() + 1
     return [
         (start, end), (before, start) if before < start else (start, end),
-        (end, last) if last > end else (start, end), (left, right),
+        (end, min(last, right)) if min(last, right) > end else (start, end), (left, right),
     ]  # fmt: skip
+
+
+def sentence_begins(text: str, mentions: Sequence[Mention]) -> list[int]:
+    """Return where the sentences of a text begin, the first at 0; none ends within a mention."""
+    inside = {place for mention in mentions for place in range(mention.start, mention.end)}
+    ends = (match for match in _ENDS.finditer(text) if match.start() not in inside)
+    return [
+        0,
+        *(match.end() for match in ends if match.end() < len(text) and begins_sentence(text, match.end())),
+    ]
 
 
 def other_bearers(text: Text, owners: Mapping[int, set[int]]) -> frozenset[str]:
@@ -471,6 +544,16 @@ def _most(values: Scores, sizes: Numbers) -> Scores:
     return result
 
 
+def _worst(cosines: Scores, read: NDArray[np.bool_], sizes: Numbers) -> Scores:
+    """Return cosines (R,), of what is not read the least of the mention's others; 0 where none is read."""
+    if read.all():
+        return cosines
+    least = -_most(np.where(read, -cosines, -np.inf).astype(np.float32), sizes)
+    least = np.repeat(np.where(np.isfinite(least), least, 0), sizes)
+    result: Scores = np.where(read, cosines, least).astype(np.float32)
+    return result
+
+
 def _filled(cosines: Scores, described: NDArray[np.bool_], sizes: Numbers) -> Scores:
     """Return cosines (R,), of what has no description the mean of the mention's others."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -481,7 +564,7 @@ def _filled(cosines: Scores, described: NDArray[np.bool_], sizes: Numbers) -> Sc
     return result
 
 
-def _shares(scores: Scores, sizes: Numbers) -> list[Scores]:
+def shares_of(scores: Scores, sizes: Numbers) -> list[Scores]:
     """Return p (C,) of the candidates of each mention."""
     result = []
     for part in np.split(scores, np.cumsum(sizes)[:-1]) if len(sizes) else []:
@@ -497,7 +580,3 @@ def _rows_of(sizes: Numbers, chosen: Numbers) -> Numbers:
     return np.concatenate(
         [np.arange(begins[number], begins[number] + sizes[number]) for number in chosen.tolist()]
     )
-
-
-def _folded(mention: Mention) -> str:
-    return " ".join(mention.text.lower().split())

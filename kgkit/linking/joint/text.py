@@ -6,11 +6,20 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from kgkit.candidates.spelling import begins_sentence
+from kgkit.text import fold
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_FOLDED: Final = re.compile(r"\w+(?:['’]\w+)*")
 _LINE: Final = re.compile(r"[^\n.!?]+[\n.!?]*|[\n.!?]+")
 _LONG: Final = 3  # letters of a word that has a capital in a title
 _FEW: Final = 0.02
+
+
+_SPACES: Final = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " "))
+_MARKS: Final = re.compile(r"[ \t]*(?:>[ \t]?)*")  # of quoted mail
+_ITEM: Final = re.compile(r"[-*•–—|#]|\(?\w{1,3}[.)]\s|\d")
+_ENDED: Final = re.compile(r"[.!?:;…|][\"'”’)\]]*$")
+_WRAPPED, _OF_LONGEST = 40, 0.75  # characters of a line that goes on below; its share of the longest one
 
 
 class Word(NamedTuple):
@@ -29,6 +38,49 @@ class Word(NamedTuple):
 NO_WORD: Final = Word(-1, -1, " ")
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text or a name, folded."""
+    return frozenset(_FOLDED.findall(fold(text)))
+
+
+def with_lines_joined(text: str) -> str:
+    """Return a text of the same length with a space for each line break within a sentence.
+
+    So is it in a typed letter and a quoted mail: the line before is about as long as the others and ends no
+    sentence, or the one behind goes on in lower case.
+    """
+    text = text.translate(_SPACES)
+    if "\n" not in text:
+        return text
+    lines = text.split("\n")
+    marks = [match.end() if (match := _MARKS.match(line)) else 0 for line in lines]
+    bare = [line[mark:].strip() for line, mark in zip(lines, marks, strict=True)]
+    longest = [0] * len(lines)
+    begin = 0
+    for end in range(len(lines) + 1):
+        if end == len(lines) or not bare[end]:
+            longest[begin:end] = [max(map(len, bare[begin:end]), default=0)] * (end - begin)
+            begin = end + 1
+    parts = [lines[0]]
+    for number in range(1, len(lines)):
+        if _goes_on(bare[number - 1], bare[number], longest[number]):
+            parts += [" ", " " * marks[number], lines[number][marks[number] :]]
+        else:
+            parts += ["\n", lines[number]]
+    return "".join(parts).replace("\r ", "  ")
+
+
+def _goes_on(line: str, behind: str, longest: int) -> bool:
+    """Say whether a sentence goes on from a line to the one behind it, in a paragraph with a longest line."""
+    if not line or not behind or _ENDED.search(line) or _ITEM.match(behind):
+        return False
+    if line.isupper() and not behind.isupper():
+        return False
+    if behind[0].islower() or line[-1] == ",":
+        return True
+    return len(line) >= max(_WRAPPED, _OF_LONGEST * longest)
+
+
 class Text:
     """The words of a text.
 
@@ -36,16 +88,16 @@ class Text:
         text: text of a document.
 
     Attributes:
-        text: the text.
+        text: the text, its `with_lines_joined`.
         words: words and signs, in order.
         uncased: whether the text has next to no capitals.
         lower: how often each word stands in lower case.
         inside: how often each word stands with a capital that no sentence's beginning explains.
-        folded: set of all words, in lower case.
+        folded: its `words_of`.
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text = text = with_lines_joined(text)
         self.words = [Word(match.start(), match.end(), match[0]) for match in _WORD.finditer(text)]
         self._starts = [word.start for word in self.words]
         self._ends = [word.end for word in self.words]
@@ -53,7 +105,7 @@ class Text:
         small = sum(word.text[0].islower() for word in self.words)
         self.uncased = small > 0 and capitals <= max(1 if small > 10 else 0, _FEW * (small + capitals))
         self.lower = Counter(word.text for word in self.words if word.text[0].islower())
-        self.folded = {word.text.lower() for word in self.words}
+        self.folded = words_of(text)
         self._lines = self._read_lines()
         self._line_starts = [start for start, _ in self._lines]
         self.inside = Counter(
@@ -93,7 +145,8 @@ class Text:
         return self.words[index] if 0 <= index < len(self.words) else NO_WORD
 
     def gap(self, index: int) -> str:
-        """Return the text between a word and the next one."""
+        """Return the text between a word and the next one; several spaces are one."""
         if not 0 <= index < len(self.words) - 1:
             return "\n"
-        return self.text[self.words[index].end : self.words[index + 1].start]
+        gap = self.text[self.words[index].end : self.words[index + 1].start]
+        return " " if gap.isspace() and "\n" not in gap else gap

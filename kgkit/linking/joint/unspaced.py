@@ -16,8 +16,9 @@ from kgkit.errors import MissingExtra
 FEATURES: Final = (
     "unspaced", "segmented", "crosses word before", "crosses word behind", "whole word", "one character",
     "word count", "person word", "place word", "organisation word", "name word", "noun", "verb", "adjective",
-    "adverb", "place before", "person before", "speech behind", "person behind", "place behind",
-    "body behind", "list before", "list behind", "opens", "quoted",
+    "adverb", "place character before", "person character before", "speech words behind",
+    "person words behind", "place character behind", "body words behind", "list before", "list behind",
+    "opens unspaced", "quoted unspaced",
 )  # fmt: skip
 
 _NONE: Final = [0.0] * len(FEATURES)

@@ -12,6 +12,8 @@ from kgkit.models.manifest import damaged
 
 FILE: Final = "words.tsv"
 
+_MOST: Final = 10**15
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -69,6 +71,12 @@ BODIES: Final = _words(
     "committee"
 )
 
+NUMBERING: Final = _words(
+    "no nr nos number numbers nummer page pages p pp chapter chap room flight bus line route platform gate "
+    "plan size vol volume art article section figure fig table exercise lot bag type grade class seite "
+    "zimmer flug gleis linie $ € £ ¥ # № § +"
+)
+
 
 class WordCounts(NamedTuple):
     """Counts of words in general text, inside of sentences.
@@ -102,8 +110,8 @@ class WordCounts(NamedTuple):
                 for line in lines:
                     word, low, high = line.split("\t")
                     lower[word], capitalised[word] = int(low), int(high)
-                    if min(lower[word], capitalised[word]) < 0:
-                        raise ValueError(f"{line!r} has a count below 0")
+                    if not (0 <= lower[word] <= _MOST and 0 <= capitalised[word] <= _MOST):
+                        raise ValueError(f"a count of {word!r} is not from 0 to {_MOST}")
         except (OSError, ValueError) as error:
             raise damaged(folder, f"{FILE}: {error}") from error
         return cls(lower, capitalised)

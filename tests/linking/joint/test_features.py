@@ -1,15 +1,26 @@
 """Features of the joint linker: what is found by an index is what is found pair by pair."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import kgkit
 from kgkit.linking import auto
 from kgkit.linking.joint.candidate_features import CandidateFeatures
-from kgkit.linking.joint.scorer import _support, other_bearers
+from kgkit.linking.joint.scorer import (
+    RANKING,
+    _support,
+    other_bearers,
+    parts_of_mention,
+    ranking,
+    sentence_begins,
+)
 from kgkit.linking.joint.text import Text
 from kgkit.linking.joint.types import SORTS, named_sort
 from kgkit.linking.joint.unspaced import FEATURES, unspaced_features, word_bounds
+from kgkit.types import Mention
+from kgkit.vectors.scan import unit
 
 TEXT = (
     "She was born in Milford, Ohio, and went to Paris, Texas. Paris is far from Milford and from Maine. "
@@ -68,10 +79,54 @@ def test_support_is_the_largest_share_of_each_other_name(linker):
     np.testing.assert_allclose(_support(state, shares), expected, rtol=1e-5)
 
 
+def test_agreement_is_the_cosine_with_the_entities_of_the_other_names(linker):
+    [(document, _, _)] = linker._mentions([TEXT])
+    state = linker.scorer.read(document)
+    draw = np.random.default_rng(1)
+    texts, sentences = (
+        unit(draw.normal(size=(len(state.names), 5))),
+        unit(draw.normal(size=(len(state.sizes), 5))),
+    )
+    weights = np.array([1, 0, 1, 2, 3, 1, 0, 0], np.float32)  # q is the same in both rounds
+    parts = ranking(state, weights, texts.astype(np.float32), sentences.astype(np.float32))
+    owners = np.repeat(np.arange(len(state.sizes)), state.sizes)
+    shares = np.exp(parts @ weights)
+    shares /= np.bincount(owners, shares)[owners]
+    for row, name in enumerate(state.names):
+        others = [
+            np.mean(
+                [shares[owners == m] @ texts[owners == m] for m in set(owners[state.names == other])], axis=0
+            )
+            for other in set(state.names) - {name}
+        ]
+        assert parts[row, RANKING.index("agreement")] == pytest.approx(
+            float(unit(np.mean(others, axis=0)[None])[0] @ texts[row]), abs=1e-4
+        )
+
+
 @pytest.mark.parametrize("text", ["", "  \n", "...", "\u0301", "大众", "Ⓐ Ⓑ"])
 def test_texts_without_mentions_are_read(linker, text):
     [linked] = linker([text])
     assert linked.links == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "sentences", "beside"),
+    [
+        ("It rained. Hope left! Then we", "Hope", ["It rained. ", "Hope left! ", "Then we"], ["", "left!"]),
+        ("He saw St. Ives. We went", "St. Ives", ["He saw St. Ives. ", "We went"], ["He saw", "."]),
+        ("By Dr. J. Marsh\nYork 3 Leeds 1", "York", ["By Dr. J. Marsh\n", "York 3 Leeds 1"], ["", "3 Leeds"]),
+        ("Rome", "Rome", ["Rome"], ["", ""]),
+    ],
+)
+def test_a_mention_is_read_in_its_sentence(text, name, sentences, beside):
+    start = text.index(name)
+    mention = Mention(start, start + len(name), name)
+    begins = sentence_begins(text, [mention])
+    assert [text[a:b] for a, b in pairwise([*begins, len(text)])] == sentences
+    own, before, behind, sentence = (text[a:b] for a, b in parts_of_mention(Text(text), mention, begins))
+    assert (own, sentence) == (name, next(sentence for sentence in sentences if name in sentence))
+    assert ["" if part == name else part.strip() for part in (before, behind)] == beside
 
 
 def test_a_surname_behind_a_first_name_is_borne_by_another():

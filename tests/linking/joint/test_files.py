@@ -18,7 +18,7 @@ def network(features=5, vectors=3, members=2):
     """Return a network of random numbers."""
     draw = np.random.default_rng(1)
     shapes = {
-        "mean": (features,), "deviation": (features,), "project": (members, vectors, 2),
+        "ranking": (8,), "mean": (features,), "deviation": (features,), "project": (members, vectors, 2),
         "shift": (members, 2), "weight": (members, features + 2, 4), "bias": (members, 4),
         "out": (members, 4), "direct": (members, features + 2), "constant": (members,),
     }  # fmt: skip
@@ -51,7 +51,7 @@ def test_scores_are_those_of_the_equations():
 
 def test_a_network_is_read_as_it_was_written(tmp_path):
     save_networks(tmp_path, {"one": network()})
-    for read, written in zip(load_network(tmp_path, "one", (5, 3)), network(), strict=True):
+    for read, written in zip(load_network(tmp_path, "one", (5, 3), 8), network(), strict=True):
         np.testing.assert_allclose(read, written, rtol=1e-3)
 
 
@@ -59,25 +59,31 @@ def test_a_network_is_read_as_it_was_written(tmp_path):
 def test_a_network_of_other_features_is_refused(tmp_path, shape):
     save_networks(tmp_path, {"one": network()})
     with pytest.raises(DamagedModel, match=NETWORKS):
-        load_network(tmp_path, "one", shape)
+        load_network(tmp_path, "one", shape, 8)
+
+
+def test_a_network_of_another_ranking_is_refused(tmp_path):
+    save_networks(tmp_path, {"one": network()})
+    with pytest.raises(DamagedModel):
+        load_network(tmp_path, "one", (5, 3), 7)
 
 
 def test_a_network_that_is_not_there_is_refused(tmp_path):
     save_networks(tmp_path, {"one": network()})
     with pytest.raises(DamagedModel, match="two"):
-        load_network(tmp_path, "two", (5, 3))
+        load_network(tmp_path, "two", (5, 3), 8)
     (tmp_path / NETWORKS).write_bytes(b"no archive")
     with pytest.raises(DamagedModel, match=NETWORKS):
-        load_network(tmp_path, "one", (5, 3))
+        load_network(tmp_path, "one", (5, 3), 8)
 
 
 def test_deviations_of_zero_and_numbers_that_are_none_are_refused(tmp_path):
     save_networks(tmp_path, {"one": network()._replace(deviation=np.zeros(5, np.float32))})
     with pytest.raises(DamagedModel, match=NETWORKS):
-        load_network(tmp_path, "one", (5, 3))
+        load_network(tmp_path, "one", (5, 3), 8)
     save_networks(tmp_path, {"one": network()._replace(out=np.full((2, 4), np.nan, np.float32))})
     with pytest.raises(DamagedModel, match=NETWORKS):
-        load_network(tmp_path, "one", (5, 3))
+        load_network(tmp_path, "one", (5, 3), 8)
 
 
 @pytest.mark.parametrize("content", [b"a\t1\n", b"a\t1\tmany\n", b"\xff\t1\t1\n", b"a\t-1\t2\n"])
