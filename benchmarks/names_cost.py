@@ -8,9 +8,8 @@ are run twice in turn: as after the build, when no text of an entity has been en
 is spaCy's `PhraseMatcher`: the longest match of a name with a capital, of the entity that it counts most for.
 The last row only encodes the texts, by `kgkit.Encoder`: what it takes is not the linkers' own.
 
-Paragraphs of WikiText-2's training part, one after another, are the second table: 50,000 are five hours of
-one core by `gloss`, so a thousand are run, and their CPU seconds without those of a run over one paragraph
-are scaled.
+Paragraphs of WikiText-2's training part, one after another, are the second table: a thousand are run unless
+told otherwise, and their CPU seconds without those of a run over one paragraph are scaled to 50,000.
 """
 
 import argparse
