@@ -52,6 +52,7 @@ from kgkit.linking.joint.scorer import (
     FEATURES,
     RANKING,
     READING,
+    THRESHOLD,
     JointScorer,
     State,
     first_features,
@@ -766,7 +767,7 @@ def write(
         "vectors": "text", "version": "", "fingerprint": encoder.fingerprint,
         "reader": asdict(READING), "temperature": 1.0,
         "texts": {"template": TextConfig().template, "kinds": []}, "coherence": None, "mentions": "",
-        "threshold": 0.5, "neighbours": [],
+        "threshold": THRESHOLD, "neighbours": [],
     }  # fmt: skip
     (out / "model.json").write_bytes(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
 

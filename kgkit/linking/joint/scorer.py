@@ -79,6 +79,9 @@ READ: Final = ("mention, layer 4", "mention", "words before, layer 4", "words be
 """Vectors that the second network reads; behind them the sentence's, for `ranking`."""
 
 _PARTS_READ: Final = [0, 1, 2, 4, 7]  # of the four `parts_of_mention` in the two layers
+THRESHOLD: Final = 0.5
+"""Least probability of a link, where nobody names another."""
+
 _UNSETTLED: Final = (0.05, 0.95)
 """Probabilities of the best candidate between which a mention is read: beyond, the second network hardly ever
 decides otherwise."""

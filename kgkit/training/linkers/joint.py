@@ -45,7 +45,7 @@ from kgkit.linking.joint.adaptation import (
     own_features,
 )
 from kgkit.linking.joint.network import FILE as NETWORKS
-from kgkit.linking.joint.scorer import JointScorer, State
+from kgkit.linking.joint.scorer import THRESHOLD, JointScorer, State, shares_of
 from kgkit.linking.joint.words import FILE as WORDS
 from kgkit.linking.linker import Linker
 from kgkit.linking.models import find_scorer
@@ -233,7 +233,17 @@ def _save(
         shutil.copyfile(folder / file, staged / file)
     trained.adaptation.save(staged, kb)
     base = LINKER.read(folder)
-    fields = ("type", "encoder", "vectors", "version", "fingerprint", "reader", "temperature", "texts")
+    fields = (
+        "type",
+        "encoder",
+        "vectors",
+        "version",
+        "fingerprint",
+        "reader",
+        "temperature",
+        "texts",
+        "threshold",
+    )
     return {
         **{field: getattr(base, field) for field in fields},
         "task": training.task,
@@ -431,7 +441,8 @@ def links_of(kb: "KnowledgeBase", example: Example, scores: Sequence[Scores]) ->
     """Return the links of a document by the scores of candidates, where NIL has 0."""
     links = []
     for (start, end), ids, score in zip(example.spans, example.candidates, scores, strict=True):
-        if len(score) and score.max() >= 0:
+        [share] = shares_of(score, np.array([len(score)]))
+        if len(score) and share.max() >= THRESHOLD:
             links.append(Labelled(start, end, kb.key(int(ids[score.argmax()]))))
     return links
 
