@@ -50,6 +50,7 @@ from kgkit.linking.joint.network import FILE as NETWORKS_FILE
 from kgkit.linking.joint.network import Network, save_networks
 from kgkit.linking.joint.scorer import (
     FEATURES,
+    PARTS,
     RANKING,
     READING,
     THRESHOLD,
@@ -58,6 +59,7 @@ from kgkit.linking.joint.scorer import (
     first_features,
     ranking,
     second_features,
+    sentences_of,
     shares_of,
 )
 from kgkit.linking.joint.words import FILE as WORDS_FILE
@@ -121,7 +123,7 @@ class Reading(NamedTuple):
 
     Attributes:
         state: features, but for those of a network.
-        read: (M, 5, D) of `JointScorer.read_vectors`, in half precision.
+        read: (M, 6, D) of `JointScorer.read_vectors`, in half precision.
         rows: (R,) of the candidates' texts.
         right: (M,) place of the right candidate; -1: it means none of them; -2: it counts neither way.
         changed: whether the text was read in other letters.
@@ -486,7 +488,7 @@ def _fit_ranking(parts: Matrix, sizes: Numbers, right: Numbers, shares: Matrix) 
 
 def _read(source: Source, reading: Reading) -> tuple[Matrix, Matrix]:
     """Return the vectors of the candidates' texts and of the mentions' sentences."""
-    return source.texts[reading.rows].astype(np.float32), reading.read[:, -1].astype(np.float32)
+    return source.texts[reading.rows].astype(np.float32), sentences_of(reading.read.astype(np.float32))
 
 
 def examples(source: Source, ranked: Matrix, *, texts: bool, changed: bool = True) -> Examples:
@@ -726,7 +728,7 @@ def main() -> None:
 
 def digest_of(folder: Path) -> str:
     """Return a digest of what a folder's texts are read from: its files, and the names of the features."""
-    known = [*(file_sha256(path) for path in sorted(folder.iterdir())), *FEATURES, repr(READING)]
+    known = [*(file_sha256(path) for path in sorted(folder.iterdir())), *FEATURES, repr(READING), repr(PARTS)]
     return hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
 
 

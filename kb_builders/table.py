@@ -38,6 +38,7 @@ from kgkit.building import (
     check_attributes,
 )
 from kgkit.errors import SourceError, UsageError, abbreviate
+from kgkit.text import POPULATION
 
 HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     "key": (
@@ -368,6 +369,9 @@ def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) ->
     for index in layout.numbers:
         if _text(cells[index]):
             attributes[header[index]] = _number(cells[index], header[index])
+    count = _count(cells, layout, header)
+    if layout.counts is not None and header[layout.counts].strip().lower() in POPULATION and count:
+        attributes[header[layout.counts]] = int(count)  # so that it is known to be no count of links
     check_attributes(attributes)
     description, kind = (
         "" if index is None else _text(cells[index]) for index in (layout.description, layout.kind)
@@ -378,7 +382,7 @@ def _record(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) ->
         for index, separator in layout.facts
         for name in _surfaces(cells[index], separator)
     ]
-    return TableRow(entity, [*dict.fromkeys(surfaces)], _count(cells, layout, header), tuple(facts))
+    return TableRow(entity, [*dict.fromkeys(surfaces)], count, tuple(facts))
 
 
 def _count(cells: Sequence[Any], layout: TableLayout, header: Sequence[str]) -> float:

@@ -117,6 +117,11 @@ def fold(text: str) -> str:
 
 # -- version 2 ------------------------------------------------------------------
 
+POPULATION: Final = frozenset(
+    "population inhabitants einwohner einwohnerzahl bevölkerung población habitantes popolazione abitanti "
+    "habitants inwoners população 人口".split()
+)
+"""Names of attributes that say how many live in a place."""
 BEFORE_NAMES: Final = frozenset(
     "Mr Mrs Ms Messrs Dr Prof Rev Fr St Sen Rep Gov Gen Col Capt Cpt Cmdr Adm Maj Lt Sgt Cpl Pvt Hon Pres "
     "Mt Ft No Nos Vol Fig vs Jan Feb Apr Aug Sept Oct Nov Dec".split()

@@ -27,10 +27,11 @@ import numpy as np
 
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint import candidate_features, mention_features, unspaced
+from kgkit.linking.joint.network import LARGEST, SMALLEST
 from kgkit.linking.joint.types import SORTS
 from kgkit.linking.scoring import Scores
 from kgkit.models.arrays import read_archive
-from kgkit.models.manifest import checking_settings, damaged
+from kgkit.models.manifest import damaged
 from kgkit.text import fold
 from kgkit.types import NO_CANDIDATES, Ids, Matrix, Numbers
 
@@ -51,6 +52,7 @@ FEATURES: Final = (
     *SCORE, *COUNTED, *mention_features.FEATURES, *unspaced.FEATURES, *candidate_features.FEATURES, *SORTS
 )  # fmt: skip
 
+_MOST: Final = 10**9  # of a count
 _KAPPA: Final = 2.0
 _LEAST: Final = 1e-9
 _WIDEST: Final = 6.0  # deviations, as of the networks
@@ -132,8 +134,8 @@ class SurfaceCounts:
             with (folder / COUNTS_FILE).open(encoding="utf-8", newline="") as stream:
                 for surface, key, count in csv.reader(stream, delimiter="\t"):
                     entity = kb.get(key) if key else None
-                    if int(count) < 1:
-                        raise ValueError(f"{surface!r} has the count {count}, expected is 1 or more")
+                    if not 1 <= int(count) <= _MOST:
+                        raise ValueError(f"{surface!r} has the count {count[:20]}, expected is 1 to {_MOST}")
                     if entity is not None or not key:
                         counts.add(surface, None if entity is None else entity.id, int(count))
         except (OSError, ValueError, csv.Error) as error:
@@ -192,11 +194,17 @@ class Adaptation(NamedTuple):
             DamagedModel: if a file cannot be read, or is of other numbers.
         """
         arrays = read_archive(folder / FILE)
-        with checking_settings(folder):
-            own = {name: arrays[name] for name in cls._fields if name != "counts"}
-            sizes, scaled = [len(array) for array in own.values()], len(FEATURES) - len(SCORE + COUNTED)
-            if sizes != [len(FEATURES), scaled, scaled] or own["deviation"].min() <= 0:
-                raise damaged(folder, f"{FILE} has {sizes} numbers, expected is {len(FEATURES)} of a mention")
+        scaled = len(FEATURES) - len(SCORE + COUNTED)
+        expected = {"weights": (len(FEATURES),), "mean": (scaled,), "deviation": (scaled,)}
+        for name, shape in expected.items():
+            if name not in arrays or arrays[name].shape != shape:
+                found = arrays[name].shape if name in arrays else "missing"
+                raise damaged(folder, f"{name} in {FILE} is {found}, expected is {shape}")
+            if not (np.abs(arrays[name]) <= LARGEST).all():
+                raise damaged(folder, f"{name} in {FILE} has numbers beyond {LARGEST:g}")
+        if not (arrays["deviation"] >= SMALLEST).all():
+            raise damaged(folder, f"deviation in {FILE} has numbers below {SMALLEST:g}")
+        own = {name: arrays[name].astype(np.float32) for name in expected}
         return cls(SurfaceCounts.load(folder, kb), **own)
 
 

@@ -11,6 +11,7 @@ the other: the label `Paris, Texas` has the qualifier `Texas`.
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from math import log, log1p
 from typing import Final, NamedTuple
 
@@ -25,7 +26,7 @@ from kgkit.linking.joint.words import FUNCTION
 from kgkit.linking.scoring import Scores
 from kgkit.store import codec
 from kgkit.store.damage import DAMAGE
-from kgkit.text import fold
+from kgkit.text import POPULATION, fold
 from kgkit.types import NO_CANDIDATES, Entity, Matrix, Mention, Numbers
 
 ABSOLUTE: Final = (
@@ -46,15 +47,14 @@ _RELATIVE: Final = [ABSOLUTE.index(name) for name in RELATIVE]
 Pairs = NDArray[np.int32]
 
 _WORD: Final = re.compile(r"\w+")
-_POPULATION: Final = frozenset(
-    "population inhabitants einwohner bevölkerung población popolazione 人口".split()
-)
 _BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
 _NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? *(?:the )?$")
 _COMMA: Final = re.compile(r", *| *\(")
 _ENDS: Final = re.compile(r"[.!?]\s|\n")
 _NAME_BEHIND: Final = re.compile(r",? *\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
 _ALIKE: Final = 0.01  # of a population
+_MOST_PEOPLE: Final = 1e11
+_FACTS: Final = 200  # entities whose population is looked up for one that they are in
 _SHORT: Final = 3
 _BYTES: Final = 64_000_000
 _BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
@@ -76,7 +76,7 @@ class EntityWords(NamedTuple):
         neighbours: ids of entities that facts link it with.
         initials: first letters of the label's words.
         sort: (T,) of `named_sort`: 1 for what the KB's word for its kind says that it is.
-        population: how many live there; 0 if the KB does not say so.
+        population: how many live there, or in the largest place that a fact has there; 0 if neither is told.
         is_counted_by_population: whether a name's count is that number, and no count of links.
         capital: whether the label has a capital.
         description: whether there is one.
@@ -298,11 +298,14 @@ class CandidateFeatures:
         bare = _BRACKETS.sub("", label) or label
         short = bare.partition(", ")[0] or bare
         spellings: dict[str, set[str]] = {}
+        outgoing, incoming = store.neighbours(number), store.incoming(number)
         population, by_population = _population(entity), False
+        if not population and incoming is not None:  # a state has as many as its largest city, at least
+            within = (_population(self.kb[other]) for other in incoming[0][:_FACTS].tolist())
+            population = max(within, default=0.0)
         for surface, _, count, _ in store.surfaces_of(number):
             by_population |= population > 0 and abs(count - population) < _ALIKE * population
             spellings.setdefault(self.fold(surface), set()).add(surface)
-        outgoing, incoming = store.neighbours(number), store.incoming(number)
         neighbours = frozenset([] if outgoing is None else outgoing.tolist()) | frozenset(
             [] if incoming is None else incoming[0][:1000].tolist()
         )
@@ -367,12 +370,12 @@ def _beside(text: Text, mentions: Sequence[Mention]) -> Iterator[tuple[int, int]
 
 def _population(entity: Entity) -> float:
     """Return the largest number that an attribute says to be a population."""
-    found = [
-        float(value)
-        for name, value in entity.attributes.items()
-        if name.lower() in _POPULATION and isinstance(value, int | float) and 0 < value < 1e11
-    ]
-    return max(found, default=0.0)
+    found = [0.0]
+    for name, value in entity.attributes.items():
+        if name.lower() in POPULATION and isinstance(value, int | float | str):
+            with suppress(ValueError):
+                found.append(float(value))
+    return max(number for number in found if number < _MOST_PEOPLE)
 
 
 def _name_behind(text: Text, end: int) -> str:

@@ -25,7 +25,7 @@ from kgkit.types import Matrix, Numbers
 FILE: Final = "networks.npz"
 
 _PRECISE: Final = ("ranking", "mean", "deviation")
-_LARGEST, _SMALLEST = 1e7, 1e-6  # of what a file may have, and of its deviations
+LARGEST, SMALLEST = 1e7, 1e-6  # of what a file may have, and of its deviations
 _WIDEST: Final = 6.0  # deviations: what lies further out is cut off
 
 
@@ -129,8 +129,8 @@ def load_network(folder: Path, name: str, shape: tuple[int, int], ranking: int) 
     for field, array in network._asdict().items():
         if array.shape != expected[field]:
             raise damaged(folder, f"{names[field]} in {FILE} is {array.shape}, expected is {expected[field]}")
-        if not (np.abs(array) <= _LARGEST).all():
-            raise damaged(folder, f"{names[field]} in {FILE} has numbers beyond {_LARGEST:g}")
-    if not (network.deviation >= _SMALLEST).all():
-        raise damaged(folder, f"{names['deviation']} in {FILE} has numbers below {_SMALLEST:g}")
+        if not (np.abs(array) <= LARGEST).all():
+            raise damaged(folder, f"{names[field]} in {FILE} has numbers beyond {LARGEST:g}")
+    if not (network.deviation >= SMALLEST).all():
+        raise damaged(folder, f"{names['deviation']} in {FILE} has numbers below {SMALLEST:g}")
     return network

@@ -9,11 +9,12 @@
     s(c)   = log q(c) + f(x(c), v(m))
     p(c|m) = exp(s(c)) / (1 + Σ exp(s)),  what is left being NIL's
 
-The population counts where the KB has no counts. t(m) is the vector of the mention's sentence, t their
-mean, g(c) the vector of the entity's text; S and a are computed twice, first with the q that knows neither.
-f are two networks, each with its own w: the first one needs no encoder, and settles most strings; the second
-one the rest, with vectors v(m) of the mention and of the words beside it. A knowledge base in another
-language than English is linked by the first one alone: the encoder reads English.
+The population counts where the KB has no counts. t(m) is the vector of the mention's sentence, with half of
+that of the sentence before it, t their mean, g(c) the vector of the entity's text; S and a are computed
+twice, first with the q that knows neither. f are two networks, each with its own w: the first one needs no
+encoder, and settles most strings; the second one the rest, with vectors v(m) of the mention and of the words
+beside it. A knowledge base in another language than English is linked by the first one alone: the encoder
+reads English.
 
 A document of thousands of mentions is read in parts, each with the text around it.
 
@@ -76,9 +77,11 @@ READING: Final = SpanConfig(layers=(4, -1), scope="sentence")
 WIDTH: Final = 384
 """Of the encoder that the networks have learnt from."""
 READ: Final = ("mention, layer 4", "mention", "words before, layer 4", "words behind, layer 4")
-"""Vectors that the second network reads; behind them the sentence's, for `ranking`."""
+"""Vectors that the second network reads; behind them the sentence's and the one's before, for `ranking`."""
 
-_PARTS_READ: Final = [0, 1, 2, 4, 7]  # of the four `parts_of_mention` in the two layers
+PARTS: Final = (0, 1, 2, 4, 7, 9)
+"""Vectors that are kept of the five `parts_of_mention` in the two layers."""
+_BEFORE: Final = 0.5  # weight of the sentence before a mention's own
 THRESHOLD: Final = 0.5
 """Least probability of a link, where nobody names another."""
 
@@ -275,7 +278,7 @@ class JointScorer(Scorer):
         )  # fmt: skip
 
     def read_vectors(self, states: Sequence[State], chosen: Sequence[Numbers]) -> list[Matrix]:
-        """Return (m, 5, D) for each document, vectors of length 1 of `READ` and of the sentence.
+        """Return (m, 6, D) for each document, vectors of length 1 of `READ`, the sentence and the one before.
 
         Args:
             states: documents.
@@ -296,7 +299,7 @@ class JointScorer(Scorer):
         ]  # fmt: skip
         width = self.reader.encoder.width
         return [
-            unit(vectors.reshape(-1, width)).reshape(-1, 8, width)[:, _PARTS_READ]
+            unit(vectors.reshape(-1, width)).reshape(-1, 10, width)[:, PARTS]
             for _, vectors in self.reader(documents)
         ]
 
@@ -388,7 +391,7 @@ def second_features(
         state: document.
         weights: (8,) of `RANKING`.
         chosen: (m,) the mentions.
-        read: (m, 5, D) of `JointScorer.read_vectors`.
+        read: (m, 6, D) of `JointScorer.read_vectors`.
         rows: (t,) candidates whose texts were read: those of the mentions, and others.
         texts: (t, D), vectors of length 1 of their texts.
     """
@@ -396,7 +399,7 @@ def second_features(
     every = np.zeros((len(state.names), width), np.float32)
     every[rows] = texts
     sentences = np.zeros((len(state.sizes), width), np.float32)
-    sentences[chosen] = read[:, -1]
+    sentences[chosen] = sentences_of(read)
     features, log_q = _features(
         state, _rows_of(state.sizes, chosen), ranking(state, weights, every, sentences), weights
     )
@@ -455,6 +458,11 @@ def ranking(
     return parts
 
 
+def sentences_of(read: Matrix) -> Matrix:
+    """Return t(m), (m, D) of length 1: each mention's sentence, and the one before it."""
+    return unit(read[:, -2] + np.float32(_BEFORE) * read[:, -1])
+
+
 def _of_others(state: State, shares: Scores, texts: Matrix) -> Matrix:
     """Return a, (M, D), of length 1, or 0 where there is no other name."""
     own = state.sizes > 0
@@ -470,7 +478,9 @@ def _of_others(state: State, shares: Scores, texts: Matrix) -> Matrix:
 
 
 def parts_of_mention(text: Text, mention: Mention, begins: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the spans of a mention, of the words before and behind it in its sentence, and of the sentence.
+    """Return the spans of a mention, the words before and behind it, its sentence, and the sentence before.
+
+    Words are those of its sentence; where it is the first one, it stands for the one before.
 
     Args:
         text: text of the document.
@@ -484,9 +494,11 @@ def parts_of_mention(text: Text, mention: Mention, begins: Sequence[int]) -> lis
     first, behind = text.range(start, end)
     before = max(left, text.word(max(0, first - _BESIDE)).start) if first > 0 else start
     last = text.word(min(len(text.words) - 1, behind + _BESIDE - 1)).end if behind < len(text.words) else end
+    own = (left, right)
     return [
         (start, end), (before, start) if before < start else (start, end),
-        (end, min(last, right)) if min(last, right) > end else (start, end), (left, right),
+        (end, min(last, right)) if min(last, right) > end else (start, end), own,
+        (max(begins[at - 2], begins[at - 1] - _SENTENCE), begins[at - 1]) if at > 1 else own,
     ]  # fmt: skip
 
 

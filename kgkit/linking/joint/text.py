@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kgkit.candidates.spelling import begins_sentence
@@ -17,9 +18,13 @@ _FEW: Final = 0.02
 
 _SPACES: Final = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", " "))
 _MARKS: Final = re.compile(r"[ \t]*(?:>[ \t]?)*")  # of quoted mail
-_ITEM: Final = re.compile(r"[-*•–—|#]|\(?\w{1,3}[.)]\s|\d")
+_ITEM: Final = re.compile(r"[-*•–—|#]\s|\(?(?:\d{1,3}|[A-Za-z])[.)]\s|\d+$")
 _ENDED: Final = re.compile(r"[.!?:;…|][\"'”’)\]]*$")
-_WRAPPED, _OF_LONGEST = 40, 0.75  # characters of a line that goes on below; its share of the longest one
+_NOT_ENDED: Final = re.compile(r"(?:^|\s)(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Rev|Sgt|Capt|No|Jr|Hr|Fr)\.$")
+_COLUMNS: Final = re.compile(r"\S(?:\t| {3,})\S")
+_FILLER: Final = "\u2007"  # a space that is none of a table's columns
+_NARROWEST: Final = 24  # characters of the longest line of a paragraph that is wrapped
+_LOWER: Final = 0.3  # of its further lines begin in lower case
 
 
 class Word(NamedTuple):
@@ -46,8 +51,8 @@ def words_of(text: str) -> frozenset[str]:
 def with_lines_joined(text: str) -> str:
     """Return a text of the same length with a space for each line break within a sentence.
 
-    So is it in a typed letter and a quoted mail: the line before is about as long as the others and ends no
-    sentence, or the one behind goes on in lower case.
+    So is it in a typed letter and a quoted mail: the line behind begins in lower case, or its first word has
+    no place in the line before. Tables, lists, headlines and verse stay lines.
     """
     text = text.translate(_SPACES)
     if "\n" not in text:
@@ -55,30 +60,39 @@ def with_lines_joined(text: str) -> str:
     lines = text.split("\n")
     marks = [match.end() if (match := _MARKS.match(line)) else 0 for line in lines]
     bare = [line[mark:].strip() for line, mark in zip(lines, marks, strict=True)]
-    longest = [0] * len(lines)
+    widths = [0] * len(lines)  # of the longest line of the paragraph; 0 where it is none of wrapped lines
     begin = 0
     for end in range(len(lines) + 1):
         if end == len(lines) or not bare[end]:
-            longest[begin:end] = [max(map(len, bare[begin:end]), default=0)] * (end - begin)
+            widths[begin:end] = [_width(bare[begin:end])] * (end - begin)
             begin = end + 1
     parts = [lines[0]]
     for number in range(1, len(lines)):
-        if _goes_on(bare[number - 1], bare[number], longest[number]):
-            parts += [" ", " " * marks[number], lines[number][marks[number] :]]
+        if widths[number] and _goes_on(bare[number - 1], bare[number], widths[number]):
+            parts += [" ", _FILLER * marks[number], lines[number][marks[number] :]]
         else:
             parts += ["\n", lines[number]]
     return "".join(parts).replace("\r ", "  ")
 
 
-def _goes_on(line: str, behind: str, longest: int) -> bool:
-    """Say whether a sentence goes on from a line to the one behind it, in a paragraph with a longest line."""
-    if not line or not behind or _ENDED.search(line) or _ITEM.match(behind):
+def _width(paragraph: Sequence[str]) -> int:
+    """Return the length of the longest line of a paragraph; 0 if its lines are those of a table or a list."""
+    if len(paragraph) < 2 or any(map(_COLUMNS.search, paragraph)):
+        return 0
+    lower = sum(line[0].islower() for line in paragraph[1:])
+    if len(paragraph) > 2 and lower < max(1, _LOWER * (len(paragraph) - 1)):
+        return 0
+    return max(map(len, paragraph))
+
+
+def _goes_on(line: str, behind: str, width: int) -> bool:
+    """Say whether a sentence goes on from a line to the one behind it, in a paragraph of a width."""
+    if not line or not behind or _ITEM.match(behind) or (line.isupper() and not behind.isupper()):
         return False
-    if line.isupper() and not behind.isupper():
+    if _ENDED.search(line) and not _NOT_ENDED.search(line):
         return False
-    if behind[0].islower() or line[-1] == ",":
-        return True
-    return len(line) >= max(_WRAPPED, _OF_LONGEST * longest)
+    fits = len(line) + 1 + len(behind.split(maxsplit=1)[0]) <= width
+    return behind[0].islower() or (width >= _NARROWEST and not fits)
 
 
 class Text:
@@ -145,8 +159,10 @@ class Text:
         return self.words[index] if 0 <= index < len(self.words) else NO_WORD
 
     def gap(self, index: int) -> str:
-        """Return the text between a word and the next one; several spaces are one."""
+        """Return the text between a word and the next one: one space for two, a line break for columns."""
         if not 0 <= index < len(self.words) - 1:
             return "\n"
         gap = self.text[self.words[index].end : self.words[index + 1].start]
+        if "\t" in gap or "   " in gap:
+            return "\n"
         return " " if gap.isspace() and "\n" not in gap else gap

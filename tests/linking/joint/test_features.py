@@ -7,6 +7,7 @@ import pytest
 
 import kgkit
 from kgkit.linking import auto
+from kgkit.linking.joint.candidate_features import FEATURES as NAMES
 from kgkit.linking.joint.candidate_features import CandidateFeatures
 from kgkit.linking.joint.scorer import (
     RANKING,
@@ -16,11 +17,12 @@ from kgkit.linking.joint.scorer import (
     ranking,
     sentence_begins,
 )
-from kgkit.linking.joint.text import Text
+from kgkit.linking.joint.text import Text, with_lines_joined
 from kgkit.linking.joint.types import SORTS, named_sort
 from kgkit.linking.joint.unspaced import FEATURES, unspaced_features, word_bounds
 from kgkit.types import Mention
 from kgkit.vectors.scan import unit
+from tests.cli_helpers import run
 
 TEXT = (
     "She was born in Milford, Ohio, and went to Paris, Texas. Paris is far from Milford and from Maine. "
@@ -124,9 +126,41 @@ def test_a_mention_is_read_in_its_sentence(text, name, sentences, beside):
     mention = Mention(start, start + len(name), name)
     begins = sentence_begins(text, [mention])
     assert [text[a:b] for a, b in pairwise([*begins, len(text)])] == sentences
-    own, before, behind, sentence = (text[a:b] for a, b in parts_of_mention(Text(text), mention, begins))
-    assert (own, sentence) == (name, next(sentence for sentence in sentences if name in sentence))
+    parts = [text[a:b] for a, b in parts_of_mention(Text(text), mention, begins)]
+    own, before, behind, sentence, previous = parts
+    at = next(number for number, sentence in enumerate(sentences) if name in sentence)
+    assert (own, sentence, previous) == (name, sentences[at], sentences[max(0, at - 1)])
     assert ["" if part == name else part.strip() for part in (before, behind)] == beside
+
+
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        (
+            "We went to the old house of Frank\nSinatra, who sang there\nfor us.",
+            "Frank Sinatra, who sang there for",
+        ),
+        (
+            "> I saw the old show of Frank\n> Sinatra and was very\n> much moved by it.",
+            "Frank \u2007\u2007Sinatra and was very \u2007\u2007much",
+        ),
+        ("We came to Paris, Texas in the month of June\n1998 and\nstayed.", "June 1998"),
+        ("The hall was named for Booker T.\nWashington and was full\nto the doors.", "T. Washington"),
+        ("The rain stopped.\nMark came and was\nwet.", "stopped.\nMark"),
+        ("- Rose\n- Mark\n- Will", "- Rose\n- Mark\n- Will"),
+        ("Heather\tEly\nJack\tHull", "Ely\nJack"),
+        ("Dear Heather,\nSplit the bill with us", "Heather,\nSplit"),
+        ("LONG HEADLINE OF THE DAY\nMark came.", "DAY\nMark"),
+    ],
+)
+def test_lines_are_joined_where_a_sentence_goes_on(text, joined):
+    found = with_lines_joined(text)
+    assert len(found) == len(text) and joined in found
+
+
+def test_columns_of_a_table_are_no_neighbours():
+    text = Text("Heather\tEly   Jack Hull")
+    assert [text.gap(number) for number in range(3)] == ["\n", "\n", " "]
 
 
 def test_a_surname_behind_a_first_name_is_borne_by_another():
@@ -167,3 +201,25 @@ def test_words_of_chinese_are_cut_without_names_of_a_knowledge_base():
     assert {0, 3, 7} <= word_bounds("南京市长江大桥")
     values = dict(zip(FEATURES, unspaced_features("我去北京", 2, 4, word_bounds("我去北京")), strict=True))
     assert values["place word"] and values["word count"] > 3
+
+
+def test_a_population_is_no_count_of_links(tmp_path):
+    table = tmp_path / "gazetteer.csv"
+    table.write_text(
+        "id,name,state,population\ntx,Texas,,\nt,Texas,,3056\nh,Houston,tx,2304580\n", encoding="utf-8"
+    )
+    options = ("--count", "population", "--fact", "state", "--home", tmp_path, "--quiet")
+    assert run("build-kb", "table", table, "--name", "gazetteer", *options).code == 0
+    with kgkit.open_kb("gazetteer", tmp_path) as kb:
+        features = CandidateFeatures(kb)
+        of = {key: features.of(kb[key].id) for key in ("tx", "t", "h")}
+        assert {key: entity.population for key, entity in of.items()} == {
+            "tx": 2304580,
+            "t": 3056,
+            "h": 2304580,
+        }
+        assert of["t"].is_counted_by_population
+        text = "Texas is larger than Italy."
+        mention = Mention(0, 5, "Texas", kb.candidates("Texas"))
+        rows, _ = features(Text(text), [mention])
+        assert not rows[0][:, NAMES.index("log prior")].any()

@@ -200,6 +200,17 @@ def test_a_damaged_model_is_told(kb, folder, file, content):
         Linker.open(kb, model="mine")
 
 
+@pytest.mark.parametrize("weights", [np.ones((161, 2)), np.full(161, 1e14), np.ones(3)])
+def test_weights_that_are_none_are_refused(kb, folder, weights):
+    with np.load(folder / FILE) as arrays:
+        np.savez(folder / FILE, **{**arrays, "weights": weights.astype(np.float32)})
+    manifest = msgspec.json.decode((folder / "model.json").read_bytes())
+    manifest["sizes"][FILE] = (folder / FILE).stat().st_size
+    (folder / "model.json").write_bytes(msgspec.json.encode(manifest))
+    with pytest.raises(DamagedModel, match=FILE):
+        Linker.open(kb, model="mine")
+
+
 def test_a_model_serves_the_build_that_it_was_trained_for(kb, folder, tmp_path):
     home = tmp_path / "home"
     build_people(home, "others")
