@@ -60,32 +60,57 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
         "designação", "denominação", "termo",
     ),
     "aliases": (
-        "aliases", "alias", "synonyms", "synonym", "altlabel", "also known as", "other name", "other names",
-        "alternative name", "alternative names", "names",
+        "aliases", "alias", "synonyms", "synonym", "altlabel", "altlabels", "also known as", "also called",
+        "aka", "a k a", "other name", "other names", "alternative name", "alternative names",
+        "alternate name", "alternate names", "name variant", "name variants", "variant name",
+        "variant names", "variant form", "variant forms", "variant", "variants", "nickname", "nicknames",
+        "names",
         "synonyme", "aliase", "andere namen", "weitere namen", "alternative namen", "auch bekannt als",
-        "synonymes", "autres noms", "autre nom", "aussi connu sous le nom de",
-        "sinónimos", "sinónimo", "otros nombres", "otro nombre", "también conocido como",
-        "sinonimi", "altri nomi", "altro nome",
-        "synoniemen", "synoniem", "andere naam", "ook bekend als",
-        "outros nomes", "outro nome", "também conhecido como",
-        "别名", "别称", "又名", "同义词", "其他名称", "別名", "別稱", "同義詞", "其他名稱", "別称", "同義語",
+        "auch genannt", "namensform", "namensformen", "namensvariante", "namensvarianten", "nebenform",
+        "nebenformen", "variante", "varianten", "andere bezeichnungen", "weitere bezeichnungen",
+        "synonymes", "autres noms", "autre nom", "aussi connu sous le nom de", "aussi appelé", "dit aussi",
+        "autres appellations", "autres dénominations", "variantes", "variantes du nom", "noms alternatifs",
+        "formes du nom",
+        "sinónimos", "sinónimo", "otros nombres", "otro nombre", "también conocido como", "también llamado",
+        "variantes del nombre", "nombres alternativos", "otras denominaciones",
+        "sinonimi", "sinonimo", "altri nomi", "altro nome", "varianti", "varianti del nome",
+        "forme varianti", "anche noto come", "altre denominazioni", "nomi alternativi",
+        "synoniemen", "synoniem", "andere naam", "ook bekend als", "ook genoemd", "naamsvariant",
+        "naamsvarianten", "naamvarianten", "alternatieve namen",
+        "outros nomes", "outro nome", "também conhecido como", "também chamado", "variantes do nome",
+        "nomes alternativos", "outras denominações",
+        "别名", "别称", "又名", "又称", "亦称", "异名", "同义词", "其他名称", "变体",
+        "別名", "別稱", "又稱", "亦稱", "異名", "同義詞", "其他名稱", "變體", "別称",
+        "同義語", "別表記", "異表記",
     ),
     "description": (
-        "description", "definition", "gloss", "summary", "abstract", "comment", "notes",
+        "description", "descriptions", "definition", "definitions", "gloss", "summary", "abstract", "comment",
+        "comments", "notes", "note", "remark", "remarks", "detail", "details", "explanation",
         "beschreibung", "erläuterung", "zusammenfassung", "kommentar", "anmerkung", "bemerkung",
-        "résumé", "commentaire", "remarque", "remarques",
-        "descripción", "definición", "resumen", "comentario", "notas",
-        "descrizione", "definizione", "riassunto", "commento",
-        "beschrijving", "omschrijving", "definitie", "samenvatting", "opmerking", "opmerkingen",
-        "descrição", "definição", "resumo",
-        "描述", "说明", "简介", "定义", "摘要", "备注",
-        "說明", "簡介", "定義", "備註", "説明", "概要", "備考",
+        "beschreibungen", "erläuterungen", "erklärung", "kommentare", "anmerkungen", "bemerkungen", "notiz",
+        "notizen", "hinweis", "hinweise",
+        "résumé", "commentaire", "commentaires", "remarque", "remarques", "observation", "observations",
+        "explication", "détail", "détails",
+        "descripción", "definición", "resumen", "comentario", "comentarios", "nota", "notas",
+        "observación", "observaciones", "explicación", "detalle", "detalles",
+        "descrizione", "definizione", "riassunto", "commento", "commenti", "osservazione", "osservazioni",
+        "annotazioni", "spiegazione", "dettaglio", "dettagli",
+        "beschrijving", "omschrijving", "definitie", "samenvatting", "opmerking", "opmerkingen", "notitie",
+        "notities", "aantekening", "aantekeningen", "toelichting",
+        "descrição", "definição", "resumo", "comentário", "comentários", "observação", "observações",
+        "anotações", "explicação", "detalhe", "detalhes",
+        "描述", "说明", "简介", "定义", "摘要", "备注", "注释", "详情", "附注",
+        "說明", "簡介", "定義", "備註", "註釋", "詳情", "附註", "説明", "概要", "備考", "注記", "注釈",
+        "詳細", "メモ", "コメント",
     ),
     "kind": (
-        "kind", "type", "category", "class",
-        "art", "typ", "kategorie", "klasse", "catégorie", "classe", "tipo", "categoría", "clase", "soort",
+        "kind", "type", "category", "class", "kinds", "types", "categories", "classes",
+        "art", "typ", "kategorie", "klasse", "gattung", "sorte", "arten", "typen", "kategorien", "klassen",
+        "gattungen", "sorten",
+        "catégorie", "classe", "catégories", "tipo", "categoría", "clase", "tipos", "categorías", "clases",
+        "tipi", "categorie", "classi", "tipologia", "soort", "soorten", "espécie",
         "类型", "类别", "种类", "分类",
-        "類型", "類別", "種類", "分類", "種別", "タイプ", "カテゴリ", "カテゴリー",
+        "類型", "類別", "種類", "分類", "種別", "区分", "タイプ", "カテゴリ", "カテゴリー",
     ),
     "count": (
         "count", "counts", "frequency",
@@ -94,9 +119,21 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
 }  # fmt: skip
 """Headings by which the columns are guessed, the first ones first; `Preferred_Name` is `preferred name`.
 
-In English, then in German, French, Spanish, Italian, Dutch, Portuguese, Chinese and Japanese; accents and
-capitals do not count.
+In English, then in German, French, Spanish, Italian, Dutch, Portuguese, Chinese and Japanese; accents, full
+stops and capitals do not count.
 """
+
+NUMBERS: Final = (
+    "no", "n°", "#", "num", "number", "sku", "accession number", "call number", "shelfmark", "serial number",
+    "record number", "item number", "nr", "nummer", "lfd nr", "lfdnr", "laufende nummer", "signatur",
+    "kennziffer", "kennnummer", "numéro", "cote", "número", "signatura", "numero", "segnatura", "volgnummer",
+    "signatuur", "cota", "号", "号码", "序号", "號", "號碼", "序號", "番号", "整理番号", "請求記号",
+)  # fmt: skip
+"""Headings of numbers and shelf marks: the first such column whose cells are unique and not empty has the
+keys, where no heading is that of keys."""
+
+_NUMBERED: Final = re.compile(r".(nummer|number|numero|nr)$|. (no|n°)$|.(編號|編号|编号|番号|號碼|号码)$")
+"""So the heading of the first column may end too: `Inventarnummer`, `Part No.`"""
 
 LAST_WORDS: Final[Mapping[str, str]] = {"key": "id", "label": "name"}
 """Last word by which a column is guessed where no heading is one of these: `Employee ID`, if it is the first
@@ -112,6 +149,8 @@ SEPARATORS: Final = ("|", ";")
 """Characters at which the cells of aliases are split, where nobody says so: the first that there is."""
 
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
+
+_SPACED: Final = str.maketrans("_-.", "   ")
 
 _MAX_LISTED: Final = 20  # columns that an error names
 _ROWS_TO_GUESS: Final = 1_000
@@ -258,6 +297,11 @@ class TableBuilder(Builder):
             if role not in indices and (index := _guess(table.header, role, used)) is not None:
                 indices[role] = [(index, "")]
                 used.add(index)
+        if "key" not in indices and "label" in indices:
+            number = _numbers(path, table.header, indices["label"][0][0], used)
+            if number is not None:
+                indices["key"] = [(number, "")]
+                used.add(number)
         label = indices.get("label") or indices.get("key")
         key = indices.get("key") or label
         if not key or not label:
@@ -477,8 +521,39 @@ def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
 
 def _plain(heading: str) -> str:
     """Return a heading in lower case, without accents, with a space between words."""
-    letters = unicodedata.normalize("NFKD", heading.casefold().replace("_", " ").replace("-", " "))
+    letters = unicodedata.normalize("NFKD", heading).casefold().translate(_SPACED)
     return " ".join("".join(letter for letter in letters if not unicodedata.combining(letter)).split())
+
+
+def _numbers(path: Path, header: Sequence[str], label: int, used: set[int]) -> int | None:
+    """Return the index of a column of numbers that are keys, of those that are free; None if there is none.
+
+    Args:
+        path: the table.
+        header: names of the columns.
+        label: column of the labels.
+        used: columns that are something else.
+    """
+    plain = [*map(_plain, header)]
+    named = [plain.index(heading) for heading in map(_plain, NUMBERS) if heading in plain]
+    if _NUMBERED.search(plain[0]):
+        named.append(0)
+    return next((index for index in named if index not in used and _identifies(path, index, label)), None)
+
+
+def _identifies(path: Path, index: int, label: int) -> bool:
+    """Say whether the cells of a column are unique, and none is empty beside a label."""
+    found = set[str]()
+    with open_table(path) as table:
+        for _, cells in table.rows([index, label]):
+            if isinstance(cells, SourceError):
+                continue
+            text = _text(cells[index])
+            if text in found or (not text and _text(cells[label])):
+                return False
+            if text:
+                found.add(text)
+    return bool(found)
 
 
 def _with_separators(table: Table, columns: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:

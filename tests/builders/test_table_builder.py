@@ -130,6 +130,14 @@ def test_ids_of_other_rows_and_names_of_another_role_are_no_keys_and_labels(tmp_
         "ID,naam,synoniemen,omschrijving,soort", "código,título,sinônimos,Descrição,Tipo",
         "编号,名称,别名,描述,类型", "ID,名稱,別名,說明,類別", "コード,名前,別名,説明,カテゴリー",
         "ＩＤ,Vollsta\u0308ndiger Name,aliase,Beschreibung,Typ",
+        "Nr.,Name,Namensformen,Bemerkungen,Gattung", "Lfd. Nr.,Name,Namensvarianten,Notizen,Sorte",
+        "SKU,name,Variants,Notes,Category", "No.,Name,a.k.a.,Remarks,Class",
+        "#,Title,Other_Names,Details,Types",
+        "Signatur,Titel,Auch genannt,Notiz,Kategorien", "N°,Nom,Variantes,Remarques,Catégories",
+        "Numéro,Nom,Noms alternatifs,Observations,Classe", "Nº,Nombre,Variantes,Observaciones,Tipos",
+        "Numero,Nome,Varianti,Osservazioni,Tipologia", "Volgnummer,Naam,Naamsvarianten,Notities,Soorten",
+        "序号,名称,又称,注释,类型", "番号,名前,別表記,注記,区分", "Inventar-Nr.,Name,Varianten,Bemerkung,Art",
+        "Part No.,Name,Nicknames,Note,Type", "Kundennummer,Name,Nebenformen,Hinweise,Typ",
     ],
 )  # fmt: skip
 def test_headings_are_known_in_the_languages_of_users(tmp_path, header):
@@ -138,6 +146,28 @@ def test_headings_are_known_in_the_languages_of_users(tmp_path, header):
         lyon = kb["f1"]
         assert (lyon.label, lyon.description, lyon.kind) == ("Lyon", "on the Rhône", "town")
         assert keys_of(kb, "Lugdunum") == ["f1"] and not keys_of(kb, "f1") and not lyon.attributes
+
+
+@pytest.mark.parametrize("heading", ["Nr", "Lfd. Nr.", "Kundennummer"])
+@pytest.mark.parametrize(
+    ("numbers", "keys"),
+    [
+        (("7", "8", "9"), ["7", "8", "9"]), (("7", "8", "7"), ["Lyon", "Nice", "Tours"]),
+        (("7", "", "9"), ["Lyon", "Nice", "Tours"]), (("", "", ""), ["Lyon", "Nice", "Tours"]),
+    ],
+)  # fmt: skip
+def test_numbers_are_keys_where_they_are_unique_and_none_is_missing(tmp_path, heading, numbers, keys):
+    rows = [f"{number},{name}\n" for number, name in zip(numbers, ("Lyon", "Nice", "Tours"), strict=True)]
+    with built(write(tmp_path / "names.csv", f"{heading},Name\n{''.join(rows)},\n"), tmp_path) as kb:
+        assert [entity.key for entity in kb.entities()] == keys
+
+
+def test_numbers_are_no_keys_beside_ids_and_no_names_alone(tmp_path):
+    with built(write(tmp_path / "names.csv", "Nr,Name,id\n7,Lyon,f1\n"), tmp_path) as kb:
+        assert kb["f1"].attributes == {"Nr": "7"}
+    with built(write(tmp_path / "names.csv", "Casino,Name\nA,Lyon\n"), tmp_path, key="") as kb:
+        assert kb["Lyon"].attributes == {"Casino": "A"}
+    assert refused(write(tmp_path / "names.csv", "Nr,Ort\n7,Lyon\n"), tmp_path).line == 1
 
 
 @pytest.mark.parametrize(
@@ -197,16 +227,16 @@ def test_without_a_column_of_keys_the_names_are_the_keys(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        "\ufeffid;name;note\r\na;Ann;\"1;2\"\r\n",
-        "sep=;\nid;name;note\na;Ann;\"1;2\"\n",
-        "id\tname\tnote\na\tAnn\t1;2\n",
-        "id|name|note\n\na|Ann|1;2\n||\n",
-        '"id","name","note"\n"a","Ann","1;2"\n',
+        "\ufeffid;name;size\r\na;Ann;\"1;2\"\r\n",
+        "sep=;\nid;name;size\na;Ann;\"1;2\"\n",
+        "id\tname\tsize\na\tAnn\t1;2\n",
+        "id|name|size\n\na|Ann|1;2\n||\n",
+        '"id","name","size"\n"a","Ann","1;2"\n',
     ],
 )  # fmt: skip
 def test_tables_as_spreadsheets_write_them_are_read(tmp_path, content):
     with built(write(tmp_path / "names.csv", content), tmp_path) as kb:
-        assert len(kb) == 1 and kb["a"].label == "Ann" and kb["a"].attributes == {"note": "1;2"}
+        assert len(kb) == 1 and kb["a"].label == "Ann" and kb["a"].attributes == {"size": "1;2"}
 
 
 def test_a_parquet_file_keeps_numbers_and_lists(tmp_path):
