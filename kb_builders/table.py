@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, NamedTuple, Self
 
 from kb_builders.table_files import Table, open_table
@@ -148,6 +149,9 @@ SPLIT: Final = ("aliases", "fact")
 SEPARATORS: Final = ("|", ";")
 """Characters at which the cells of aliases are split, where nobody says so: the first that there is."""
 
+_LISTING: Final = (", ", "; ", ";", "|", " / ", "、", "，", "；", ",")
+_LEAST_LISTS: Final = 0.1  # share of the cells of aliases; few names have a comma
+
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]{1,18})?([eE][-+]?[0-9]{1,2})?")
 
 _SPACED: Final = str.maketrans("_-.", "   ")
@@ -246,7 +250,7 @@ class TableBuilder(Builder):
         with open_table(source) as table:
             layout = self._layout(table, source)
             hint = "" if "label" in self.columns else _no_label(table.header, layout)
-            yield f"{source}: {_described(table.header, layout)}{hint}"
+            yield f"{source}: {_described(table.header, layout)}{hint}{_unsplit(source, layout)}"
         with open_table(source) as table:
             for row in islice(self._good_rows(table, layout, source), _ROWS_OF_PREVIEW):
                 entity = row.entity
@@ -584,6 +588,26 @@ def _no_label(header: Sequence[str], layout: TableLayout) -> str:
         return ""
     name = header[layout.label]
     return f"; no heading is known as that of the names: --label COLUMN names another than {name!r}"
+
+
+def _unsplit(path: Path, layout: TableLayout) -> str:
+    """Return how to split cells of aliases that are one name each, but look like lists; "" if none do."""
+    whole = [index for index, separator in layout.aliases if not separator]
+    if not whole:
+        return ""
+    with open_table(path) as table:
+        numbered = islice(table.rows(whole), _ROWS_TO_GUESS)
+        rows = [cells for _, cells in numbered if not isinstance(cells, SourceError)]
+    hints = []
+    for index in whole:
+        texts = [*filter(None, (_text(cells[index]) for cells in rows if not isinstance(cells[index], list)))]
+        counts = {each: sum(each in text for text in texts) for each in _LISTING}
+        separator = max(counts, key=counts.__getitem__)
+        if counts[separator] > _LEAST_LISTS * len(texts):
+            option = quote(table.header[index] + separator)
+            share = f"{counts[separator]:,} of {len(texts):,} cells"
+            hints.append(f"; {share} have {separator!r}: --aliases {option} splits them")
+    return "".join(hints)
 
 
 def _described(header: Sequence[str], layout: TableLayout) -> str:

@@ -186,6 +186,25 @@ def test_a_build_tells_how_to_name_the_column_of_names_where_no_heading_is_known
     assert ("--label" in told_first) == told
 
 
+@pytest.mark.parametrize(
+    ("cells", "option", "hint"),
+    [
+        (["Lugdunum, Lyons", "Nizza"], "--aliases=other", "'other, '"),
+        (["Lugdunum; Lyons", "Nizza"], "--aliases=other", "'other; '"),
+        (["Lugdunum|Lyons", "Nizza"], "--aliases=other", "'other|'"),
+        (["里昂、卢格杜努姆", "尼斯"], "--aliases=other", "other、"),
+        (["Lugdunum, Lyons", "Nizza, Nica"], "--aliases=other, ", None),
+        (["Lugdunum", "", "Nizza"], "--aliases=other", None),
+        (["Apple, Inc.", *"abcdefghijk"], "--aliases=other", None),
+    ],
+)  # fmt: skip
+def test_a_build_tells_how_to_split_cells_that_look_like_lists(tmp_path, cells, option, hint):
+    rows = "".join(f'{number},n{number},"{cell}"\n' for number, cell in enumerate(cells))
+    path = write(tmp_path / "names.csv", f"id,name,other\n{rows}")
+    [first, *_] = run("build-kb", "table", path, "--limit", 0, option).out.splitlines()
+    assert hint in first if hint else "--aliases" not in first
+
+
 def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
     table = 'Employee ID,Full Name,Also known as,Notes\nE1,Ana Ruiz,"Ana, Anita",pays\n'
     path = write(tmp_path / "names.csv", table)
