@@ -40,6 +40,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Final, Literal
 
 import msgspec
@@ -110,6 +111,12 @@ def gold_format(path: Path) -> GoldFormat:
         NotThere: if there is no such file.
         SourceError: if it begins as none of the formats does.
     """
+    if path.is_dir():
+        raise SourceError(
+            f"is a folder, and a data set is a file: `kgkit link {quote(str(path))} -o links.jsonl` writes "
+            "one of the texts in it, which can be corrected and given here",
+            path=path,
+        )
     if path.exists() and not path.is_file():
         return "kgkit"
     text = _first_line(path)
@@ -125,7 +132,8 @@ def gold_format(path: Path) -> GoldFormat:
         return "nif"
     raise SourceError(
         f"not recognised as a data set of entity linking ({', '.join(GOLD_FORMATS)}): write gold as JSON "
-        f"lines of texts and mentions, or as AIDA's columns, which begin with {DOCUMENT_START}",
+        f"lines of texts and mentions, or as AIDA's columns, which begin with {DOCUMENT_START}; "
+        "`kgkit link letters -o links.jsonl` writes lines of plain texts, to be corrected and given here",
         path=path, line=1, text=start,
     )  # fmt: skip
 

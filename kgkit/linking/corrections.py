@@ -446,10 +446,10 @@ def _table_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 raise row.fields
             cells = [cell.strip() for cell in row.fields]
             if header is None:
-                header = cells
+                header = [name.casefold() for name in cells]
                 missing = [name for name in ("text", "entity") if name not in header]
                 if missing:
-                    problem = f"the table has no column {missing[0]!r}; its columns are: {', '.join(header)}"
+                    problem = f"the table has no column {missing[0]!r}; its columns are: {', '.join(cells)}"
                     raise SourceError(problem, path=path, line=row.begin)
                 if repeated := [name for name, count in Counter(header).items() if name and count > 1]:
                     problem = f"the table has the column {repeated[0]!r} twice: delete one of them"

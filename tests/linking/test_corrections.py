@@ -214,7 +214,7 @@ LINES = (
     ("a.csv", TABLE), ("a.csv", "\ufeff" + TABLE.replace(",", ";").replace("\n", "\r\n")),
     ("a.csv", "sep=;\r\n" + TABLE.replace(",", ";")), ("a.tsv", TABLE.replace(",", "\t")),
     ("a.csv", "entity,text,start,document,score\n,bill,,,0.3\n\ntheresa,May,17,17.txt,\n"),
-    ("a.jsonl", LINES),
+    ("a.csv", TABLE.replace("text,entity,document", "Text,ENTITY,Document")), ("a.jsonl", LINES),
 ])  # fmt: skip
 def test_tables_and_json_lines_are_read_a_row_of_the_output_among_them(kb, linker, tmp_path, name, content):
     corrections = opened(kb, tmp_path, name, content)

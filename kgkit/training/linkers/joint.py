@@ -189,8 +189,8 @@ def plan_adaptation(
     documents = [*{gold.document.text: gold for gold in documents}.values()]
     if len(documents) < 2:
         raise UsageError(
-            f"found {len(documents)} different texts, and training needs two or more: each is linked by what "
-            "was learnt from others, to see whether it helps"
+            f"{'1 text' if documents else 'no text'}; training needs two or more that differ: each is linked "
+            "by what was learnt from others, to see whether it helps"
         )
     scorer = find_scorer(NAMES_MODEL, kb, device=device)
     assert isinstance(scorer, JointScorer)
