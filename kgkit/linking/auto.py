@@ -29,6 +29,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -61,12 +62,19 @@ _KANA: Final = 0.05  # share of the characters of Japanese, at least; Chinese na
 _ENGLISH: Final = frozenset(
     "a an and are at by for from her his is its of on that the their to was which who with".split()
 )
-_NO_ENGLISH: Final = frozenset(
-    "als auf aus av bei che con dans das dei del dem den der die dos du een ein eine einer eines el est ett "
-    "für gli het il im ist lo mit nach nicht och op os par para por pour que sich som sur te till um uma una "
-    "une und voor vom wurde zum zur".split()
-)
-"""Function words of German, French, Spanish, Italian, Portuguese, Dutch and Swedish that English has not."""
+_NO_ENGLISH: Final = {
+    "de": frozenset(
+        "als auf aus bei das dem den der die ein eine einer eines für im ist mit nach nicht sich um und vom "
+        "wurde zum zur".split()
+    ),
+    "fr": frozenset("dans du est par pour que sur te une".split()),
+    "es": frozenset("con del el para por que una".split()),
+    "it": frozenset("che con dei del gli il lo una".split()),
+    "pt": frozenset("das dos os para por que um uma".split()),
+    "nl": frozenset("als den der een het op te voor".split()),
+    "sv": frozenset("av den ett och som till".split()),
+}
+"""Function words of other languages that English has not."""
 _UMLAUTS: Final = re.compile("[äöüß]")
 _LEAST_UMLAUTS: Final = 0.04  # share of the labels of German; of towns of all the world 0.02 have some
 _FEW: Final = 3  # words of names in other languages
@@ -295,13 +303,45 @@ def is_english(kb: KnowledgeBase) -> bool:
     """
     if language := kb.manifest.language:
         return language.lower().partition("-")[0] == "en"
-    entities = _sample(kb)
-    text = " ".join([*(entity.label for entity in entities), *(entity.description for entity in entities)])
-    words = re.findall(r"[^\W\d_]+", text.lower())
-    english, others = sum(word in _ENGLISH for word in words), sum(word in _NO_ENGLISH for word in words)
-    umlauts = sum(_UMLAUTS.search(entity.label.lower()) is not None for entity in entities)
-    is_german = others >= english and umlauts >= _LEAST_UMLAUTS * len(entities)
+    text = _texts(kb)
+    words = _words(text)
+    every = frozenset[str]().union(*_NO_ENGLISH.values())
+    english, others = sum(word in _ENGLISH for word in words), sum(word in every for word in words)
+    is_german = others >= english and _has_umlauts(kb)
     return is_latin(text) and not is_german and others <= english + _FEW
+
+
+def likely_language(kb: KnowledgeBase) -> str:
+    """Return the language of *kb* as a BCP 47 tag: the one it names, else that of a sample of its texts.
+
+    It is empty where neither function words nor letters tell.
+    """
+    if kb.manifest.language or is_english(kb):
+        return kb.manifest.language or "en"
+    if _is_chinese(kb):
+        return "zh"
+    text = _texts(kb)
+    if any(map(_is_kana, text)):
+        return "ja"
+    words = _words(text)
+    counts = {language: sum(word in own for word in words) for language, own in _NO_ENGLISH.items()}
+    likely = max(counts, key=counts.__getitem__)
+    return likely if counts[likely] else "de" if is_latin(text) and _has_umlauts(kb) else ""
+
+
+def _texts(kb: KnowledgeBase) -> str:
+    """Return the labels and descriptions of a sample of entities, joined."""
+    return " ".join(chain.from_iterable((entity.label, entity.description) for entity in _sample(kb)))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", text.lower())
+
+
+def _has_umlauts(kb: KnowledgeBase) -> bool:
+    """Say whether as many labels of a sample have umlauts as those of German have."""
+    labels = [entity.label.lower() for entity in _sample(kb)]
+    return sum(_UMLAUTS.search(label) is not None for label in labels) >= _LEAST_UMLAUTS * len(labels)
 
 
 def is_latin(text: str) -> bool:

@@ -176,6 +176,17 @@ def test_a_text_that_is_not_utf8_stops_unless_it_is_to_be_skipped(home):
     assert (record["name"], record["occurrences"]) == ("Nice", 1)
 
 
+def test_a_build_advises_the_language_that_the_texts_of_a_table_look_like(tmp_path):
+    table = tmp_path / "orte.csv"
+    table.write_text(
+        "id,Name,Beschreibung\n1,Die,ein Ort bei der Stadt\n2,Am,das Dorf auf dem Berg und im Tal\n"
+    )
+    command = ["build-kb", "table", table, "--name", "orte", "--home", tmp_path]
+    err = run(*command).err
+    assert "--language de" in err and "--language en" not in err
+    assert "--language de" not in run(*command, "--language", "de").err
+
+
 def test_a_build_names_the_worst_of_each_sort_unless_it_is_a_lexicon(tmp_path):
     table = tmp_path / "people.csv"
     table.write_text("id,name\n1,May\n2,Ed\n3,London\n4,London\n")

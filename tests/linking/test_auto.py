@@ -1,6 +1,7 @@
 """The model `auto`: which one is taken for a knowledge base, and never a download."""
 
 import os
+import re
 from datetime import datetime
 
 import msgspec
@@ -286,6 +287,15 @@ def test_a_knowledge_base_without_a_language_is_read_as_english_where_it_looks_s
     records = [Entity(str(number), *page) for number, page in enumerate(pages)]
     with build(tmp_path, records, name="mine") as kb:
         assert auto.is_english(kb) is english
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_the_likely_language_is_told_by_function_words_and_letters(tmp_path, name):
+    tags = {"German": "de", "French": "fr", "Spanish": "es", "Italian": "it", "Dutch": "nl", "Swedish": "sv",
+            "English": "en", "Chinese": "zh"}  # fmt: skip
+    records = [Entity(str(number), *page) for number, page in enumerate(LANGUAGES[name][0])]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == tags[re.split("[, ]", name)[0]]
 
 
 def test_a_language_that_is_named_goes_before_what_texts_look_like(tmp_path):

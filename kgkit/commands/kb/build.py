@@ -253,6 +253,7 @@ def _doubtful_names(built: "Built", language: str | None) -> str:
     from kgkit.candidates.spelling import FUNCTION_WORDS
     from kgkit.commands.kb.check import described, unknown_words
     from kgkit.kb import open_kb
+    from kgkit.linking.auto import likely_language
 
     with open_kb(f"{built.name}@{built.build}") as kb:
         if is_lexicon(kb):
@@ -261,11 +262,14 @@ def _doubtful_names(built: "Built", language: str | None) -> str:
         listed = described(doubtful_names(kb, entities=entities))
         words = [word for word in sorted(FUNCTION_WORDS) if word.islower() and kb.store.alias_row(word)]
         unknown = unknown_words(kb) if kb.manifest.language else ""
+        likely = likely_language(kb)
     if not listed:
         return ""
     among = "" if entities is None else f", among those of {entities:,} entities"
     hint = ""
-    if words and language is None and not built.manifest.language:
+    if language is None and likely != "en" and not built.manifest.language:
+        hint = f"; the texts do not look English: --language {likely or 'TAG'} names their language"
+    elif words and language is None and not built.manifest.language:
         shown = ", ".join(words[:_MAX_WORDS]) + (", …" if len(words) > _MAX_WORDS else "")
         hint = f"; --language en leaves out function words ({shown})"
     elif unknown:

@@ -113,7 +113,8 @@ def unknown_words(kb: "KnowledgeBase") -> str:
     language = kb.manifest.language
     if is_lexicon(kb) or (language and ordinary_words(language)):
         return ""
-    return f"words of {language or 'other languages than English'} are not recognised"
+    named = f"the language {language!r}" if language else "other languages than English"
+    return f"words of {named} are not recognised"
 
 
 def _documents(
