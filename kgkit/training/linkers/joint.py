@@ -25,6 +25,7 @@ from kgkit.errors import MissingExtra, UsageError
 from kgkit.evaluation.el import LinkScore, score_document
 from kgkit.evaluation.el_files import GoldDocument, Labelled
 from kgkit.evaluation.el_formats import read_gold_data
+from kgkit.evaluation.significance import paired_test
 from kgkit.home import Home
 from kgkit.linking.auto import (
     NAMES_MODEL,
@@ -82,8 +83,7 @@ _OWN: Final = len(FEATURES) - len(COUNTED)
 _MOST: Final = 10_000  # mentions that weights are learnt from; all are counted
 _NARROWEST: Final = 0.05  # deviation of a feature
 _LEAST: Final = 1e-6
-_DRAWS: Final = 1_000
-_MOST_DRAWS: Final = 0.95
+_CHANCE: Final = 0.05  # that a linker which is no better is published
 
 
 class Example(NamedTuple):
@@ -473,17 +473,23 @@ def untrained_scores(
 
 
 def is_better(scores: Sequence[LinkScore], others: Sequence[LinkScore]) -> bool:
-    """Say whether the F1 of links of the same documents is higher, in most draws of documents too.
+    """Say whether the F1 of links of the same documents is higher, by more than chance.
+
+    By a paired test over documents (`kgkit.evaluation.significance`). As it swaps the two linkers' links of
+    those in which they differ, five such documents are the fewest that can pass.
 
     Args:
         scores: score of each document.
         others: the same of another linker.
     """
-    counts = np.array(
-        [[(each.right, each.links + each.mentions) for each in row] for row in (scores, others)], np.float64
-    )  # (2, D, 2)
-    size = counts.shape[1]
-    drawn = np.random.default_rng(0).multinomial(size, np.full(size, 1 / size), _DRAWS)  # (draws, D)
-    sums = np.einsum("nd,kdc->knc", drawn, counts)
-    f1 = 2 * sums[..., 0] / np.maximum(sums[..., 1], 1)  # (2, draws)
-    return bool((f1[0] > f1[1]).mean() >= _MOST_DRAWS)
+    own, other = (
+        np.array([(each.right, each.links + each.mentions) for each in row]) for row in (scores, others)
+    )  # (D, 2)
+    is_higher = _f1(own.sum(0)) > _f1(other.sum(0))
+    return bool(is_higher and paired_test(other, own, _f1) <= 2 * _CHANCE)  # a test of both directions
+
+
+def _f1(sums: NDArray[Any]) -> NDArray[np.float64]:
+    """Return F1 of sums (…, 2) of right links, and of links and gold mentions."""
+    f1: NDArray[np.float64] = 2 * sums[..., 0] / np.maximum(sums[..., 1], 1)
+    return f1

@@ -282,3 +282,7 @@ def test_a_difference_of_a_few_links_is_chance():
     assert not is_better([score(4, 4, 4), *same[1:10], score(2, 4, 4), *same[11:]], same)
     assert is_better([score(4, 4, 4)] * 10 + same[10:], same)
     assert not is_better(same, [score(4, 4, 4)] * 10 + same[10:])
+    assert not is_better([score(4, 4, 4)] * 4 + same[4:], same)
+    assert is_better([score(4, 4, 4)] * 5 + same[5:], same)
+    assert not is_better([score(4, 4, 4)] * 6 + [score(2, 4, 4)] * 3 + same[9:], same)
+    assert not is_better([score(40, 40, 40), *same[1:]], [score(3, 40, 40), *same[1:]])
