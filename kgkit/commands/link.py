@@ -115,7 +115,7 @@ def _model_reporter(
     models: Mapping[str, str], kbs: "Iterable[KnowledgeBase]", messages: Messages
 ) -> Callable[[str], None]:
     """Return what names the model that links, and why it does, where `auto` has chosen it."""
-    from kgkit.linking.auto import describe_choice, named_model
+    from kgkit.linking.auto import describe_choice, named_model, outdated_linkers, trained_linkers
 
     def report(name: str) -> None:
         if named_model() is not None:
@@ -127,6 +127,11 @@ def _model_reporter(
                 messages.write(
                     f"model: {taken}, {describe_choice(kb, taken)}; --model or $KGKIT_MODEL takes another"
                 )
+                if (outdated := outdated_linkers(kb)) and taken not in trained_linkers(kb):
+                    messages.write(
+                        f"{', '.join(outdated)}: trained for an earlier build of {kb.name}, so not used: "
+                        "train again; `kgkit kb add` adds entities to a build and keeps its linkers"
+                    )
 
     return report
 

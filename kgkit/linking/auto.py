@@ -135,6 +135,11 @@ def trained_linkers(kb: KnowledgeBase) -> list[str]:
     return [*_trained(kb)]
 
 
+def outdated_linkers(kb: KnowledgeBase) -> list[str]:
+    """Return the names of the linkers that `trained_linkers` would have, if *kb* were of their builds."""
+    return [*_trained(kb, outdated=True)]
+
+
 def describe_choice(kb: KnowledgeBase, model: str) -> str:
     """Say why `auto` takes *model* for *kb*, in words that stand behind its name.
 
@@ -144,9 +149,10 @@ def describe_choice(kb: KnowledgeBase, model: str) -> str:
     """
     trained = _trained(kb)
     if model in trained:
-        score, arrival = trained[model]
+        (_, score, rival), arrival = trained[model]
         measured = "" if score is None else f", {score.measure} {score.value:.3f} on what was held out"
-        return f"trained for {kb.name} ({datetime.fromtimestamp(arrival, UTC):%Y-%m-%d}{measured})"
+        versus = "" if rival is None else f", {rival[0]} {rival[1]:.3f}"
+        return f"trained for {kb.name} ({datetime.fromtimestamp(arrival, UTC):%Y-%m-%d}{measured}{versus})"
     match model:
         case "prior":
             return "which needs no training"
@@ -170,8 +176,27 @@ class _Score(NamedTuple):
         return "F1" if self.is_f1 else "accuracy"
 
 
-def _trained(kb: KnowledgeBase) -> dict[str, tuple[_Score | None, float]]:
-    """Return scores of the linkers of `trained_linkers`, and when they came into the home, in seconds."""
+class _Verdict(NamedTuple):
+    """What a comparison with linking without training says.
+
+    Attributes:
+        is_worth: whether the linker is no worse.
+        score: its score; None where nothing was compared.
+        rival: name and score, of the same measure, of the best one without training; None: there is none.
+    """
+
+    is_worth: bool
+    score: _Score | None = None
+    rival: tuple[str, float] | None = None
+
+
+def _trained(kb: KnowledgeBase, *, outdated: bool = False) -> dict[str, tuple[_Verdict, float]]:
+    """Return verdicts of the linkers of `trained_linkers`, and when they came into the home, in seconds.
+
+    Args:
+        kb: knowledge base that is linked to.
+        outdated: whether the linkers for other builds of *kb* are returned instead.
+    """
     from kgkit.kb.lineage import ancestry
 
     home = Home(kb.home.path.parents[1])
@@ -181,16 +206,17 @@ def _trained(kb: KnowledgeBase) -> dict[str, tuple[_Score | None, float]]:
         with suppress(KgkitError, OSError):  # one that cannot be read is no choice
             folder = read_current(partial(find_trained, home, name), lambda folder: folder)
             header = read_header(folder)
-            if header.needs.kbs.get(kb.name) not in builds:
+            build = header.needs.kbs.get(kb.name)
+            if not build or (build not in builds) is not outdated:
                 continue
-            is_worth, score = _compared(header.results, rival)
-            if _is_control(header.config) or not is_worth:
+            verdict = _compared(header.results, rival)
+            if _is_control(header.config) or not verdict.is_worth:
                 continue
             kind = find_kind(header, folder)
             if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
-                linkers.append((score, _arrival(folder), name))
-    linkers.sort(key=lambda linker: (linker[0] or _Score(False, -1.0), *linker[1:]), reverse=True)
-    return {name: (score, arrival) for score, arrival, name in linkers}
+                linkers.append((verdict.score or _Score(False, -1.0), _arrival(folder), name, verdict))
+    linkers.sort(key=lambda linker: linker[:3], reverse=True)
+    return {name: (verdict, arrival) for _, arrival, name, verdict in linkers}
 
 
 def _arrival(folder: Path) -> float:
@@ -203,8 +229,8 @@ def _arrival(folder: Path) -> float:
     return min(about.st_mtime, about.st_ctime)
 
 
-def _compared(results: Mapping[str, Any], rival: str) -> tuple[bool, _Score | None]:
-    """Say whether a linker was compared with linking without training, and found no worse; return its score.
+def _compared(results: Mapping[str, Any], rival: str) -> _Verdict:
+    """Return whether a linker was compared with linking without training and found no worse, and the scores.
 
     Models of versions that did not compare say nothing, nor do other kinds: they are worth it, where there is
     no rival.
@@ -215,11 +241,11 @@ def _compared(results: Mapping[str, Any], rival: str) -> tuple[bool, _Score | No
     """
     rows = results.get("compared")
     if rows is None:
-        return not rival, None
+        return _Verdict(not rival)
     try:
         trained, others = (
             [
-                (_Score(row["measure"] == "F1", float(row["score"])), row["model"])
+                (_Score(row["measure"] == "F1", float(row["score"])), str(row["model"]))
                 for row in rows
                 if row["trained"] is own
             ]
@@ -227,9 +253,15 @@ def _compared(results: Mapping[str, Any], rival: str) -> tuple[bool, _Score | No
         )
         best, best_other = (max(score.value for score, _ in group) for group in (trained, others))
         is_rival = not rival or any(model == rival for _, model in others)
-        return bool(is_rival and results.get("helps", best >= best_other)), max(trained)[0]
+        score = max(trained)[0]
+        alike = [(other.value, model) for other, model in others if other.is_f1 is score.is_f1]
+        return _Verdict(
+            bool(is_rival and results.get("helps", best >= best_other)),
+            score,
+            max(alike)[::-1] if alike else None,
+        )
     except (KeyError, TypeError, ValueError):  # no rows, or none of a comparison
-        return False, None
+        return _Verdict(False)
 
 
 def _is_control(config: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import pytest
 import kgkit
 from kgkit.home import Home
 from kgkit.linking import Linker, auto, models
-from kgkit.linking.auto import auto_models, reads_descriptions, trained_linkers
+from kgkit.linking.auto import auto_models, outdated_linkers, reads_descriptions, trained_linkers
 from kgkit.models.manifest import FORMAT, Needs
 from kgkit.types import Alias, Entity
 from tests.cli_helpers import build_mini, run
@@ -230,7 +230,26 @@ def test_the_command_says_that_a_linker_was_trained_when_and_how_well(tmp_path, 
         write_linker(home, "mine", "pets", kb.build, "2024-03-02T00:00:00+00:00", results=compared(0.75))
     done = run("link", "-", "--home", home, given=b"a dog")
     assert done.err.startswith("model: mine, trained for pets") and done.err.count("\n") == 1
-    assert "2024-03-02" in done.err and "0.75" in done.err
+    assert "2024-03-02" in done.err and "0.750" in done.err and "links-minilm 0.100" in done.err
+
+
+def test_the_command_names_a_linker_of_an_earlier_build_once_and_until_one_is_trained_again(
+    tmp_path, by_name
+):
+    when = "2024-03-02T00:00:00+00:00"
+    with build(tmp_path, BARE, name="pets") as kb:
+        home, before = kb.home.path.parents[1], kb.build
+        write_linker(home, "mine", "pets", before, when, results=compared(0.75))
+        write_linker(home, "worse", "pets", before, when, results=compared(0.05))
+        assert outdated_linkers(kb) == []
+    with build(tmp_path, [*BARE, Entity("cat", "cat"), Alias("cat", "cat")], name="pets") as kb:
+        assert kb.build != before
+        assert outdated_linkers(kb) == ["mine"] and trained_linkers(kb) == []
+    done = run("link", "-", "--home", home, given=b"a dog\n\nanother dog")
+    assert done.err.count("mine") == 1 and "worse" not in done.err and "links-minilm" in done.err
+    write_linker(home, "again", "pets", kb.build, when, results=compared(0.75))
+    done = run("link", "-", "--home", home, given=b"a dog")
+    assert "again" in done.err and "mine" not in done.err
 
 
 def test_of_several_knowledge_bases_each_says_which_model_it_took(tmp_path, by_name):
