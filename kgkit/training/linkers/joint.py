@@ -83,6 +83,7 @@ _OWN: Final = len(FEATURES) - len(COUNTED)
 _MOST: Final = 10_000  # mentions that weights are learnt from; all are counted
 _NARROWEST: Final = 0.05  # deviation of a feature
 _LEAST: Final = 1e-6
+_SHOWN: Final = 3  # candidates in an error
 _CHANCE: Final = 0.05  # that a linker which is no better is published
 
 
@@ -166,7 +167,8 @@ def plan_adaptation(
     """Read the data of a linker that begins as the one that comes with kgkit.
 
     Raises:
-        UsageError: if there are too few documents, no mention has a right candidate, or epochs are named.
+        UsageError: if there are too few documents, the gold of most mentions is none of their candidates, or
+            epochs are named.
         MissingExtra: if the knowledge base is in Chinese, and nothing cuts texts into words.
         NotThere, SourceError: as `read_gold_data` does.
     """
@@ -197,16 +199,23 @@ def plan_adaptation(
     examples = [*count_items(read_examples(kb, scorer, documents, missing), "reading documents", progress)]
     if not any(right.any() for example in examples for right in example.right):
         raise missing.error()
+    _check_keys(kb, examples)
     missing.warn("teach that such names mean none of it")
 
     def train(_: Path) -> Outcome:
         trained = adapt(kb, examples)
-        mentions = sum(bool(right.any()) for example in examples for right in example.right)
+        mentions = sum(label.entity is not None for example in examples for label in example.gold.gold)
         results: dict[str, Any] = {"mentions": float(mentions)}
         if not training.mentions:
             scores = untrained_scores(kb, examples, device, progress) | {name: trained.scores}
             rows = [
-                f1_row(model, sum(own, LinkScore()), trained=model == name, mentions=KB_MENTIONS)
+                f1_row(
+                    model,
+                    sum(own, LinkScore()),
+                    trained=model == name,
+                    mentions=KB_MENTIONS,
+                    threshold=THRESHOLD if model in (NAMES_MODEL, name) else 0.0,
+                )
                 for model, own in scores.items()
             ]
             best = max(rows[:-1], key=lambda row: row.score)
@@ -312,6 +321,36 @@ def _is_part(span: tuple[int, int], candidates: Ids, meant: Mapping[tuple[int, i
         begin < end and start < stop and not set(ids).isdisjoint(candidates.tolist())
         for (begin, stop), ids in meant.items()
     )
+
+
+def _check_keys(kb: "KnowledgeBase", examples: Sequence[Example]) -> None:
+    """Make sure that the gold of mentions is mostly one of their candidates, where *kb* has both.
+
+    Raises:
+        UsageError: if it is none for more than half; has an example.
+    """
+    entities, count, wrong = Entities(kb, None), 0, list[tuple[str, str, Ids]]()
+    for example in examples:
+        meant = {(label.start, label.end): label for label in example.gold.gold}
+        for span, surface, ids, right in zip(
+            example.spans, example.surfaces, example.candidates, example.right, strict=True
+        ):
+            label = meant.get(span)
+            if len(ids) and label is not None and label.entity is not None and entities(label):
+                count += 1
+                if not right.any():
+                    wrong.append((surface, label.entity, ids))
+    if 2 * len(wrong) > count:
+        surface, key, ids = wrong[0]
+        own = ", ".join(
+            f"{entity.key} ({entity.label})" for entity in kb.store.entities(ids[:_SHOWN].tolist())
+        )
+        more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
+        raise UsageError(
+            f"the gold entities of {len(wrong):,} of {count:,} mentions are none of their candidates: "
+            f"{surface!r} → {key}; its candidates are {own}{more}. Are the keys of the data those of "
+            f"{kb.name}@{kb.build}?"
+        )
 
 
 # -- weights --------------------------------------------------------------------

@@ -228,10 +228,18 @@ def read_corrected(data: Path, corrections: Corrections | None) -> Iterator[Gold
     Raises:
         NotThere, MissingExtra, SourceError: as `read_gold_data` does.
     """
+    count = kept = 0
     for labelled in read_gold_data(data):
         read = labelled if corrections is None else _corrected(labelled, corrections)
+        count += 1
         if read is not None:
+            kept += 1
             yield read
+    if kept < count:
+        log.warning(
+            "%s of %s documents of %s are left out, since nothing in them was corrected",
+            f"{count - kept:,}", f"{count:,}", data,
+        )  # fmt: skip
 
 
 def none_corrected(data: Sequence[Path], corrections: Path) -> UsageError:

@@ -99,6 +99,8 @@ def test_what_documents_know_better_is_learnt_and_auto_takes_it(kb, helpful):
     rows = {row["model"]: row for row in manifest.results["compared"]}
     assert rows.keys() == {"prior", "links-minilm", "mine"}
     assert rows["mine"]["score"] > rows["links-minilm"]["score"] and rows["mine"]["documents"] == 20
+    assert rows["mine"]["threshold"] == rows["links-minilm"]["threshold"] == 0.5
+    assert rows["prior"]["threshold"] == 0.0 and manifest.results["mentions"] == 40
     assert rows["mine"]["precision"] > rows["links-minilm"]["precision"] and manifest.type == "joint"
     assert next(auto_models(kb)) == "mine"
     del everything["Essen"]
@@ -131,9 +133,23 @@ def test_wrong_labels_are_refused(kb, tmp_path):
         train_linker(kb, "mine", LinkerTraining(data=(data,)))
     right = [document(number, text) for number, text in enumerate(SENTENCES, 100)]
     write(data, right + documents[:8])
+    with pytest.raises(UsageError):
+        train_linker(kb, "mine", LinkerTraining(data=(data,)))
+    write(data, [document(each, SENTENCES[each % 4]) for each in range(100, 112)] + documents[:8])
     with pytest.raises(BuildFailed):
         train_linker(kb, "mine", LinkerTraining(data=(data,)))
     assert next(auto_models(kb)) == "links-minilm"
+
+
+def test_keys_of_the_next_row_are_named_with_an_example(kb, tmp_path):
+    following = dict(zip(PEOPLE, [*PEOPLE][1:] + [*PEOPLE][:1], strict=True))
+    documents = [document(number, SENTENCES[number % 4]) for number in range(8)]
+    for each in documents:
+        for mention in each["mentions"]:
+            mention["entity"] = following[mention["entity"]]
+    data = write(tmp_path / "next.jsonl", [document(100, SENTENCES[2]), *documents])
+    with pytest.raises(UsageError, match=r"16 of 18 .*'Bauer' → essen.*bauer"):
+        train_linker(kb, "mine", LinkerTraining(data=(data,), keep=True))
 
 
 @pytest.mark.parametrize(
@@ -150,13 +166,15 @@ def test_documents_that_teach_nothing_are_refused(kb, tmp_path, documents, probl
         train_linker(kb, "mine", LinkerTraining(data=(data,), keep=True))
 
 
-def test_corrected_links_are_learnt_from(kb, tmp_path):
+def test_corrected_links_are_learnt_from(kb, tmp_path, caplog):
     texts = [BULLETIN.format(SENTENCES[number % 4]) for number in range(20)]
     data = write(tmp_path / "linked.jsonl", [document(*each) for each in enumerate(texts)])
+    data.write_text(data.read_text() + json.dumps(document(20, SENTENCES[0])) + "\n")
     table = tmp_path / "corrections.csv"
     table.write_text("text,entity,document\n" + "".join(f"Essen,,{number}\n" for number in range(20)))
     manifest = LINKER.read(train_linker(kb, "mine", LinkerTraining(data=(data,), corrections=table)))
     assert manifest.results["linked_documents"] == 20 and manifest.results["helps"] is True
+    assert "1 of 21 documents" in caplog.text
     assert "Essen" not in linked(kb, "mine", BULLETIN.format("Bauer kommt."))
 
 
