@@ -23,6 +23,7 @@ from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking import Linker, LinkSettings
+from kgkit.linking.auto import NAMES_MODEL, auto_models
 from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
@@ -229,6 +230,9 @@ class ServiceResources:
             for model in models:
                 linker = Linker.open(kb, model=model, device=self.settings.device)
                 linkers[linker.model if model == AUTO else model] = linker
+            if AUTO in models and NAMES_MODEL not in linkers and NAMES_MODEL in auto_models(kb):
+                with suppress(KgkitError):  # beside a trained linker, to compare them
+                    linkers[NAMES_MODEL] = Linker.open(kb, model=NAMES_MODEL, device=self.settings.device)
             if PRIOR not in linkers:
                 linkers[PRIOR] = Linker.open(kb, model=PRIOR)
             list(_fitting_vectors(kb))  # once opened, they stay

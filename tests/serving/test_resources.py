@@ -15,6 +15,7 @@ from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA
 from kgkit.types import Document
+from tests.linking.test_auto import by_name, compared, write_linker  # noqa: F401
 from tests.small_kb import build
 from tests.vector_toys import made
 
@@ -331,3 +332,18 @@ def test_settings_are_checked_before_anything_is_opened(tmp_path, kbs, error):
 def test_a_home_without_knowledge_bases_is_refused(tmp_path):
     with pytest.raises(NotThere, match="kgkit build-kb"):
         check_resources(ServiceSettings(), Home(tmp_path))
+
+
+def test_beside_a_linker_that_auto_took_the_one_for_names_is_served(tmp_path, monkeypatch, by_name):  # noqa: F811
+    monkeypatch.delenv("KGKIT_MODEL")
+    with build(tmp_path, records("Apple", "Pear"), name="small") as kb:
+        when = "2024-03-02T00:00:00+00:00"
+        write_linker(tmp_path, "mine", "small", kb.build, when, results=compared(0.75))
+    resources = open_resources(tmp_path)
+    assert resources.served().models == ("mine", "links-minilm", "prior")
+    assert resources.served().linker().model == "mine"
+    assert resources.served().linker(model="links-minilm").model == "links-minilm"
+    named = open_resources(tmp_path, kbs={"small": ("mine",)})
+    assert named.served().models == ("mine", "prior")
+    monkeypatch.setenv("KGKIT_MODEL", "mine")
+    assert open_resources(tmp_path).served().models == ("mine", "prior")
