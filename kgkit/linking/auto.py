@@ -3,7 +3,7 @@
 In this order, and the first that can be opened is taken:
 
     $KGKIT_MODEL    a model that the variable names; there is no other choice then
-    trained         of the linkers for this build, or one that it extends, the one with the best score on
+    trained         of the linkers for this build, else one that it extends, the one with the best score on
                     what was held out: F1 of links, else accuracy on given mentions; of equals the one that
                     was put into this home last. Controls are left out, and linkers that were worse than no
                     training or had nothing held out; for names those, too, that were not compared with
@@ -214,9 +214,13 @@ def _trained(kb: KnowledgeBase, *, outdated: bool = False) -> dict[str, tuple[_V
                 continue
             kind = find_kind(header, folder)
             if kind.roles_in(decode_manifest(folder, kind.manifest))[0] == "linker":
-                linkers.append((verdict.score or _Score(False, -1.0), _arrival(folder), name, verdict))
-    linkers.sort(key=lambda linker: linker[:3], reverse=True)
-    return {name: (verdict, arrival) for _, arrival, name, verdict in linkers}
+                is_current = (
+                    header.needs.kbs[kb.name] == kb.build
+                )  # scores of other builds are of other texts
+                score = verdict.score or _Score(False, -1.0)
+                linkers.append((is_current, score, _arrival(folder), name, verdict))
+    linkers.sort(key=lambda linker: linker[:4], reverse=True)
+    return {name: (verdict, arrival) for *_, arrival, name, verdict in linkers}
 
 
 def _arrival(folder: Path) -> float:
