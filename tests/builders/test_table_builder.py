@@ -213,7 +213,7 @@ def test_headings_of_several_words_are_guessed_by_the_last(tmp_path):
         f"{path}: key from 'Employee ID', label from 'Full Name', aliases from 'Also known as' "
         "(a cell is one name), description from 'Notes'"
     )
-    assert shown == [guess, "E1: Ana Ruiz; Ana, Anita (pays)"]
+    assert shown[0].startswith(guess) and shown[1:] == ["E1: Ana Ruiz; Ana, Anita (pays)"]
     path = write(tmp_path / "more.csv", "product name,parent id\nAle,drinks\n")
     assert (
         "key from 'product name', label from 'product name'"
