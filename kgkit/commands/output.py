@@ -270,8 +270,12 @@ def discard() -> None:
     os.close(nowhere)
 
 
-def check_files(paths: Iterable[Path]) -> None:
+def check_files(paths: Iterable[Path], *, instead: str = "name the files in it") -> None:
     """Refuse what is no file where files of data are wanted, before anything is read.
+
+    Args:
+        paths: the files.
+        instead: what to do instead of naming a folder.
 
     Raises:
         UsageError: for a folder.
@@ -281,7 +285,7 @@ def check_files(paths: Iterable[Path]) -> None:
         if not path.exists():
             raise NotThere(f"no file {path}")
         if path.is_dir():
-            raise UsageError(f"{path} is a folder; name the files in it")
+            raise UsageError(f"{path} is a folder; {instead}")
 
 
 def typed() -> str:

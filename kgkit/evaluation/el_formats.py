@@ -40,7 +40,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Final, Literal
 
 import msgspec
@@ -111,12 +110,6 @@ def gold_format(path: Path) -> GoldFormat:
         NotThere: if there is no such file.
         SourceError: if it begins as none of the formats does.
     """
-    if path.is_dir():
-        raise SourceError(
-            f"is a folder, and a data set is a file: `kgkit link {quote(str(path))} -o links.jsonl` writes "
-            "one of the texts in it, which can be corrected and given here",
-            path=path,
-        )
     if path.exists() and not path.is_file():
         return "kgkit"
     text = _first_line(path)

@@ -393,9 +393,6 @@ def test_a_pipe_is_not_read_twice(tmp_path):
 def test_missing_files_and_unknown_formats_are_refused(tmp_path, put):
     with pytest.raises(NotThere, match="no file"):
         gold_format(tmp_path / "none")
-    with pytest.raises(SourceError) as refused:
-        gold_format(tmp_path)
-    assert refused.value.path == tmp_path
     with pytest.raises(UnknownName, match="format of data") as caught:
         [*read_gold_data(put(COLUMNS), "conll")]
     assert all(name in str(caught.value) for name in GOLD_FORMATS)

@@ -61,6 +61,10 @@ def linker(
         data=tuple(data), gold=tuple(gold or ()), corrections=corrections, encoder=encoder, vectors=vectors,
         mentions=mentions, epochs=EPOCHS if epochs is None else epochs, seed=seed, keep=keep,
     )  # fmt: skip
-    check_files(training.files)
+    check_files(
+        training.files,
+        instead="name the files in it; of texts `kgkit link FOLDER -o links.jsonl` writes a file that can be "
+        "corrected and given",
+    )
     with open_kb(chosen_kb(kb)) as opened:
         record_linker(opened, name, training, options)
