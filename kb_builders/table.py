@@ -29,6 +29,7 @@ from typing import Any, Final, NamedTuple, Self
 from kb_builders.table_files import Table, open_table
 from kgkit.building import (
     MAX_COUNT,
+    POPULATION,
     Alias,
     Builder,
     Entity,
@@ -39,7 +40,6 @@ from kgkit.building import (
     check_attributes,
 )
 from kgkit.errors import SourceError, UsageError, abbreviate
-from kgkit.text import POPULATION
 
 HEADINGS: Final[Mapping[str, Sequence[str]]] = {
     "key": (

@@ -29,6 +29,7 @@ from kgkit.files import (
 )
 from kgkit.network import check_online
 from kgkit.tables import csv_or_bad_rows, csv_rows, open_parquet, parquet_batches, parquet_cells, sniff_format
+from kgkit.text import POPULATION
 from kgkit.types import (
     Alias,
     Aliases,
@@ -48,6 +49,7 @@ __all__ = [
     "COMPRESSIONS",
     "LINE_ERRORS",
     "MAX_COUNT",
+    "POPULATION",
     "Alias",
     "Aliases",
     "Attribute",
