@@ -582,7 +582,7 @@ def _only(indices: Mapping[str, Sequence[tuple[int, str]]], role: str) -> int | 
 
 
 def _no_label(header: Sequence[str], layout: TableLayout) -> str:
-    """Return what to say where no heading is that of labels; empty where one is."""
+    """Return a hint where no heading is that of labels; empty where one is."""
     others = {index for index in layout.columns if index != layout.label}
     if _guess(header, "label", others) == layout.label:
         return ""

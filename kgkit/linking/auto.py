@@ -172,12 +172,12 @@ class _Score(NamedTuple):
 
     @property
     def measure(self) -> str:
-        """What it measures."""
+        """Name of the measure."""
         return "F1" if self.is_f1 else "accuracy"
 
 
 class _Verdict(NamedTuple):
-    """What a comparison with linking without training says.
+    """Verdict of a comparison with linking without training.
 
     Attributes:
         is_worth: whether the linker is no worse.

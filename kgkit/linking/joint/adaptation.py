@@ -1,4 +1,4 @@
-"""What a joint linker has learnt from documents of a user's own, beside its networks.
+"""The part of a joint linker that documents of a user's own have taught, beside its networks.
 
     s'(c) = s(c) + w · φ(c)
 

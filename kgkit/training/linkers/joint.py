@@ -75,8 +75,8 @@ FEW: Final = 100
 PRECISIONS: Final = (
     (10.0, inf, inf), (10.0, 3.0, inf), (10.0, 3.0, 100.0), (10.0, 3.0, 30.0), (10.0, 3.0, 10.0)
 )  # fmt: skip
-"""What is tried, the most careful first: 1 / variance, before any data, of the weights of scores, counts and
-features; inf: all are 0."""
+"""Settings that are tried, the most careful first: 1 / variance, before any data, of the weights of scores,
+counts and features; inf: all are 0."""
 
 _SIZES: Final = (len(SCORE), len(COUNTED), len(FEATURES) - len(SCORE) - len(COUNTED))
 _OWN: Final = len(FEATURES) - len(COUNTED)
@@ -357,7 +357,7 @@ def _check_keys(kb: "KnowledgeBase", examples: Sequence[Example]) -> None:
 
 
 def adapt(kb: "KnowledgeBase", examples: Sequence[Example]) -> Trained:
-    """Return what is learnt from documents, as strongly as makes the others of them likeliest.
+    """Return the adaptation to documents, as strong as makes the others of them likeliest.
 
     Of those that are as likely but for one standard error it is the most careful one (Breiman et al. 1984).
     """
@@ -381,7 +381,7 @@ def adapt(kb: "KnowledgeBase", examples: Sequence[Example]) -> Trained:
 
 
 def fit(examples: Sequence[Example], precisions: Sequence[tuple[float, ...]]) -> list[Adaptation]:
-    """Return what is learnt from documents, for each row of precisions."""
+    """Return the adaptation to documents, for each row of precisions."""
     counts = SurfaceCounts()
     for example in examples:
         _count(counts, example, 1)
