@@ -10,6 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,10 @@ class RunningService:
     def workers(self):
         """Return the process ids of the workers."""
         children = Path(f"/proc/{self.child.pid}/task/{self.child.pid}/children").read_text()
-        commands = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children.split()}
+        commands = {}
+        for pid in children.split():
+            with suppress(OSError):  # it may have ended since
+                commands[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes()
         return [pid for pid, command in commands.items() if b"spawn_main" in command]
 
     def descriptors(self):

@@ -155,7 +155,7 @@ def test_keys_of_the_next_row_are_named_with_an_example(kb, tmp_path):
 @pytest.mark.parametrize(
     ("documents", "problem"),
     [
-        ([document(1, SENTENCES[0])], "found 1 "),
+        ([document(1, SENTENCES[0])], "1 text"),
         ([document(1, "Es regnet."), document(2, "Es schneit.")], "no training examples"),
         ([document(number, SENTENCES[0], key="Q5") for number in range(3)], "not in the knowledge base"),
     ],
@@ -180,7 +180,7 @@ def test_corrected_links_are_learnt_from(kb, tmp_path, caplog):
 
 def test_a_text_that_comes_twice_is_one(kb, tmp_path):
     data = [write(tmp_path / f"{name}.jsonl", [document(1, SENTENCES[0])]) for name in "ab"]
-    with pytest.raises(UsageError, match="found 1 "):
+    with pytest.raises(UsageError, match="1 text"):
         train_linker(kb, "mine", LinkerTraining(data=tuple(data)))
 
 
