@@ -23,7 +23,7 @@ from kgkit.errors import KgkitError, NotThere, UnknownName, UsageError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase, open_kb
 from kgkit.linking import Linker, LinkSettings
-from kgkit.linking.auto import NAMES_MODEL, auto_models
+from kgkit.linking.auto import NAMES_MODEL, is_of_names, is_segmented, named_model
 from kgkit.linking.settings import LinkArguments
 from kgkit.models.folder import AUTO, BUILT_IN, find_model_folder
 from kgkit.reconciling.reconciler import ReconcileConfig, Reconciler
@@ -230,7 +230,8 @@ class ServiceResources:
             for model in models:
                 linker = Linker.open(kb, model=model, device=self.settings.device)
                 linkers[linker.model if model == AUTO else model] = linker
-            if AUTO in models and NAMES_MODEL not in linkers and NAMES_MODEL in auto_models(kb):
+            is_chosen = AUTO in models and named_model() is None
+            if is_chosen and NAMES_MODEL not in linkers and is_of_names(kb) and is_segmented(kb):
                 with suppress(KgkitError):  # beside a trained linker, to compare them
                     linkers[NAMES_MODEL] = Linker.open(kb, model=NAMES_MODEL, device=self.settings.device)
             if PRIOR not in linkers:

@@ -11,6 +11,7 @@ import kgkit
 from kgkit.building import Alias, Entity
 from kgkit.errors import DamagedKB, NotThere, UnknownName, UsageError
 from kgkit.home import Home
+from kgkit.linking import auto
 from kgkit.serving.resources import ServiceResources, check_resources
 from kgkit.serving.settings import ServiceSettings
 from kgkit.store.layout import DATA
@@ -347,3 +348,12 @@ def test_beside_a_linker_that_auto_took_the_one_for_names_is_served(tmp_path, mo
     assert named.served().models == ("mine", "prior")
     monkeypatch.setenv("KGKIT_MODEL", "mine")
     assert open_resources(tmp_path).served().models == ("mine", "prior")
+
+
+def test_that_texts_cannot_be_cut_into_words_is_said_once(tmp_path, monkeypatch, caplog):
+    monkeypatch.delenv("KGKIT_MODEL")
+    find = auto.find_spec
+    monkeypatch.setattr(auto, "find_spec", lambda name: None if name == "jieba" else find(name))
+    publish(tmp_path, "狗", "南京市")
+    assert open_resources(tmp_path).served().models == ("prior",)
+    assert sum("jieba" in record.getMessage() for record in caplog.records) == 1
