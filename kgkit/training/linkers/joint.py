@@ -58,7 +58,7 @@ from kgkit.models.kinds import LINKER
 from kgkit.models.manifest import Needs
 from kgkit.training.data import count_items, hold_out_each_tenth
 from kgkit.training.job import Outcome, Plan
-from kgkit.training.linkers.comparison import COMPARED, HELPS, check_not_worse, f1_row
+from kgkit.training.linkers.comparison import COMPARED, HELPS, ComparisonRow, check_not_worse, f1_row
 from kgkit.training.linkers.conditional_logit import fit_corrections
 from kgkit.training.linkers.cross_fitting import folds_of
 from kgkit.training.linkers.labelled import Entities, MissingGold, none_corrected, read_corrected
@@ -197,7 +197,7 @@ def plan_adaptation(
     scorer = find_scorer(NAMES_MODEL, kb, device=device)
     assert isinstance(scorer, JointScorer)
     examples = [*count_items(read_examples(kb, scorer, documents, missing), "reading documents", progress)]
-    if not any(right.any() for example in examples for right in example.right):
+    if not _teach(examples, links=bool(training.mentions or missing.labelled)):
         raise missing.error()
     _check_keys(kb, examples)
     missing.warn("teach that such names mean none of it")
@@ -208,24 +208,38 @@ def plan_adaptation(
         results: dict[str, Any] = {"mentions": float(mentions)}
         if not training.mentions:
             scores = untrained_scores(kb, examples, device, progress) | {name: trained.scores}
+            names = sum(len(ids) > 0 for example in examples for ids in example.candidates)
             rows = [
-                f1_row(
-                    model,
-                    sum(own, LinkScore()),
-                    trained=model == name,
-                    mentions=KB_MENTIONS,
-                    threshold=THRESHOLD if model in (NAMES_MODEL, name) else 0.0,
-                )
+                _row(model, sum(own, LinkScore()), names, trained=model == name)
                 for model, own in scores.items()
             ]
             best = max(rows[:-1], key=lambda row: row.score)
             helps = is_better(trained.scores, scores[best.model])
             helps = check_not_worse(name, rows, keep=training.keep, helps=helps)
-            results |= {"linked_documents": float(len(examples)), "linked_f1": rows[-1].score}
+            if rows[-1].measure == "F1":
+                results |= {"linked_documents": float(len(examples)), "linked_f1": rows[-1].score}
             results |= {COMPARED: to_builtins(rows), HELPS: helps}
         return Outcome(results, partial(_save, kb, home, training, trained))
 
     return Plan((kb.build, manifest_digest(NAMES_MODEL, home)), train, exclusive=False)
+
+
+def _row(model: str, score: LinkScore, names: int, *, trained: bool) -> ComparisonRow:
+    """Return the row of a linker: F1, or of documents without links the share of names that it leaves alone.
+
+    Args:
+        model: name of the linker.
+        score: score of all documents.
+        names: number of names in them.
+        trained: whether it is the one that was trained.
+    """
+    threshold = THRESHOLD if trained or model == NAMES_MODEL else 0.0
+    if score.mentions:
+        return f1_row(model, score, trained=trained, mentions=KB_MENTIONS, threshold=threshold)
+    return ComparisonRow(
+        model=model, trained=trained, mentions=KB_MENTIONS, threshold=threshold,
+        score=max(0.0, 1 - score.links / names),
+    )  # fmt: skip
 
 
 def _save(
@@ -320,6 +334,20 @@ def _is_part(span: tuple[int, int], candidates: Ids, meant: Mapping[tuple[int, i
     return any(
         begin < end and start < stop and not set(ids).isdisjoint(candidates.tolist())
         for (begin, stop), ids in meant.items()
+    )
+
+
+def _teach(examples: Sequence[Example], *, links: bool) -> bool:
+    """Say whether something can be learnt from documents: of their links, or of names that mean nothing.
+
+    Args:
+        examples: documents.
+        links: whether a link has to be right.
+    """
+    return any(
+        right.any() or (not links and certain and len(right))
+        for example in examples
+        for right, certain in zip(example.right, example.certain, strict=True)
     )
 
 
@@ -515,7 +543,8 @@ def is_better(scores: Sequence[LinkScore], others: Sequence[LinkScore]) -> bool:
     """Say whether the F1 of links of the same documents is higher, by more than chance.
 
     By a paired test over documents (`kgkit.evaluation.significance`). As it swaps the two linkers' links of
-    those in which they differ, five such documents are the fewest that can pass.
+    those in which they differ, five such documents are the fewest that can pass. Where the gold has no links,
+    the linker with fewer is better.
 
     Args:
         scores: score of each document.
@@ -524,11 +553,17 @@ def is_better(scores: Sequence[LinkScore], others: Sequence[LinkScore]) -> bool:
     own, other = (
         np.array([(each.right, each.links + each.mentions) for each in row]) for row in (scores, others)
     )  # (D, 2)
-    is_higher = _f1(own.sum(0)) > _f1(other.sum(0))
-    return bool(is_higher and paired_test(other, own, _f1) <= 2 * _CHANCE)  # a test of both directions
+    measure = _f1 if any(score.mentions for score in scores) else _fewness
+    is_higher = measure(own.sum(0)) > measure(other.sum(0))
+    return bool(is_higher and paired_test(other, own, measure) <= 2 * _CHANCE)  # a test of both directions
 
 
 def _f1(sums: NDArray[Any]) -> NDArray[np.float64]:
     """Return F1 of sums (…, 2) of right links, and of links and gold mentions."""
     f1: NDArray[np.float64] = 2 * sums[..., 0] / np.maximum(sums[..., 1], 1)
     return f1
+
+
+def _fewness(sums: NDArray[Any]) -> NDArray[np.float64]:
+    """Return numbers of links, less than 0, of the same sums where no link is right."""
+    return -sums[..., 1].astype(np.float64)

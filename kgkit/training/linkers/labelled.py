@@ -94,6 +94,11 @@ class MissingGold:
 
     def error(self) -> UsageError:
         """Return the error for data without examples; it names *kb* if that lacks most gold entities."""
+        if not self.labelled:
+            return UsageError(
+                f"no training examples: the data have no link to an entity of {self.kb.name}. `kgkit link` "
+                "writes links, to be corrected and given here"
+            )
         message = "no training examples: no mention has its gold entity among its candidates"
         if 2 * self.mentions > self.labelled:
             message += (

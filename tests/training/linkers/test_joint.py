@@ -178,6 +178,44 @@ def test_corrected_links_are_learnt_from(kb, tmp_path, caplog):
     assert "Essen" not in linked(kb, "mine", BULLETIN.format("Bauer kommt."))
 
 
+TRAPS = ("Unser Blatt Essen meldet: {}.", "Das Essen kam {} auf den Tisch.", "Essen, schrieb sie am {}.")
+
+
+@pytest.mark.parametrize("data", ["as written", "corrected", "with NIL"])
+def test_names_that_mean_nothing_are_learnt_by_themselves(kb, tmp_path, data):
+    home, texts, table = kb.home.path.parents[1], tmp_path / "texts", tmp_path / "corrections.csv"
+    texts.mkdir()
+    for number in range(18):
+        (texts / f"{number}.txt").write_text(TRAPS[number % 3].format(number), "utf-8")
+    table.write_text("text,entity,document\n" + "".join(f"Essen,,{number}.txt\n" for number in range(18)))
+    links, common = tmp_path / "links.jsonl", ("--kb", "people", "--home", home)
+    options = {
+        "as written": (),
+        "corrected": ("--corrections", table),
+        "with NIL": ("--corrections", table, "--nil"),
+    }
+    run("link", texts, "-o", links, *options[data], *common)
+    corrections = ("--corrections", table) if data == "as written" else ()
+    done = run("train", "linker", "--data", links, "--name", "mine", *corrections, *common)
+    assert done.code == 0 and "accuracy" in done.out
+    results = LINKER.read(find_trained(Home(home), "mine")).results
+    assert results["helps"] is True and results["mentions"] == 0
+    rows = {row["model"]: row["score"] for row in results["compared"]}
+    assert rows["mine"] == 1 and rows["links-minilm"] < 0.5 and next(auto_models(kb)) == "mine"
+    assert linked(kb, "auto", f"{TRAPS[0].format(99)} {SENTENCES[3]}") == {
+        "Ahlbeck": "ahlbeck", "Wilhelm Koch": "koch",
+    }  # fmt: skip
+
+
+def test_of_names_that_mean_nothing_what_does_not_help_is_refused(kb, tmp_path):
+    texts = [TRAPS[0].format(number) for number in range(3)]
+    data = write(tmp_path / "few.jsonl", [document(*each, nothing=("Essen",)) for each in enumerate(texts)])
+    with pytest.raises(BuildFailed):
+        train_linker(kb, "mine", LinkerTraining(data=(data,)))
+    manifest = LINKER.read(train_linker(kb, "mine", LinkerTraining(data=(data,), keep=True)))
+    assert manifest.results["helps"] is False and next(auto_models(kb)) == "links-minilm"
+
+
 def test_a_text_that_comes_twice_is_one(kb, tmp_path):
     data = [write(tmp_path / f"{name}.jsonl", [document(1, SENTENCES[0])]) for name in "ab"]
     with pytest.raises(UsageError, match="1 text"):
@@ -304,3 +342,7 @@ def test_a_difference_of_a_few_links_is_chance():
     assert is_better([score(4, 4, 4)] * 5 + same[5:], same)
     assert not is_better([score(4, 4, 4)] * 6 + [score(2, 4, 4)] * 3 + same[9:], same)
     assert not is_better([score(40, 40, 40), *same[1:]], [score(3, 40, 40), *same[1:]])
+    wrong = [score(0, 2, 0)] * 20
+    assert is_better([score(0, 1, 0)] * 5 + wrong[5:], wrong)
+    assert not is_better([score(0, 1, 0)] * 4 + wrong[4:], wrong) and not is_better(wrong, wrong)
+    assert not is_better(wrong, [score(0, 1, 0)] * 5 + wrong[5:])
