@@ -23,13 +23,11 @@ taken only where it is named: nothing says which one suits it.
 
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +36,7 @@ from kgkit.errors import KgkitError
 from kgkit.home import Home
 from kgkit.kb import KnowledgeBase
 from kgkit.linking.joint.unspaced import is_unspaced
+from kgkit.linking.languages import ENGLISH, UNDETERMINED, is_latin, told_by_letters, told_by_words
 from kgkit.models.folder import AUTO, find_trained, model_names, text_vectors
 from kgkit.models.kinds import find_kind
 from kgkit.models.manifest import MANIFEST, decode_manifest, read_header
@@ -57,27 +56,7 @@ _WORDNET: Final = "wordnet"  # the builder
 _DICTIONARIES: Final = (_WORDNET, "spo", "openhownet", "type_vocabulary")  # builders
 _SAMPLE: Final = 256  # entities that tell of all
 _CONTROLS: Final = ("control", "zero_vectors", "random_vectors")  # settings of trainings without knowledge
-_LATIN: Final = 0.9  # least share of ASCII among the letters of descriptions that an English encoder reads
 _KANA: Final = 0.05  # share of the characters of Japanese, at least; Chinese names have single ones
-_ENGLISH: Final = frozenset(
-    "a an and are at by for from her his is its of on that the their to was which who with".split()
-)
-_NO_ENGLISH: Final = {
-    "de": frozenset(
-        "als auf aus bei das dem den der die ein eine einer eines für im ist mit nach nicht sich um und vom "
-        "wurde zum zur".split()
-    ),
-    "fr": frozenset("dans du est par pour que sur te une".split()),
-    "es": frozenset("con del el para por que una".split()),
-    "it": frozenset("che con dei del gli il lo una".split()),
-    "pt": frozenset("das dos os para por que um uma".split()),
-    "nl": frozenset("als den der een het op te voor".split()),
-    "sv": frozenset("av den ett och som till".split()),
-}
-"""Function words of other languages that English has not."""
-_UMLAUTS: Final = re.compile("[äöüß]")
-_LEAST_UMLAUTS: Final = 0.04  # share of the labels of German; of towns of all the world 0.02 have some
-_FEW: Final = 3  # words of names in other languages
 
 log = logging.getLogger(__name__)
 
@@ -300,12 +279,7 @@ def is_of_names(kb: KnowledgeBase) -> bool:
 
 def has_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions, by a sample of its entities."""
-    return bool(_descriptions(kb))
-
-
-def _descriptions(kb: KnowledgeBase) -> str:
-    """Return the descriptions of a sample of entities, joined."""
-    return "".join(entity.description for entity in _sample(kb))
+    return any(entity.description for entity in _sample(kb))
 
 
 def _is_chinese(kb: KnowledgeBase) -> bool:
@@ -332,67 +306,48 @@ def _sample(kb: KnowledgeBase) -> list[Entity]:
 
 
 def is_english(kb: KnowledgeBase) -> bool:
-    """Say whether *kb* is in English: it says so; or names no language, and a sample of its texts looks so.
-
-    That is where nine of ten letters are ASCII, and function words of other languages are no more than a few
-    more than those of English; where these are none, and labels have umlauts, it is German.
-    """
-    if language := kb.manifest.language:
-        return language.lower().partition("-")[0] == "en"
-    text = _texts(kb)
-    words = _words(text)
-    every = frozenset[str]().union(*_NO_ENGLISH.values())
-    english, others = sum(word in _ENGLISH for word in words), sum(word in every for word in words)
-    is_german = others >= english and _has_umlauts(kb)
-    return is_latin(text) and not is_german and others <= english + _FEW
+    """Say whether *kb* is in English, as `likely_language` has it."""
+    return _primary(likely_language(kb)) == ENGLISH
 
 
 def likely_language(kb: KnowledgeBase) -> str:
     """Return the language of *kb* as a BCP 47 tag: the one it names, else that of a sample of its texts.
 
-    It is empty where neither function words nor letters tell.
+    Descriptions tell by their function words, else labels do, or the letters of either. It is English where
+    nothing tells another language, and empty where it is another one, but not clear which.
     """
-    if kb.manifest.language or is_english(kb):
-        return kb.manifest.language or "en"
+    if kb.manifest.language:
+        return kb.manifest.language
     if _is_chinese(kb):
         return "zh"
-    text = _texts(kb)
-    if any(map(_is_kana, text)):
-        return "ja"
-    words = _words(text)
-    counts = {language: sum(word in own for word in words) for language, own in _NO_ENGLISH.items()}
-    likely = max(counts, key=counts.__getitem__)
-    return likely if counts[likely] else "de" if is_latin(text) and _has_umlauts(kb) else ""
+    entities = _sample(kb)
+    labels = [entity.label for entity in entities]
+    descriptions = [entity.description for entity in entities]
+    texts, told = labels + descriptions, ""
+    for tag in (told_by_words(descriptions), told_by_words(texts), told_by_letters(texts)):
+        told = told if tag == ENGLISH and told else tag or told
+        if told not in ("", UNDETERMINED):
+            break
+    if told in ("", ENGLISH) and not is_latin("".join(texts)):
+        return "ja" if any(map(_is_kana, "".join(texts))) else ""
+    return "" if told == UNDETERMINED else told or ENGLISH
 
 
-def _texts(kb: KnowledgeBase) -> str:
-    """Return the labels and descriptions of a sample of entities, joined."""
-    return " ".join(chain.from_iterable((entity.label, entity.description) for entity in _sample(kb)))
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+", text.lower())
-
-
-def _has_umlauts(kb: KnowledgeBase) -> bool:
-    """Say whether as many labels of a sample have umlauts as those of German have."""
-    labels = [entity.label.lower() for entity in _sample(kb)]
-    return sum(_UMLAUTS.search(label) is not None for label in labels) >= _LEAST_UMLAUTS * len(labels)
-
-
-def is_latin(text: str) -> bool:
-    """Say whether a text has letters, and nine of ten are ASCII."""
-    letters = [character for character in text if character.isalpha()]
-    return bool(letters) and sum(map(str.isascii, letters)) >= _LATIN * len(letters)
+def _primary(language: str) -> str:
+    """Return the language of a BCP 47 tag, without region and script."""
+    return language.lower().partition("-")[0]
 
 
 def reads_descriptions(kb: KnowledgeBase) -> bool:
     """Say whether *kb* has descriptions that an English encoder reads, by a sample of its entities.
 
-    A knowledge base in another language says so; of others, nine of ten letters are ASCII.
+    A knowledge base in another language says so, or they look so.
     """
-    language = kb.manifest.language.lower().partition("-")[0]
-    return language in ("", "en") and is_latin(_descriptions(kb))
+    descriptions = [entity.description for entity in _sample(kb)]
+    if _primary(kb.manifest.language) not in ("", ENGLISH) or not is_latin("".join(descriptions)):
+        return False
+    told = told_by_words(descriptions) or told_by_letters(descriptions)
+    return told == ENGLISH or (not told and is_english(kb))
 
 
 def _has_text_vectors(kb: KnowledgeBase) -> bool:

@@ -14,6 +14,7 @@ from kgkit.linking.auto import auto_models, outdated_linkers, reads_descriptions
 from kgkit.models.manifest import FORMAT, Needs
 from kgkit.types import Alias, Entity
 from tests.cli_helpers import build_mini, run
+from tests.linking.language_tables import TABLES
 from tests.small_kb import build
 
 ENGLISH = (Entity("dog", "dog", "a domesticated animal that barks"), Alias("dog", "dog"))
@@ -306,6 +307,7 @@ def test_a_knowledge_base_without_a_language_is_read_as_english_where_it_looks_s
     records = [Entity(str(number), *page) for number, page in enumerate(pages)]
     with build(tmp_path, records, name="mine") as kb:
         assert auto.is_english(kb) is english
+        assert reads_descriptions(kb) is (english and any(description for _, description in pages))
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -315,6 +317,42 @@ def test_the_likely_language_is_told_by_function_words_and_letters(tmp_path, nam
     records = [Entity(str(number), *page) for number, page in enumerate(LANGUAGES[name][0])]
     with build(tmp_path, records, name="mine") as kb:
         assert auto.likely_language(kb) == tags[re.split("[, ]", name)[0]]
+
+
+@pytest.mark.parametrize("language", TABLES)
+def test_of_a_table_the_right_language_is_told_and_of_one_that_is_not_known_none(tmp_path, language):
+    records = [Entity(str(number), *row) for number, row in enumerate(TABLES[language])]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == ("" if language == "cy" else language)
+        assert auto.is_english(kb) is reads_descriptions(kb) is (language == "en")
+
+
+@pytest.mark.parametrize(
+    ("names", "language"),
+    [
+        ("Jyväskylä Hämeenlinna Seinäjoki Vaasa Pöytyä Oulu", ""),
+        ("Örebro Malmö Västerås Lund Luleå Kiruna", ""),
+        ("Pärnu Võru Jõgeva Rõuge Türi Tartu", ""),
+        ("İzmir Üsküdar Beyoğlu Göreme Kaş Ağrı", ""),
+        ("Köln Nürnberg Gießen Fürth Essen Rostock", "de"),
+        ("Leeds Dover Lima Hull Bath Ely", "en"),
+    ],
+)  # fmt: skip
+def test_of_names_alone_umlauts_are_german_where_hardly_another_letter_stands(tmp_path, names, language):
+    records = [Entity(name, name) for name in names.split()]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == language
+
+
+def test_initials_and_particles_of_names_are_no_language(tmp_path):
+    people = ("A. D. Cole", "L. de la Cruz", "E. A. Poe", "O. van den Berg", "D. S. Ford", "Y. I. Lee")
+    rest = [f"Ada {name} Moss" for name in "Ash Bow Cox Day Elm Fox Gill Hart Ives Jay Kerr Lamb".split()]
+    records = [Entity(name, name) for name in (*people, *rest)]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == "en"
+    records = [Entity("flora", "Flora", "Iain's wife, Una's aunt, Ada's niece, Tom's boss, Ann's heir")]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == "en"
 
 
 def test_a_language_that_is_named_goes_before_what_texts_look_like(tmp_path):
@@ -329,6 +367,14 @@ JAPANESE = (
     Entity("tower", "東京タワー", "東京にある塔"), Entity("dog", "犬", "人に飼われる動物"),
     Alias("東京タワー", "tower"), Alias("犬", "dog"),
 )  # fmt: skip
+
+
+def test_a_word_in_another_script_changes_no_language(tmp_path):
+    records = [Entity("go", "Go", "a game of stones, written ご in Japan"), *ENGLISH]
+    with build(tmp_path, records, name="mine") as kb:
+        assert auto.likely_language(kb) == "en"
+    with build(tmp_path, JAPANESE, name="japanese") as kb:
+        assert auto.likely_language(kb) == "ja"
 
 
 def test_names_in_japanese_are_not_cut_by_what_cuts_chinese(tmp_path, monkeypatch, caplog):
