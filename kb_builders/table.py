@@ -5,7 +5,7 @@ names are guessed by their headings:
 
     key          unique name of the entity; where there is none, the label
     label        name that people read, which is an alias too; where there is none, the key
-    aliases      further names; `aliases|` splits a cell at each `|`
+    aliases      further names, in all columns with such headings; `aliases|` splits a cell at each `|`
     description  sentence on the entity
     kind         its kind: `company`
     count        how often the names of the row were seen with this meaning: priors are made of counts
@@ -123,6 +123,11 @@ HEADINGS: Final[Mapping[str, Sequence[str]]] = {
 In English, then in German, French, Spanish, Italian, Dutch, Portuguese, Chinese and Japanese; accents, full
 stops and capitals do not count.
 """
+
+VARIANTS: Final = (
+    "variant", "variants", "variante", "varianten", "variantes", "varianti", "变体", "變體",
+)  # fmt: skip
+"""Headings of aliases that are those of sizes and colours, too: so where another column has aliases."""
 
 NUMBERS: Final = (
     "no", "n°", "#", "num", "number", "sku", "accession number", "call number", "shelfmark", "serial number",
@@ -298,9 +303,9 @@ class TableBuilder(Builder):
         }
         used = {index for columns in indices.values() for index, _ in columns}
         for role in HEADINGS:
-            if role not in indices and (index := _guess(table.header, role, used)) is not None:
-                indices[role] = [(index, "")]
-                used.add(index)
+            if role not in indices and (guessed := _guess(table.header, role, used)):
+                indices[role] = [(index, "") for index in guessed]
+                used.update(guessed)
         if "key" not in indices and "label" in indices:
             number = _numbers(path, table.header, indices["label"][0][0], used)
             if number is not None:
@@ -507,12 +512,17 @@ def _listed(header: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_LISTED]) + (f" and {further:,} more" if further > 0 else "")
 
 
-def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
-    """Return the index of the column whose heading says that it is *role*, of those that are free."""
+def _guess(header: Sequence[str], role: str, used: set[int]) -> list[int]:
+    """Return the indices of the columns whose headings say that they are *role*, of those that are free.
+
+    That is one, or of aliases all.
+    """
     plain = [*map(_plain, header)]
-    for heading in map(_plain, HEADINGS[role]):
-        if heading in plain and (index := plain.index(heading)) not in used:
-            return index
+    headings = [*map(_plain, HEADINGS[role])]
+    found = [index for heading in headings for index, name in enumerate(plain) if name == heading]
+    if found := [index for index in found if index not in used]:
+        several = sorted(index for index in found if plain[index] not in map(_plain, VARIANTS))
+        return several if role == "aliases" and several else found[:1]
     word = LAST_WORDS.get(role)
     other_roles = {_plain(heading) for headings in HEADINGS.values() for heading in headings}
     indices = [
@@ -520,7 +530,7 @@ def _guess(header: Sequence[str], role: str, used: set[int]) -> int | None:
         for index, name in enumerate(plain)
         if name.split()[-1:] == [word] and name not in other_roles and (role != "key" or index == 0)
     ]
-    return indices[0] if len(indices) == 1 and indices[0] not in used else None
+    return indices if len(indices) == 1 and indices[0] not in used else []
 
 
 def _plain(heading: str) -> str:
@@ -584,7 +594,7 @@ def _only(indices: Mapping[str, Sequence[tuple[int, str]]], role: str) -> int | 
 def _no_label(header: Sequence[str], layout: TableLayout) -> str:
     """Return a hint where no heading is that of labels; empty where one is."""
     others = {index for index in layout.columns if index != layout.label}
-    if _guess(header, "label", others) == layout.label:
+    if layout.label in _guess(header, "label", others):
         return ""
     name = header[layout.label]
     return f"; no heading is known as that of the names: --label COLUMN names another than {name!r}"

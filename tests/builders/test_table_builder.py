@@ -148,6 +148,37 @@ def test_headings_are_known_in_the_languages_of_users(tmp_path, header):
         assert keys_of(kb, "Lugdunum") == ["f1"] and not keys_of(kb, "f1") and not lyon.attributes
 
 
+@pytest.mark.parametrize(
+    ("header", "names", "kept"),
+    [
+        ("id,name,aliases,also known as,synonyms", ["A", "B", "C", "D"], []),
+        ("id,synonyms,name,AKA,Aliases", ["B", "A", "C", "D"], []),
+        ("id,Name,Synonyme,Auch genannt,Ort", ["A", "B", "C"], ["Ort"]),
+        ("id,Nom,Alias,Autres noms,Surnom", ["A", "B", "C"], ["Surnom"]),
+        ("id,nombre,Otros nombres,sinónimos,alias", ["A", "B", "C", "D"], []),
+        ("id,nome,Sinonimi,Altri nomi,Varianti", ["A", "B", "C"], ["Varianti"]),
+        ("id,naam,synoniemen,ook bekend als,kleur", ["A", "B", "C"], ["kleur"]),
+        ("id,名称,别名,又称,变体", ["A", "B", "C"], ["变体"]),
+        ("id,name,variant,nickname,size", ["A", "C"], ["variant", "size"]),
+        ("id,name,variant,variants,size", ["A", "B"], ["variants", "size"]),
+        ("id,name,alias,Alias,size", ["A", "B", "C"], ["size"]),
+        ("id,name,description,aka,other names", ["A", "C", "D"], []),
+    ],
+)
+def test_all_columns_of_further_names_are_guessed(tmp_path, header, names, kept):
+    with built(write(tmp_path / "names.csv", f"{header}\nf1,A,B,C,D\n"), tmp_path) as kb:
+        assert sorted(name for name in "ABCD" if keys_of(kb, name)) == sorted(names)
+        assert [*kb["f1"].attributes] == kept
+
+
+def test_each_column_of_further_names_is_split_by_its_own_cells(tmp_path):
+    path = write(tmp_path / "names.csv", "id,name,aliases,synonyms\nf1,A,B|C,D; E\n")
+    with built(path, tmp_path) as kb:
+        assert all(keys_of(kb, name) == ["f1"] for name in "ABCDE")
+    with built(path, tmp_path, aliases="synonyms;") as kb:
+        assert keys_of(kb, "D") == ["f1"] and kb["f1"].attributes == {"aliases": "B|C"}
+
+
 @pytest.mark.parametrize("heading", ["Nr", "Lfd. Nr.", "Kundennummer"])
 @pytest.mark.parametrize(
     ("numbers", "keys"),
