@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kgkit.building.numbers import NONE, changes, in_key_order, numbering
 from kgkit.errors import SourceError
 from kgkit.kb.names import and_words
+from kgkit.name_words import REGIONS
 from kgkit.store import codec
 from kgkit.store.layout import MAX_CLASS_BITS, MAX_ROWS, MAX_TOKENS
 from kgkit.store.writer import Item
@@ -36,10 +37,7 @@ _SUFFIXES: Final = frozenset(
     "inc incorporated llc llp lp ltd limited corp plc pllc sa srl spa nv jr sr phd md mba jd esq obe mbe "
     "cbe".split()
 )
-_STATES: Final = frozenset(
-    "AL AK AZ AR CA CO CT DC DE FL GA HI IA ID IL IN KS KY LA MA MD ME MI MN MO MS MT NC ND NE NH NJ NM NV "
-    "NY OH OK OR PA RI TN TX UT VA VT WA WI WV WY AB BC MB NB NL NS ON PE QC SK".split()
-)
+_STATES: Final = frozenset(map(str.upper, REGIONS))
 """States and provinces of America: before these and `_SUFFIXES` a comma is written or not."""
 _INITIAL_GAP: Final = re.compile(r"(?<=\b[^\W\d_]) (?=[^\W\d_]\b)")  # between two letters
 

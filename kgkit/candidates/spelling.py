@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kgkit.candidates.hyphens import with_spaces
+from kgkit.name_words import MONTHS, WEEKDAYS
 from kgkit.store import codec
 from kgkit.text import BEFORE_NAMES
 
@@ -45,10 +46,7 @@ _ALSO_NAMES: Final = frozenset(["IT", "US", "WHO", "MAY"])
 """Function words that are names, or may well be, where all is in capitals."""
 _OF_LANGUAGE: Final = {"en": FUNCTION_WORDS}
 
-_ALWAYS_CAPITALISED: Final = frozenset(
-    "January February March April May June July August September October November December "
-    "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-)
+_ALWAYS_CAPITALISED: Final = frozenset(map(str.capitalize, MONTHS + WEEKDAYS))
 """Words that English writes with a capital although they name no entity of most KBs."""
 _NOUNS_CAPITALISED: Final = frozenset(["de", "gsw", "lb", "nds"])
 """Languages that write all nouns with capitals."""

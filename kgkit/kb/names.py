@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
+from kgkit.name_words import ADDRESSES, RANKS, REGIONS
 from kgkit.store.trigrams import BRACKETS, plain_form
 
 __all__ = [
@@ -230,14 +231,12 @@ _ORDINALS_OF: Final = {
     "sv": "a e", "da": "e", "no": "e", "nb": "e",
 }  # fmt: skip
 """Endings of ordinal numbers by language, besides the English ones: elsewhere *66a* is another number."""
-_ADDRESSES: Final = frozenset(
-    "mr mrs ms miss mx dr prof professor sir dame rev reverend hon herr frau fraulein doktor monsieur madame "
-    "mme mlle docteur senor senora don dona dottor signor signora sr sra".split()
+_ADDRESSES: Final = frozenset(map(plain_form, ADDRESSES))
+_NO_TITLES: Final = frozenset(
+    "baron bishop cardinal coach count detective duke judge justice mayor minister premier secretary".split()
 )
-_TITLES: Final = _ADDRESSES | frozenset(
-    "lord lady father fr president king queen prince princess pope emperor general gen colonel col captain "
-    "capt major maj lt sgt admiral senator sen gov governor chancellor graf".split()
-)
+"""Words before more names of firms and places than of persons: *Premier League*, *Duke Energy*."""
+_TITLES: Final = _ADDRESSES | frozenset(map(plain_form, RANKS - _NO_TITLES))
 _GENERATIONS: Final = frozenset("jr junior sr senior fils pere".split())  # last words of names of persons
 _ELDERS: Final = frozenset("elder younger altere jungere".split())  # the same, behind an article
 _SMALL_WORDS: Final = frozenset(
@@ -273,18 +272,8 @@ _ABBREVIATIONS_OF: Final = {
     "mfg": "manufacturing", "usa": "us", "mgmt": "management", "svc": "service services", "str": "strasse",
 }  # fmt: skip
 _SPECIAL_SHORT: Final = {short: frozenset(words.split()) for short, words in _ABBREVIATIONS_OF.items()}
-_REGIONS: Final = dict(
-    each.split()
-    for each in (
-        "al alabama,ak alaska,az arizona,ar arkansas,ca california,co colorado,ct connecticut,de delaware,"
-        "fl florida,ga georgia,hi hawaii,id idaho,il illinois,in indiana,ia iowa,ks kansas,ky kentucky,"
-        "la louisiana,me maine,md maryland,ma massachusetts,mi michigan,mn minnesota,ms mississippi,"
-        "mo missouri,mt montana,ne nebraska,nv nevada,oh ohio,ok oklahoma,or oregon,pa pennsylvania,"
-        "tn tennessee,tx texas,ut utah,vt vermont,va virginia,wa washington,wi wisconsin,wy wyoming,"
-        "ab alberta,mb manitoba,on ontario,pq quebec,qc quebec,sk saskatchewan,yt yukon,miss mississippi"
-    ).split(",")
-)
-"""Codes of states of the USA and provinces of Canada, of one word each. None is short for another word."""
+_REGIONS: Final = {"miss": "mississippi"} | {code: name for code, name in REGIONS.items() if " " not in name}
+"""Codes of states and provinces of one word each. None is short for another word."""
 _UMLAUTS: Final = re.compile("[äöüåøæœ]")
 _DIGRAPHS: Final = (("ae", "a"), ("oe", "o"), ("ue", "u"), ("aa", "a"))
 _OTHER_LEGAL: Final = (

@@ -21,6 +21,7 @@ from kgkit.bounded_cache import BoundedCache
 from kgkit.candidates.inflection import base_forms
 from kgkit.candidates.spelling import FUNCTION_WORDS, is_doubtful, ordinary_words
 from kgkit.kb import KnowledgeBase
+from kgkit.name_words import ADDRESSES, KIN, RANKS, WOMEN
 from kgkit.text import BEFORE_NAMES, folding
 from kgkit.types import Entity, Link, LinkedDocument
 
@@ -32,12 +33,10 @@ _PERSON: Final = frozenset(
     "person persons per people human humans person.n.01 personne persona pessoa persoon 人 人物".split()
 )
 """Kinds and types of persons, and entities that persons are a kind of, in lower case."""
-_WOMEN: Final = frozenset("Mrs Ms Miss Mme Mlle Madame Lady Dame Queen Princess Frau".split())
-_TITLES: Final = frozenset(
-    "President Senator Minister Premier Chancellor Secretary Governor Mayor Ambassador Judge Justice "
-    "Professor Doctor Captain General Colonel Major Sergeant Lord Sir King Prince Pope Saint Bishop Father "
-    "Brother Sister Monsieur Herr Herrn".split()
-).union(BEFORE_NAMES, _WOMEN)
+_WOMEN: Final = frozenset(map(str.capitalize, WOMEN))
+_NAMES_TOO: Final = frozenset("baron count don duke graf".split())
+"""Titles that are given names or surnames as well: *Graf* stands for Steffi Graf."""
+_TITLES: Final = frozenset(map(str.capitalize, (ADDRESSES | RANKS | KIN) - _NAMES_TOO)) | BEFORE_NAMES
 _PARTICLES: Final = frozenset("al bin da de del den der des di dos du el la le ten ter van von zu".split())
 _LEAST: Final = 3  # letters of initials that do not stand beside their name in brackets
 _INSTANCE: Final = "instance_hypernym"

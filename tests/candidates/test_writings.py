@@ -129,15 +129,18 @@ KINDS = {
         ],
     ),
     "commas": (
-        ("Washington, D.C.", "Portland OR", "Apple Inc.", "Acme, LLC", "Martin Luther King Jr.", "Sale On"),
         (
-            "Washington DC, Washington D.C., Washington, DC, Portland, OR, Apple, Inc. and Acme LLC; "
-            "Martin Luther King, Jr. in the sale, on Monday"
+            "Washington, D.C.", "Portland OR", "Columbia SC", "Apple Inc.", "Acme, LLC",
+            "Martin Luther King Jr.", "Sale On",
+        ),
+        (
+            "Washington DC, Washington D.C., Washington, DC, Portland, OR, Columbia, SC, Apple, Inc. and "
+            "Acme LLC; Martin Luther King, Jr. in the sale, on Monday"
         ),
         [
             ("Washington DC", "Washington, D.C."), ("Washington D.C.", "Washington, D.C."),
             ("Washington, DC", "Washington, D.C."), ("Portland, OR", "Portland OR"),
-            ("Apple, Inc.", "Apple Inc."), ("Acme LLC", "Acme, LLC"),
+            ("Columbia, SC", "Columbia SC"), ("Apple, Inc.", "Apple Inc."), ("Acme LLC", "Acme, LLC"),
             ("Martin Luther King, Jr.", "Martin Luther King Jr."),
         ],
     ),

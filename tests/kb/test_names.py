@@ -132,6 +132,9 @@ def test_accents_marks_spaces_and_a_surname_in_front_are_no_difference(name, sur
         ("Pope Paul 6", "Pope Paul VI", "numerals"),
         ("Oliver Holmes Junior", "Oliver Holmes, Jr.", "abbreviations"),
         ("President Bill Clinton", "Bill Clinton", "titles"),
+        ("Lieutenant Ann Cole", "Ann Cole", "titles"),
+        ("Archbishop Desmond Tutu", "Desmond Tutu", "titles"),
+        ("Herrn Karl Weber", "Karl Weber", "forms"),
         ("Siemens AG", "Siemens", "forms"),
         ("Kraft Foods, Inc.", "Kraft Foods", "forms"),
         ("Norsk Hydro a.s.", "Norsk Hydro", "forms"),
@@ -364,6 +367,7 @@ def test_the_name_of_a_country_and_a_word_are_no_legal_forms(word):
         ("Major League", "League"),
         ("General Motors", "Motors"),
         ("Prince Rupert", "Rupert"),
+        ("Sergeant Pepper", "Pepper"),
     ],
 )
 def test_before_a_single_word_a_title_is_a_word_of_the_name(name, surface):

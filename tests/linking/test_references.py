@@ -16,7 +16,7 @@ ENTITIES = [
     Entity("york", "New York", kind="place"), Entity("wfp", "World Food Programme"),
     Entity("sw", "South Wharf"),
     Entity("byron", "Lord Byron", kind="person"), Entity("rex", "Rex Stout", kind="person"),
-    Entity("beer", "stout"),
+    Entity("beer", "stout"), Entity("graf", "Steffi Graf", kind="person"),
 ]  # fmt: skip
 RECORDS = [
     *ENTITIES, *(Alias(entity.label, entity.key) for entity in ENTITIES),
@@ -50,6 +50,9 @@ def short(kb, text):
     ("Hendrik de Vries came. We ask de Vries, not Hendrik.", [("de Vries", "vries"), ("Hendrik", "vries")]),
     ("Angela Merkel came. Merkel sat.", [("Merkel", "merkel")]),  # a person by what is above its kind
     ("Lord Byron sat. Byron slept; the Lord knows.", [("Byron", "byron")]),
+    ("Kamala Harris won. Ambassador Harris spoke, then Sergeant Harris.", [("Harris", "harris")] * 2),
+    ("Bill Clinton sat. Aunt Clinton smiled.", []),
+    ("Steffi Graf won. Then Graf wept.", [("Graf", "graf")]),
 ])  # fmt: skip
 def test_the_first_or_last_name_of_a_person_means_that_person(kb, text, added):
     assert short(kb, text) == added

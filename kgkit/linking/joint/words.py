@@ -8,7 +8,9 @@ from math import log, log1p
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kgkit import name_words
 from kgkit.models.manifest import damaged
+from kgkit.name_words import ADDRESSES, KIN, RANKS
 
 FILE: Final = "words.tsv"
 
@@ -36,14 +38,7 @@ DETERMINERS: Final = _words(
     "four five ein eine einen einem einer eines kein keine keinen mein meine sein seine ihr ihre unser un "
     "une des du uno una een more much little many few several"
 )
-TITLES: Final = _words(
-    "mr mrs ms miss dr sir lord lady st saint king queen prince princess pope general gen captain capt "
-    "colonel col major sergeant sgt lieutenant lt senator sen judge bishop archbishop cardinal professor "
-    "prof rev reverend father sister aunt uncle brother cousin dame baron count countess duke duchess "
-    "emperor empress president chancellor governor mayor minister secretary coach detective inspector "
-    "herr herrn frau fräulein bundeskanzler bundeskanzlerin kanzler kanzlerin präsident minister doktor m "
-    "mme mlle madame monsieur señor señora don doña signor signora meneer mevrouw"
-)
+TITLES: Final = ADDRESSES | RANKS | KIN | {"m"}
 PLACES: Final = _words(
     "in at from to near into towards toward through across around outside via leaving visited visit "
     "reached reach entered nach aus bei über bis à en dans vers desde hacia da verso naar uit"
@@ -58,10 +53,9 @@ AUXILIARIES: Final = _words(
     "sind hat hatte wird wurde kann est était a es era è"
 )
 PRONOUNS: Final = _words("i you he she it we they me him us them this that there ich du er sie es wir man")
-MONTHS: Final = _words(
-    "january february march april may june july august september october november december monday tuesday "
-    "wednesday thursday friday saturday sunday januar februar märz mai juni juli oktober dezember montag "
-    "dienstag mittwoch donnerstag freitag samstag sonntag"
+MONTHS: Final = frozenset([*name_words.MONTHS, *name_words.WEEKDAYS]) | _words(
+    "januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag "
+    "sonntag"
 )
 BODIES: Final = _words(
     "university college school institute hospital church station street road avenue square park bridge "
