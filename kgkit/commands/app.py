@@ -14,37 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import typer
-from typer.core import TyperGroup
 
-from kgkit.commands import (
-    align,
-    candidates,
-    embed,
-    evaluate,
-    index,
-    kb,
-    link,
-    mcp,
-    models,
-    nearest,
-    pack,
-    path,
-    predict,
-    project,
-    reconcile,
-    serve,
-    show,
-    storage,
-    tag,
-    train,
-    tree,
-    unpack,
-    vectors,
-)
 from kgkit.commands.examples import epilog
+from kgkit.commands.groups import CommandGroup
 from kgkit.commands.messages import Messages, report, report_usage, write_line
 from kgkit.commands.options import flag
 from kgkit.commands.output import discard
@@ -54,9 +29,36 @@ from kgkit.home import HOME, Home
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
 
+_PANELS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Knowledge bases": {
+        "build-kb": "kb.build:build_kb", "kb": "kb:KBCommands", "show": "show:show", "path": "path:path",
+        "candidates": "candidates:candidates",
+    },
+    "Texts": {
+        "link": "link:link", "tag": "tag:tag", "reconcile": "reconcile:reconcile",
+        "predict": "predict:predict", "tree": "tree:tree",
+    },
+    "Vectors": {
+        "embed": "embed:embed", "index": "index:index", "nearest": "nearest:nearest", "align": "align:align",
+        "project": "project:project", "vectors": "vectors:VectorCommands",
+    },
+    "Models": {
+        "models": "models:ModelCommands", "train": "train:TrainCommands",
+        "evaluate": "evaluate:EvaluateCommands",
+    },
+    "Service": {"serve": "serve:serve", "mcp": "mcp:mcp"},
+    "Sharing": {"pack": "pack:pack", "unpack": "unpack:unpack"},
+    "Disk": {"du": "storage:du", "clean": "storage:clean"},
+}  # fmt: skip
+"""Places of the commands, under the titles that the help has them under."""
 
-class Commands(TyperGroup):
+
+class Commands(CommandGroup):
     """The group at the root: every error of every command passes through it."""
+
+    PATH = "kgkit"
+    PLACES: ClassVar = {name: place for commands in _PANELS.values() for name, place in commands.items()}
+    PANELS: ClassVar = {name: title for title, commands in _PANELS.items() for name in commands}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; the options of every command may stand anywhere before `--`."""
@@ -183,43 +185,3 @@ def _options_of_all(home: Path | None, quiet: bool) -> Iterator[None]:
         if home is not None:
             os.environ.pop(HOME)
             os.environ.update({} if before is None else {HOME: before})
-
-
-of_vectors = typer.Typer(no_args_is_help=True, help="Manage the vectors on this machine.")
-
-_PANELS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "Knowledge bases": {
-        "build-kb": kb.build_kb, "kb": kb.app, "show": show.show, "path": path.path,
-        "candidates": candidates.candidates,
-    },
-    "Texts": {
-        "link": link.link, "tag": tag.tag, "reconcile": reconcile.reconcile, "predict": predict.predict,
-        "tree": tree.tree,
-    },
-    "Vectors": {
-        "embed": embed.embed, "index": index.index, "nearest": nearest.nearest, "align": align.align,
-        "project": project.project, "vectors": of_vectors,
-    },
-    "Models": {"models": models.app, "train": train.app, "evaluate": evaluate.app},
-    "Service": {"serve": serve.serve, "mcp": mcp.mcp},
-    "Sharing": {"pack": pack.pack, "unpack": unpack.unpack},
-    "Disk": {"du": storage.du, "clean": storage.clean},
-}  # fmt: skip
-"""Commands and groups of commands by their names, under the titles that the help has them under."""
-
-for _title, _commands in _PANELS.items():
-    for _name, _verb in _commands.items():
-        if isinstance(_verb, typer.Typer):
-            app.add_typer(_verb, name=_name, rich_help_panel=_title)
-        else:
-            app.command(_name, rich_help_panel=_title)(_verb)
-
-of_vectors.command("list")(vectors.list_vectors)
-of_vectors.command("rm")(vectors.remove)
-
-for _path, _group in {
-    "": app, " kb": kb.app, " vectors": of_vectors, " models": models.app, " train": train.app,
-    " evaluate": evaluate.app,
-}.items():  # fmt: skip
-    for _command in _group.registered_commands:
-        _command.epilog = epilog(f"kgkit{_path} {_command.name}")

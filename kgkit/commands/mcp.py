@@ -1,7 +1,5 @@
 """`kgkit mcp`: knowledge bases as tools of a language-model agent, over standard input and output."""
 
-import asyncio
-
 from kgkit.commands.options import DeviceOption
 from kgkit.commands.serve import ServedKBsOption, builds_by_kb, models_by_kb
 from kgkit.lazy import import_extra
@@ -17,6 +15,8 @@ def mcp(
     service that `kgkit serve` has started offers the same tools at /mcp.
     """
     import_extra("mcp", "mcp")
+    import asyncio
+
     from kgkit.home import Home
     from kgkit.serving.mcp import serve_stdio
     from kgkit.serving.service import Service

@@ -1,11 +1,12 @@
 """`kgkit vectors`: list vectors, and remove them."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from kgkit.commands.completion import complete_kb, complete_vectors
+from kgkit.commands.groups import CommandGroup
 from kgkit.commands.messages import Messages
 from kgkit.commands.options import JSONOption
 from kgkit.commands.output import Column, number, size, write_json, write_table
@@ -25,6 +26,13 @@ _COLUMNS = (
     Column(heading="created", fit="keep"),
     Column(heading="build", fit="wrap"),
 )
+
+
+class VectorCommands(CommandGroup):
+    """Manage the vectors on this machine."""
+
+    PATH = "kgkit vectors"
+    PLACES: ClassVar = {"list": "vectors:list_vectors", "rm": "vectors:remove"}
 
 
 def list_vectors(

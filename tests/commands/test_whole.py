@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from kgkit.commands.app import app
+from kgkit.commands.app import Commands, app
 from tests.cli_helpers import build_mini, colourless, process, run, started
 from tests.toys import REPOSITORY, child_env, run_python
 
@@ -114,25 +114,60 @@ def test_the_manual_names_every_command_and_no_option_that_is_not_there():
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", manual)) - known == {"--help"}
 
 
-def test_help_loads_none_of_the_heavy_libraries():
-    loaded = run_python(
-        "import sys, contextlib\nfrom kgkit.commands.app import app\n"
-        "with contextlib.suppress(SystemExit): app(['--help'])\n"
-        f"print([name for name in {(*HEAVY, 'numpy', 'lmdb', 'msgspec')} if name in sys.modules])"
-    )
-    assert loaded.stdout.splitlines()[-1] == "[]"
-
-
-def test_linking_with_priors_loads_none_of_the_heavy_libraries(home, tmp_path):
-    (tmp_path / "text.txt").write_text("The dog barked.")
-    loaded = run_python(
-        "import sys, contextlib\nfrom kgkit.commands.app import app\n"
-        "with contextlib.suppress(SystemExit): app(['link', *sys.argv[1:]])\n"
-        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)",
-        tmp_path / "text.txt", "--home", home,
+def loaded_by(*args):
+    """Return the names of all modules that a command has loaded, and its standard output."""
+    done = run_python(
+        "import sys\nfrom kgkit.commands import main\n"
+        "try: main()\nfinally: print(*sys.modules, file=sys.stderr)",
+        *args,
     )  # fmt: skip
-    assert '"dog.n.01"' in loaded.stdout
-    assert loaded.stderr.splitlines()[-1] == "[]"
+    return set(done.stderr.splitlines()[-1].split()), done.stdout
+
+
+def libraries(modules):
+    return {name.partition(".")[0] for name in modules}
+
+
+def verbs(modules):
+    """Return the modules of commands among others."""
+    own = {place.partition(":")[0] for place in Commands.PLACES.values()}
+    return {name.removeprefix("kgkit.commands.") for name in modules} & own
+
+
+def test_the_version_loads_no_command_and_of_libraries_that_of_the_command_line():
+    loaded, shown = loaded_by("--version")
+    assert shown.split()[0] == "kgkit" and verbs(loaded) == set()
+    assert libraries(loaded) & {*HEAVY, "numpy", "lmdb", "msgspec", "asyncio", "rich", "pydantic"} == set()
+
+
+def test_help_loads_none_of_the_heavy_libraries():
+    loaded, _ = loaded_by("--help")
+    assert libraries(loaded) & {*HEAVY, "numpy", "lmdb", "msgspec", "asyncio"} == set()
+
+
+def test_a_command_of_a_group_loads_no_other():
+    loaded, _ = loaded_by("kb", "list", "--help")
+    assert verbs(loaded) == {"kb"}
+    of_group = [name for name in loaded if name.startswith("kgkit.commands.kb.")]
+    assert of_group == ["kgkit.commands.kb.list_kbs"]
+
+
+def test_linking_with_priors_loads_no_other_command_and_none_of_the_heavy_libraries(home, tmp_path):
+    (tmp_path / "text.txt").write_text("The dog barked.")
+    loaded, linked = loaded_by("link", tmp_path / "text.txt", "--model", "prior", "--home", home)
+    assert '"dog.n.01"' in linked
+    assert verbs(loaded) == {"link"}
+    assert libraries(loaded) & {*HEAVY, "asyncio", "rich"} == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "completed"),
+    [("kgkit ", [*Commands.PLACES]), ("kgkit k", ["kb"]), ("kgkit kb pu", ["publish"]), ("kgkit x", [])],
+)
+def test_the_shell_completes_commands(line, completed):
+    count = str(len(line.split(" ")) - 1)
+    done = process(_KGKIT_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=count)
+    assert done.out.split() == completed
 
 
 def test_the_version_is_printed():

@@ -1,10 +1,15 @@
 """`kgkit evaluate …`: a file per kind of data set."""
 
-import typer
+from typing import ClassVar
 
-from kgkit.commands.evaluate import cloze, el, language, ner, task, wsd
+from kgkit.commands.groups import CommandGroup
 
-app = typer.Typer(no_args_is_help=True, help="Score a model on a data set.")
 
-for command in (cloze.cloze, el.el, ner.ner, language.ppl, task.task, wsd.wsd):
-    app.command(command.__name__)(command)
+class EvaluateCommands(CommandGroup):
+    """Score a model on a data set."""
+
+    PATH = "kgkit evaluate"
+    PLACES: ClassVar = {
+        "cloze": "evaluate.cloze:cloze", "el": "evaluate.el:el", "ner": "evaluate.ner:ner",
+        "ppl": "evaluate.language:ppl", "task": "evaluate.task:task", "wsd": "evaluate.wsd:wsd",
+    }  # fmt: skip

@@ -1,14 +1,15 @@
 """`kgkit models …`: trained models, a file per verb."""
 
-import typer
+from typing import ClassVar
 
-from kgkit.commands.models import info, list_models, rm, verify
+from kgkit.commands.groups import CommandGroup
 
-app = typer.Typer(no_args_is_help=True, help="Look after the trained models on this machine.")
 
-app.command("list")(list_models.list_models)
-app.command("info")(info.info)
-app.command("verify")(verify.verify)
-app.command("rm")(rm.rm)
+class ModelCommands(CommandGroup):
+    """Look after the trained models on this machine."""
 
-__all__ = ["app"]
+    PATH = "kgkit models"
+    PLACES: ClassVar = {
+        "list": "models.list_models:list_models", "info": "models.info:info",
+        "verify": "models.verify:verify", "rm": "models.rm:rm",
+    }  # fmt: skip

@@ -1,22 +1,23 @@
 """`kgkit train …`: a command for each method, made from its settings, and files for what is no method."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
-import typer
-from typer.core import TyperGroup
-
-from kgkit.commands.examples import epilog
-from kgkit.commands.train import encoder, linker, tagger
-from kgkit.commands.train.generated import method_command
+from kgkit.commands.groups import CommandGroup, make_command
 from kgkit.errors import KgkitError
 
 
-class Methods(TyperGroup):
-    """The commands that train: those of methods, of kgkit's own and of other packages, and the others."""
+class TrainCommands(CommandGroup):
+    """Train a model."""
+
+    PATH = "kgkit train"
+    PLACES: ClassVar = {
+        "linker": "train.linker:linker", "encoder": "train.encoder:encoder", "tagger": "train.tagger:tagger",
+        "pmi": "train.pmi:pmi",
+    }  # fmt: skip
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands; a method that cannot be loaded is left out."""
+        """Return the names of the commands, with the methods; one that cannot be loaded is left out."""
         from kgkit.models.kinds import kind_names
 
         names = super().list_commands(ctx)
@@ -41,17 +42,6 @@ class Methods(TyperGroup):
 
 
 def _command_of(name: str) -> Any:
-    if name == "pmi":  # its settings load NumPy
-        from kgkit.commands.train.pmi import pmi as command
-    else:
-        command = method_command(name)
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command(name, epilog=epilog(f"kgkit train {name}"))(command)
-    return typer.main.get_command(app)
+    from kgkit.commands.train.generated import method_command
 
-
-app = typer.Typer(cls=Methods, no_args_is_help=True, help="Train a model.")
-
-app.command("linker")(linker.linker)
-app.command("encoder")(encoder.encoder)
-app.command("tagger")(tagger.tagger)
+    return make_command(TrainCommands.PATH, name, method_command(name))
