@@ -69,8 +69,8 @@ _FILES: Final = (
     "txt|pdf|csv|tsv|json|jsonl|xml|html?|css|js|ts|py|java|md|docx?|xlsx?|pptx?|odt|zip|gz|tar|jpe?g|png|gif|svg|"
     "mp[34]|exe|log|ya?ml|toml|ini|cfg|sh|sql"
 )
-_ADDRESS: Final = re.compile(
-    rf"""(?<![{_W}.+~/@\\-])(?:
+_ADDRESS: Final = rf"""
+    (?<![{_W}.+~/@\\-])(?:
         [A-Za-z][A-Za-z0-9+.-]*://{_U}+                        # URL
       | (?:[Ww]{{3}}\.|mailto:|(?:doi:|DOI:)?10\.\d{{4,9}}/){_U}+   # without a scheme, DOI
       | [{_W}.+-]+@[{_W}-]+(?:\.[{_W}-]+)*                    # e-mail
@@ -89,9 +89,7 @@ _ADDRESS: Final = re.compile(
       | (?:[{_W}.+~-]+/)+[{_W}.+~-]*\.[a-z][a-z0-9]{{0,4}}(?![{_W}])
       | (?:[A-Za-z]:|%\w+%)?\\*{_N}*(?:\\{{1,2}}{_N}+(?:\ {_N}+)*(?=\\))*\\{{1,2}}{_N}+
       | [{_W}-]+\.(?:{_FILES})(?![{_W}])
-    )""",
-    re.VERBOSE,
-)
+    )"""
 _JOINTS: Final = (
     *((sign, re.compile(rf"{re.escape(sign)}[^\W_]")) for sign in "@/\\"), (".", re.compile(r"\.[^\W\d_]"))
 )  # fmt: skip
@@ -375,6 +373,7 @@ def _addresses(text: str) -> list[tuple[int, int]]:
             signs += [match.start() for match in joint.finditer(text)]
     if not signs:
         return []
+    pattern = re.compile(_ADDRESS, re.VERBOSE)  # here: it takes 15 ms, once
     spans: list[tuple[int, int]] = []
     end = 0
     for at in sorted(signs):
@@ -388,6 +387,6 @@ def _addresses(text: str) -> list[tuple[int, int]]:
             end += 1
         # White space may be in the folders of Windows.
         most = min(len(text), end + _FOLDER) if text[at] == "\\" else end
-        spans += [match.span() for match in _ADDRESS.finditer(text, start, most)]
+        spans += [match.span() for match in pattern.finditer(text, start, most)]
         end = max(end, spans[-1][1]) if spans else end
     return spans

@@ -6,13 +6,19 @@ output     standard output: tables, JSON, files that appear whole
 messages   standard error: messages and progress
 """
 
+import gc
 import os
 import sys
+from typing import Final
+
+_COLLECTED_AT: Final = 100_000
+"""Containers after which garbage in cycles is looked for: more than imports make."""
 
 
 def main() -> None:
     """Run `kgkit` with the arguments of this process, and end it."""
     open_standard_streams()
+    gc.set_threshold(_COLLECTED_AT)
     try:
         # Here: what is interrupted while it starts should say no more than what is interrupted later.
         from kgkit.commands.app import app
@@ -21,6 +27,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(130)
+    finally:
+        gc.freeze()  # the process ends: nothing is to be looked through once more
 
 
 def open_standard_streams() -> None:
