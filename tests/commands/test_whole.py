@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,12 @@ def test_linking_with_priors_loads_no_other_command_and_none_of_the_heavy_librar
     assert '"dog.n.01"' in linked
     assert verbs(loaded) == {"link"}
     assert libraries(loaded) & {*HEAVY, "asyncio", "rich"} == set()
+
+
+@pytest.mark.skipif("pydantic" in str(requires("typer")), reason="another typer than pyproject.toml asks for")
+def test_reading_options_loads_no_pydantic(home):
+    loaded, _ = loaded_by("show", "dog.n.01", "--home", home)
+    assert "pydantic" not in loaded
 
 
 @pytest.mark.parametrize(
