@@ -16,7 +16,7 @@ from msgspec import structs
 
 from kgkit.building import aliases, facts
 from kgkit.building.contract import MAX_COUNT
-from kgkit.building.numbers import NONE, in_key_order, numbering
+from kgkit.building.numbers import NONE, changes, in_key_order, numbering
 from kgkit.building.occurrences import SurfaceHashes, checked_occurrences
 from kgkit.errors import SourceError
 from kgkit.store import codec
@@ -283,7 +283,8 @@ class Grouper:
         bit_of = aliases.class_bits(np.frombuffer(self._class_of, np.uint8))
         self.store.append("aliases", aliases.alias_rows(rows, spellings, names, bit_of))
         self.store.append("names", aliases.name_rows(rows, names))
-        self._write_occurrences(names, np.unique(rows.name))
+        numbers = rows.name[changes(rows.name)]  # names ascend
+        self._write_occurrences(names, numbers)
         present = np.zeros(len(names.surfaces), bool)
         present[columns.surface] = True
         surfaces = [*compress(names.surfaces, present.tolist())]
@@ -292,7 +293,7 @@ class Grouper:
         sought = chain(surfaces, self._forms, variants)
         self.store.append("starts", aliases.start_rows(aliases.starts(sought, {}, self.folding)))
         self.store.append("variants", aliases.variant_rows(variants))
-        return len(np.unique(rows.name)), len(rows.name)
+        return len(numbers), len(rows.name)
 
     def _write_occurrences(self, names: aliases.Names, numbers: Numbers) -> None:
         """Write `occurrences` of the aliases that are kept, if any are known."""

@@ -276,6 +276,9 @@ def _first_units(records: Iterator[Record | Step], limit: int) -> Iterator[Recor
 def single_records(records: Iterator[Record | Step]) -> Iterator[Single]:
     """Yield *records* without steps, and those that are told many at once one by one."""
     for record in records:
+        if type(record) is Triple or type(record) is Entity or type(record) is Alias:  # as nearly all are
+            yield record
+            continue
         match record:
             case Aliases():
                 for (surface, key), count in record.counts.items():
