@@ -24,7 +24,6 @@ from kgkit.commands.messages import Messages, report, report_usage, write_line
 from kgkit.commands.options import flag
 from kgkit.commands.output import discard
 from kgkit.errors import KgkitError
-from kgkit.home import HOME, Home
 
 ENDED: Final = {130: "interrupted", 143: "terminated"}
 """What is written where a signal has ended the command, by the exit code."""
@@ -174,6 +173,8 @@ def _root(
 @contextmanager
 def _options_of_all(home: Path | None, quiet: bool) -> Iterator[None]:
     """Let `Home.find` and `Messages` know the options that every command has."""
+    from kgkit.home import HOME, Home
+
     before = os.environ.get(HOME)
     if home is not None:
         os.environ[HOME] = str(home)
