@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.joint.text import Text, words_of
+from kgkit.linking.joint.text import Text, spaced, words_of
 from kgkit.linking.joint.types import kind_of, named_sort
+from kgkit.linking.joint.unspaced import is_unspaced
 from kgkit.linking.joint.words import FUNCTION
 from kgkit.linking.scoring import Scores
 from kgkit.store import codec
@@ -47,15 +48,15 @@ _RELATIVE: Final = [ABSOLUTE.index(name) for name in RELATIVE]
 Pairs = NDArray[np.int32]
 
 _WORD: Final = re.compile(r"\w+")
-_BRACKETS: Final = re.compile(r"\s*\([^()]*\)$")
-_NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? *(?:the )?$")
+_BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]$")
+_NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? *(?:the )?$|[的，、（·]$")
 _COMMA: Final = re.compile(r", *| *\(")
-_ENDS: Final = re.compile(r"[.!?]\s|\n")
+_ENDS: Final = re.compile(r"[.!?]\s|[\n。！？]")
 _NAME_BEHIND: Final = re.compile(r",? *\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
 _ALIKE: Final = 0.01  # of a population
 _MOST_PEOPLE: Final = 1e11
 _FACTS: Final = 200  # entities whose population is looked up for one that they are in
-_SHORT: Final = 3
+_SHORT, _SHORT_UNSPACED = 3, 2
 _BYTES: Final = 64_000_000
 _BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
 _MOST: Final = 8  # candidates of other mentions that are compared
@@ -194,7 +195,7 @@ class CandidateFeatures:
                 bool(name_words) and bool(name_words & entity.qualifiers),
                 bool(name_words) and name_words <= entity.described | entity.words and bool(name_words - own),
                 bool(name_words) and not name_words & (entity.described | entity.words), *near,
-                bool(entity.neighbours), any(f" {surface} " in f" {each} " for each in elsewhere),
+                bool(entity.neighbours), any(_has_name(each, surface) for each in elsewhere),
                 bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, living, len(candidates) == 1,
                 entity.capital,
             ))  # fmt: skip
@@ -316,12 +317,11 @@ class CandidateFeatures:
         rest = label[len(short) :]
         description = f"{entity.description} {attributes}"
         described = frozenset(word for word in words_of(description) - FUNCTION if len(word) >= 2)
-        text = f" {' '.join(_WORD.findall(fold(f'{description} {rest}')))} "
         names = tuple(
-            f" {' '.join(_WORD.findall(fold(name)))} "
+            spaced(name)
             for folded, spelled in spellings.items()
             for name in sorted(spelled)[:1]
-            if len(folded) > _SHORT and any(map(str.isupper, name)) and _WORD.search(fold(name))
+            if _is_telling(name, folded) and _WORD.search(fold(name))
         )
         return EntityWords(
             label=self.fold(label),
@@ -331,7 +331,7 @@ class CandidateFeatures:
             words=words,
             qualifiers=words_of(rest) - FUNCTION,
             described=described,
-            text=text,
+            text=spaced(f"{description} {rest}"),
             names=names,
             neighbours=neighbours,
             initials="".join(word[0] for word in _WORD.findall(fold(bare))),
@@ -341,6 +341,18 @@ class CandidateFeatures:
             capital=label != label.lower(),
             description=bool(entity.description),
         )
+
+
+def _has_name(longer: str, name: str) -> bool:
+    """Say whether a name has another one in it."""
+    return name in longer if is_unspaced(name) else f" {name} " in f" {longer} "
+
+
+def _is_telling(name: str, folded: str) -> bool:
+    """Say whether texts that have a name mean its bearer."""
+    if is_unspaced(name):
+        return len(folded) >= _SHORT_UNSPACED
+    return len(folded) > _SHORT and any(map(str.isupper, name))
 
 
 def _names_of_others(pairs: Pairs, folded: list[str], sizes: Numbers) -> Scores:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from kgkit.candidates.spelling import begins_sentence
+from kgkit.linking.joint.unspaced import UNSPACED
 from kgkit.text import fold
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
+_WORDS: Final = re.compile(r"\w+")
 _FOLDED: Final = re.compile(r"\w+(?:['’]\w+)*")
 _LINE: Final = re.compile(r"[^\n.!?]+[\n.!?]*|[\n.!?]+")
 _LONG: Final = 3  # letters of a word that has a capital in a title
@@ -44,8 +46,17 @@ NO_WORD: Final = Word(-1, -1, " ")
 
 
 def words_of(text: str) -> frozenset[str]:
-    """Return the words of a text or a name, folded."""
-    return frozenset(_FOLDED.findall(fold(text)))
+    """Return the words of a text or a name, folded; of a script without spaces, each two characters."""
+    folded = fold(text)
+    runs = UNSPACED.findall(folded)
+    pairs = (run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+    return frozenset([*_FOLDED.findall(UNSPACED.sub(" ", folded) if runs else folded), *pairs])
+
+
+def spaced(text: str) -> str:
+    """Return the words of a text or a name, folded, between spaces; so are characters that have none."""
+    parted = UNSPACED.sub(lambda run: f" {' '.join(run[0])} ", fold(text))
+    return f" {' '.join(_WORDS.findall(parted))} "
 
 
 def with_lines_joined(text: str) -> str:

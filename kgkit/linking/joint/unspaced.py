@@ -5,6 +5,7 @@ A segmentation that knows no name of the KB says where words begin and end: 南�
 Chinese is cut by jieba, where it is installed; its dictionary has frequencies and parts of speech.
 """
 
+import re
 from bisect import bisect_left
 from functools import lru_cache
 from math import log1p
@@ -21,6 +22,8 @@ FEATURES: Final = (
     "opens unspaced", "quoted unspaced",
 )  # fmt: skip
 
+UNSPACED: Final = re.compile("[\u2e80-\u9fff\uf900-\ufaff]+")
+"""Characters of scripts that set no spaces."""
 _NONE: Final = [0.0] * len(FEATURES)
 _PLACE_BEFORE: Final = frozenset("在去到从往于赴自离抵回")
 _PERSON_BEFORE: Final = frozenset("老小叫由跟给让请被对")
@@ -37,7 +40,7 @@ _KINDS: Final = {"nr": 0, "ns": 1, "nt": 2, "nz": 3, "n": 4, "v": 5, "a": 6, "d"
 
 def is_unspaced(text: str) -> bool:
     """Say whether a span has a character of a script that sets no spaces."""
-    return any("\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" for character in text)
+    return UNSPACED.search(text) is not None
 
 
 def unspaced_features(text: str, start: int, end: int, bounds: frozenset[int] | None) -> list[float]:

@@ -223,3 +223,45 @@ def test_a_population_is_no_count_of_links(tmp_path):
         mention = Mention(0, 5, "Texas", kb.candidates("Texas"))
         rows, _ = features(Text(text), [mention])
         assert not rows[0][:, NAMES.index("log prior")].any()
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    """Linker over works, people, a place and a company in Chinese, read without their word bounds."""
+    home = tmp_path_factory.mktemp("chinese")
+    table = home / "kb.csv"
+    table.write_text(
+        "id,name,aliases,description\n1,曹禺,,剧作家\n2,雷雨（话剧）,雷雨,曹禺的话剧\n3,围城（小说）,围城,钱钟书的小说\n"
+        "4,苹果公司,苹果,美国手机公司\n5,大众汽车,大众,德国汽车公司\n6,钱钟书,,作家\n7,东京都,東京,日本の首都\n",
+        "utf-8",
+    )
+    run("build-kb", "table", str(table), "--name", "zh", "--home", str(home), "--language", "zh",
+        "--aliases", "aliases|", "--description", "description")  # fmt: skip
+    with kgkit.Linker.open("zh", home=home, model="prior") as linker:
+        yield linker
+
+
+@pytest.mark.parametrize(
+    ("text", "surface", "feature", "found"),
+    [
+        ("曹禺二十三岁写成雷雨。", "雷雨", "fact in sentence", True),
+        ("昨晚雷雨交加。曹禺没有出门。", "雷雨", "fact in sentence", False),
+        ("钱钟书的围城里有一句话。", "围城", "fact before", True),
+        ("苹果的新款手机在上海开卖。", "苹果", "description words", True),
+        ("她切了一个苹果给孙子。", "苹果", "description words", False),
+        ("大众和别的牌子；大众汽车涨价了。", "大众", "longer name elsewhere", True),
+        ("围城是一本小说。", "围城", "all other words", True),
+        ("他被困在围城。", "围城", "all other words", False),
+        ("雷雨是话剧。", "雷雨", "is plain label", True),
+        ("首都は東京です。", "東京", "description words", True),
+    ],
+)
+def test_words_and_facts_of_scripts_without_spaces_are_seen(chinese, text, surface, feature, found):
+    [(document, _, _)] = chinese._mentions([text])
+    rows, _ = CandidateFeatures(chinese.kb)(Text(text), document.mentions)
+    [value] = [
+        row[0, NAMES.index(feature)]
+        for mention, row in zip(document.mentions, rows, strict=True)
+        if mention.text == surface
+    ][:1]
+    assert (value > 0) == found
