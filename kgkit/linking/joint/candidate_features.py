@@ -10,6 +10,7 @@ the other: the label `Paris, Texas` has the qualifier `Texas`.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import log, log1p
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from kgkit.bounded_cache import BoundedCache
 from kgkit.kb import KnowledgeBase
-from kgkit.linking.joint.text import Text, spaced, words_of
+from kgkit.linking.joint.text import Text, sentence_begins, spaced, words_of
 from kgkit.linking.joint.types import kind_of, named_sort
 from kgkit.linking.joint.unspaced import is_unspaced
 from kgkit.linking.joint.words import FUNCTION
@@ -32,14 +33,16 @@ from kgkit.types import NO_CANDIDATES, Entity, Matrix, Mention, Numbers
 
 ABSOLUTE: Final = (
     "spelled", "is label", "is plain label", "is short label", "begins label", "ends label", "acronym",
-    "other words", "all other words", "has other words", "description words", "has description",
-    "qualifier next", "description next", "name next unknown", "fact next", "fact before",
-    "fact in sentence", "facts in document", "unrelated beside", "has facts", "longer name elsewhere",
+    "other words", "all other words", "has other words", "description words",
+    "description words in sentence", "has description", "qualifier next", "description next",
+    "name next unknown", "fact next", "fact before", "fact in sentence", "facts in document",
+    "unrelated beside", "fact nearest", "has facts", "others alike", "longer name elsewhere",
     "other name elsewhere", "log prior", "log population", "is only", "capital label",
 )  # fmt: skip
 RELATIVE: Final = (
-    "other words", "description words", "qualifier next", "description next", "fact next", "fact before",
-    "fact in sentence", "facts in document", "log prior",
+    "other words", "description words", "description words in sentence", "qualifier next",
+    "description next", "fact next", "fact before", "fact in sentence", "facts in document", "fact nearest",
+    "others alike", "log prior",
 )  # fmt: skip
 OF_MENTION: Final = ("candidates", "has counts", "entities", "any fact next", "any fact in sentence")
 FEATURES: Final = (*ABSOLUTE, *(f"{name}, relative" for name in RELATIVE), *OF_MENTION)
@@ -49,7 +52,9 @@ Pairs = NDArray[np.int32]
 
 _WORD: Final = re.compile(r"\w+")
 _BRACKETS: Final = re.compile(r"\s*[(（][^()（）]*[)）]$")
-_NEXT: Final = re.compile(r"(?:,| in| \(| near|, in)? *(?:the )?$|[的，、（·]$")
+_NEXT: Final = re.compile(
+    r"(?:,|,? (?:(?:is|was|lies) )?(?:in|near)| \(|, (?:an?|eine?))? *(?:the )?$|[的，、（·]$"
+)
 _COMMA: Final = re.compile(r", *| *\(")
 _ENDS: Final = re.compile(r"[.!?]\s|[\n。！？]")
 _NAME_BEHIND: Final = re.compile(r",? *\(?((?:[^\W\d_][\w.'’-]*)(?: [^\W\d_a-z][\w.'’-]*)*)")
@@ -58,7 +63,7 @@ _MOST_PEOPLE: Final = 1e11
 _FACTS: Final = 200  # entities whose population is looked up for one that they are in
 _SHORT, _SHORT_UNSPACED = 3, 2
 _BYTES: Final = 64_000_000
-_BESIDE, _NEAR = 9, 150  # characters between mentions that stand beside each other; in one sentence
+_BESIDE, _NEAR = 10, 150  # characters between mentions that stand beside each other; in one sentence
 _MOST: Final = 8  # candidates of other mentions that are compared
 _FAR: Final = 30  # other mentions on each side that are compared
 
@@ -122,12 +127,19 @@ class CandidateFeatures:
         folded = [self.fold(mention.text) for mention in mentions]
         related, pairs = self._relations(text, mentions, ids, folded)
         names: dict[int, set[str]] = {}  # of entities: the surfaces that may mean them
-        for numbers, surface in zip(ids, folded, strict=True):
+        alike: dict[frozenset[str], set[str]] = {}  # of what labels have beside a surface: such surfaces
+        for mention, numbers, surface in zip(mentions, ids, folded, strict=True):
+            own = words_of(mention.text)
             for number in numbers:
                 names.setdefault(number, set()).add(surface)
+                if rest := self.of(number).words - own:
+                    alike.setdefault(rest, set()).add(surface)
+        begins = [*sentence_begins(text.text, mentions), len(text.text)]
+        sentences = [bisect_right(begins, mention.start) - 1 for mention in mentions]
+        words = {at: words_of(text.text[begins[at] : begins[at + 1]]) for at in set(sentences)}
         rows = [
-            self._rows(text, mention, surface, near, names)
-            for mention, surface, near in zip(mentions, folded, related, strict=True)
+            self._rows(text, words[sentence], mention, surface, near, names, alike)
+            for sentence, mention, surface, near in zip(sentences, mentions, folded, related, strict=True)
         ]
         return rows, pairs
 
@@ -148,16 +160,25 @@ class CandidateFeatures:
         return entity
 
     def _rows(
-        self, text: Text, mention: Mention, surface: str, related: Matrix, names: dict[int, set[str]]
+        self,
+        text: Text,
+        sentence: frozenset[str],
+        mention: Mention,
+        surface: str,
+        related: Matrix,
+        names: dict[int, set[str]],
+        alike: dict[frozenset[str], set[str]],
     ) -> Matrix:
         """Return (C, F) of a mention.
 
         Args:
             text: its text.
+            sentence: words of its sentence.
             mention: mention with its candidates.
             surface: its text, folded.
-            related: (C, 5) of `_relations`.
+            related: (C, 6) of `_relations`.
             names: surfaces in the text that may mean an entity, by its id.
+            alike: surfaces in the text of which a candidate's label has the same further words.
         """
         candidates = mention.candidates or NO_CANDIDATES
         if not len(candidates):
@@ -183,7 +204,7 @@ class CandidateFeatures:
         ):
             other = entity.words - own
             found = len(other & text.folded)
-            said = len((entity.described & text.folded) - own - other)
+            said = (entity.described & text.folded) - own - other
             elsewhere = names[number] - {surface}
             rows.append((
                 mention.text in entity.spellings.get(surface, ()), surface == entity.label,
@@ -191,13 +212,14 @@ class CandidateFeatures:
                 entity.short.startswith(surface) and surface != entity.short,
                 entity.short.endswith(surface) and surface != entity.short,
                 1 < len(letters) < 7 and letters == entity.initials, found / max(1, len(other)),
-                bool(other) and found == len(other), bool(other), log1p(said), entity.description,
+                bool(other) and found == len(other), bool(other), log1p(len(said)),
+                log1p(len(said & sentence)), entity.description,
                 bool(name_words) and bool(name_words & entity.qualifiers),
                 bool(name_words) and name_words <= entity.described | entity.words and bool(name_words - own),
                 bool(name_words) and not name_words & (entity.described | entity.words), *near,
-                bool(entity.neighbours), any(_has_name(each, surface) for each in elsewhere),
-                bool(elsewhere), log(max(prior, 1e-4)) if counted else 0.0, living, len(candidates) == 1,
-                entity.capital,
+                bool(entity.neighbours), log1p(len(alike.get(other, set()) - {surface})),
+                any(_has_name(each, surface) for each in elsewhere), bool(elsewhere),
+                log(max(prior, 1e-4)) if counted else 0.0, living, len(candidates) == 1, entity.capital,
             ))  # fmt: skip
         absolute = np.array(rows, np.float32)
         relative = absolute[:, _RELATIVE] - absolute[:, _RELATIVE].max(0)
@@ -220,15 +242,17 @@ class CandidateFeatures:
     def _relations(
         self, text: Text, mentions: Sequence[Mention], ids: list[list[int]], folded: list[str]
     ) -> tuple[list[Matrix], Pairs]:
-        """Return (C, 5) for each mention: whether candidates are related to those of others; and the pairs.
+        """Return (C, 6) for each mention: whether candidates are related to those of others; and the pairs.
 
         To those of the next mention, if little is between them, of the one before, of one in the sentence;
         log(1 + names of others in the document); whether they are related to none of one that stands beside
-        it behind a comma or a bracket.
+        it behind a comma or a bracket; whether none of the mention's others is related to a nearer one in the
+        sentence.
         """
         sizes = np.array([len(numbers) for numbers in ids], np.int64)
         begins = (np.cumsum(sizes) - sizes).tolist()
-        result = np.zeros((int(sizes.sum()), 5), np.float32)
+        result = np.zeros((int(sizes.sum()), 6), np.float32)
+        nearest = np.full(len(result), np.inf)  # characters to a related one
         groups: list[Pairs] = [np.empty((0, 2), np.int32)]
         related = self._related(ids)
         lists = {numbers: at for at, numbers in enumerate(dict.fromkeys(map(tuple, ids)))}
@@ -264,10 +288,19 @@ class CandidateFeatures:
                 beside, close = _nearness(text, mentions[a], mentions[b])
                 if close:
                     result[found.ravel(), 2] = 1
+                    gap = mentions[b].start - mentions[a].end
+                    nearest[found.ravel()] = np.minimum(nearest[found.ravel()], gap)
                 if close and beside:
                     result[found[:, 0], 0] = result[found[:, 1], 1] = 1
         table = np.concatenate(groups)
         result[:, 3] = _names_of_others(table, folded, sizes)
+        own = sizes > 0
+        least = (
+            np.repeat(np.minimum.reduceat(nearest, np.array(begins)[own]), sizes[own])
+            if own.any()
+            else nearest
+        )
+        result[:, 5] = (nearest == least) & np.isfinite(nearest)
         return [result[begin : begin + len(own)] for begin, own in zip(begins, ids, strict=True)], table
 
     def _related(self, ids: list[list[int]]) -> dict[int, set[int]]:

@@ -12,13 +12,14 @@ from math import log
 from typing import Final
 
 from kgkit.candidates.spelling import begins_sentence
-from kgkit.linking.joint.text import NO_WORD, Text, Word
+from kgkit.linking.joint.text import NO_WORD, Text
 from kgkit.linking.joint.words import (
     ARTICLES,
     AUXILIARIES,
     BODIES,
     DETERMINERS,
     FUNCTION,
+    GREETINGS,
     MONTHS,
     NUMBERING,
     PLACES,
@@ -53,8 +54,8 @@ def mention_features(
     """
     surface = text.text[start:end]
     first, behind = text.range(start, end)
-    inside = text.words[first:behind] or [Word(start, end, surface)]
-    alphabetic = [word.text for word in inside if word.text[0].isalpha()]
+    inside = [text.text[max(start, word.start) : min(end, word.end)] for word in text.words[first:behind]]
+    alphabetic = [word for word in inside or [surface] if word[0].isalpha()]
     content = [word for word in alphabetic if word.lower() not in FUNCTION] or alphabetic
     single = len(alphabetic) <= 1
     exact, bare = surface in spellings, _without_article(surface)
@@ -66,7 +67,8 @@ def mention_features(
     opens, style = begins_sentence(text.text, start), text.style(start)
     hidden = bool(opens or style or text.uncased or (upper and len(surface) > 4))
     shares = [max(-6.0, min(6.0, counts.case(word.lower()))) for word in content]
-    case = (min(shares) if len(shares) > 1 else shares[0]) if shares and not german else 0.0
+    acronym = exact and surface.isupper() and len(surface) > 1
+    case = (min(shares) if len(shares) > 1 else shares[0]) if shares and not (german or acronym) else 0.0
     frequency = min((counts.frequency(word.lower()) for word in content), default=0.0)
     word = content[0] if content else surface
     lower_elsewhere = single and text.lower[word.lower()] > 0 and surface[:1].isupper()
@@ -133,7 +135,7 @@ def mention_features(
         "only hidden": hidden and inside_count <= 0,
         "month": month,
         "month beside number": month and (number_after or number_before),
-        "function word": word.lower() in FUNCTION,
+        "function word": word.lower() in FUNCTION and not acronym,
         "initial before": initial,
         "title before": title,
         "first name before": capital_before and not opens_before and case_before < -1,
@@ -174,6 +176,8 @@ def mention_features(
         "comma before": before.text == ",",
         "quoted": gap_before == "" and before.text in "\"“„'‘«",
         "bracketed": gap_before == "" and before.text == "(",
+        "greeted": near_before and before_lower in GREETINGS,
+        "signed": "\n" in gap_before and "\n" in gap_after and before.text == ",",
         "alone": "\n" in gap_before and "\n" in gap_after,
         "in list": before.text in ",;" and after.text in ",;.",
         "ends": after.text in ".!?;:" and gap_after == "",

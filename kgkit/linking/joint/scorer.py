@@ -22,7 +22,6 @@ M  mentions    R  candidates of all of them    D  width of the encoder
 """
 
 import logging
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +42,7 @@ from kgkit.linking.joint import candidate_features, mention_features, unspaced
 from kgkit.linking.joint.adaptation import ADAPTED, Adaptation
 from kgkit.linking.joint.candidate_features import CandidateFeatures, Pairs
 from kgkit.linking.joint.network import Network, load_network
-from kgkit.linking.joint.text import Text
+from kgkit.linking.joint.text import Text, sentence_begins
 from kgkit.linking.joint.types import SORTS
 from kgkit.linking.joint.words import FUNCTION, TITLES, WordCounts
 from kgkit.linking.scoring import ScoreParts, Scorer, Scores
@@ -91,7 +90,6 @@ decides otherwise."""
 _LIKELY: Final = 0.02  # probability of candidates whose texts are read
 _BESIDE: Final = 2  # words
 _SENTENCE: Final = 300  # characters on each side
-_ENDS: Final = re.compile(r"[.!?]['\"”’)]*\s|\n")
 _LEAST: Final = 1e-6
 _MOST: Final = 2_000  # mentions that are read together
 _AROUND: Final = 2_000  # characters that are read before and behind the mentions of a part
@@ -500,16 +498,6 @@ def parts_of_mention(text: Text, mention: Mention, begins: Sequence[int]) -> lis
         (end, min(last, right)) if min(last, right) > end else (start, end), own,
         (max(begins[at - 2], begins[at - 1] - _SENTENCE), begins[at - 1]) if at > 1 else own,
     ]  # fmt: skip
-
-
-def sentence_begins(text: str, mentions: Sequence[Mention]) -> list[int]:
-    """Return where the sentences of a text begin, the first at 0; none ends within a mention."""
-    inside = {place for mention in mentions for place in range(mention.start, mention.end)}
-    ends = (match for match in _ENDS.finditer(text) if match.start() not in inside)
-    return [
-        0,
-        *(match.end() for match in ends if match.end() < len(text) and begins_sentence(text, match.end())),
-    ]
 
 
 def other_bearers(text: Text, owners: Mapping[int, set[int]]) -> frozenset[str]:

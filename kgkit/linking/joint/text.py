@@ -9,10 +9,13 @@ from typing import Final, NamedTuple
 from kgkit.candidates.spelling import begins_sentence
 from kgkit.linking.joint.unspaced import UNSPACED
 from kgkit.text import fold
+from kgkit.types import Mention
 
 _WORD: Final = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 _WORDS: Final = re.compile(r"\w+")
 _FOLDED: Final = re.compile(r"\w+(?:['’]\w+)*")
+_GENITIVE: Final = re.compile(r"['’]s$")
+_ENDS: Final = re.compile(r"[.!?]['\"”’)]*\s|[。！？][”’」』）]*|\n")
 _LINE: Final = re.compile(r"[^\n.!?]+[\n.!?]*|[\n.!?]+")
 _LONG: Final = 3  # letters of a word that has a capital in a title
 _FEW: Final = 0.02
@@ -50,13 +53,24 @@ def words_of(text: str) -> frozenset[str]:
     folded = fold(text)
     runs = UNSPACED.findall(folded)
     pairs = (run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
-    return frozenset([*_FOLDED.findall(UNSPACED.sub(" ", folded) if runs else folded), *pairs])
+    words = _FOLDED.findall(UNSPACED.sub(" ", folded) if runs else folded)
+    return frozenset([*(_GENITIVE.sub("", word) for word in words), *pairs])
 
 
 def spaced(text: str) -> str:
     """Return the words of a text or a name, folded, between spaces; so are characters that have none."""
     parted = UNSPACED.sub(lambda run: f" {' '.join(run[0])} ", fold(text))
     return f" {' '.join(_WORDS.findall(parted))} "
+
+
+def sentence_begins(text: str, mentions: Sequence[Mention]) -> list[int]:
+    """Return where the sentences of a text begin, the first at 0; none ends within a mention."""
+    inside = {place for mention in mentions for place in range(mention.start, mention.end)}
+    ends = (match for match in _ENDS.finditer(text) if match.start() not in inside)
+    return [
+        0,
+        *(match.end() for match in ends if match.end() < len(text) and begins_sentence(text, match.end())),
+    ]
 
 
 def with_lines_joined(text: str) -> str:
@@ -148,8 +162,10 @@ class Text:
             style = 0
             if len(words) > 1 and len(letters) > 3 and sum(map(str.isupper, letters)) > 0.9 * len(letters):
                 style = 2
-            elif sum(len(word) > _LONG for word in words) > 2 and all(
-                word[0].isupper() for word in words if len(word) > _LONG
+            elif (
+                sum(len(word) > _LONG for word in words) > 2
+                and all(word[0].isupper() for word in words if len(word) > _LONG)
+                and not match[0].rstrip().endswith(".")
             ):
                 style = 1
             lines.append((match.start(), style))

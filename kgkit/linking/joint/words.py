@@ -53,6 +53,10 @@ AUXILIARIES: Final = _words(
     "sind hat hatte wird wurde kann est était a es era è"
 )
 PRONOUNS: Final = _words("i you he she it we they me him us them this that there ich du er sie es wir man")
+GREETINGS: Final = _words(
+    "dear dearest darling hi hello hey hallo liebe lieber liebster liebste liebes hej cher chère querida "
+    "querido estimado estimada caro cara beste lieve bonjour salut hola ciao"
+)
 MONTHS: Final = frozenset([*name_words.MONTHS, *name_words.WEEKDAYS]) | _words(
     "januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag "
     "sonntag"

@@ -9,17 +9,18 @@ import kgkit
 from kgkit.linking import auto
 from kgkit.linking.joint.candidate_features import FEATURES as NAMES
 from kgkit.linking.joint.candidate_features import CandidateFeatures
+from kgkit.linking.joint.mention_features import mention_features
 from kgkit.linking.joint.scorer import (
     RANKING,
     _support,
     other_bearers,
     parts_of_mention,
     ranking,
-    sentence_begins,
 )
-from kgkit.linking.joint.text import Text, with_lines_joined
+from kgkit.linking.joint.text import Text, sentence_begins, with_lines_joined
 from kgkit.linking.joint.types import SORTS, named_sort
 from kgkit.linking.joint.unspaced import FEATURES, unspaced_features, word_bounds
+from kgkit.linking.joint.words import WordCounts
 from kgkit.types import Mention
 from kgkit.vectors.scan import unit
 from tests.cli_helpers import run
@@ -248,6 +249,8 @@ def chinese(tmp_path_factory):
         ("昨晚雷雨交加。曹禺没有出门。", "雷雨", "fact in sentence", False),
         ("钱钟书的围城里有一句话。", "围城", "fact before", True),
         ("苹果的新款手机在上海开卖。", "苹果", "description words", True),
+        ("苹果的新款手机在上海开卖。", "苹果", "description words in sentence", True),
+        ("手机没电了。苹果很甜。", "苹果", "description words in sentence", False),
         ("她切了一个苹果给孙子。", "苹果", "description words", False),
         ("大众和别的牌子；大众汽车涨价了。", "大众", "longer name elsewhere", True),
         ("围城是一本小说。", "围城", "all other words", True),
@@ -265,3 +268,90 @@ def test_words_and_facts_of_scripts_without_spaces_are_seen(chinese, text, surfa
         if mention.text == surface
     ][:1]
     assert (value > 0) == found
+
+
+@pytest.fixture(scope="module")
+def teams(tmp_path_factory):
+    """Linker over countries, their teams, and towns with the states that they are in."""
+    home = tmp_path_factory.mktemp("teams")
+    table = home / "kb.csv"
+    table.write_text(
+        "id,name,aliases,in\nc,Norland,,\nn,Norland national football team,Norland,\ns,Sudmark,,\n"
+        "m,Sudmark national football team,Sudmark,\na,Corda (Norland),Corda,Norland\n"
+        "b,Corda (Sudmark),Corda,Sudmark\nh,Health Office,HO|WHO,\nk,Kinton,,\n",
+        "utf-8",
+    )
+    run(
+        "build-kb", "table", table, "--name", "teams", "--home", home, "--aliases", "aliases|", "--fact", "in"
+    )
+    with kgkit.Linker.open("teams", home=home, model="prior") as linker:
+        yield linker
+
+
+def _features_of(linker, text, surface, key):
+    """Return the features of the last mention of a surface for one candidate, by name."""
+    [(document, _, _)] = linker._mentions([text])
+    rows, _ = CandidateFeatures(linker.kb)(Text(text), document.mentions)
+    at = max(number for number, mention in enumerate(document.mentions) if mention.text == surface)
+    ids = document.mentions[at].candidates.ids.tolist()
+    return dict(zip(NAMES, rows[at][ids.index(linker.kb[key].id)].tolist(), strict=True))
+
+
+def test_candidates_with_the_words_of_those_of_other_names_are_told(teams):
+    text = "Norland beat Sudmark 2-1."
+    assert _features_of(teams, text, "Norland", "n")["others alike"] > 0
+    assert not _features_of(teams, text, "Norland", "c")["others alike"]
+    assert not _features_of(teams, "Norland won. Norland was glad.", "Norland", "n")["others alike"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Corda is in Norland, and the other one in Sudmark.", "a"),
+        ("Norland has a Corda. Of Sudmark, which has hills, Corda is the capital.", "b"),
+    ],
+)
+def test_the_nearest_fact_of_a_sentence_is_told(teams, text, key):
+    for other in "ab":
+        assert _features_of(teams, text, "Corda", other)["fact nearest"] == (other == key)
+
+
+@pytest.mark.parametrize("text", ["Corda is in Norland.", "Corda, a Norland town, has a fair."])
+def test_a_fact_about_the_place_beside_a_name_is_next_to_it(teams, text):
+    assert _features_of(teams, text, "Corda", "a")["fact next"]
+
+
+def _mention_features(text, surface, spellings):
+    start = text.index(surface)
+    return mention_features(
+        Text(text), start, start + len(surface), frozenset(spellings),
+        WordCounts({"who": 90, "rose": 50}, {"who": 5, "rose": 40}), frozenset(), frozenset(), german=False,
+    )  # fmt: skip
+
+
+def test_an_acronym_that_the_kb_writes_so_is_no_word():
+    found = _mention_features("The WHO in Geneva wants chairs.", "WHO", ["WHO"])
+    assert not found["function word"] and not found["case"]
+    assert _mention_features("The Who in Geneva.", "Who", ["WHO"])["function word"]
+
+
+def test_a_genitive_is_no_part_of_a_word():
+    found = _mention_features("It was Rose's chair.", "Rose", ["Rose"])
+    assert not found["unknown word"] and found["possessive"]
+
+
+@pytest.mark.parametrize(
+    ("text", "feature"), [("Dear Rose, come soon.", "greeted"), ("Come soon. Yours,\nRose\n", "signed")]
+)
+def test_greetings_and_signatures_are_told(text, feature):
+    assert _mention_features(text, "Rose", ["Rose"])[feature]
+    assert not _mention_features("A Rose, they say.", "Rose", ["Rose"])[feature]
+
+
+@pytest.mark.parametrize(
+    ("line", "style"),
+    [("King Hussein Of Jordan Visits London", 1), ("King Hussein of Jordan was on his way to London.", 0),
+     ("Send it to 14 Cambridge Road, Reading, Berkshire.", 0)],
+)  # fmt: skip
+def test_a_sentence_with_a_full_stop_is_no_title(line, style):
+    assert Text(line).style(0) == style
