@@ -8,6 +8,7 @@ is scored by what was learnt from the others. By these scores the linker is comp
 training.
 """
 
+import logging
 import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -67,6 +68,8 @@ from kgkit.types import Ids, Matrix, Numbers, Progress
 
 if TYPE_CHECKING:
     from kgkit.kb import KnowledgeBase
+
+log = logging.getLogger(__name__)
 
 FOLDS: Final = 5
 FEW: Final = 100
@@ -197,8 +200,15 @@ def plan_adaptation(
     scorer = find_scorer(NAMES_MODEL, kb, device=device)
     assert isinstance(scorer, JointScorer)
     examples = [*count_items(read_examples(kb, scorer, documents, missing), "reading documents", progress)]
-    if not _teach(examples, links=bool(training.mentions or missing.labelled)):
-        raise missing.error()
+    is_linked = any(right.any() for example in examples for right in example.right)
+    nothing = 0 if is_linked else _names(examples)
+    if not is_linked:
+        if training.mentions or nothing <= missing.labelled or 2 * missing.mentions > missing.labelled:
+            raise missing.error()
+        log.warning(
+            "no document links a name to an entity: it is learnt that names mean nothing, from %s of them",
+            f"{nothing:,}",
+        )
     _check_keys(kb, examples)
     missing.warn("teach that such names mean none of it")
 
@@ -208,9 +218,8 @@ def plan_adaptation(
         results: dict[str, Any] = {"mentions": float(mentions)}
         if not training.mentions:
             scores = untrained_scores(kb, examples, device, progress) | {name: trained.scores}
-            names = sum(len(ids) > 0 for example in examples for ids in example.candidates)
             rows = [
-                _row(model, sum(own, LinkScore()), names, trained=model == name)
+                _row(model, sum(own, LinkScore()), nothing, trained=model == name)
                 for model, own in scores.items()
             ]
             best = max(rows[:-1], key=lambda row: row.score)
@@ -224,21 +233,21 @@ def plan_adaptation(
     return Plan((kb.build, manifest_digest(NAMES_MODEL, home)), train, exclusive=False)
 
 
-def _row(model: str, score: LinkScore, names: int, *, trained: bool) -> ComparisonRow:
-    """Return the row of a linker: F1, or of documents without links the share of names that it leaves alone.
+def _row(model: str, score: LinkScore, nothing: int, *, trained: bool) -> ComparisonRow:
+    """Return the row of a linker: F1, or of documents without a link the share of names that it leaves alone.
 
     Args:
         model: name of the linker.
         score: score of all documents.
-        names: number of names in them.
+        nothing: number of names in documents without a link; 0 if they have some.
         trained: whether it is the one that was trained.
     """
     threshold = THRESHOLD if trained or model == NAMES_MODEL else 0.0
-    if score.mentions:
+    if not nothing:
         return f1_row(model, score, trained=trained, mentions=KB_MENTIONS, threshold=threshold)
     return ComparisonRow(
         model=model, trained=trained, mentions=KB_MENTIONS, threshold=threshold,
-        score=max(0.0, 1 - score.links / names),
+        score=max(0.0, 1 - score.links / nothing),
     )  # fmt: skip
 
 
@@ -337,18 +346,9 @@ def _is_part(span: tuple[int, int], candidates: Ids, meant: Mapping[tuple[int, i
     )
 
 
-def _teach(examples: Sequence[Example], *, links: bool) -> bool:
-    """Say whether something can be learnt from documents: of their links, or of names that mean nothing.
-
-    Args:
-        examples: documents.
-        links: whether a link has to be right.
-    """
-    return any(
-        right.any() or (not links and certain and len(right))
-        for example in examples
-        for right, certain in zip(example.right, example.certain, strict=True)
-    )
+def _names(examples: Sequence[Example]) -> int:
+    """Return the number of names in documents of which it is known whether they mean something."""
+    return sum(int((example.certain & (example.sizes > 0)).sum()) for example in examples)
 
 
 def _check_keys(kb: "KnowledgeBase", examples: Sequence[Example]) -> None:
@@ -543,8 +543,8 @@ def is_better(scores: Sequence[LinkScore], others: Sequence[LinkScore]) -> bool:
     """Say whether the F1 of links of the same documents is higher, by more than chance.
 
     By a paired test over documents (`kgkit.evaluation.significance`). As it swaps the two linkers' links of
-    those in which they differ, five such documents are the fewest that can pass. Where the gold has no links,
-    the linker with fewer is better.
+    those in which they differ, five such documents are the fewest that can pass. Where neither has a right
+    link, the one with fewer is better.
 
     Args:
         scores: score of each document.
@@ -553,7 +553,7 @@ def is_better(scores: Sequence[LinkScore], others: Sequence[LinkScore]) -> bool:
     own, other = (
         np.array([(each.right, each.links + each.mentions) for each in row]) for row in (scores, others)
     )  # (D, 2)
-    measure = _f1 if any(score.mentions for score in scores) else _fewness
+    measure = _f1 if any(score.right for score in (*scores, *others)) else _fewness
     is_higher = measure(own.sum(0)) > measure(other.sum(0))
     return bool(is_higher and paired_test(other, own, measure) <= 2 * _CHANCE)  # a test of both directions
 

@@ -207,6 +207,21 @@ def test_names_that_mean_nothing_are_learnt_by_themselves(kb, tmp_path, data):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("other", "number", "refused"), [("essen", 1, False), ("Q5", 1, True), ("essen", 30, True)]
+)
+def test_a_link_that_cannot_be_learnt_spoils_no_more_names_than_it_has(kb, tmp_path, other, number, refused):
+    documents = [document(each, TRAPS[0].format("es"), nothing=("Essen",)) for each in range(20)]
+    lost = [{"start": 0, "end": 4, "entity": other}]  # of a word that is no name of the knowledge base
+    documents += [{"id": f"r{each}", "text": f"Ruhr {each}", "mentions": lost} for each in range(number)]
+    training = LinkerTraining(data=(write(tmp_path / "x.jsonl", documents),), keep=refused)
+    if refused:
+        with pytest.raises(UsageError):
+            train_linker(kb, "mine", training)
+    else:
+        assert LINKER.read(train_linker(kb, "mine", training)).results["helps"] is True
+
+
 def test_of_names_that_mean_nothing_what_does_not_help_is_refused(kb, tmp_path):
     texts = [TRAPS[0].format(number) for number in range(3)]
     data = write(tmp_path / "few.jsonl", [document(*each, nothing=("Essen",)) for each in enumerate(texts)])
