@@ -11,14 +11,14 @@ import os
 import sys
 from typing import Final
 
-_COLLECTED_AT: Final = 100_000
-"""Containers after which garbage in cycles is looked for: more than imports make."""
+_FIRST_COLLECTION: Final = 100_000
+"""Containers after which garbage in cycles is looked for the first time: more than imports make."""
 
 
 def main() -> None:
     """Run `kgkit` with the arguments of this process, and end it."""
     open_standard_streams()
-    gc.set_threshold(_COLLECTED_AT)
+    _delay_collection()
     try:
         # Here: what is interrupted while it starts should say no more than what is interrupted later.
         from kgkit.commands.app import app
@@ -29,6 +29,18 @@ def main() -> None:
         sys.exit(130)
     finally:
         gc.freeze()  # the process ends: nothing is to be looked through once more
+
+
+def _delay_collection() -> None:
+    """Let the first collection of garbage come late, and those behind it as usual."""
+    usual = gc.get_threshold()
+
+    def restore(phase: str, info: dict[str, int]) -> None:
+        gc.callbacks.remove(restore)
+        gc.set_threshold(*usual)
+
+    gc.callbacks.append(restore)
+    gc.set_threshold(_FIRST_COLLECTION)
 
 
 def open_standard_streams() -> None:
